@@ -13,7 +13,7 @@ from privacy.wording import Message, Messages, filled, template_fields, text_of
 NUMBER = re.compile(r"(-?)(\d[\d,]*(?:\.\d+)?)(.*)")
 
 
-def told(said: str) -> str:
+def localized(said: str) -> str:
     """Return a sentence, or several, in the language of the page, its times in the viewer's zone.
 
     A text that is no message is a code without parameters: it is translated where the catalogue knows it as a whole.
@@ -23,7 +23,7 @@ def told(said: str) -> str:
     if not isinstance(said, Message):
         return str(gettext(said))
     if isinstance(said, Messages):
-        return said.separator.join(map(told, said.parts))
+        return said.separator.join(map(localized, said.parts))
     values = said.parameters
     if not values:
         return str(gettext(said.code))
@@ -35,7 +35,7 @@ def told(said: str) -> str:
 def _shown(value: Any, spec: str) -> str:
     """Return what a sentence was filled with: a message again, a number with the language's signs, or a name."""
     if isinstance(value, Message):
-        return told(value)
+        return localized(value)
     if isinstance(value, datetime):
         return str(date_format(localtime(value), "SHORT_DATETIME_FORMAT"))
     text = text_of(value, spec)

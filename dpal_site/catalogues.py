@@ -20,7 +20,7 @@ from django.utils.translation.template import templatize
 
 PLURAL = "\0"
 # Names under which messages are marked in Python, by how many strings each takes.
-SINGULAR = {"_", "gettext", "gettext_lazy", "gettext_noop", "say"}
+SINGULAR = {"_", "gettext", "gettext_lazy", "gettext_noop", "as_message"}
 PRESET_WORDS = {"title", "sentence", "cost"}
 # Errors that programs and administrators read: they stay English.
 UNTRANSLATED = {
@@ -40,7 +40,7 @@ UNTRANSLATED = {
     "NoteRefused",
     "StatementRefused",
 }
-PLURALS = {"ngettext", "ngettext_lazy", "say_many"}
+PLURALS = {"ngettext", "ngettext_lazy", "as_plural_message"}
 IN_TEMPLATES = {"_": None, "gettext": None, "ngettext": (1, 2)}
 # A compiled catalogue says when it was written; the same words make the same bytes whenever that is.
 NO_DATE = datetime(2026, 1, 1, tzinfo=UTC)

@@ -15,7 +15,7 @@ from django.shortcuts import render
 from django.utils import timezone
 
 from annotation.errors import AnnotationError
-from annotation.wording import told
+from annotation.wording import localized
 from dpal_site.monitoring import context
 from dpal_site.problems import MEANINGS, MEDIA_TYPE, problem_response
 from learner.errors import LearnerError
@@ -130,7 +130,7 @@ class RefusalMiddleware:
         """Answer 402 for a spent budget and 409 for any other refusal; anything else is a fault of ours."""
         if isinstance(error, PrivacyError | AnnotationError | LearnerError):
             status = 402 if isinstance(error, BudgetExceeded) else getattr(error, "status", 409)
-            response = render(request, "refused.html", {"reason": told(str(error)) or "-"}, status=status)
+            response = render(request, "refused.html", {"reason": localized(str(error)) or "-"}, status=status)
             if (seconds := getattr(error, "retry_after_seconds", None)) is not None:
                 response.headers["Retry-After"] = str(seconds)
             return response

@@ -16,7 +16,7 @@ from annotation.rest.responses import SaidOut, as_code, write_responses
 from dpal_site.monitoring import long_work
 from dpal_site.operations import standing
 from learner.errors import NothingWaits
-from privacy.wording import say
+from privacy.wording import as_message
 
 router = Router()
 
@@ -116,7 +116,7 @@ def _acted(kind: str, work_id: str, done: Any) -> Any:
     if kind not in long_work.KINDS:
         raise Http404
     if not done():
-        raise NothingWaits(say("Nothing was done: somebody is at it, or it has ended."))
+        raise NothingWaits(as_message("Nothing was done: somebody is at it, or it has ended."))
     return Status(202, {"kind": kind, "id": work_id})
 
 

@@ -1,6 +1,6 @@
 """Everything the learner refuses to do, by name."""
 
-from privacy.wording import said_together, say
+from privacy.wording import as_message, joined_messages
 
 
 class LearnerError(Exception):
@@ -91,8 +91,8 @@ class NotReleased(LearnerError):
 
 def not_released(version: int, held_back: str) -> NotReleased:
     """Return the refusal of a candidate's files, with what the release gate found where it has looked."""
-    waits = say("Version {version} has not passed the release gate.", version=version)
-    return NotReleased(said_together(" ", [waits, held_back]))
+    waits = as_message("Version {version} has not passed the release gate.", version=version)
+    return NotReleased(joined_messages(" ", [waits, held_back]))
 
 
 class UnknownChoice(LearnerError):

@@ -9,7 +9,7 @@ from learner.pools import secret_selectors
 from learner.selectors import MAX_FAILED_ROUNDS, UNFINISHED, round_price, training_price
 from learner.selectors import streams as stream_selectors
 from privacy.accounting.cost import Cost
-from privacy.wording import said_together, say, say_many
+from privacy.wording import as_message, as_plural_message, joined_messages
 
 # Each attempt that reserved is charged, so what fails this often in a row waits for a person.
 MAX_FAILED_TRAININGS = 3
@@ -35,13 +35,13 @@ def _in_a_row(newest: list[Row]) -> list[Row]:
 def failed_words(failed: Sequence[Round | TrainingRun]) -> str:
     """Say how often a round or a training failed, and why the last one did."""
     if isinstance(failed[0], Round):
-        return say_many(
+        return as_plural_message(
             "Choosing questions failed {n} time, last: {reason}",
             "Choosing questions failed {n} times, last: {reason}",
             n=len(failed),
             reason=failed[0].error,
         )
-    return say_many(
+    return as_plural_message(
         "Training version {version} failed {n} time, last: {reason}",
         "Training version {version} failed {n} times, last: {reason}",
         n=len(failed),
@@ -57,7 +57,7 @@ def stopping_words(project: Project, kind: type[Round] | type[TrainingRun]) -> s
         # It belongs to a block that was given up; the one that is due now has none yet.
         return ""
     if newest is not None and newest.state == WorkState.FAILED and newest.cancelled_by:
-        return said_together(" ", [newest.error, say("A manager can start it anew on the dashboard.")])
+        return joined_messages(" ", [newest.error, as_message("A manager can start it anew on the dashboard.")])
     failed: Sequence[Round | TrainingRun]
     if kind is Round:
         failed, most = failed_rounds(project), MAX_FAILED_ROUNDS

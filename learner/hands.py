@@ -23,7 +23,7 @@ from annotation.questions import work_limits
 from annotation.questions.work_limits import WorkLimit
 from privacy.accounting.cost import Cost
 from privacy.choices import Kind
-from privacy.wording import say, say_many
+from privacy.wording import as_message, as_plural_message
 
 # Among more people than these somebody is taken to be free: a crowd of thousands is not asked one by one.
 ASKED_ONE_BY_ONE = 100
@@ -126,7 +126,7 @@ def has_nobody(project: Project) -> bool:
 
 def nobody(project: Project) -> Hands:
     """Say that there is nobody to answer."""
-    told = say("Nobody can answer yet. Add annotators, invite them, or begin by yourself.")
+    told = as_message("Nobody can answer yet. Add annotators, invite them, or begin by yourself.")
     return Hands(Blocker.NOBODY, told, (Act(ActKind.ANSWER_MYSELF), Act(ActKind.ADD_PEOPLE)))
 
 
@@ -140,11 +140,11 @@ def hands_for(project: Project) -> Hands | None:
         return nobody(project)
     working = [member for member in members if member.paused_at is None]
     if not working:
-        told = say("Every annotator is paused. Let somebody go on, or add people.")
+        told = as_message("Every annotator is paused. Let somebody go on, or add people.")
         return Hands(Blocker.PEOPLE_PAUSED, told, (Act(ActKind.LET_PEOPLE_GO_ON), Act(ActKind.ADD_PEOPLE)))
     if work_limits.is_quiet(project) and project.quiet_until is not None:
         until = work_limits.next_time(project.quiet_until)
-        told = say("These are quiet hours: nothing is handed out until {until}.", until=until)
+        told = as_message("These are quiet hours: nothing is handed out until {until}.", until=until)
         return Hands(Blocker.QUIET, told, (Act(ActKind.CHANGE_HOURS),), until)
     if len(members) > ASKED_ONE_BY_ONE:
         return _going_on(opened.count())
@@ -158,7 +158,7 @@ def hands_for(project: Project) -> Hands | None:
 
 
 def _going_on(n: int) -> Hands:
-    told = say_many("{n} question waits for an answer.", "{n} questions wait for answers.", n=n)
+    told = as_plural_message("{n} question waits for an answer.", "{n} questions wait for answers.", n=n)
     return Hands(Blocker.ANSWERS, told, (Act(ActKind.LABEL),))
 
 
@@ -166,9 +166,9 @@ def _at_their_limits(reached: set[WorkLimit]) -> Hands:
     acts = (Act(ActKind.CHANGE_LIMITS), Act(ActKind.ADD_PEOPLE))
     if reached == {WorkLimit.ANSWERS_PER_DAY}:
         tomorrow = selectors.site_midnight() + timedelta(days=1)
-        told = say("Every annotator has given as many answers today as one may. They go on tomorrow.")
+        told = as_message("Every annotator has given as many answers today as one may. They go on tomorrow.")
         return Hands(Blocker.LIMITS, told, acts, tomorrow)
-    return Hands(Blocker.LIMITS, say("Every annotator has reached a limit of this project. Add people."), acts)
+    return Hands(Blocker.LIMITS, as_message("Every annotator has reached a limit of this project. Add people."), acts)
 
 
 def _shown_to_somebody(opened: QuerySet[Query], people: Iterable[int]) -> QuerySet[Query]:
@@ -187,18 +187,20 @@ def _left_over(project: Project, opened: QuerySet[Query]) -> Hands:
     held = Assignment.objects.filter(query__in=opened, state=AssignmentState.LEASED)
     if held.exists():
         back = held.aggregate(at=Min("leased_until"))["at"]
-        told = say("Somebody is at the last open questions. What they leave comes back by itself at {back}.", back=back)
+        told = as_message(
+            "Somebody is at the last open questions. What they leave comes back by itself at {back}.", back=back
+        )
         return Hands(Blocker.HELD, told, (Act(ActKind.LABEL),), back)
     free = opened.filter(open_slots__gt=0)
     waits = free.filter(assigned_to__isnull=False, open_slots=1).count()
     if waits:
-        told = say_many(
+        told = as_plural_message(
             "{n} question waits for the one person it was assigned to, who answers nothing now.",
             "{n} questions wait for the people they were assigned to, who answer nothing now.",
             n=waits,
         )
         return Hands(Blocker.ASSIGNED, told, (Act(ActKind.ASSIGN_ANEW), Act(ActKind.CHANGE_LIMITS)))
-    told = say_many(
+    told = as_plural_message(
         "{n} question waits for somebody who has neither answered nor skipped it.",
         "{n} questions wait for somebody who has neither answered nor skipped them.",
         n=free.count(),

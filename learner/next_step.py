@@ -38,7 +38,7 @@ from learner.selectors import (
 from learner.selectors import repeats as repeat_selectors
 from learner.selectors import streams as stream_selectors
 from privacy.selectors import can_pay, guarantee
-from privacy.wording import said_together, say, say_many
+from privacy.wording import as_message, as_plural_message, joined_messages
 
 
 class Step(TextChoices):
@@ -87,18 +87,18 @@ def _newest_entries(project: Project) -> list[int | None]:
 
 def _status(project: Project) -> ProjectStatus:
     if project.state == ProjectState.ARCHIVED:
-        return ProjectStatus(Step.PAUSED, say("The project is archived: it can only be read."))
+        return ProjectStatus(Step.PAUSED, as_message("The project is archived: it can only be read."))
     if project.state == ProjectState.DELETED:
-        return ProjectStatus(Step.PAUSED, say("The project is deleted; what is left of it can only be read."))
+        return ProjectStatus(Step.PAUSED, as_message("The project is deleted; what is left of it can only be read."))
     if project.state == ProjectState.PAUSED:
         return ProjectStatus(
-            Step.PAUSED, say("The project is paused: no question is handed out and nothing is trained.")
+            Step.PAUSED, as_message("The project is paused: no question is handed out and nothing is trained.")
         )
     training = TrainingRun.objects.filter(project=project, state__in=UNFINISHED).first()
     if training is not None:
         return ProjectStatus(
             Step.TRAINING,
-            say_many(
+            as_plural_message(
                 "Version {version} is being trained on {n} label.",
                 "Version {version} is being trained on {n} labels.",
                 version=training.version,
@@ -113,11 +113,11 @@ def _status(project: Project) -> ProjectStatus:
     choosing = Round.objects.filter(project=project, state__in=UNFINISHED).first()
     if choosing is not None and choosing.block is not None:
         return ProjectStatus(
-            Step.CHOOSING, say("Secret coins choose the questions of block {block}.", block=choosing.block)
+            Step.CHOOSING, as_message("Secret coins choose the questions of block {block}.", block=choosing.block)
         )
     if choosing is not None:
         return ProjectStatus(
-            Step.CHOOSING, say("The questions of round {number} are being chosen.", number=choosing.number)
+            Step.CHOOSING, as_message("The questions of round {number} are being chosen.", number=choosing.number)
         )
     return _due_step(project, newest)
 
@@ -127,16 +127,18 @@ def _stream_step(project: Project) -> ProjectStatus:
     version = stream_selectors.releases_made(project)
     if project.maximum_releases is not None and version >= project.maximum_releases:
         return ProjectStatus(
-            Step.FINISHED, say("Finished: version {version} is the last one planned.", version=version)
+            Step.FINISHED, as_message("Finished: version {version} is the last one planned.", version=version)
         )
     if stream_selectors.failed_releases(project) >= stream_selectors.MAX_FAILED_RELEASES:
-        return ProjectStatus(Step.STUCK, say("Releasing version {version} failed several times.", version=version + 1))
+        return ProjectStatus(
+            Step.STUCK, as_message("Releasing version {version} failed several times.", version=version + 1)
+        )
     stream = stream_selectors.stream_of(project)
     paid = stream is not None and stream.entry_id is not None
     if not paid and not can_pay(project.pool_account, [stream_configuration.stream_event(project)]):
         return ProjectStatus(
             Step.CANNOT_PAY,
-            say(
+            as_message(
                 "The whole stream pays once, and the budget {label} is too small for that: {left} left. "
                 "Records wait. A manager can raise its limit.",
                 label=project.pool_account.label,
@@ -144,17 +146,19 @@ def _stream_step(project: Project) -> ProjectStatus:
             ),
         )
     if stream_selectors.has_work(project):
-        return ProjectStatus(Step.CHOOSING, say("Records are being examined."))
+        return ProjectStatus(Step.CHOOSING, as_message("Records are being examined."))
     if stream is None or not stream_selectors.waits_for_answers(project, stream):
-        return ProjectStatus(Step.WAITING_FOR_POOL, say("Every record that came was examined; post more."))
+        return ProjectStatus(Step.WAITING_FOR_POOL, as_message("Every record that came was examined; post more."))
     if questions_left(project) == 0:
-        return ProjectStatus(Step.LABELS_SPENT, say("The annotation budget is spent. A manager can raise its limit."))
+        return ProjectStatus(
+            Step.LABELS_SPENT, as_message("The annotation budget is spent. A manager can raise its limit.")
+        )
     if project.hides_selection:
-        return ProjectStatus(Step.LABELLING, say("A window waits for its public time; its update is made then."))
+        return ProjectStatus(Step.LABELLING, as_message("A window waits for its public time; its update is made then."))
     counts = question_counts(project)
     return ProjectStatus(
         Step.LABELLING,
-        say_many(
+        as_plural_message(
             "{n} question is open; batches update the model in their order.",
             "{n} questions are open; batches update the model in their order.",
             n=counts.open,
@@ -166,10 +170,12 @@ def _candidate_status(candidate: ModelRelease) -> ProjectStatus:
     if candidate.held_back:
         return ProjectStatus(
             Step.STUCK,
-            say("Version {version} is held back. {reason}", version=candidate.version, reason=candidate.held_back),
+            as_message(
+                "Version {version} is held back. {reason}", version=candidate.version, reason=candidate.held_back
+            ),
         )
     return ProjectStatus(
-        Step.TRAINING, say("Version {version} is trained and being checked.", version=candidate.version)
+        Step.TRAINING, as_message("Version {version} is trained and being checked.", version=candidate.version)
     )
 
 
@@ -177,7 +183,7 @@ def _due_step(project: Project, newest: ModelRelease | None) -> ProjectStatus:
     version = newest.version if newest else 0
     if project.maximum_releases is not None and version >= project.maximum_releases:
         return ProjectStatus(
-            Step.FINISHED, say("Finished: version {version} is the last one planned.", version=version)
+            Step.FINISHED, as_message("Finished: version {version} is the last one planned.", version=version)
         )
     if secret_selectors.labels_in_secret(project):
         return _due_secret_step(project, version)
@@ -203,7 +209,7 @@ def _due_step(project: Project, newest: ModelRelease | None) -> ProjectStatus:
         return _if_paid(
             project,
             Step.TRAIN,
-            say_many(
+            as_plural_message(
                 "Version {version} can be trained: {n} new label waits.",
                 "Version {version} can be trained: {n} new labels wait.",
                 version=version + 1,
@@ -215,11 +221,11 @@ def _due_step(project: Project, newest: ModelRelease | None) -> ProjectStatus:
     if not _round_is_due(project, newest, counts.open):
         return ProjectStatus(
             Step.LABELLING,
-            said_together(
+            joined_messages(
                 "; ",
                 [
-                    say_many("{n} question is open", "{n} questions are open", n=counts.open),
-                    say_many(
+                    as_plural_message("{n} question is open", "{n} questions are open", n=counts.open),
+                    as_plural_message(
                         "when {n} more is done, version {version} is trained.",
                         "when {n} more are done, version {version} is trained.",
                         n=missing,
@@ -231,20 +237,20 @@ def _due_step(project: Project, newest: ModelRelease | None) -> ProjectStatus:
     if affordable == 0:
         return ProjectStatus(
             Step.LABELS_SPENT,
-            say(
+            as_message(
                 "The annotation budget is spent; version {version} is the newest. A manager can raise its limit.",
                 version=version,
             ),
         )
     if not left:
         return _without_candidates(project, version)
-    return _if_paid(project, Step.ASK, say("The next questions can be chosen."))
+    return _if_paid(project, Step.ASK, as_message("The next questions can be chosen."))
 
 
 def _few_words(project: Project, counts: QuestionCounts, missing: int, version: int) -> str:
     """Say how little there is to train on and what it would cost; nothing is charged for it without a person's word."""
     cost = training_price(project)
-    return say_many(
+    return as_plural_message(
         "Nothing is left to ask, and {n} question is done for version {version}, {wanted} are declared for a "
         "model. Training it all the same costs epsilon {epsilon:.4g}, delta {delta:.2g}: a manager decides, or uploads "
         "more.",
@@ -266,7 +272,7 @@ def _due_secret_step(project: Project, version: int) -> ProjectStatus:
         return _if_paid(
             project,
             Step.TRAIN,
-            say(
+            as_message(
                 "Block {block} is closed: version {version} can be trained on it.",
                 block=block.block,
                 version=version + 1,
@@ -276,7 +282,7 @@ def _due_secret_step(project: Project, version: int) -> ProjectStatus:
         left = question_counts(project).open
         return ProjectStatus(
             Step.LABELLING,
-            say_many(
+            as_plural_message(
                 "Block {block} closes at {closes_at} and version {version} is trained "
                 "then, whatever is answered; {n} question is open.",
                 "Block {block} closes at {closes_at} and version {version} is trained "
@@ -290,11 +296,12 @@ def _due_secret_step(project: Project, version: int) -> ProjectStatus:
     following = secret_selectors.next_block(project)
     if following is None:
         return ProjectStatus(
-            Step.FINISHED, say("Every block has been asked about; version {version} is the newest.", version=version)
+            Step.FINISHED,
+            as_message("Every block has been asked about; version {version} is the newest.", version=version),
         )
     if not pool_selectors.pool_size(project):
-        return ProjectStatus(Step.WAITING_FOR_POOL, say("There is nothing to ask yet: upload a pool."))
-    return _if_paid(project, Step.ASK, say("The questions of block {block} can be chosen.", block=following))
+        return ProjectStatus(Step.WAITING_FOR_POOL, as_message("There is nothing to ask yet: upload a pool."))
+    return _if_paid(project, Step.ASK, as_message("The questions of block {block} can be chosen.", block=following))
 
 
 def _round_is_due(project: Project, newest: ModelRelease | None, open_questions: int) -> bool:
@@ -314,14 +321,14 @@ def _without_candidates(project: Project, version: int) -> ProjectStatus:
     if Round.objects.filter(project=project, state=WorkState.DONE).exists():
         return ProjectStatus(
             Step.FINISHED,
-            say(
+            as_message(
                 "Everything that could be asked was asked; version {version} is the newest. Upload more data.",
                 version=version,
             ),
         )
     if project.oracle == Oracle.CROWD:
-        return ProjectStatus(Step.WAITING_FOR_POOL, say("Nothing has passed the gate yet: upload a pool."))
-    return ProjectStatus(Step.WAITING_FOR_POOL, say("There is nothing to ask yet: upload a pool."))
+        return ProjectStatus(Step.WAITING_FOR_POOL, as_message("Nothing has passed the gate yet: upload a pool."))
+    return ProjectStatus(Step.WAITING_FOR_POOL, as_message("There is nothing to ask yet: upload a pool."))
 
 
 def _if_paid(project: Project, step: Step, sentence: str) -> ProjectStatus:
@@ -338,17 +345,21 @@ def _if_paid(project: Project, step: Step, sentence: str) -> ProjectStatus:
     if can_pay(paying, events):
         return ProjectStatus(step, sentence)
     left = guarantee(paying).left_wording
-    wanted = say("the next questions and the model trained on them") if step == Step.ASK else say("the next model")
+    wanted = (
+        as_message("the next questions and the model trained on them")
+        if step == Step.ASK
+        else as_message("the next model")
+    )
     still_open = question_counts(project).open
     told = [
-        say(
+        as_message(
             "The budget {label} has {left} left, too little for {reason}.", label=paying.label, left=left, reason=wanted
         ),
-        say_many(
+        as_plural_message(
             "Answers are kept, and {n} question is open.", "Answers are kept, and {n} questions are open.", n=still_open
         )
         if still_open
-        else say("Answers are kept."),
-        say("A manager can raise its limit."),
+        else as_message("Answers are kept."),
+        as_message("A manager can raise its limit."),
     ]
-    return ProjectStatus(Step.CANNOT_PAY, said_together(" ", told))
+    return ProjectStatus(Step.CANNOT_PAY, joined_messages(" ", told))

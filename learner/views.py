@@ -16,7 +16,7 @@ from annotation.models import Project
 from annotation.polling import moving_page, part_of_page
 from annotation.projects.selectors import project_card
 from annotation.statement import presenters
-from annotation.wording import told
+from annotation.wording import localized
 from learner import presses, selectors
 from learner.access import Costed, may_manage, project_of, release_of
 from learner.models import ModelRelease
@@ -67,10 +67,10 @@ def _standing(project: Project) -> dict[str, Any]:
         "version_zero": described.offers_version_zero(project),
         "measured": [] if newest is None else release_selectors.accuracies_of(newest),
         "estimate": estimate,
-        "estimate_said": told(estimate_said(estimate)),
+        "estimate_said": localized(estimate_said(estimate)),
         "secret": secret_selectors.labels_in_secret(project),
         "sheets": presenters.budget_sheets(project),
-        "forecast": told(forecast.sentence) if forecast else "",
+        "forecast": localized(forecast.sentence) if forecast else "",
     }
 
 

@@ -32,7 +32,7 @@ from learner.pools import secret_selectors
 from learner.selectors import beaten_by, newest_release, releases_of, training_account, training_price
 from privacy.accounting.cost import Cost
 from privacy.selectors import quota_of
-from privacy.wording import said_together, say
+from privacy.wording import as_message, joined_messages
 
 # Work that no worker has taken for this long has none to take it.
 PATIENCE = timedelta(minutes=1)
@@ -66,7 +66,7 @@ def _after_a_failure(project: Project, status: ProjectStatus, found: WayOn) -> W
     row = failures.start_anew_of(project)
     if not isinstance(row, TrainingRun):
         return found
-    told = said_together(" ", [failures.failed_words([row]), say("Start it anew, or go on without it.")])
+    told = joined_messages(" ", [failures.failed_words([row]), as_message("Start it anew, or go on without it.")])
     again = _anew("training", str(row.pk), failures.price_of(project, row))
     return WayOn(status, Blocker.FAILED, told, (again, *found.acts), found.goes_on_at)
 
@@ -77,12 +77,12 @@ def _with_hands(status: ProjectStatus, found: Hands, *more: Act) -> WayOn:
 
 def _closed_or_paused(project: Project, status: ProjectStatus) -> WayOn:
     if project.state == ProjectState.DELETED:
-        return WayOn(status, Blocker.DELETED, say("Nothing moves it on: what it held is gone."))
+        return WayOn(status, Blocker.DELETED, as_message("Nothing moves it on: what it held is gone."))
     if project.state == ProjectState.ARCHIVED:
-        told = say("Take it out of the archive to go on.")
+        told = as_message("Take it out of the archive to go on.")
         return WayOn(status, Blocker.ARCHIVED, told, (Act(ActKind.TAKE_OUT_OF_ARCHIVE),))
     price = None if project.arrival == Arrival.STREAM else training_price(project)
-    return WayOn(status, Blocker.PAUSED, say("Resume the project."), (Act(ActKind.RESUME, price),))
+    return WayOn(status, Blocker.PAUSED, as_message("Resume the project."), (Act(ActKind.RESUME, price),))
 
 
 def _at_work(project: Project, status: ProjectStatus) -> WayOn:
@@ -93,11 +93,11 @@ def _at_work(project: Project, status: ProjectStatus) -> WayOn:
     ]
     if waiting:
         return _no_worker(status, waiting[0].created_at)
-    return WayOn(status, Blocker.WORKER, say("Nothing is to be done: a worker is at it."))
+    return WayOn(status, Blocker.WORKER, as_message("Nothing is to be done: a worker is at it."))
 
 
 def _no_worker(status: ProjectStatus, since: datetime) -> WayOn:
-    told = say(
+    told = as_message(
         "No worker has taken this since {since}. Ask whoever runs this site to look at its workers.", since=since
     )
     return WayOn(status, Blocker.NO_WORKER, told, (Act(ActKind.LOOK_AT_WORK),))
@@ -105,15 +105,15 @@ def _no_worker(status: ProjectStatus, since: datetime) -> WayOn:
 
 def _due(project: Project, status: ProjectStatus) -> WayOn:
     if jobs.is_busy():
-        told = say("Nothing is to be done: the site is busy, and this begins when others are done.")
+        told = as_message("Nothing is to be done: the site is busy, and this begins when others are done.")
         return WayOn(status, Blocker.BUSY, told)
-    return WayOn(status, Blocker.WORKER, say("Nothing is to be done: it begins by itself within a minute."))
+    return WayOn(status, Blocker.WORKER, as_message("Nothing is to be done: it begins by itself within a minute."))
 
 
 def _without_pool(project: Project, status: ProjectStatus) -> WayOn:
     """Find why there is nothing to ask about: no upload, one that is being read, refused, or that nothing passed."""
     if project.arrival == Arrival.STREAM:
-        return WayOn(status, Blocker.RECORDS, say("Post records."), (Act(ActKind.POST_RECORDS),))
+        return WayOn(status, Blocker.RECORDS, as_message("Post records."), (Act(ActKind.POST_RECORDS),))
     upload = Act(ActKind.UPLOAD, charges.upload_charge(project, DatasetRole.POOL))
     pools = Dataset.objects.filter(project=project, role=DatasetRole.POOL).select_related("job", "gate_job")
     for dataset in pools.order_by("-pk"):
@@ -121,13 +121,15 @@ def _without_pool(project: Project, status: ProjectStatus) -> WayOn:
         if found is not None:
             return found
     if GateRun.objects.filter(dataset__in=pools, passed_count=0).exists():
-        told = say("No text was said often enough to pass the gate. Upload more at once, or see what else helps.")
+        told = as_message(
+            "No text was said often enough to pass the gate. Upload more at once, or see what else helps."
+        )
         return WayOn(status, Blocker.NOTHING_PASSED, told, (upload, Act(ActKind.SEE_WHAT_PASSES)))
     if pools.exists() and not pools.exclude(state=DatasetState.REFUSED).exists():
-        told = say("The upload was refused. Its page says why; upload the file again once it is mended.")
+        told = as_message("The upload was refused. Its page says why; upload the file again once it is mended.")
         newest = pools.order_by("-pk")[0]
         return WayOn(status, Blocker.REFUSED, told, (upload, Act(ActKind.SEE_UPLOAD, subject=str(newest.pk))))
-    told = say("Upload a pool: the records that questions are asked about.")
+    told = as_message("Upload a pool: the records that questions are asked about.")
     return WayOn(status, Blocker.POOL, told, (upload,))
 
 
@@ -141,13 +143,13 @@ def _unread(project: Project, status: ProjectStatus, dataset: Dataset) -> WayOn 
     if job.state == WorkState.FAILED:
         price = charges.upload_charge(project, dataset.role, dataset)
         if job.pk == dataset.job_id:
-            told = say("Reading the upload was stopped. Start it anew.")
+            told = as_message("Reading the upload was stopped. Start it anew.")
             return WayOn(status, Blocker.FAILED, told, (_anew("job", str(job.pk), price),))
-        told = say("The gate ended without a result. Send the upload through it again.")
+        told = as_message("The gate ended without a result. Send the upload through it again.")
         return WayOn(status, Blocker.GATE_FAILED, told, (Act(ActKind.GATE_AGAIN, price, str(dataset.pk)),))
     if job.state == WorkState.WAITING and Job.objects.filter(pk=job.pk, created_at__lt=Now() - PATIENCE).exists():
         return _no_worker(status, job.created_at)
-    told = say("The upload is being read. Questions come by themselves.")
+    told = as_message("The upload is being read. Questions come by themselves.")
     if hands.has_nobody(project):
         return _with_hands(status, hands.nobody(project))
     return WayOn(status, Blocker.READING, told)
@@ -164,7 +166,7 @@ def _answers(project: Project, status: ProjectStatus) -> WayOn:
     if block is not None:
         # The same offer whatever is answered: when a block is closed shows outside, and must not follow the answers.
         close = Act(ActKind.CLOSE_BLOCK, training_price(project), str(block.block))
-        told = say(
+        told = as_message(
             "Block {block} may be closed before its time: choose the day by the calendar, not by the answers, since it "
             "shows outside.",
             block=block.block,
@@ -172,24 +174,24 @@ def _answers(project: Project, status: ProjectStatus) -> WayOn:
         if found is None:
             return WayOn(status, Blocker.BLOCK, told, (close,), block.closes_at)
         return WayOn(
-            status, found.blocker, said_together(" ", [found.sentence, told]), (*found.acts, close), block.closes_at
+            status, found.blocker, joined_messages(" ", [found.sentence, told]), (*found.acts, close), block.closes_at
         )
     if found is not None:
         return _with_hands(status, found)
     closes = StreamBatch.objects.filter(stream__project=project, closes_at__gt=Now()).aggregate(at=Min("closes_at"))[
         "at"
     ]
-    return WayOn(status, Blocker.WINDOW, say("Nothing is to be done until the window's time comes."), (), closes)
+    return WayOn(status, Blocker.WINDOW, as_message("Nothing is to be done until the window's time comes."), (), closes)
 
 
 def _few_labels(project: Project, status: ProjectStatus) -> WayOn:
-    told = say("Train a model on what there is, or upload more.")
+    told = as_message("Train a model on what there is, or upload more.")
     upload = Act(ActKind.UPLOAD, charges.upload_charge(project, DatasetRole.POOL))
     return WayOn(status, Blocker.FEW_LABELS, told, (Act(ActKind.TRAIN_ON_FEW, training_price(project)), upload))
 
 
 def _labels_spent(project: Project, status: ProjectStatus) -> WayOn:
-    told = say("Raise the annotation budget to ask on.")
+    told = as_message("Raise the annotation budget to ask on.")
     return WayOn(status, Blocker.LABELS_SPENT, told, (Act(ActKind.RAISE_ANSWERS),))
 
 
@@ -199,19 +201,19 @@ def _cannot_pay(project: Project, status: ProjectStatus) -> WayOn:
     quota = quota_of(account)
     if quota is not None:
         acts.append(Act(ActKind.SEE_POPULATION, subject=quota.population.slug))
-    told = say("Raise the limit of the budget, if what its people lose then is worth the next model.")
+    told = as_message("Raise the limit of the budget, if what its people lose then is worth the next model.")
     return WayOn(status, Blocker.BUDGET, told, tuple(acts))
 
 
 def _stuck(project: Project, status: ProjectStatus) -> WayOn:
     held = ModelRelease.objects.filter(project=project, state=ReleaseState.CANDIDATE).exclude(held_back="").first()
     if held is not None:
-        told = say("Have version {version} checked again once the reason is mended.", version=held.version)
+        told = as_message("Have version {version} checked again once the reason is mended.", version=held.version)
         return WayOn(status, Blocker.HELD_BACK, told, (Act(ActKind.CHECK_AGAIN, subject=str(held.version)),))
     row = failures.start_anew_of(project)
     assert row is not None, "what stops a project can be started anew"
     kind = "round" if isinstance(row, Round) else "training"
-    told = say("Start it anew once the reason is mended; nobody else does.")
+    told = as_message("Start it anew once the reason is mended; nobody else does.")
     return WayOn(status, Blocker.FAILED, told, (_anew(kind, str(row.pk), failures.price_of(project, row)),))
 
 
@@ -220,19 +222,23 @@ def _finished(project: Project, status: ProjectStatus) -> WayOn:
     look = () if newest is None else (Act(ActKind.SEE_RELEASE, subject=str(newest.version)),)
     if newest is not None and (loses_to := beaten_by(newest)):
         told = (
-            say("The newest version is no better than always giving one answer. Its page says what would help.")
+            as_message("The newest version is no better than always giving one answer. Its page says what would help.")
             if loses_to == "constant"
-            else say("The newest version is no better than the words about the classes. Its page says what would help.")
+            else as_message(
+                "The newest version is no better than the words about the classes. Its page says what would help."
+            )
         )
         return WayOn(status, Blocker.BEATEN, told, look)
     made = releases_of(project).values_list("version", flat=True).first() or 0
     if project.maximum_releases is not None and made >= project.maximum_releases:
-        told = say("Use the newest version; plan more versions if it should go on.")
+        told = as_message("Use the newest version; plan more versions if it should go on.")
         return WayOn(status, Blocker.VERSIONS, told, (*look, Act(ActKind.PLAN_MORE_VERSIONS)))
     if secret_selectors.labels_in_secret(project):
-        told = say("Use the newest version: every block of this project is used, and more needs another project.")
+        told = as_message(
+            "Use the newest version: every block of this project is used, and more needs another project."
+        )
         return WayOn(status, Blocker.BLOCKS_USED, told, look)
-    told = say("Use the newest version, or upload more to ask about.")
+    told = as_message("Use the newest version, or upload more to ask about.")
     upload = Act(ActKind.UPLOAD, charges.upload_charge(project, DatasetRole.POOL))
     return WayOn(status, Blocker.ALL_ASKED, told, (*look, upload))
 

@@ -16,7 +16,7 @@ from privacy.accounting.units import (
     rho_to_nano,
 )
 from privacy.errors import UnsoundCombination
-from privacy.wording import say
+from privacy.wording import as_message
 
 # An amount above a million is no privacy; left empty, it cannot make the totals of another currency overflow.
 LARGEST_AMOUNT = 1e6
@@ -50,7 +50,7 @@ def price(account: FixedTerms, event: Event) -> Charge:
     protected = getattr(event, "unit", "record")
     if protected != account.unit and not free:
         raise UnsoundCombination(
-            say(
+            as_message(
                 "{kind} protects one {protected}, the account one {unit}: an account has one unit of privacy",
                 kind=event.kind,
                 protected=protected,
@@ -59,10 +59,10 @@ def price(account: FixedTerms, event: Event) -> Charge:
         )
     if account.filter == "pure" and charge.epsilon_nano is None:
         raise UnsoundCombination(
-            say("{kind} has no finite epsilon, and the pure filter sums epsilons", kind=event.kind)
+            as_message("{kind} has no finite epsilon, and the pure filter sums epsilons", kind=event.kind)
         )
     if account.filter == "zcdp" and charge.rho_nano is None:
-        raise UnsoundCombination(say("{kind} has no finite rho, and the zcdp filter sums rhos", kind=event.kind))
+        raise UnsoundCombination(as_message("{kind} has no finite rho, and the zcdp filter sums rhos", kind=event.kind))
     return charge
 
 

@@ -18,8 +18,8 @@ from typing import Any, ClassVar, Final, Self, get_args, get_origin, get_type_hi
 from privacy.accounting.event import Event
 from privacy.errors import PrivacyError
 from privacy.json_values import FORMATS, JSON_TYPES, NUMBERS, mistyped, not_exact, pattern_of, read, written_value
+from privacy.wording import as_message, joined_rules
 from privacy.wording import gettext_noop as _
-from privacy.wording import rules_together, say
 
 DECLARATION: Final = "parameter"
 ORACLES: Final = ("trusted", "crowd")
@@ -78,7 +78,7 @@ class BrokenRules(PrivacyError, ValueError):
     """Values that a declaration refuses, with the rule each of them breaks."""
 
     def __init__(self, broken: Mapping[str, str]) -> None:
-        super().__init__(rules_together(broken))
+        super().__init__(joined_rules(broken))
         self.broken = dict(broken)
 
 
@@ -139,15 +139,15 @@ class Parameter:
         value = read(value, self.type)
         if value is None or value == "":
             may_be_empty = self.optional or (value == "" and self.type is str and not self.options)
-            return "" if may_be_empty else say(self.rule, got=value) if self.rule else _("Is missing.")
+            return "" if may_be_empty else as_message(self.rule, got=value) if self.rule else _("Is missing.")
         if mistyped := self.mistyped(value):
             return mistyped
         if self.options and value not in self.options:
-            return say("Must be one of {possible}, got {got}.", possible=", ".join(self.options), got=value)
+            return as_message("Must be one of {possible}, got {got}.", possible=", ".join(self.options), got=value)
         if self.pattern and not re.fullmatch(self.pattern, value):
-            return say(self.rule, got=value)
+            return as_message(self.rule, got=value)
         broken = not_exact(value, self.decimals) or self._out_of_range(value) if self.type in NUMBERS else ""
-        return say(self.rule, got=value) if broken and self.rule else broken
+        return as_message(self.rule, got=value) if broken and self.rule else broken
 
     def mistyped(self, value: Any) -> str:
         """Say that a value is of another type, empty where it is of the declared one."""
@@ -155,13 +155,13 @@ class Parameter:
 
     def _out_of_range(self, value: float | Decimal) -> str:
         if self.above is not None and not value > self.above:
-            return say("Must be above {bound:g}, got {got}.", bound=self.above, got=value)
+            return as_message("Must be above {bound:g}, got {got}.", bound=self.above, got=value)
         if self.at_least is not None and not value >= self.at_least:
-            return say("Must be at least {bound:g}, got {got}.", bound=self.at_least, got=value)
+            return as_message("Must be at least {bound:g}, got {got}.", bound=self.at_least, got=value)
         if self.below is not None and not value < self.below:
-            return say("Must be below {bound:g}, got {got}.", bound=self.below, got=value)
+            return as_message("Must be below {bound:g}, got {got}.", bound=self.below, got=value)
         if self.at_most is not None and not value <= self.at_most:
-            return say("Must be at most {bound:g}, got {got}.", bound=self.at_most, got=value)
+            return as_message("Must be at most {bound:g}, got {got}.", bound=self.at_most, got=value)
         return ""
 
     def json_schema(self) -> dict[str, Any]:
@@ -249,7 +249,7 @@ class Sound:
         )
         for value, sound in around:
             if value not in sound:
-                return self.why_not.get(value) or say("This has no proof here: {around}.", around=value)
+                return self.why_not.get(value) or as_message("This has no proof here: {around}.", around=value)
         return ""
 
 
@@ -341,7 +341,7 @@ class Choice(ABC):
             return error.broken
         arrival = settings.get("arrival", ARRIVALS[0])
         broken = {
-            each.name: each.elsewhere or say("This has no proof here: {around}.", around=arrival)
+            each.name: each.elsewhere or as_message("This has no proof here: {around}.", around=arrival)
             for each in cls.parameters()
             if arrival not in each.arrivals and getattr(chosen, each.name) != each.default
         }
@@ -349,7 +349,7 @@ class Choice(ABC):
         if not broken and "pool_epsilon" in settings and (event := chosen.opening(settings)) is not None:
             epsilon = event.cost().epsilon
             if epsilon > settings["pool_epsilon"]:
-                broken["pool_epsilon"] = say(
+                broken["pool_epsilon"] = as_message(
                     "This choice costs epsilon {epsilon:.3g} before anything else, more than the limit.",
                     epsilon=epsilon,
                 )

@@ -14,7 +14,7 @@ from privacy.contributions.reading import COUNTS, PAIRS, check_unit, pairs, samp
 from privacy.contributions.spill import DEFAULT_MEMORY_BYTES
 from privacy.normalizers import Normalizer
 from privacy.threshold_gate import ThresholdGate
-from privacy.wording import say
+from privacy.wording import as_message
 
 __all__ = ["KAnonymityGate", "ThresholdGate"]
 
@@ -61,10 +61,12 @@ class KAnonymityGate(CountingGate):
     def __post_init__(self) -> None:
         object.__setattr__(self, "normalizer", Normalizer(self.normalizer))
         if self.k < 2:
-            raise ValueError(say("k must be >= 2, got {k}: with less, what one person said comes out", k=self.k))
+            raise ValueError(as_message("k must be >= 2, got {k}: with less, what one person said comes out", k=self.k))
         if not 1 / COIN_RESOLUTION <= self.sampling_rate < 1:
             raise ValueError(
-                say("sampling_rate must be within [2**-32, 1), got {sampling_rate}", sampling_rate=self.sampling_rate)
+                as_message(
+                    "sampling_rate must be within [2**-32, 1), got {sampling_rate}", sampling_rate=self.sampling_rate
+                )
             )
         check_unit(self.unit, self.texts_per_contributor)
 

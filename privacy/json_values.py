@@ -6,7 +6,7 @@ from datetime import time
 from decimal import Decimal, InvalidOperation
 from typing import Any, Final
 
-from privacy.wording import say
+from privacy.wording import as_message
 
 # JSON's names of the types a parameter may have.
 JSON_TYPES: Final = {
@@ -54,18 +54,18 @@ def mistyped(value: Any, wanted: type) -> str:
         return ""
     got = repr(value)[:40]
     if wanted is Decimal:
-        return say("Must be an amount, written as a text like 12.50, got {got}.", got=got)
+        return as_message("Must be an amount, written as a text like 12.50, got {got}.", got=got)
     if wanted is time:
-        return say("Must be a time of day like 22:30, got {got}.", got=got)
-    return say("Must be of type {type}, got {got}.", type=JSON_TYPES[wanted], got=got)
+        return as_message("Must be a time of day like 22:30, got {got}.", got=got)
+    return as_message("Must be of type {type}, got {got}.", type=JSON_TYPES[wanted], got=got)
 
 
 def not_exact(value: float | Decimal, decimals: int) -> str:
     """Say that a number is none to count with, or has more decimals than an amount may have."""
     if not math.isfinite(value):
-        return say("Must be a finite number, got {got}.", got=value)
+        return as_message("Must be a finite number, got {got}.", got=value)
     if isinstance(value, Decimal) and value != round(value, decimals):
-        return say("Must have at most {places} decimals, got {got}.", places=decimals, got=value)
+        return as_message("Must have at most {places} decimals, got {got}.", places=decimals, got=value)
     return ""
 
 

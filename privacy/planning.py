@@ -15,7 +15,7 @@ from privacy.accounting.gate_planning import RATES, PlannedGate
 from privacy.gate import KAnonymityGate, ThresholdGate
 from privacy.survey import Frequencies
 from privacy.threshold_gate import threshold_gate_at
-from privacy.wording import say
+from privacy.wording import as_message
 
 SMALLEST_K: Final = 2
 PAPER_EPSILONS: Final = (0.25, 0.5, 0.75, 1.0)
@@ -80,7 +80,7 @@ def frontier(
     """
     if texts_per_contributor < 1:
         raise ValueError(
-            say(
+            as_message(
                 "texts_per_contributor must be >= 1, got {texts_per_contributor}",
                 texts_per_contributor=texts_per_contributor,
             )

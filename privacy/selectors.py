@@ -18,7 +18,7 @@ from privacy.audit.chain import NO_HASH
 from privacy.charges import Charge, price
 from privacy.errors import Spending, UnsoundCombination
 from privacy.models import SETTLEMENTS, BudgetAccount, EntryKind, Filter, LedgerEntry, Quota
-from privacy.wording import say
+from privacy.wording import as_message
 
 # What stands before an account's first entry.
 EMPTY = LedgerEntry(sequence=0, hash=NO_HASH, **dict.fromkeys(TOTAL_FIELDS, 0))
@@ -259,7 +259,7 @@ def shared_charge(quota: Quota, event: Event, *, entry: int = 1) -> Charge:
     except UnsoundCombination:
         raise
     except ValueError as error:
-        raise UnsoundCombination(say("{field}: {reason}", field=common.label, reason=error)) from error
+        raise UnsoundCombination(as_message("{field}: {reason}", field=common.label, reason=error)) from error
 
 
 def accounts_with_open_reservations() -> QuerySet[BudgetAccount]:

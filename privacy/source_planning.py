@@ -14,7 +14,7 @@ from privacy.gate import KAnonymityGate
 from privacy.planning import Passing, best_gates, passing
 from privacy.survey import Frequencies
 from privacy.threshold_gate import ThresholdGate
-from privacy.wording import say
+from privacy.wording import as_message
 
 # Ranks beyond these are grouped: so many texts are said once or twice that one number stands for a range of ranks.
 EXACT_RANKS: Final = 4096
@@ -52,7 +52,7 @@ class PublicSource:
         rest = self.records - self.most_frequent
         if not self.different_texts - 1 <= rest <= (self.different_texts - 1) * self.most_frequent:
             raise ValueError(
-                say(
+                as_message(
                     "no source has {records} records of {different_texts} different texts, the most frequent said "
                     "{most_frequent} times",
                     records=self.records,

@@ -19,7 +19,7 @@ from privacy.contributions.spill import DEFAULT_MEMORY_BYTES
 from privacy.mechanisms.randomness import RandomSource, SecureRandom
 from privacy.normalizers import Normalizer
 from privacy.threshold_noise import GaussianNoise, GeometricNoise
-from privacy.wording import say
+from privacy.wording import as_message
 
 NOISES: Final = ("discrete_laplace", "truncated_geometric", "weighted_gaussian")
 # One contributor weighs 2**24 steps, so Gaussian noise on whole steps is as good as continuous.
@@ -85,7 +85,7 @@ class ThresholdGate(CountingGate):
             object.__setattr__(self, "noise", chosen)
         if self.noise not in NOISES:
             raise ValueError(
-                say(
+                as_message(
                     "{name} must be one of {choices}, got {value!r}",
                     name="noise",
                     choices=", ".join(NOISES),

@@ -93,25 +93,27 @@ class Messages(Message):
         return {"separator": self.separator, "messages": [part.as_json() for part in self.parts]}
 
 
-def say(template: str, /, **values: Any) -> Message:
+def as_message(template: str, /, **values: Any) -> Message:
     """Fill a template's `{name}` fields; what is said of them in turn stands under `reason` or `word`."""
     return Message(template, _parameters(template, values))
 
 
-def say_many(one: str, several: str, /, **values: Any) -> Message:
+def as_plural_message(one: str, several: str, /, **values: Any) -> Message:
     """Fill the form of a template that goes with the number `n`."""
     return Message(one, _parameters(one, values) | _parameters(several, values), plural=several)
 
 
-def said_together(separator: str, parts: Iterable[str]) -> Message:
+def joined_messages(separator: str, parts: Iterable[str]) -> Message:
     """Put messages one after the other; empty ones are left out."""
     known = [part for part in parts if part]
     return message_of(known[0]) if len(known) == 1 else Messages(separator, known)
 
 
-def rules_together(broken: Mapping[str, str]) -> Message:
+def joined_rules(broken: Mapping[str, str]) -> Message:
     """Put the rules that settings break one after the other, each behind its setting's name."""
-    return said_together("; ", [say("{field}: {reason}", field=field, reason=rule) for field, rule in broken.items()])
+    return joined_messages(
+        "; ", [as_message("{field}: {reason}", field=field, reason=rule) for field, rule in broken.items()]
+    )
 
 
 def message_of(said: str) -> Message:

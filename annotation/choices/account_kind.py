@@ -9,7 +9,7 @@ from privacy.accounting.composition import zcdp_rho_limit
 from privacy.accounting.cost import Cost
 from privacy.accounting.event import Event
 from privacy.choices import Kind
-from privacy.wording import say
+from privacy.wording import as_message
 
 FilterName = Literal["pure", "zcdp"]
 # A rho account keeps all of its delta to turn rho into epsilon: whatever it is charged has none.
@@ -56,11 +56,11 @@ def broken_on(settings: Mapping[str, Any], filter_name: str) -> dict[str, str]:
     if filter_name != "zcdp":
         return {}
     if not _sums_in_rho(settings):
-        rule = say("This account sums rhos, and this choice has none: its argument is one of epsilons.")
+        rule = as_message("This account sums rhos, and this choice has none: its argument is one of epsilons.")
         return {"selection": rule}
     release = _release_of(settings)
     if release is not None and release.in_rho().cost(adjacency="null").delta > 0:
-        rule = say("This account sums rhos and has no delta left to give; this training needs one.")
+        rule = as_message("This account sums rhos and has no delta left to give; this training needs one.")
         return {"estimator": rule}
     return {}
 

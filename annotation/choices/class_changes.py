@@ -7,8 +7,8 @@ from typing import Any, Final
 from annotation.choices.class_looks import COLOURS, LONGEST_GROUP
 from annotation.choices.label_types.catalogue import label_type_of
 from annotation.choices.presets import LONGEST_CLASS, MOST_CLASSES
+from privacy.wording import as_message
 from privacy.wording import gettext_noop as _
-from privacy.wording import say
 
 CROWD: Final = _(
     "Behind a gate every answer is randomised among the classes that were declared, and is paid for as one of so many: "
@@ -67,25 +67,27 @@ def broken_class(classes: Sequence[str], further: FurtherClass) -> dict[str, str
         broken["name"] = rule
     for field, lines in (("name", (further.name,)), ("words", further.words), ("group", (further.group,))):
         if any(not line.isprintable() for line in lines):
-            broken[field] = say("Plain text without control characters.")
+            broken[field] = as_message("Plain text without control characters.")
     if further.words and ":" in further.name:
-        broken["words"] = say("A class with a colon in its name has no words of its own.")
+        broken["words"] = as_message("A class with a colon in its name has no words of its own.")
     if len(further.group) > LONGEST_GROUP:
-        broken["group"] = say("A heading has at most {longest} letters.", longest=LONGEST_GROUP)
+        broken["group"] = as_message("A heading has at most {longest} letters.", longest=LONGEST_GROUP)
     if further.colour and further.colour not in COLOURS:
-        broken["colour"] = say("Must be one of {possible}, got {got}.", possible=", ".join(COLOURS), got=further.colour)
+        broken["colour"] = as_message(
+            "Must be one of {possible}, got {got}.", possible=", ".join(COLOURS), got=further.colour
+        )
     return broken
 
 
 def _broken_name(classes: Sequence[str], name: str) -> str:
     if not name.strip():
-        return say("A class needs a name.")
+        return as_message("A class needs a name.")
     if len(name) > LONGEST_CLASS:
-        return say("A class has a name of at most {longest} letters.", longest=LONGEST_CLASS)
+        return as_message("A class has a name of at most {longest} letters.", longest=LONGEST_CLASS)
     if name.strip().casefold() in {known.strip().casefold() for known in classes}:
-        return say("There is a class of this name already.")
+        return as_message("There is a class of this name already.")
     if len(classes) >= MOST_CLASSES:
-        return say("A project has at most {most:,} classes.", most=MOST_CLASSES)
+        return as_message("A project has at most {most:,} classes.", most=MOST_CLASSES)
     return ""
 
 

@@ -8,8 +8,8 @@ from typing import Any, ClassVar, Final
 
 from annotation.choices.label_types.catalogue import label_type_of
 from privacy.choices import Choice, Kind, parameter
+from privacy.wording import as_message
 from privacy.wording import gettext_noop as _
-from privacy.wording import say
 
 LONGEST_GROUP: Final = 60
 MOST_GROUPS: Final = 50
@@ -96,16 +96,16 @@ class ClassLooks(Choice):
         for number, line in enumerate(self.class_groups, start=1):
             place, group = _split(line, places)
             if place is None or not 0 < len(group) <= LONGEST_GROUP:
-                return say(
+                return as_message(
                     "Line {number} must be a class, a colon and a heading of at most {longest} letters.",
                     number=number,
                     longest=LONGEST_GROUP,
                 )
             if place in named:
-                return say("Line {number} names a class that has a group already.", number=number)
+                return as_message("Line {number} names a class that has a group already.", number=number)
             named.add(place)
         if len(_headings(self.class_groups, places)) > MOST_GROUPS:
-            return say("At most {most} groups.", most=MOST_GROUPS)
+            return as_message("At most {most} groups.", most=MOST_GROUPS)
         return ""
 
     def _broken_colours(self, classes: Sequence[str]) -> str:
@@ -113,13 +113,13 @@ class ClassLooks(Choice):
         for number, line in enumerate(self.class_colours, start=1):
             place, colour = _split(line, places)
             if place is None or colour.casefold() not in COLOURS:
-                return say(
+                return as_message(
                     "Line {number} must be a class or a heading, a colon and one of {colours}.",
                     number=number,
                     colours=", ".join(COLOURS),
                 )
             if place in named:
-                return say("Line {number} names what has a colour already.", number=number)
+                return as_message("Line {number} names what has a colour already.", number=number)
             named.add(place)
         return ""
 
@@ -130,15 +130,15 @@ class ClassLooks(Choice):
             place, typed = _split(line, places)
             key = typed.lower()
             if place is None or len(key) != 1 or key not in possible:
-                return say(
+                return as_message(
                     "Line {number} must be a class, a colon and one of {keys}.",
                     number=number,
                     keys=", ".join(possible.upper()),
                 )
             if place in named:
-                return say("Line {number} names a class that has a key already.", number=number)
+                return as_message("Line {number} names a class that has a key already.", number=number)
             if key in taken:
-                return say("Line {number} has a key that another class has.", number=number)
+                return as_message("Line {number} has a key that another class has.", number=number)
             named.add(place)
             taken.add(key)
         return ""

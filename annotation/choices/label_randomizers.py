@@ -9,8 +9,8 @@ from privacy.accounting.events import RandomizedAnswersEvent
 from privacy.accounting.randomized_response import LARGEST_EPSILON
 from privacy.accounting.units import epsilon_to_nano
 from privacy.choices import Choice, Kind, Sound, parameter
+from privacy.wording import as_message
 from privacy.wording import gettext_noop as _
-from privacy.wording import say
 
 # The estimator that learns from responses, whose law it knows, and from nothing else.
 ESTIMATOR: Final = "channel"
@@ -122,11 +122,11 @@ class RandomizedConsensus(Choice):
         limit = settings.get("labels_epsilon")
         cost = self.event(n_classes=max(2, len(settings.get("classes") or ()))).cost().epsilon
         if limit is not None and epsilon_to_nano(cost) > epsilon_to_nano(limit):
-            broken["labels_epsilon"] = say(
+            broken["labels_epsilon"] = as_message(
                 "All answers together cost epsilon {epsilon:.3g}, more than the limit of their account.", epsilon=cost
             )
         if settings.get("estimator") != ESTIMATOR:
-            broken["estimator"] = say("Randomised answers are learned from by {wanted} alone.", wanted=ESTIMATOR)
+            broken["estimator"] = as_message("Randomised answers are learned from by {wanted} alone.", wanted=ESTIMATOR)
         if settings.get("repeat_votes") and self.randomizations < 2:
             broken["repeat_votes"] = _(
                 "A question that is asked again is randomised again, and its responses are too few for that."

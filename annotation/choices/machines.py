@@ -7,8 +7,8 @@ from typing import Any, ClassVar, Final
 from django.conf import settings as site
 
 from privacy.choices import Choice, Kind, Sound, parameter
+from privacy.wording import as_message
 from privacy.wording import gettext_noop as _
-from privacy.wording import say
 
 FEWEST_ASKED: Final = 2
 
@@ -61,7 +61,7 @@ class LanguageModelAnswers(Choice):
         if self.machine_endpoint not in site.LANGUAGE_MODELS:
             broken["machine_endpoint"] = _("The site's administrator has named no such endpoint.")
         if (settings.get("overlap") or 1) < FEWEST_ASKED:
-            broken["overlap"] = say(
+            broken["overlap"] = as_message(
                 "A machine never answers alone: at least {fewest} must be asked.", fewest=FEWEST_ASKED
             )
         return broken

@@ -9,8 +9,8 @@ from functools import lru_cache
 from typing import Any, Final
 
 from annotation.choices.label_types.catalogue import label_type_of
+from privacy.wording import as_message
 from privacy.wording import gettext_noop as _
-from privacy.wording import say
 
 # What a merge says of a class: the one it counts as, and since when.
 INTO: Final = "into"
@@ -58,17 +58,17 @@ def broken_merge(
     broken: dict[str, str] = {}
     for field, said in (("name", name), ("into", into)):
         if said not in classes:
-            broken[field] = say("There is no class of this name.")
+            broken[field] = as_message("There is no class of this name.")
         elif said in merged:
-            broken[field] = say("This class counts as another one already: merges make no chains.")
+            broken[field] = as_message("This class counts as another one already: merges make no chains.")
     if broken:
         return broken
     if name == into:
-        return {"into": say("A class cannot count as itself.")}
+        return {"into": as_message("A class cannot count as itself.")}
     if any(one[INTO] == name for one in merged.values()):
-        return {"name": say("Another class counts as this one already: merges make no chains.")}
+        return {"name": as_message("Another class counts as this one already: merges make no chains.")}
     if len(classes) - len(merged) <= 2:
-        return {"name": say("Two classes stay: of one alone nothing is learned.")}
+        return {"name": as_message("Two classes stay: of one alone nothing is learned.")}
     return {}
 
 

@@ -6,8 +6,8 @@ from typing import Any, ClassVar
 
 from annotation.choices.label_randomizers import ESTIMATOR
 from privacy.choices import Choice, Kind, Sound
+from privacy.wording import as_message
 from privacy.wording import gettext_noop as _
-from privacy.wording import say
 
 
 @dataclass(frozen=True)
@@ -36,4 +36,6 @@ class AnswersNotSecret(Choice):
         """Refuse an estimator that would pay for what is declared public."""
         if settings.get("estimator") == ESTIMATOR:
             return {}
-        return {"estimator": say("Answers that are not secret are learned from by {wanted} alone.", wanted=ESTIMATOR)}
+        return {
+            "estimator": as_message("Answers that are not secret are learned from by {wanted} alone.", wanted=ESTIMATOR)
+        }

@@ -16,7 +16,7 @@ from annotation.choices.stream_rules import broken_stream_rules
 from privacy.accounting.gate import gate_minimum_k
 from privacy.choices import Kind
 from privacy.gate import ThresholdGate
-from privacy.wording import say
+from privacy.wording import as_message
 
 MOST_CLASSES = 1000
 # Kinds whose rules stand in the choice alone.
@@ -164,36 +164,36 @@ def broken_rules(settings: Mapping[str, Any]) -> dict[str, str]:
     if settings.get("arrival", "pool") == "pool":
         broken |= broken_selection_rules(settings) | broken_estimator_rules(settings)
     if not settings["training_epsilon"] > 0:
-        broken["training_epsilon"] = say("Must be above 0, got {got}.", got=settings["training_epsilon"])
+        broken["training_epsilon"] = as_message("Must be above 0, got {got}.", got=settings["training_epsilon"])
     if not settings["regularization"] > 0:
-        broken["regularization"] = say(
+        broken["regularization"] = as_message(
             "Must be above 0: without it the sensitivity has no bound, got {got}.",
             got=settings["regularization"],
         )
     if not settings["pool_epsilon"] > 0:
-        broken["pool_epsilon"] = say("Must be above 0, got {got}.", got=settings["pool_epsilon"])
+        broken["pool_epsilon"] = as_message("Must be above 0, got {got}.", got=settings["pool_epsilon"])
     if not 0 <= settings["pool_delta"] < 1:
-        broken["pool_delta"] = say("Must be at least 0 and below 1, got {got}.", got=settings["pool_delta"])
+        broken["pool_delta"] = as_message("Must be at least 0 and below 1, got {got}.", got=settings["pool_delta"])
     if crowd:
         broken |= _broken_gate_rules(settings)
     classes = settings["classes"]
     if not 2 <= len(classes) <= MOST_CLASSES or len(set(classes)) != len(classes):
         broken["classes"] = "Name 2 to 1,000 different classes."
     elif not all(name.strip() and len(name) <= LONGEST_CLASS for name in classes):
-        broken["classes"] = say("A class has a name of at most {longest} letters.", longest=LONGEST_CLASS)
+        broken["classes"] = as_message("A class has a name of at most {longest} letters.", longest=LONGEST_CLASS)
     return broken
 
 
 def _broken_feature_rules(settings: Mapping[str, Any]) -> dict[str, str]:
     choice = chosen_of(Kind.FEATURES, {"features": "standard", **settings})
     if choice is None:
-        return {"features": say("No features are called {got}.", got=settings["features"])}
+        return {"features": as_message("No features are called {got}.", got=settings["features"])}
     broken = choice.broken_by(settings)
     epsilon = settings.get("features_epsilon")
     if "features_epsilon" not in {each.name for each in choice.parameters()}:
         return broken | ({"features_epsilon": NO_FEATURES_COST} if epsilon else {})
     if not broken and epsilon >= settings["pool_epsilon"]:
-        broken["features_epsilon"] = say(
+        broken["features_epsilon"] = as_message(
             "Must leave something of the pool's {pool_epsilon:g}.", pool_epsilon=settings["pool_epsilon"]
         )
     return broken
@@ -225,9 +225,9 @@ def _broken_gate_rules(settings: Mapping[str, Any]) -> dict[str, str]:
     if gate is not None:
         broken = gate.broken_by(settings)
     else:
-        broken = {"gate_kind": say("Must be one of {possible}, got {got}.", possible=", ".join(GATES), got=kind)}
+        broken = {"gate_kind": as_message("Must be one of {possible}, got {got}.", possible=", ".join(GATES), got=kind)}
     if settings["privacy_unit"] not in ("record", "contributor"):
-        broken["privacy_unit"] = say("Must be record or contributor, got {got}.", got=settings["privacy_unit"])
+        broken["privacy_unit"] = as_message("Must be record or contributor, got {got}.", got=settings["privacy_unit"])
     if settings["privacy_unit"] == "contributor" and not settings["texts_per_contributor"]:
         broken["texts_per_contributor"] = (
             "Protecting contributors needs a cap: each further text of a person costs epsilon and delta once more."
@@ -245,16 +245,16 @@ def _unpayable_gate(settings: Mapping[str, Any]) -> dict[str, str]:
         gate = gate_from(settings)
         cost = first_event(settings).cost()
     except ValueError as error:
-        return {"gate_epsilon": say("No gate has these numbers: {reason}.", reason=error)}
+        return {"gate_epsilon": as_message("No gate has these numbers: {reason}.", reason=error)}
     broken: dict[str, str] = {}
     if cost.epsilon > settings["pool_epsilon"]:
-        broken["pool_epsilon"] = say(
+        broken["pool_epsilon"] = as_message(
             "One upload through this gate costs epsilon {epsilon:g}, more than the limit.", epsilon=cost.epsilon
         )
     if cost.delta <= settings["pool_delta"]:
         return broken
     if isinstance(gate, ThresholdGate):
-        rule = say(
+        rule = as_message(
             "One upload through this gate costs delta {delta:.2g}, more than the pool's limit of {most:.2g}.",
             delta=cost.delta,
             most=settings["pool_delta"],
@@ -262,7 +262,7 @@ def _unpayable_gate(settings: Mapping[str, Any]) -> dict[str, str]:
         return broken | {"gate_delta": rule}
     times = (gate.texts_per_contributor or 1) * (settings.get("gate_window") or 1)
     enough = gate_minimum_k(settings["gate_epsilon"], settings["pool_delta"] / times, gate.sampling_rate)
-    rule = say(
+    rule = as_message(
         "One upload through this gate costs delta {delta:.2g}, more than the pool's limit; k of {enough} or more fits, "
         "or a lower sampling rate.",
         delta=cost.delta,

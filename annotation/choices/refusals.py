@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 
 from annotation.errors import InvalidConfiguration
-from privacy.wording import rules_together
+from privacy.wording import joined_rules
 
 
 def refuse_broken(broken: Mapping[str, str]) -> None:
     """Refuse settings, naming each field with the rule that it breaks; nothing where none is broken."""
     if broken:
-        raise InvalidConfiguration(rules_together(broken), broken=broken)
+        raise InvalidConfiguration(joined_rules(broken), broken=broken)

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from privacy.choices import Choice, Kind, parameter
+from privacy.wording import as_message
 from privacy.wording import gettext_noop as _
-from privacy.wording import say
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class ReleasePlan(Choice):
         """Refuse a pool's training on a single question."""
         if settings.get("arrival", "pool") == "stream" or self.labels_per_release > 1:
             return {}
-        return {"labels_per_release": say("Must be at least {bound:g}, got {got}.", bound=2, got=1)}
+        return {"labels_per_release": as_message("Must be at least {bound:g}, got {got}.", bound=2, got=1)}
 
     def event(self, *args: Any, **circumstances: Any) -> None:
         """Return nothing: what a training is charged, its estimator says."""

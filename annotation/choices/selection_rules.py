@@ -6,7 +6,7 @@ from typing import Any, Final
 from annotation.choices.catalogue import CATALOGUE, chosen_of, parameter_names
 from privacy.accounting.events import Event
 from privacy.choices import Kind
-from privacy.wording import say
+from privacy.wording import as_message
 
 POOL_ESTIMATORS = (
     "logistic",
@@ -52,7 +52,7 @@ def broken_selection_rules(settings: Mapping[str, Any]) -> dict[str, str]:
     selection = settings["selection"]
     choice = chosen_of(Kind.STRATEGY, settings)
     if choice is None:
-        return {"selection": say("No selection is called {got}.", got=selection)}
+        return {"selection": as_message("No selection is called {got}.", got=selection)}
     broken = choice.broken_by({**settings, "n_features": features_of(settings)})
     if "feature_dimension" in broken and _text_columns(settings) is not None:
         broken[TEXT_COLUMNS] = broken.pop("feature_dimension")
@@ -71,7 +71,9 @@ def broken_estimator_rules(settings: Mapping[str, Any]) -> dict[str, str]:
     broken = choice.broken_by(settings)
     delta = value_or_default(settings, "training_delta")
     if delta != 0 and "training_delta" not in {each.name for each in choice.parameters()}:
-        broken["training_delta"] = say("Only Gaussian noise has a delta, so it must be 0 here, got {got}.", got=delta)
+        broken["training_delta"] = as_message(
+            "Only Gaussian noise has a delta, so it must be 0 here, got {got}.", got=delta
+        )
     return broken
 
 

@@ -9,7 +9,7 @@ from privacy.accounting.events_online import BanditOgdEvent, MutualInformationOg
 from privacy.accounting.screens import hidden_selection_delta, screen_losses, stream_epsilon
 from privacy.choices import Kind
 from privacy.mechanisms.screening import coin_probability, exponential_screen_range
-from privacy.wording import say
+from privacy.wording import as_message
 
 STREAM_SELECTIONS: Final = ("all", "bernoulli_screen", "exponential_screen")
 ONLINE_ESTIMATORS: Final = ("mi_ogd", "bandit_ogd")
@@ -74,7 +74,7 @@ def selection_rates(settings: Mapping[str, Any]) -> tuple[float, float]:
         high, low = coin_probability(settings["screen_high"]), coin_probability(settings["screen_low"])
         if low > high:
             raise ValueError(
-                say("the rate elsewhere must not exceed the one near the boundary, got {low}", low=float(low))
+                as_message("the rate elsewhere must not exceed the one near the boundary, got {low}", low=float(low))
             )
         return float(high), float(low)
     if settings["selection"] == "exponential_screen":
@@ -131,7 +131,7 @@ def _broken_shape(settings: Mapping[str, Any]) -> dict[str, str]:
     for kind in (Kind.STRATEGY, Kind.ESTIMATOR):
         choice = chosen_of(kind, settings)
         if choice is None:
-            broken[kind.key] = say("No choice is called {got}.", got=settings.get(kind.key))
+            broken[kind.key] = as_message("No choice is called {got}.", got=settings.get(kind.key))
         else:
             broken |= choice.broken_by(settings)
     if settings.get("screen_shrinks") and settings["selection"] != "bernoulli_screen":
@@ -155,7 +155,7 @@ def _broken_windows(settings: Mapping[str, Any]) -> dict[str, str]:
     elif policy == "immediate" and length is not None:
         broken["window_length"] = "Immediate updates have no window."
     elif policy != "immediate" and not (length and length >= 1):
-        broken["window_length"] = say("Must be at least 1, got {got}.", got=length)
+        broken["window_length"] = as_message("Must be at least 1, got {got}.", got=length)
     if policy == "flsw_hidden":
         if not (denominator and denominator >= 1):
             broken["window_denominator"] = (
@@ -168,7 +168,7 @@ def _broken_windows(settings: Mapping[str, Any]) -> dict[str, str]:
         )
     for field in ("window_hours", "windows_ahead", "updates_per_release"):
         if not settings.get(field, 1) >= 1:
-            broken[field] = say("Must be at least 1, got {got}.", got=settings[field])
+            broken[field] = as_message("Must be at least 1, got {got}.", got=settings[field])
     return broken
 
 
@@ -180,12 +180,12 @@ def _broken_online(settings: Mapping[str, Any]) -> dict[str, str]:
         broken["selection"] = "The charge of online learning is proved where every record is asked about."
     delta = settings.get("training_delta", 0.0)
     if not 0 < delta < 1:
-        broken["training_delta"] = say(
+        broken["training_delta"] = as_message(
             "Must lie between 0 and 1, got {got}: Gaussian noise has an epsilon at a delta.", got=delta
         )
     elif delta >= settings["pool_delta"]:
         # Equal floats are charged upwards and limited downwards, so they do not fit.
-        broken["pool_delta"] = say(
+        broken["pool_delta"] = as_message(
             "Must be at least a little over {delta:g}, the delta at which the stream is charged.", delta=delta
         )
     if settings["estimator"] == "bandit_ogd" and (settings.get("expected_answers") or 0) < 2:
@@ -194,7 +194,9 @@ def _broken_online(settings: Mapping[str, Any]) -> dict[str, str]:
         return broken
     whole = online_event(settings).cost().epsilon
     if whole > settings["pool_epsilon"]:
-        broken["pool_epsilon"] = say("The stream pays once, epsilon {whole:.4g}, more than the limit.", whole=whole)
+        broken["pool_epsilon"] = as_message(
+            "The stream pays once, epsilon {whole:.4g}, more than the limit.", whole=whole
+        )
         if settings["estimator"] == "bandit_ogd":
             broken["pool_epsilon"] += " Longer noise, fewer features or classes, and fewer expected answers cost less."
     return broken
@@ -207,10 +209,10 @@ def _broken_batches(settings: Mapping[str, Any]) -> dict[str, str]:
         selected, skipped = screen_losses(*selection_rates(settings))
         whole = batch_stream_epsilon(settings) if settings["training_epsilon"] > 0 else 0.0
     except ValueError as error:
-        return broken | {"selection": say("No screen has these numbers: {reason}.", reason=error)}
+        return broken | {"selection": as_message("No screen has these numbers: {reason}.", reason=error)}
     # The priced event may lie under this by a rounding, never far over it.
     if settings.get("update_policy") in STREAM_POLICIES and whole > settings["pool_epsilon"] * (1 + 1e-9):
-        broken["pool_epsilon"] = say(
+        broken["pool_epsilon"] = as_message(
             "The stream pays once, epsilon {whole:.4g}, more than the limit. A skip costs {skipped:.3g}, a "
             "selection {selected:.3g}, an update {training_epsilon:.3g}.",
             whole=whole,
@@ -220,13 +222,13 @@ def _broken_batches(settings: Mapping[str, Any]) -> dict[str, str]:
         )
     delta = hidden_selection_delta(selection_rates(settings)[0], settings.get("training_delta") or 0.0)
     if settings.get("update_policy") == "flsw_hidden" and delta > settings["pool_delta"]:
-        broken["pool_delta"] = say("The stream pays once, delta {delta:.3g}, more than the limit.", delta=delta)
+        broken["pool_delta"] = as_message("The stream pays once, delta {delta:.3g}, more than the limit.", delta=delta)
     return broken
 
 
 def _not_positive(settings: Mapping[str, Any], *fields: str) -> dict[str, str]:
     return {
-        field: say("Must be above 0, got {got}.", got=settings.get(field))
+        field: as_message("Must be above 0, got {got}.", got=settings.get(field))
         for field in fields
         if not (settings.get(field) and settings[field] > 0)
     }

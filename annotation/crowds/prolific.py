@@ -17,7 +17,7 @@ from django.conf import settings
 
 from annotation.errors import AddressRefused, AnnotationError
 from annotation.outgoing import ReplyTooLong, Target, addresses_of, exchange, is_loopback, parse_target, pinned_address
-from privacy.wording import Message, say
+from privacy.wording import Message, as_message
 from privacy.wording import gettext_noop as _
 
 REQUEST_SECONDS: Final = 15.0
@@ -208,7 +208,9 @@ class Prolific:
         try:
             target, address, encrypted = platform_target(settings.PROLIFIC_URL.rstrip("/") + path)
         except AddressRefused as error:
-            raise PlatformFault(say("Prolific cannot be asked: {reason}", reason=error.args[0]), again=True) from error
+            raise PlatformFault(
+                as_message("Prolific cannot be asked: {reason}", reason=error.args[0]), again=True
+            ) from error
         try:
             status, after, content = exchange(
                 method,
@@ -221,9 +223,9 @@ class Prolific:
                 context=ssl.create_default_context() if encrypted else None,
             )
         except ConnectionRefusedError as error:
-            raise PlatformFault(say("Prolific cannot be reached."), again=True) from error
+            raise PlatformFault(as_message("Prolific cannot be reached."), again=True) from error
         except (OSError, http.client.HTTPException, ReplyTooLong) as error:
-            raise PlatformFault(say("Prolific gave no whole answer."), again=True, unclear=changes) from error
+            raise PlatformFault(as_message("Prolific gave no whole answer."), again=True, unclear=changes) from error
         if not http.HTTPStatus.OK <= status < http.HTTPStatus.MULTIPLE_CHOICES:
             raise fault_of(status, after, content, changes=changes)
         if not content:
@@ -253,19 +255,21 @@ def platform_target(url: str) -> tuple[Target, str, bool]:
 def fault_of(status: int, after: float, content: bytes, *, changes: bool) -> PlatformFault:
     """Say in the site's words what an answer that is none means."""
     if status == http.HTTPStatus.TOO_MANY_REQUESTS:
-        return PlatformFault(say("Prolific asks to wait: it had too many requests."), again=True, after=after)
+        return PlatformFault(as_message("Prolific asks to wait: it had too many requests."), again=True, after=after)
     if status in (http.HTTPStatus.UNAUTHORIZED, http.HTTPStatus.FORBIDDEN):
-        return PlatformFault(say("API token: Prolific does not take it."), again=False, is_token=True)
+        return PlatformFault(as_message("API token: Prolific does not take it."), again=False, is_token=True)
     if status >= http.HTTPStatus.INTERNAL_SERVER_ERROR:
-        told = say("Prolific has a fault of its own (HTTP {status}).", status=status)
+        told = as_message("Prolific has a fault of its own (HTTP {status}).", status=status)
         return PlatformFault(told, again=True, after=after, unclear=changes)
     if status == http.HTTPStatus.NOT_FOUND:
-        return PlatformFault(say("Prolific does not know it, or not this account's."), again=False)
+        return PlatformFault(as_message("Prolific does not know it, or not this account's."), again=False)
     name, detail = _detail(content)
     if name:
-        told = say("{word_field}: Prolific refuses it: {detail}", word_field=say(FIELDS[name]), detail=detail)
+        told = as_message(
+            "{word_field}: Prolific refuses it: {detail}", word_field=as_message(FIELDS[name]), detail=detail
+        )
     else:
-        told = say("Prolific refuses it: {detail}", detail=detail or f"HTTP {status}")
+        told = as_message("Prolific refuses it: {detail}", detail=detail or f"HTTP {status}")
     return PlatformFault(told, again=False)
 
 
@@ -288,7 +292,7 @@ def _detail(content: bytes) -> tuple[str, str]:
 
 
 def _unreadable() -> PlatformFault:
-    return PlatformFault(say("Prolific's answer cannot be read."), again=True, unclear=True)
+    return PlatformFault(as_message("Prolific's answer cannot be read."), again=True, unclear=True)
 
 
 def _id(found: str) -> str:

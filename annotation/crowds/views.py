@@ -24,7 +24,7 @@ from annotation.errors import StudyRefused
 from annotation.models import Oracle, Project
 from annotation.models.crowds import CrowdStudy, PlatformAccount, StudyStep, VerdictKind
 from annotation.people.identity import person_of
-from annotation.wording import told
+from annotation.wording import localized
 
 
 @login_required
@@ -157,7 +157,7 @@ def _found(request: HttpRequest, slug: str, study_id: int) -> CrowdStudy:
 
 
 def _add_refusal(form: Form, refusal: StudyRefused) -> None:
-    form.add_error(refusal.field if refusal.field in form.fields else None, told(refusal.args[0]))
+    form.add_error(refusal.field if refusal.field in form.fields else None, localized(refusal.args[0]))
 
 
 def _open_ones(rows: list[selectors.SubmissionRow]) -> list[tuple[int, str]]:

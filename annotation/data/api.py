@@ -23,7 +23,7 @@ from annotation.rest.responses import IDEMPOTENCY_KEY, LONGEST_KEY, SaidOut, as_
 from annotation.statement import charges
 from annotation.work.services import jobs
 from privacy.accounting.cost import Cost
-from privacy.wording import say
+from privacy.wording import as_message
 
 router = Router()
 
@@ -297,7 +297,9 @@ def post_records(request: HttpRequest, slug: str) -> Any:
 def _refuse_price(charge: Cost | None, most_epsilon: float | None) -> None:
     if not charges.within_price(charge, most_epsilon):
         assert charge is not None
-        raise InvalidUpload(say("most_epsilon: the upload is charged epsilon {epsilon:g}", epsilon=charge.epsilon))
+        raise InvalidUpload(
+            as_message("most_epsilon: the upload is charged epsilon {epsilon:g}", epsilon=charge.epsilon)
+        )
 
 
 def _records_in(request: HttpRequest) -> list[Any]:

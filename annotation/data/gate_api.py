@@ -17,7 +17,7 @@ from annotation.rest.base import MostIn, project_for, require_scope
 from annotation.rest.idempotency import idempotent
 from annotation.rest.responses import write_responses
 from annotation.statement import charges
-from privacy.wording import say
+from privacy.wording import as_message
 
 router = Router()
 
@@ -35,5 +35,5 @@ def start_gate(request: HttpRequest, slug: str, dataset_id: int, body: MostIn) -
     found = get_object_or_404(selectors.uploads_of(project), pk=dataset_id)
     charges.refuse_dearer(charges.upload_charge(project, found.role, found), body.most_epsilon)
     if gate.start_gate(dataset=found, owner=person_of(request)) is None:
-        raise UploadRefused(say("This upload has gone through the gate, or is in it."))
+        raise UploadRefused(as_message("This upload has gone through the gate, or is in it."))
     return Status(202, get_object_or_404(selectors.uploads_of(project), pk=dataset_id))

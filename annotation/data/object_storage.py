@@ -10,7 +10,7 @@ from botocore.exceptions import BotoCoreError, ClientError  # type: ignore[impor
 from storages.backends.s3 import S3Storage
 
 from annotation.errors import StorageAway
-from privacy.wording import say
+from privacy.wording import as_message
 
 # The last two: another version stands there.
 MISSING = (404, "404", "NoSuchKey", "NotFound", 412, "412", "PreconditionFailed")
@@ -100,6 +100,10 @@ def _told(name: str) -> Iterator[None]:
     except ClientError as error:
         if error.response.get("Error", {}).get("Code") in MISSING:
             raise FileNotFoundError(name) from error
-        raise StorageAway(say("The store of files refuses or does not answer. Nothing was kept; try again.")) from error
+        raise StorageAway(
+            as_message("The store of files refuses or does not answer. Nothing was kept; try again.")
+        ) from error
     except (BotoCoreError, Boto3Error) as error:
-        raise StorageAway(say("The store of files refuses or does not answer. Nothing was kept; try again.")) from error
+        raise StorageAway(
+            as_message("The store of files refuses or does not answer. Nothing was kept; try again.")
+        ) from error

@@ -11,7 +11,7 @@ from annotation.gates import gate_plan
 from annotation.gates.gate_plan import SMALLEST_DELTA, Offer, offers
 from annotation.gates.services import gate_planning
 from annotation.models import Dataset, PrivacyUnit, Project
-from annotation.wording import told
+from annotation.wording import localized
 from privacy.normalizers import Normalizer
 from privacy.source_planning import PublicSource
 from privacy.survey import Frequencies
@@ -68,7 +68,7 @@ class GatePlanForm(forms.Form):
                 texts_per_contributor=self.project.texts_per_contributor if contributor else None,
             )
         except ValueError as error:
-            self.add_error("epsilon", told(str(error)))
+            self.add_error("epsilon", localized(str(error)))
         if self.cleaned_data["source"] == self.NUMBERS:
             self._take_numbers()
         return self.cleaned_data
@@ -94,7 +94,7 @@ class GatePlanForm(forms.Form):
             try:
                 self.numbers = PublicSource(**given)
             except ValueError as error:
-                self.add_error("records", told(str(error)))
+                self.add_error("records", localized(str(error)))
 
 
 class GateChoiceForm(forms.Form):

@@ -9,7 +9,7 @@ from django.utils.translation import gettext_lazy as _
 
 from annotation.models import Project
 from annotation.populations.selectors import SharingTerms, left_words, membership_words, populations_of, rule_against
-from annotation.wording import told
+from annotation.wording import localized
 from privacy.accounting.events_people import MOST_RECORDS_PER_PERSON
 
 UNITS = [
@@ -133,9 +133,9 @@ class MembershipForm(forms.Form):
         if population is None or self.errors:
             return data
         if broken := rule_against(population, self.terms, 1):
-            self.add_error("population", told(broken))
+            self.add_error("population", localized(broken))
         elif number is None and self.terms.declares_number:
-            self.add_error("records_per_person", told(rule_against(population, self.terms, None)))
+            self.add_error("records_per_person", localized(rule_against(population, self.terms, None)))
         return data
 
     def words(self) -> str:

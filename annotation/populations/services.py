@@ -16,7 +16,7 @@ from privacy.accounting.units import delta_limit_to_atto, epsilon_limit_to_nano
 from privacy.errors import UnsoundCombination
 from privacy.models import BudgetAccount, Population, Quota
 from privacy.services import ledger, populations
-from privacy.wording import say
+from privacy.wording import as_message
 
 
 def open_population(
@@ -135,7 +135,7 @@ def _refuse_more_than_declared(project: Project, records_per_person: int) -> Non
     """Hold the declared number against the records that name somebody; only their managers learn the answer."""
     if PoolPart.objects.filter(dataset__project=project, named=True).exists() or sources.tables_of(project).exists():
         raise UnsoundCombination(
-            say(
+            as_message(
                 "{name} holds private uploads as columns in storage, where nobody counts records by person; a project "
                 "belongs to such a population before its first upload",
                 name=project.name,
@@ -143,7 +143,7 @@ def _refuse_more_than_declared(project: Project, records_per_person: int) -> Non
         )
     if names_more_than(project, records_per_person):
         raise UnsoundCombination(
-            say(
+            as_message(
                 "{name} names a person in more records than the {number} that were declared",
                 name=project.name,
                 number=records_per_person,

@@ -27,7 +27,7 @@ from annotation.rest.idempotency import idempotent
 from annotation.rest.responses import write_responses
 from privacy.accounting.events_people import MOST_RECORDS_PER_PERSON
 from privacy.choices import Kind
-from privacy.wording import rules_together, say
+from privacy.wording import as_message, joined_rules
 
 router = Router()
 
@@ -101,7 +101,7 @@ def change_configuration(request: HttpRequest, slug: str, body: SettingsIn) -> A
     project = _project(request, slug)
     broken = {name: rule for name, value in body.settings.items() if (rule := _broken(name, value))}
     if broken:
-        raise InvalidConfiguration(rules_together(broken))
+        raise InvalidConfiguration(joined_rules(broken))
     stored = configuring.configure_project(project=project, changes=body.settings, actor=person_of(request))
     return configuration_out(stored)
 
@@ -267,8 +267,8 @@ def _broken(name: str, value: Any) -> str:
         return known.broken(value) if known.type not in (int, float) else known.mistyped(value)
     kind = CATALOGUE.kind_of(name)
     if kind is None:
-        return say("No choice declares this setting.")
-    return "" if isinstance(value, str) else say("Must be the name of a choice.")
+        return as_message("No choice declares this setting.")
+    return "" if isinstance(value, str) else as_message("Must be the name of a choice.")
 
 
 def _project(request: HttpRequest, slug: str) -> Project:

@@ -16,7 +16,7 @@ from annotation.projects.forms.pool import PoolProjectForm
 from annotation.projects.forms.streams import StreamProjectForm
 from annotation.projects.forms.wizard import OWN_LIMIT, WizardStep, arrival_of, draft_form, step_of
 from annotation.rest.checking import checked
-from privacy.wording import said_together, say
+from privacy.wording import as_message, joined_messages
 
 FORMAT = "dpal-configuration"
 FORMAT_VERSION = 1
@@ -57,16 +57,16 @@ def copied_draft(project: Project, name: str) -> dict[str, Any]:
 def parse_file(raw: bytes) -> ConfigurationFile:
     """Read a file's bytes; see `read_file`."""
     if len(raw) > LARGEST:
-        raise InvalidConfiguration(say("A configuration file has at most {size} bytes.", size=LARGEST))
+        raise InvalidConfiguration(as_message("A configuration file has at most {size} bytes.", size=LARGEST))
     try:
         content = json.loads(raw)
     except json.JSONDecodeError as error:
         raise InvalidConfiguration(
-            say("Line {line}, column {column}: this is not JSON.", line=error.lineno, column=error.colno)
+            as_message("Line {line}, column {column}: this is not JSON.", line=error.lineno, column=error.colno)
         ) from error
     except (ValueError, RecursionError) as error:
         # Not UTF-8, lists in lists without end, or a number of thousands of digits.
-        raise InvalidConfiguration(say("A configuration file is JSON in UTF-8.")) from error
+        raise InvalidConfiguration(as_message("A configuration file is JSON in UTF-8.")) from error
     return read_file(content)
 
 
@@ -81,21 +81,23 @@ def read_file(content: Any) -> ConfigurationFile:
     try:
         json.dumps(content, ensure_ascii=False, allow_nan=False).encode()
     except (ValueError, RecursionError) as error:
-        raise InvalidConfiguration(say("A configuration file is JSON in UTF-8.")) from error
+        raise InvalidConfiguration(as_message("A configuration file is JSON in UTF-8.")) from error
     if not isinstance(content, dict) or content.get("format") != FORMAT:
-        raise InvalidConfiguration(say("This is no configuration file: it has no {format}.", format=f'"{FORMAT}"'))
+        raise InvalidConfiguration(
+            as_message("This is no configuration file: it has no {format}.", format=f'"{FORMAT}"')
+        )
     if content.get("format_version") != FORMAT_VERSION:
         raise InvalidConfiguration(
-            say("format_version: this site reads version {version} of the format.", version=FORMAT_VERSION)
+            as_message("format_version: this site reads version {version} of the format.", version=FORMAT_VERSION)
         )
     preset = PRESETS.get(str(content.get("preset")))
     settings = content.get("settings")
     if preset is None:
-        raise InvalidConfiguration(say("preset: must be one of {presets}.", presets=", ".join(PRESETS)))
+        raise InvalidConfiguration(as_message("preset: must be one of {presets}.", presets=", ".join(PRESETS)))
     if not isinstance(settings, dict):
-        raise InvalidConfiguration(say("settings: must be an object of names and values."))
+        raise InvalidConfiguration(as_message("settings: must be an object of names and values."))
     if wrong := [*_unknown_parts(content), *_wrong_settings(preset, settings)]:
-        raise InvalidConfiguration(said_together("; ", wrong))
+        raise InvalidConfiguration(joined_messages("; ", wrong))
     draft = {name: _typed(name, value) for name, value in settings.items()}
     return ConfigurationFile(preset, draft | {"level": OWN_LIMIT})
 
@@ -115,16 +117,22 @@ def checked_form(file: ConfigurationFile) -> ChoosingForm:
 
 def _unknown_parts(content: Mapping[str, Any]) -> Iterator[str]:
     for name in content.keys() - PARTS:
-        yield say("{field}: {reason}", field=name[:100], reason=say("No part of a configuration file is called so."))
+        yield as_message(
+            "{field}: {reason}", field=name[:100], reason=as_message("No part of a configuration file is called so.")
+        )
 
 
 def _wrong_settings(preset: Preset, settings: Mapping[str, Any]) -> Iterator[str]:
     known = (StreamProjectForm if arrival_of(preset) == "stream" else PoolProjectForm).known_names()
     for name, value in settings.items():
         if name not in known:
-            yield say("{field}: {reason}", field=name[:100], reason=say("This site has no setting of that name."))
+            yield as_message(
+                "{field}: {reason}", field=name[:100], reason=as_message("This site has no setting of that name.")
+            )
         elif not _fits(name, value):
-            yield say("{field}: {reason}", field=name, reason=say("Must be a text, a number, true, false or null."))
+            yield as_message(
+                "{field}: {reason}", field=name, reason=as_message("Must be a text, a number, true, false or null.")
+            )
 
 
 def _fits(name: str, value: Any) -> bool:

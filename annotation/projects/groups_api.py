@@ -26,7 +26,7 @@ from annotation.rest.base import require_scope
 from annotation.rest.checking import checked
 from annotation.rest.idempotency import idempotent
 from annotation.rest.responses import responses, write_responses
-from privacy.wording import say
+from privacy.wording import as_message
 
 router = Router()
 
@@ -150,7 +150,7 @@ def rename_group(request: HttpRequest, group_id: str, body: GroupIn) -> Any:
 def delete_group(request: HttpRequest, group_id: str, body: GroupDeletionIn) -> Any:
     found = _found(request, group_id, Scope.GROUPS_WRITE)
     if body.typed != found.name:
-        raise InvalidConfiguration(say("Type the name of the group as it stands there."))
+        raise InvalidConfiguration(as_message("Type the name of the group as it stands there."))
     groups.delete_group(group=found, actor=person_of(request).get_username())
     return Status(204, None)
 

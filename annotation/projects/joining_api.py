@@ -24,10 +24,10 @@ from annotation.questions.browsing import row_id
 from annotation.rest.base import project_for, require_scope
 from annotation.rest.checking import checked
 from annotation.rest.responses import responses
-from privacy.wording import say
+from privacy.wording import as_message
 
 router = Router()
-NO_MAIL = say("This site sends no mail: give the link to whom it is for.")
+NO_MAIL = as_message("This site sends no mail: give the link to whom it is for.")
 
 
 class InvitationFields(Schema):

@@ -16,7 +16,7 @@ from annotation.rest.base import require_scope
 from annotation.rest.checking import checked
 from annotation.rest.idempotency import idempotent
 from annotation.rest.responses import write_responses
-from privacy.wording import say
+from privacy.wording import as_message
 
 router = Router()
 
@@ -60,7 +60,7 @@ def choose_mails(request: HttpRequest, body: MailsIn) -> Any:
     choice = mail_choices.choice_of(person)
     zone = choice.zone if body.zone is None else body.zone
     if body.zone is not None and zone not in zoneinfo.available_timezones():
-        raise InvalidConfiguration(say("This is no time zone: write a name like Europe/Berlin."))
+        raise InvalidConfiguration(as_message("This is no time zone: write a name like Europe/Berlin."))
     sent = _as_sent(choice) | body.dict(include={"wanted", "often", "language"}, exclude_none=True)
     form = MailForm(sent, choice=choice)
     checked(form)

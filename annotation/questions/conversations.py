@@ -24,7 +24,7 @@ from annotation.models import (
     Role,
 )
 from privacy.choices import Kind
-from privacy.wording import Message, say
+from privacy.wording import Message, as_message
 
 # What a manager says to an annotator.
 FROM_MANAGERS = (ReportKind.RETURNED, ReportKind.REPLY)
@@ -71,9 +71,11 @@ class Thread:
 def conversation_refusal(project: Project) -> Message | None:
     """Say why managers write to nobody in a project; None where they may."""
     if project.oracle == Oracle.CROWD:
-        return say("In front of a crowd nobody writes back: what a manager writes may tell what others answered.")
+        return as_message(
+            "In front of a crowd nobody writes back: what a manager writes may tell what others answered."
+        )
     if project.settings.get(Kind.RANDOMIZER.key):
-        return say("Where answers are randomised each is given once, and nobody writes about it.")
+        return as_message("Where answers are randomised each is given once, and nobody writes about it.")
     return None
 
 

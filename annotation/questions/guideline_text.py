@@ -13,7 +13,7 @@ from markdown_it.utils import EnvType, OptionsDict
 
 from annotation.errors import InvalidConfiguration
 from annotation.markdown import PageRenderer
-from privacy.wording import say
+from privacy.wording import as_message
 
 FORMS = (
     "backticks",
@@ -93,17 +93,17 @@ def refuse_pictures_of_others(text: str, known: Collection[str] | None) -> None:
         name = _name_in(image)
         if name is None:
             raise InvalidConfiguration(
-                say(
+                as_message(
                     "Line {line}: guidelines show no picture of another site. Add it under Pictures, and write the "
                     "line that stands there.",
                     line=line,
                 )
             )
         if known is not None and name not in known:
-            raise InvalidConfiguration(say("Line {line}: the project has no picture of that name.", line=line))
+            raise InvalidConfiguration(as_message("Line {line}: the project has no picture of that name.", line=line))
         if not image.content.strip():
             raise InvalidConfiguration(
-                say(
+                as_message(
                     "Line {line}: say between the brackets what the picture shows, for those who cannot see it.",
                     line=line,
                 )

@@ -14,7 +14,7 @@ from annotation.questions.services import guidelines
 from annotation.rest.base import project_for, require_scope
 from annotation.rest.idempotency import idempotent
 from annotation.rest.responses import write_responses
-from privacy.wording import say
+from privacy.wording import as_message
 
 router = Router()
 LONGEST_EXAMPLE, LONGEST_GUIDELINES = 2000, 200_000
@@ -81,7 +81,7 @@ def write_guidelines(request: HttpRequest, slug: str, body: GuidelinesIn) -> Any
     project = project_for(request, slug, Role.MANAGER)
     possible = len(project.classes)
     if any(one.choice >= possible for one in body.examples):
-        raise InvalidChoice(say("There are {possible} answers to choose from.", possible=possible))
+        raise InvalidChoice(as_message("There are {possible} answers to choose from.", possible=possible))
     examples = [one.dict() for one in body.examples]
     saved = guidelines.save_guidelines(project=project, text=body.text, examples=examples, author=person_of(request))
     return {"version": saved.version}

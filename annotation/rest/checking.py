@@ -6,7 +6,7 @@ from django.forms import BaseForm
 from django.utils.translation import override
 
 from annotation.errors import InvalidConfiguration
-from privacy.wording import said_together, say
+from privacy.wording import as_message, joined_messages
 
 
 def checked(form: BaseForm) -> dict[str, Any]:
@@ -15,8 +15,8 @@ def checked(form: BaseForm) -> dict[str, Any]:
         if form.is_valid():
             return form.cleaned_data
         wrong = [
-            str(error) if name == "__all__" else say("{field}: {reason}", field=name, reason=str(error))
+            str(error) if name == "__all__" else as_message("{field}: {reason}", field=name, reason=str(error))
             for name, errors in form.errors.items()
             for error in errors
         ]
-    raise InvalidConfiguration(said_together("; ", wrong))
+    raise InvalidConfiguration(joined_messages("; ", wrong))

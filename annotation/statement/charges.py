@@ -8,7 +8,7 @@ from annotation.errors import PriceRefused
 from annotation.models import Dataset, DatasetRole, Oracle, Project
 from annotation.statement import gate_runs
 from privacy.accounting.cost import Cost
-from privacy.wording import say
+from privacy.wording import as_message
 
 AGREED: Final = "agreed"
 # Whatever a person can send that has something charged, and where its price stands. What goes on by itself, as declared
@@ -68,4 +68,4 @@ def refuse_dearer(cost: Cost | None, most_epsilon: float | None) -> None:
     """Refuse what has more charged than a program is ready to pay."""
     if not within_price(cost, most_epsilon):
         assert cost is not None
-        raise PriceRefused(say("most_epsilon: this is charged epsilon {epsilon:g}", epsilon=cost.epsilon))
+        raise PriceRefused(as_message("most_epsilon: this is charged epsilon {epsilon:g}", epsilon=cost.epsilon))

@@ -20,7 +20,7 @@ from annotation.rest.pagination import Page, page_of
 from annotation.rest.responses import paged, write_responses
 from annotation.statement import presenters
 from privacy.accounting.units import atto_spendable, nano_spendable
-from privacy.wording import say
+from privacy.wording import as_message
 
 router = Router()
 LONGEST_REASON = 300
@@ -156,7 +156,7 @@ def set_second_manager(request: HttpRequest, slug: str, body: SecondManagerIn) -
         limits.demand_second_manager(project=project)
         return {"needed": True}
     if not (reason := body.reason.strip()):
-        raise InvalidConfiguration(say("Say why."))
+        raise InvalidConfiguration(as_message("Say why."))
     asked = limits.ask_to_decide_alone(project=project, actor=person_of(request), reason=reason)
     return {"needed": True, "request": asked.pk}
 

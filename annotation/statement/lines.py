@@ -11,7 +11,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from annotation.statement.words import STATES, reason_words, upload_names, what_words
-from annotation.wording import told
+from annotation.wording import localized
 from privacy.accounting.units import atto_spent, nano_spent
 from privacy.models import SETTLEMENTS, BudgetAccount, EntryKind, LedgerEntry
 from privacy.selectors import statement
@@ -130,7 +130,10 @@ def _line(
     facts = vars(entry)
     ancestor = ancestors.get((entry.account_id, facts["descends_from"] or 0))
     event = json.loads(entry.event_json)
-    reasons = [reason_words(kind=entry.kind, reason=entry.reason, event=event), told(facts["settled_reason"] or "")]
+    reasons = [
+        reason_words(kind=entry.kind, reason=entry.reason, event=event),
+        localized(facts["settled_reason"] or ""),
+    ]
     return Line(
         account_id=entry.account_id,
         account=titles.get(entry.account_id, ""),

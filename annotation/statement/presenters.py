@@ -22,7 +22,7 @@ from annotation.models import (
 )
 from annotation.statement.lines import Line, newest_lines
 from annotation.statement.spending import SpendingTable, spending_tables
-from annotation.wording import told
+from annotation.wording import localized
 from privacy.accounting.events import event_from_json
 from privacy.models import AccountAdjacency, AccountUnit, BudgetAccount, EntryKind, LedgerEntry
 from privacy.numerical import has_numerical_epsilon, known_numerical_epsilon, numerical_epsilon
@@ -263,4 +263,4 @@ def _forecasts(account: BudgetAccount) -> Iterator[str]:
                 "Enough for %(times)d more like the last: %(event)s.",
                 "Enough for %(times)d more like the last: %(event)s.",
                 times,
-            ) % {"times": times, "event": told(event.summary())}
+            ) % {"times": times, "event": localized(event.summary())}

@@ -10,7 +10,7 @@ from django.utils.translation import gettext_lazy
 
 from annotation.amounts import delta_words, epsilon_words
 from annotation.models import Dataset
-from annotation.wording import told
+from annotation.wording import localized
 from privacy.accounting.events import Event, event_from_json
 from privacy.accounting.units import atto_spendable, nano_spendable
 
@@ -171,7 +171,7 @@ def how_words(stored: Mapping[str, Any]) -> str:
 def _how(event: Event) -> str:
     values = {field.name: getattr(event, field.name) for field in fields(event)}
     if event.kind not in HOW:
-        return told(event.summary())
+        return localized(event.summary())
     said = HOW[event.kind] % {name: _number(value) for name, value in values.items()}
     # Whose mechanism runs on a secret sample, whose update a stream makes, and what a population repeats, are events.
     inner = values.get("inner") or values.get("update") or values.get("event")
@@ -181,7 +181,7 @@ def _how(event: Event) -> str:
 def reason_words(*, kind: str, reason: str, event: Mapping[str, Any]) -> str:
     """Return why an entry was made: our sentences in the reader's language, a person's own as they wrote it."""
     if kind != "limit_change":
-        return told(reason)
+        return localized(reason)
     manager = event.get("approved_by")
     return _("%(own)s (approved by %(manager)s)") % {"own": reason, "manager": manager} if manager else reason
 

@@ -10,7 +10,7 @@ from django.core.files.storage import default_storage
 
 from annotation.errors import InvalidUpload
 from annotation.tables.stores import METADATA_FOLDER, METADATA_SUFFIX, NOT_ALLOWED, BucketTable, FolderTable, TableStore
-from privacy.wording import say
+from privacy.wording import as_message
 
 SCHEMES = ("file", "s3")
 # Stands in POOL_SOURCES for the short name of the project that registers.
@@ -93,7 +93,7 @@ def parsed(text: str) -> Address:
     parts = urlsplit(text)
     if parts.scheme not in SCHEMES:
         raise InvalidUpload(
-            say("address: begins with {possible}", possible=" or ".join(f"{one}://" for one in SCHEMES))
+            as_message("address: begins with {possible}", possible=" or ".join(f"{one}://" for one in SCHEMES))
         )
     if (parts.scheme == "s3") != bool(parts.netloc) or not text.isprintable():
         raise InvalidUpload("address: looks like file:///folder/table or s3://bucket/table")

@@ -3,17 +3,17 @@
 import unicodedata
 from typing import Any
 
-from privacy.wording import say
+from privacy.wording import as_message
 
 MAXIMUM_TEXT_LENGTH = 20_000
-EMPTY = say("is empty")
-TOO_LONG = say("is longer than {most:,} characters", most=MAXIMUM_TEXT_LENGTH)
-NOT_TEXT = say("is not text")
-NOT_UTF8 = say(
+EMPTY = as_message("is empty")
+TOO_LONG = as_message("is longer than {most:,} characters", most=MAXIMUM_TEXT_LENGTH)
+NOT_TEXT = as_message("is not text")
+NOT_UTF8 = as_message(
     "is not valid in the file's encoding, which is UTF-8 unless another one is chosen; choose windows-1252 or what "
     "else it is, or save the file as UTF-8"
 )
-NUL = say("holds a NUL character")
+NUL = as_message("holds a NUL character")
 
 
 class BadCell(ValueError):

@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 
 from annotation.errors import InvalidUpload
 from annotation.tables.stores import StoredFile, TableStore
-from privacy.wording import say
+from privacy.wording import as_message
 
 MAGIC = b"PAR1"
 # The length of the footer, and the magic.
@@ -27,7 +27,7 @@ MOST_FOOTER_BYTES = 64 * 1024 * 1024
 MOST_GROUP_BYTES = 1024 * 1024 * 1024
 # Under which a Parquet file keeps the id of a column.
 FIELD_ID: Final = b"PARQUET:field_id"
-DAMAGED = say("address: a file of the table is no Parquet file, or is cut off or encrypted")
+DAMAGED = as_message("address: a file of the table is no Parquet file, or is cut off or encrypted")
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,12 +138,12 @@ def snapshot_of(files: Iterable[TableFile], *, secret: bytes, iceberg: dict[str,
 
 def no_single_column(role: str, name: str) -> InvalidUpload:
     """Return the refusal of a table in which a column is not, or is twice."""
-    return InvalidUpload(say("{role}: a file of the table has no single column {name!r}", role=role, name=name))
+    return InvalidUpload(as_message("{role}: a file of the table has no single column {name!r}", role=role, name=name))
 
 
 def no_column_of_texts(role: str, name: str) -> InvalidUpload:
     """Return the refusal of a column that holds something else."""
-    return InvalidUpload(say("{role}: the column {name!r} does not hold texts", role=role, name=name))
+    return InvalidUpload(as_message("{role}: the column {name!r} does not hold texts", role=role, name=name))
 
 
 def _name_of(schema: pa.Schema, role: str, name: str, number: int) -> str:
@@ -151,7 +151,7 @@ def _name_of(schema: pa.Schema, role: str, name: str, number: int) -> str:
     found = [each.name for each in schema if (each.metadata or {}).get(FIELD_ID) == str(number).encode()]
     if len(found) != 1:
         raise InvalidUpload(
-            say(
+            as_message(
                 "{role}: a data file does not hold the column {name!r} by its Iceberg id: it is older than the column, "
                 "was added without ids, or leaves out the values of its partition; rewrite the data files",
                 role=role,
@@ -182,5 +182,7 @@ def _check_groups(metadata: pq.FileMetaData, columns: TableColumns) -> None:
         unpacked = sum(column.total_uncompressed_size for column in held if column.path_in_schema in columns.names)
         if unpacked > MOST_GROUP_BYTES:
             raise InvalidUpload(
-                say("address: a row group of the table unpacks to more than {most:,} bytes", most=MOST_GROUP_BYTES)
+                as_message(
+                    "address: a row group of the table unpacks to more than {most:,} bytes", most=MOST_GROUP_BYTES
+                )
             )

@@ -15,30 +15,30 @@ from annotation.errors import InvalidUpload
 from annotation.tables.footers import TableColumns, TableFile, no_column_of_texts, no_single_column, table_files
 from annotation.tables.manifests import DAMAGED, MOST_BYTES, Entry, manifest_entries, manifests_of
 from annotation.tables.stores import METADATA_FOLDER, StoredFile, TableStore, refuse_too_many
-from privacy.wording import say
+from privacy.wording import as_message
 
 NAMED = re.compile(r"v?(\d+)(?:-[^/]*?)?(\.gz)?\.metadata\.json(\.gz)?")
 ENDS = (".metadata.json", ".metadata.json.gz")
 DELTA_LOG = "_delta_log"
 VERSIONS = (1, 2)
 TEXTS, PEOPLE = ("string",), ("string", "int", "long")
-DELTA = say("address: a Delta Lake table stands there; write the version you mean into a folder of its own")
-COMPRESSED = say(
+DELTA = as_message("address: a Delta Lake table stands there; write the version you mean into a folder of its own")
+COMPRESSED = as_message(
     "address: the newest metadata file of the Iceberg table is compressed; set its write.metadata.compression-codec "
     "to none"
 )
-TWO_NEWEST = say(
+TWO_NEWEST = as_message(
     "address: two metadata files of the Iceberg table are the newest; register the one that your catalogue names"
 )
-NONE_YET = say("address: the Iceberg table has no snapshot yet")
-NO_ICEBERG = say("snapshot: only an Iceberg table has snapshots to choose from, and none stands at the address")
-DELETES = say(
+NONE_YET = as_message("address: the Iceberg table has no snapshot yet")
+NO_ICEBERG = as_message("snapshot: only an Iceberg table has snapshots to choose from, and none stands at the address")
+DELETES = as_message(
     "address: the Iceberg snapshot has delete files; rewrite its data files without them (compact it) and register the "
     "snapshot that comes of it"
 )
-NO_PARQUET = say("address: a data file of the Iceberg snapshot is encrypted or no Parquet file")
-OUTSIDE = say("address: a file of the Iceberg snapshot lies outside the table's folder")
-OTHER_FILE = say("address: a data file is not the one that the Iceberg snapshot names")
+NO_PARQUET = as_message("address: a data file of the Iceberg snapshot is encrypted or no Parquet file")
+OUTSIDE = as_message("address: a file of the Iceberg snapshot lies outside the table's folder")
+OTHER_FILE = as_message("address: a data file is not the one that the Iceberg snapshot names")
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +68,7 @@ class Metadata:
         number = self.content.get("current-snapshot-id") if wanted is None else wanted
         found = [each for each in self.content.get("snapshots") or () if each["snapshot-id"] == number]
         if not found and wanted is not None:
-            raise InvalidUpload(say("snapshot: the Iceberg table has no snapshot {number}", number=str(wanted)))
+            raise InvalidUpload(as_message("snapshot: the Iceberg table has no snapshot {number}", number=str(wanted)))
         if not found:
             raise InvalidUpload(NONE_YET)
         snapshot: dict[str, Any] = found[0]
@@ -145,7 +145,7 @@ def _metadata(store: TableStore, name: str) -> Metadata:
         raise InvalidUpload(DAMAGED) from None
     if version not in VERSIONS:
         raise InvalidUpload(
-            say(
+            as_message(
                 "address: the Iceberg table is in version {version} of the format; 1 and 2 are read",
                 version=str(version),
             )

@@ -13,7 +13,7 @@ from typing import Any
 import fastavro
 
 from annotation.errors import InvalidUpload
-from privacy.wording import say
+from privacy.wording import as_message
 
 # What one manifest may take, and what all of it may unpack to.
 MOST_BYTES = 32 * 1024 * 1024
@@ -21,8 +21,8 @@ MOST_UNPACKED_BYTES = 512 * 1024 * 1024
 SYNC_BYTES = 16
 MAGIC = b"Obj\x01"
 DELETED = 2
-DAMAGED = say("address: the metadata of the Iceberg table cannot be read")
-OTHER_CODEC = say(
+DAMAGED = as_message("address: the metadata of the Iceberg table cannot be read")
+OTHER_CODEC = as_message(
     "address: the manifests of the Iceberg table are not compressed by deflate; set its write.avro.compression-codec "
     "to gzip and rewrite them"
 )

@@ -19,14 +19,14 @@ from annotation.tables.pseudonyms import PSEUDONYM_BYTES, Pseudonyms
 from annotation.tables.stores import TableStore
 from privacy.contributions.columns import NOBODY, POOL_SCHEMA
 from privacy.engines.base import PoolFile
-from privacy.wording import say
+from privacy.wording import as_message
 
 BATCH_ROWS = 16_384
-CHANGED = say(
+CHANGED = as_message(
     "The table is not the one that was registered. Register it again to take its newer snapshot: that counts, and is "
     "charged, as a new upload."
 )
-UNREADABLE = say("A file of the registered table cannot be read to its end.")
+UNREADABLE = as_message("A file of the registered table cannot be read to its end.")
 
 
 def table_rows(

@@ -17,10 +17,10 @@ from annotation.tables.rows import CHANGED, table_rows
 from annotation.tables.shared import shared_table
 from annotation.tables.stores import TableStore
 from privacy.engines.base import FileReader, ReadFile
-from privacy.wording import say
+from privacy.wording import as_message
 
 SECRET_BYTES = 32
-UNREADABLE = say("address: the site cannot read what stands there; let its account read it")
+UNREADABLE = as_message("address: the site cannot read what stands there; let its account read it")
 Check = Callable[[], None]
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Protocol, cast
 
 from annotation.errors import InvalidUpload
-from privacy.wording import say
+from privacy.wording import as_message
 
 SUFFIX = ".parquet"
 # Of an Iceberg table.
@@ -17,8 +17,8 @@ METADATA_FOLDER, METADATA_SUFFIX = "metadata", ".metadata.json"
 # Names that writers keep for themselves, such as `_SUCCESS`.
 HIDDEN = ("_", ".")
 MOST_FILES = 10_000
-NOT_ALLOWED = say("address: lies outside what the operator allows this project in POOL_SOURCES")
-LINK = say("address: a link stands there; register the place that it leads to")
+NOT_ALLOWED = as_message("address: lies outside what the operator allows this project in POOL_SOURCES")
+LINK = as_message("address: a link stands there; register the place that it leads to")
 READ_AHEAD = 1024 * 1024
 
 
@@ -188,7 +188,7 @@ class _Ranges(RawIOBase):
 def refuse_too_many(files: list[Any]) -> None:
     """Refuse a table of more files than a job should list."""
     if len(files) > MOST_FILES:
-        raise InvalidUpload(say("address: holds more than {most:,} Parquet files", most=MOST_FILES))
+        raise InvalidUpload(as_message("address: holds more than {most:,} Parquet files", most=MOST_FILES))
 
 
 def _raise(error: OSError) -> None:

@@ -2,7 +2,7 @@
 
 from django import template
 
-from annotation.wording import told
+from annotation.wording import localized
 
 register = template.Library()
-register.filter("told", told)
+register.filter("localized", localized)

@@ -26,7 +26,7 @@ from privacy.accounting.events import Event, LabelTrainingEvent, RandomizedAnswe
 from privacy.accounting.events_features import SecondMomentsEvent
 from privacy.choices import Kind
 from privacy.models import AccountUnit, Filter
-from privacy.wording import say
+from privacy.wording import as_message
 
 DEFAULT_NORMALIZER = "L1"
 # A screened block asks about one in so many of its records far from the boundary.
@@ -37,7 +37,7 @@ def features_choice_of(project: Project) -> FeaturesChoice:
     """Return how the project makes vectors, with its parameters."""
     choice = chosen_of(Kind.FEATURES, project.settings)
     if choice is None:
-        raise UnknownChoice(say("No features are called {got}.", got=project.features))
+        raise UnknownChoice(as_message("No features are called {got}.", got=project.features))
     return cast(FeaturesChoice, choice.of(project.settings))
 
 
@@ -80,7 +80,7 @@ def estimator_choice_of(project: Project) -> EstimatorChoice:
     """Return what the project trains its releases with, with its parameters."""
     choice = chosen_of(Kind.ESTIMATOR, project.settings)
     if choice is None or not issubclass(choice, EstimatorChoice):
-        raise UnknownChoice(say("No estimator is called {got}.", got=project.estimator))
+        raise UnknownChoice(as_message("No estimator is called {got}.", got=project.estimator))
     return choice.of(project.settings)
 
 
@@ -148,7 +148,7 @@ def strategy_choice_of(project: Project, name: str = "") -> StrategyChoice:
     """Return what chooses the project's questions, or the choice called `name` as the project sets it."""
     choice = CATALOGUE.find(Kind.STRATEGY, name or project.selection)
     if choice is None:
-        raise UnknownChoice(say("No selection is called {got}.", got=name or project.selection))
+        raise UnknownChoice(as_message("No selection is called {got}.", got=name or project.selection))
     return cast(StrategyChoice, choice.of(project.settings))
 
 

@@ -24,7 +24,7 @@ from learner.dashboard.rows import found_work, retry_price
 from learner.errors import NothingWaits
 from learner.rounds.services import rounds
 from privacy.accounting.cost import Cost
-from privacy.wording import say
+from privacy.wording import as_message
 
 router = Router()
 
@@ -107,7 +107,7 @@ def cancel_work(request: HttpRequest, slug: str, kind: str, work_id: str) -> Any
     if getattr(row, "stream_batches", None) is not None or not work.cancel_work(
         row=row, by=person_of(request).get_username()
     ):
-        raise NothingWaits(say("It had ended before."))
+        raise NothingWaits(as_message("It had ended before."))
     return {"kind": kind, "id": work_id, "state": row.state, "cancelled_by": row.cancelled_by}
 
 
@@ -128,7 +128,7 @@ def retry_work(request: HttpRequest, slug: str, kind: str, work_id: str, body: M
         retrying.retry_job(job=row, owner=person_of(request)) if isinstance(row, Job) else rounds.start_anew(row=row)
     )
     if started is None:
-        raise NothingWaits(say("There is nothing to start anew here."))
+        raise NothingWaits(as_message("There is nothing to start anew here."))
     return Status(202, {"kind": kind, "id": str(started.pk), "state": started.state} | _price(price))
 
 
@@ -156,7 +156,7 @@ def compare_projects(request: HttpRequest, slug: str, body: ComparisonIn) -> Any
     if body.beside is not None:
         other = ComparisonForm(project=project, person=person_of(request)).choices.filter(slug=body.beside).first()
         if other is None:
-            raise InvalidConfiguration(say("Choose a project of yours that asks at random."))
+            raise InvalidConfiguration(as_message("Choose a project of yours that asks at random."))
     return _comparison(request, projects.compare_with(project=project, other=other))
 
 

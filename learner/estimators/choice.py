@@ -13,8 +13,8 @@ from learner.linear_model import LinearModel
 from privacy.accounting.event import Event
 from privacy.accounting.events import RandomizedAnswersEvent
 from privacy.choices import Choice, Kind, parameter
+from privacy.wording import as_message
 from privacy.wording import gettext_noop as _
-from privacy.wording import say
 
 # A constant column of 1 would make rows, and so the noise, half as long again; at 0.2 it is all but free.
 INTERCEPT_SCALING: Final = 0.2
@@ -142,5 +142,5 @@ class GaussianChoice(EstimatorChoice):
             return {}
         if self.training_delta <= settings.get("pool_delta", 1.0):
             return {}
-        rule = say("One release costs delta {delta:g}, more than the limit.", delta=self.training_delta)
+        rule = as_message("One release costs delta {delta:g}, more than the limit.", delta=self.training_delta)
         return {"pool_delta": rule}

@@ -11,7 +11,7 @@ from scipy import linalg, special
 
 from learner.estimators.rows import one_thread_per_call, over_rows
 from privacy.errors import CertificateMissed
-from privacy.wording import say
+from privacy.wording import as_message
 
 Array = NDArray[np.float64]
 Preconditioner = Callable[[Array], Array]
@@ -235,7 +235,7 @@ def _minimise(objective: LinearObjective, tolerance: float, max_iterations: int)
                 objective.thinned(ROWS_PER_WEIGHT * objective.size), weights, objective
             )
     raise CertificateMissed(
-        say("the solver could not certify a gradient norm of at most {tolerance}", tolerance=tolerance)
+        as_message("the solver could not certify a gradient norm of at most {tolerance}", tolerance=tolerance)
     )
 
 

@@ -16,8 +16,8 @@ from privacy.accounting.events import PostProcessingEvent, RandomizedAnswersEven
 from privacy.choices import Parameter, Sound
 from privacy.mechanisms.randomized_response import RandomizedResponse
 from privacy.mechanisms.randomness import RandomSource, random_source
+from privacy.wording import as_message
 from privacy.wording import gettext_noop as _
-from privacy.wording import say
 
 FREE_TRAINING: Final = "training on answers that are no secret"
 
@@ -157,7 +157,7 @@ class KnownChannel(EstimatorChoice):
         """Refuse answers that are not randomised."""
         if settings.get("label_randomizer"):
             return {}
-        return {"estimator": say("This learns from randomised answers: choose how they are randomised.")}
+        return {"estimator": as_message("This learns from randomised answers: choose how they are randomised.")}
 
     def estimator(self, shape: Shape) -> PrivateEstimator:
         """Return the estimator with the responses of the project."""

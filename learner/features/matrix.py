@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from learner.errors import ArtifactCorrupt
-from privacy.wording import say
+from privacy.wording import as_message
 
 HEADER_BYTES = 128
 MAGIC = b"\x93NUMPY\x01\x00"
@@ -120,7 +120,7 @@ def open_matrix(path: Path, *, sha256: str | None = None) -> NDArray[np.float32]
         If the digest differs, or the file is no float32 matrix.
     """
     if sha256 is not None and file_sha256(path) != sha256:
-        raise ArtifactCorrupt(say("{name} does not match its digest", name=path.name))
+        raise ArtifactCorrupt(as_message("{name} does not match its digest", name=path.name))
     try:
         with path.open("rb") as file:
             np.lib.format.read_magic(file)
@@ -128,9 +128,9 @@ def open_matrix(path: Path, *, sha256: str | None = None) -> NDArray[np.float32]
             start = file.tell()
         size = path.stat().st_size
     except ValueError as error:
-        raise ArtifactCorrupt(say("{name} has no readable npy header", name=path.name)) from error
+        raise ArtifactCorrupt(as_message("{name} has no readable npy header", name=path.name)) from error
     if dtype != np.dtype("<f4") or fortran_order or len(shape) != 2 or size != start + 4 * shape[0] * shape[1]:
-        raise ArtifactCorrupt(say("{name} is not a complete float32 matrix in row order", name=path.name))
+        raise ArtifactCorrupt(as_message("{name} is not a complete float32 matrix in row order", name=path.name))
     if shape[0] == 0:
         return np.empty(shape, dtype=np.float32)
     return np.memmap(path, dtype="<f4", mode="r", offset=start, shape=shape)

@@ -18,7 +18,7 @@ from learner.features.clipping import check_norm_bound
 from learner.features.word_lists import word_lists
 from learner.features.word_pieces import WordPieces
 from privacy.normalizers import Normalizer, normalize_texts
-from privacy.wording import say
+from privacy.wording import as_message
 
 WEIGHTS = Path(__file__).parent / "weights"
 # Tables that ship with the program, by name; `learner.features.distil` made them.
@@ -90,7 +90,7 @@ class StaticEncoder(Featurizer):
         found = table_digest(table)
         if table_sha256 not in (None, found):
             raise EncoderMissing(
-                say(
+                as_message(
                     "The installed weights of {encoder} have the digest {found}, not {wanted}.",
                     encoder=table,
                     found=found[:16],

@@ -18,7 +18,7 @@ from learner.planning.setup import Setup, simulated_strategy
 from learner.planning.splits import series_epsilon, splits
 from learner.strategies.screen import Screen
 from privacy.choices import Kind
-from privacy.wording import say
+from privacy.wording import as_message
 
 # Of more classes than this, estimators that divide epsilon over the classes are known to lose, and take long.
 MOST_DIVIDED_CLASSES: Final = 10
@@ -37,12 +37,12 @@ Changes = dict[str, Any]
 def untried(settings: Mapping[str, Any]) -> str:
     """Say why a project of such settings has no others to try, empty where it has some."""
     if settings["estimator"] in ONLINE_ESTIMATORS:
-        return say(
+        return as_message(
             "No other settings are tried: a stream that learns from each answer at once costs what its declared noise "
             "and answers say, and nothing is divided."
         )
     if settings["oracle"] == "crowd" and settings.get("label_randomizer") != "randomized_consensus":
-        return say(
+        return as_message(
             "No other settings are tried: behind a gate that is done only where all answers are paid for at once."
         )
     return ""
@@ -51,14 +51,14 @@ def untried(settings: Mapping[str, Any]) -> str:
 def left_out(settings: Mapping[str, Any]) -> str:
     """Say which models are not tried, empty where all that are sound are."""
     if settings["oracle"] == "crowd":
-        return say("Only columns and responses are tried: the gate is planned on its own page.")
+        return as_message("Only columns and responses are tried: the gate is planned on its own page.")
     if settings.get("arrival", "pool") == "stream":
-        return say(
+        return as_message(
             "Other windows of a stream are not tried, since longer ones let answers wait; nor are noisy steps, which "
             "did worse in the benchmarks."
         )
     if len(settings["classes"]) > MOST_DIVIDED_CLASSES:
-        return say(
+        return as_message(
             "Models that divide epsilon over the classes are not tried of more than {most} classes.",
             most=MOST_DIVIDED_CLASSES,
         )

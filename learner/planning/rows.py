@@ -26,7 +26,7 @@ from privacy.choices import Kind
 from privacy.models import BudgetAccount
 from privacy.selectors import quota_of
 from privacy.services import terms
-from privacy.wording import say
+from privacy.wording import as_message
 
 MOST_ROWS: Final = 20
 PRICES: Final[tuple[str, ...]] = ("training_epsilon", "training_delta")
@@ -69,7 +69,7 @@ def planned_rows(project: Project, records: int) -> PlannedRows:
     setup, epsilon = setup_of(project, records), total_epsilon(project)
     why_not = untried(project.settings)
     if is_charged(project):
-        why_not = say(
+        why_not = as_message(
             "No other settings are tried: something was paid for, and the limit is planned for as a whole. What may "
             "still change is among the settings."
         )
@@ -77,7 +77,9 @@ def planned_rows(project: Project, records: int) -> PlannedRows:
         return PlannedRows(setup, epsilon, (), why_not)
     rows = _rows(project, setup, records, epsilon)
     if len(rows) < 2:
-        return PlannedRows(setup, epsilon, (), say("No other settings are tried: none has a proof and can be paid."))
+        return PlannedRows(
+            setup, epsilon, (), as_message("No other settings are tried: none has a proof and can be paid.")
+        )
     rows = _on_one_pool(rows, falling=reads_encoder_columns(project.settings))
     whole = replace(setup, alternatives=tuple(row.setup for row in rows))
     return PlannedRows(whole, epsilon, rows, left_out=left_out(project.settings))

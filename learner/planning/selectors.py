@@ -23,7 +23,7 @@ from privacy.accounting.event import Event
 from privacy.charges import price
 from privacy.models import BudgetAccount, Filter
 from privacy.selectors import last_entry
-from privacy.wording import said_together, say, say_many
+from privacy.wording import as_message, as_plural_message, joined_messages
 
 # A plan that goes on for longer is not walked to its end: a page waits for it.
 MOST_STAGES = 300
@@ -61,24 +61,24 @@ class PlanForecast:
     def sentence(self) -> str:
         """The forecast for a person."""
         reasons = {
-            End.BUDGET: say("then it is too little for the next model"),
-            End.PLAN: say("and the plan is complete"),
-            End.POOL: say("and all there is to ask has been asked"),
-            End.FAR: say("and for more after that"),
+            End.BUDGET: as_message("then it is too little for the next model"),
+            End.PLAN: as_message("and the plan is complete"),
+            End.POOL: as_message("and all there is to ask has been asked"),
+            End.FAR: as_message("and for more after that"),
         }
         parts = [
-            say(
+            as_message(
                 "At the current plan the budget pays for {reason_rounds} and {reason_releases}, {reason}.",
-                reason_rounds=say_many("{n} more round", "{n} more rounds", n=self.rounds),
-                reason_releases=say_many("{n} more release", "{n} more releases", n=self.releases),
+                reason_rounds=as_plural_message("{n} more round", "{n} more rounds", n=self.rounds),
+                reason_releases=as_plural_message("{n} more release", "{n} more releases", n=self.releases),
                 reason=reasons[self.end],
             )
         ]
         if self.next_round is not None:
-            parts.append(say("Next round: {reason}.", reason=self.next_round.summary()))
+            parts.append(as_message("Next round: {reason}.", reason=self.next_round.summary()))
         if self.next_training is not None:
-            parts.append(say("Next training: {reason}.", reason=self.next_training.summary()))
-        return said_together(" ", parts)
+            parts.append(as_message("Next training: {reason}.", reason=self.next_training.summary()))
+        return joined_messages(" ", parts)
 
 
 class Purse:

@@ -12,7 +12,7 @@ from learner.linear_model import LinearModel
 from learner.models import TrainingRun, WarmStart
 from learner.pools import secret_selectors
 from privacy.accounting.events import SecretBlockEvent
-from privacy.wording import say
+from privacy.wording import as_message
 
 
 def refuse_leaving_series(*, project: Project, before: Sequence[str], **_signal: Any) -> None:
@@ -34,7 +34,7 @@ def _refuse_merging_sums(project: Project) -> None:
     if isinstance(estimator_of(project, featurizer_of(project)), PrivateSums):
         refuse_broken(
             {
-                "classes": say(
+                "classes": as_message(
                     "Noisy sums of secret blocks have a column for each class, and the next block is added to them. "
                     "Two columns added have twice the noise of the others, for which the model has no proof: after "
                     "the first training these classes stay apart."
@@ -49,7 +49,7 @@ def _refuse_unknown_start(project: Project, now: Sequence[str]) -> None:
         try:
             LinearModel.from_json(stored.weights).knowing(now)
         except ValueError:
-            rule = say("The first model was made of labelled examples under this merge, so it stays.")
+            rule = as_message("The first model was made of labelled examples under this merge, so it stays.")
             refuse_broken({"classes": rule})
 
 
@@ -65,7 +65,7 @@ def _refuse_another_price(project: Project, before: Sequence[str]) -> None:
     if not isinstance(secret_selectors.release_event(project, block=last), SecretBlockEvent):
         refuse_broken(
             {
-                "classes": say(
+                "classes": as_message(
                     "The series of secret blocks was paid for with {n} classes, and a training on another number would "
                     "cost more than it gives a block. A slightly smaller epsilon of one training makes room.",
                     n=len(before),

@@ -29,7 +29,7 @@ from learner.releases.safetensors_export import safetensors_bytes
 from learner.releases.samples import samples_document
 from learner.releases.signatures import Signer, check_signature
 from learner.releases.thresholds import Outcomes, thresholds_document
-from privacy.wording import say
+from privacy.wording import as_message
 
 if TYPE_CHECKING:
     from sklearn.linear_model import LogisticRegression
@@ -219,7 +219,7 @@ def read_weights(path: Path) -> LinearModel:
     try:
         return LinearModel.from_json(json.loads(path.read_text(encoding="utf-8")))
     except ValueError as error:
-        raise ArtifactCorrupt(say("{name} holds no complete model", name=path.name)) from error
+        raise ArtifactCorrupt(as_message("{name} holds no complete model", name=path.name)) from error
 
 
 def verify_manifest(directory: Path) -> dict[str, str]:
@@ -234,13 +234,13 @@ def verify_manifest(directory: Path) -> dict[str, str]:
         listed = json.loads((directory / MANIFEST).read_text(encoding="utf-8"))["files"]
         expected = {name: (entry["bytes"], entry["sha256"]) for name, entry in listed.items()}
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise ArtifactCorrupt(say("{name} has no readable manifest", name=directory.name)) from error
+        raise ArtifactCorrupt(as_message("{name} has no readable manifest", name=directory.name)) from error
     listed_files = (path for path in directory.iterdir() if path.name not in UNLISTED)
     found = {path.name: (path.stat().st_size, file_sha256(path)) for path in listed_files}
     different = sorted(name for name in expected.keys() | found.keys() if expected.get(name) != found.get(name))
     if different:
         raise ArtifactCorrupt(
-            say("{name}: {files} do not match the manifest", name=directory.name, files=", ".join(different))
+            as_message("{name}: {files} do not match the manifest", name=directory.name, files=", ".join(different))
         )
     signed = {name: file_sha256(directory / name) for name in UNLISTED if (directory / name).exists()}
     return {name: digest for name, (_, digest) in expected.items()} | signed
@@ -265,7 +265,7 @@ def verify_release(directory: Path, *, public_key: str) -> dict[str, str]:
         manifest, signature, bundle = ((directory / name).read_bytes() for name in UNLISTED)
     except OSError as error:
         raise ArtifactCorrupt(
-            say("{name} lacks {files} or one of them", name=directory.name, files=", ".join(UNLISTED))
+            as_message("{name} lacks {files} or one of them", name=directory.name, files=", ".join(UNLISTED))
         ) from error
     check_signature(manifest, signature, public_key=public_key)
     digests = verify_manifest(directory)

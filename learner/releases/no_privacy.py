@@ -5,19 +5,19 @@ from collections.abc import Callable, Sequence
 from learner import selectors
 from learner.models import ModelRelease, TrainingRun
 from learner.planning.estimates import PlannersEstimate, simulated_course
-from privacy.wording import say
+from privacy.wording import as_message
 
 
 def estimate_said(estimate: PlannersEstimate | None) -> str:
     """Say what was estimated and on what, or that nothing was and where to have it done."""
     if estimate is None:
-        return say(
+        return as_message(
             "Nobody has simulated these settings for about so many labels, so no estimate of no privacy stands here. "
             "The plan page makes one free of charge, and so does the command simulate on labelled public data."
         )
-    digits = say("scikit-learn's handwritten digits")
-    made_up = say("made-up clouds of the declared dimension")
-    return say(
+    digits = as_message("scikit-learn's handwritten digits")
+    made_up = as_message("made-up clouds of the declared dimension")
+    return as_message(
         "A planner's estimate, not of this project's labels: on {word_data}, with {labels} labels, a model without "
         "privacy was right of {clear} and these settings of {private}.",
         word_data=digits if estimate.data == "digits" else made_up,

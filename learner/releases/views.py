@@ -19,7 +19,7 @@ from annotation.people.identity import person_of
 from annotation.projects.settings_words import setting_value
 from annotation.statement import presenters
 from annotation.statement.words import what_words
-from annotation.wording import told
+from annotation.wording import localized
 from learner import page_charts, plots, selectors
 from learner.access import Costed, may_manage, project_of, release_of
 from learner.models import Evaluation, ModelRelease, ReleaseState
@@ -56,13 +56,13 @@ def release(request: HttpRequest, slug: str, version: int) -> HttpResponse:
     context = {
         "project": found.project,
         "release": found,
-        "checks": [(CHECKS.get(name, name), told(said)) for name, said in sorted(found.checks.items())],
+        "checks": [(CHECKS.get(name, name), localized(said)) for name, said in sorted(found.checks.items())],
         "estimator": setting_value("estimator", found.estimator),
         "rounds": selectors.rounds_behind(found.training_run),
         "used": selectors.trained_on(found.training_run),
         "accuracies": release_selectors.accuracies_of(found),
         "estimate": (estimate := estimate_of_run(found.training_run)),
-        "estimate_said": told(estimate_said(estimate)),
+        "estimate_said": localized(estimate_said(estimate)),
         "measured": [_measured(evaluation, found) for evaluation in found.evaluations.all()],
         "history": history,
         "history_chart": page_charts.accuracy_chart([(one.dataset, number, one) for number, one in history]),

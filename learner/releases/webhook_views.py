@@ -14,7 +14,7 @@ from annotation.access import managed_project
 from annotation.errors import AddressRefused
 from annotation.models import Project
 from annotation.people.identity import note_nothing
-from annotation.wording import told
+from annotation.wording import localized
 from learner.errors import WebhookRefused
 from learner.models.webhooks import Webhook, WebhookDelivery, WebhookEvent
 from learner.releases.services import webhooks
@@ -52,7 +52,7 @@ def webhook_page(request: HttpRequest, slug: str) -> HttpResponse:
     try:
         _added, secret = webhooks.add_webhook(project=project, url=url, events=chosen)
     except (AddressRefused, WebhookRefused) as refusal:
-        return _page(request, project, status=422, refusal=told(str(refusal)), url=url, chosen=chosen)
+        return _page(request, project, status=422, refusal=localized(str(refusal)), url=url, chosen=chosen)
     messages.success(request, _("The webhook is added."))
     return _page(request, project, secret=secret)
 
@@ -72,7 +72,7 @@ def change(request: HttpRequest, slug: str, webhook_id: int) -> HttpResponse:
     try:
         webhooks.change_webhook(webhook=webhook, url=url, events=chosen)
     except (AddressRefused, WebhookRefused) as refusal:
-        refused = {"refusal": told(str(refusal)), "url": url, "chosen": chosen}
+        refused = {"refusal": localized(str(refusal)), "url": url, "chosen": chosen}
         return render(request, "learner/webhook.html", context | refused, status=422)
     messages.success(request, _("The webhook is changed."))
     return redirect("learner:webhooks", slug=slug)

@@ -6,7 +6,7 @@ from annotation.models import Arrival, Project, ProjectState
 from learner.models import ModelRelease, StoppingAdvice
 from learner.selectors import answers as answer_selectors
 from learner.strategies.stopping import StabilizedPredictions
-from privacy.wording import Message, say
+from privacy.wording import Message, as_message
 
 PERCENT = 100
 
@@ -29,7 +29,9 @@ def more_answers(project: Project, newest: ModelRelease | None) -> MoreAnswers |
     if advice is None:
         needed = StabilizedPredictions().comparisons + 1
         return MoreAnswers(
-            say("From {versions} comparable versions on it is said here whether more answers help.", versions=needed),
+            as_message(
+                "From {versions} comparable versions on it is said here whether more answers help.", versions=needed
+            ),
             None,
             may_pause,
         )
@@ -44,14 +46,14 @@ def advice_of(release: ModelRelease) -> StoppingAdvice | None:
 def stopping_sentence(advice: StoppingAdvice, release: ModelRelease) -> Message:
     """Say it with the numbers it was judged by."""
     if advice.stop:
-        return say(
+        return as_message(
             "More answers no longer help: the last {models} versions read what passed the gate alike (Cohen's kappa "
             "{agreement:.3f}, {threshold:.3g} is enough).",
             models=advice.models_compared,
             agreement=advice.agreement,
             threshold=advice.threshold,
         )
-    return say(
+    return as_message(
         "Still improving, by about {moved:.1f} points at most: version {version} reads that share of what was said "
         "otherwise than the version before it (Cohen's kappa {agreement:.3f}, {threshold:.3g} is wanted).",
         moved=PERCENT * advice.moved,

@@ -6,8 +6,8 @@ from typing import Any, ClassVar
 
 from learner.estimators.descriptions import ClassDescription, described_by
 from privacy.choices import Choice, Kind, Sound, parameter
+from privacy.wording import as_message
 from privacy.wording import gettext_noop as _
-from privacy.wording import say
 
 LONGEST_LINE = 500
 MOST_LINES = 5000
@@ -42,13 +42,15 @@ class ClassWords(Choice):
         """Refuse lines that name no class, or that are too many or too long."""
         lines = self.class_descriptions
         if len(lines) > MOST_LINES or any(len(line) > LONGEST_LINE for line in lines):
-            rule = say("At most {lines} lines of {letters} letters each.", lines=MOST_LINES, letters=LONGEST_LINE)
+            rule = as_message(
+                "At most {lines} lines of {letters} letters each.", lines=MOST_LINES, letters=LONGEST_LINE
+            )
             return {"class_descriptions": rule}
         known = {str(name).strip().casefold() for name in settings.get("classes", ())}
         for number, line in enumerate(lines, start=1):
             name, colon, words = line.partition(":")
             if not colon or not words.strip() or name.strip().casefold() not in known:
-                rule = say("Line {number} must be a class, a colon and words about it.", number=number)
+                rule = as_message("Line {number} must be a class, a colon and words about it.", number=number)
                 return {"class_descriptions": rule}
         return {}
 

@@ -14,8 +14,8 @@ from privacy.accounting.events import Event
 from privacy.choices import Choice, Kind
 from privacy.errors import UnsoundCombination
 from privacy.mechanisms.randomness import RandomSource
+from privacy.wording import as_message
 from privacy.wording import gettext_noop as _
-from privacy.wording import say
 
 BEYOND_A_STREAM = _(
     "A stream decides about each record once and by itself: with a screen of two rates or of a falling one, or by "
@@ -120,7 +120,7 @@ class QueryStrategy(ABC):
         """
         if oracle not in self.oracles:
             raise UnsoundCombination(
-                say(
+                as_message(
                     "selection {name} is proved for the {oracles} oracle, not for {oracle}",
                     name=self.name,
                     oracles=" and ".join(sorted(self.oracles)),

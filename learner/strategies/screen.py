@@ -16,8 +16,8 @@ from privacy.accounting.events import Event, ExposureCappedScreenEvent, Minibatc
 from privacy.choices import Sound, parameter
 from privacy.mechanisms.randomness import RandomSource
 from privacy.mechanisms.screening import flip_coins
+from privacy.wording import as_message
 from privacy.wording import gettext_noop as _
-from privacy.wording import say
 
 # Enough rows for full scoring speed; what lies beyond the last pick of a block was read in vain.
 BLOCK_ROWS = 8192
@@ -209,5 +209,5 @@ class RateScreenChoice(ScreenChoice):
         """Refuse rates the wrong way round."""
         if self.screen_low <= self.screen_high:
             return {}
-        rule = say("Must be above 0 and at most the rate near the boundary, got {got}.", got=self.screen_low)
+        rule = as_message("Must be above 0 and at most the rate near the boundary, got {got}.", got=self.screen_low)
         return {"screen_low": rule}

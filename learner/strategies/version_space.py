@@ -14,8 +14,8 @@ from learner.strategies.screen import RateScreenChoice, Screen
 from privacy.accounting.events import BernoulliScreenEvent, Event
 from privacy.choices import parameter
 from privacy.mechanisms.screening import coin_probability
+from privacy.wording import as_message
 from privacy.wording import gettext_noop as _
-from privacy.wording import say
 
 Array = NDArray[np.float64]
 Method = Literal["auto", "exact", "sampled"]
@@ -297,7 +297,7 @@ class Undecided(RateScreenChoice):
         n_features = settings.get("n_features", 0)
         broken = dict(super().rules(settings))
         if n_features >= LARGEST_DIMENSION:
-            broken["feature_dimension"] = say(
+            broken["feature_dimension"] = as_message(
                 "A version space is told apart in up to {most} features, got {got}: "
                 "above, nearly every record is undecided.",
                 most=LARGEST_DIMENSION - 1,

@@ -2,42 +2,44 @@
 
 import math
 
-from privacy.wording import say
+from privacy.wording import as_message
 
 
 def positive(name: str, value: float) -> None:
     """Require a finite number above zero."""
     if not (value > 0 and math.isfinite(value)):
-        raise ValueError(say("{name} must be > 0 and finite, got {value}", name=name, value=value))
+        raise ValueError(as_message("{name} must be > 0 and finite, got {value}", name=name, value=value))
 
 
 def not_negative(name: str, value: float) -> None:
     """Require a finite number of at least zero."""
     if not (value >= 0 and math.isfinite(value)):
-        raise ValueError(say("{name} must be >= 0 and finite, got {value}", name=name, value=value))
+        raise ValueError(as_message("{name} must be >= 0 and finite, got {value}", name=name, value=value))
 
 
 def at_least(name: str, value: int, low: int) -> None:
     """Require an integer of at least `low`."""
     if isinstance(value, bool) or int(value) != value or value < low:
-        raise ValueError(say("{name} must be an integer >= {low}, got {value}", name=name, low=low, value=value))
+        raise ValueError(as_message("{name} must be an integer >= {low}, got {value}", name=name, low=low, value=value))
 
 
 def rate(name: str, value: float) -> None:
     """Require a probability in (0, 1]."""
     if not 0 < value <= 1:
-        raise ValueError(say("{name} must lie in (0, 1], got {value}", name=name, value=value))
+        raise ValueError(as_message("{name} must lie in (0, 1], got {value}", name=name, value=value))
 
 
 def delta_in_open_interval(name: str, value: float) -> None:
     """Require a probability in (0, 1), as every conversion through ln(1 / delta) does."""
     if not 0 < value < 1:
-        raise ValueError(say("{name} must lie in (0, 1), got {value}", name=name, value=value))
+        raise ValueError(as_message("{name} must lie in (0, 1), got {value}", name=name, value=value))
 
 
 def one_of(name: str, value: str, choices: tuple[str, ...]) -> None:
     """Require one of the listed words."""
     if value not in choices:
         raise ValueError(
-            say("{name} must be one of {choices}, got {value!r}", name=name, choices=", ".join(choices), value=value)
+            as_message(
+                "{name} must be one of {choices}, got {value!r}", name=name, choices=", ".join(choices), value=value
+            )
         )

@@ -8,7 +8,7 @@ from scipy.special import erfcx, ndtr
 
 from privacy.accounting import checks
 from privacy.accounting.cost import Adjacency, Cost
-from privacy.wording import say
+from privacy.wording import as_message
 
 
 def bounded_range_rho(loss_range: float) -> float:
@@ -19,7 +19,7 @@ def bounded_range_rho(loss_range: float) -> float:
     .. [1] Cesar, Rogers, "Bounding, concentrating, and truncating", 2021.
     """
     if not loss_range >= 0:
-        raise ValueError(say("loss_range must be >= 0, got {loss_range}", loss_range=loss_range))
+        raise ValueError(as_message("loss_range must be >= 0, got {loss_range}", loss_range=loss_range))
     return loss_range * loss_range / 8
 
 

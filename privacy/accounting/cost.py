@@ -6,7 +6,7 @@ from typing import Final, Literal, get_args
 
 from privacy.accounting.units import outward
 from privacy.errors import UnsoundCombination
-from privacy.wording import say
+from privacy.wording import as_message
 
 Adjacency = Literal["null", "replace", "add_remove"]
 Unit = Literal["record", "contributor"]
@@ -56,9 +56,9 @@ class Cost:
             object.__setattr__(self, "rho", self.epsilon**2 / 2)
         for name in ("epsilon", "rho", "mutual_information"):
             if not getattr(self, name) >= 0:
-                raise ValueError(say("{name} must be >= 0, got {value}", name=name, value=getattr(self, name)))
+                raise ValueError(as_message("{name} must be >= 0, got {value}", name=name, value=getattr(self, name)))
         if not 0 <= self.delta <= 1:
-            raise ValueError(say("delta must lie in [0, 1], got {delta}", delta=self.delta))
+            raise ValueError(as_message("delta must lie in [0, 1], got {delta}", delta=self.delta))
 
     def times(self, count: int) -> "Cost":
         """Return the cost of `count` such operations side by side (basic composition)."""
@@ -104,7 +104,7 @@ class Cost:
         .. [1] Vadhan, "The complexity of differential privacy", 2017, Lemma 2.2; Bun, Steinke 2016, Proposition 1.9.
         """
         if size < 1:
-            raise ValueError(say("size must be >= 1, got {size}", size=size))
+            raise ValueError(as_message("size must be >= 1, got {size}", size=size))
         if size == 1:
             return self
         information = math.inf if self.mutual_information else 0.0
@@ -124,7 +124,7 @@ def _expm1(exponent: float) -> float:
 def no_proof(kind: str, adjacency: str, rule: str) -> NoProof:
     """Return the refusal to price `kind` under `adjacency`; `rule` is what a proof would need."""
     return NoProof(
-        say(
+        as_message(
             "{kind} has no proven cost under '{adjacency}' adjacency: {reason}",
             kind=kind,
             adjacency=adjacency,

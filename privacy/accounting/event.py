@@ -11,7 +11,7 @@ from dataclasses import dataclass, fields
 from typing import Any, ClassVar, Self, get_args, get_type_hints
 
 from privacy.accounting.cost import Adjacency, Cost
-from privacy.wording import say
+from privacy.wording import as_message
 
 REGISTRY: dict[str, "type[Event]"] = {}
 
@@ -65,7 +65,7 @@ class Event(ABC):
     def check_parent(self, parent: "Event | None") -> None:
         """Raise `ValueError` unless `parent` is an event this one may descend from."""
         if self.needs_parent and parent is None:
-            raise ValueError(say("{kind} must name the entry it descends from", kind=self.kind))
+            raise ValueError(as_message("{kind} must name the entry it descends from", kind=self.kind))
 
     def gaussian_mu(self, *, adjacency: Adjacency = "null") -> float | None:
         """Return the sensitivity-to-noise ratio where the release is Gaussian noise, else None."""

@@ -41,7 +41,7 @@ from privacy.accounting.events_training import (
     SecretSampleEvent,
 )
 from privacy.accounting.events_window import GateWindowEvent
-from privacy.wording import say
+from privacy.wording import as_message
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +68,7 @@ class PostProcessingEvent(Event):
 
     def summary(self) -> str:
         """Return one sentence."""
-        return say("{operation}, computed from paid outputs only", operation=self.operation)
+        return as_message("{operation}, computed from paid outputs only", operation=self.operation)
 
 
 __all__ = [

@@ -8,7 +8,7 @@ from privacy.accounting.cost import Adjacency, Cost
 from privacy.accounting.event import Event
 from privacy.accounting.events_training import FIXED_SLOTS, require_slot
 from privacy.accounting.randomized_response import check_odds, response_epsilon, response_odds
-from privacy.wording import say, say_many
+from privacy.wording import as_message, as_plural_message
 
 AnswerUnit = Literal["answer", "annotator"]
 ResponseMethod = Literal["top_k", "uniform"]
@@ -48,7 +48,7 @@ class RandomizedAnswersEvent(Event):
         checks.at_least("questions_per_annotator", self.questions_per_annotator, 1)
         if self.unit == "answer" and self.questions_per_annotator != 1:
             raise ValueError(
-                say(
+                as_message(
                     "questions_per_annotator must be 1 for unit answer, got {questions_per_annotator}",
                     questions_per_annotator=self.questions_per_annotator,
                 )
@@ -68,10 +68,10 @@ class RandomizedAnswersEvent(Event):
     def summary(self) -> str:
         """Return one sentence."""
         if self.unit == "annotator":
-            return say_many(
+            return as_plural_message(
                 "randomised answers with epsilon {epsilon:.4g}, per person of at most {n} question",
                 "randomised answers with epsilon {epsilon:.4g}, per person of at most {n} questions",
                 epsilon=self.epsilon,
                 n=self.questions_per_annotator,
             )
-        return say("randomised answers with epsilon {epsilon:.4g}, per answer", epsilon=self.epsilon)
+        return as_message("randomised answers with epsilon {epsilon:.4g}, per answer", epsilon=self.epsilon)

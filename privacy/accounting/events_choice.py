@@ -8,7 +8,7 @@ from privacy.accounting.cost import Adjacency, Cost
 from privacy.accounting.event import Event
 from privacy.accounting.events_selection import ExposureCappedScreenEvent
 from privacy.accounting.events_training import FIXED_SLOTS, require_slot
-from privacy.wording import say
+from privacy.wording import as_message
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,10 +41,12 @@ class ScreenRoundEvent(Event):
         """Refuse a parent whose rates do not cover this round."""
         Event.check_parent(self, parent)
         if not isinstance(parent, ExposureCappedScreenEvent | ScreenRoundEvent):
-            raise ValueError(say("a screen round must descend from the screen with capped exposures that opened it"))
+            raise ValueError(
+                as_message("a screen round must descend from the screen with capped exposures that opened it")
+            )
         if self.q_hi > parent.q_hi or self.q_lo < parent.q_lo:
             raise ValueError(
-                say(
+                as_message(
                     "rates must lie within [{lowest}, {highest}], got [{q_lo}, {q_hi}]",
                     lowest=parent.q_lo,
                     highest=parent.q_hi,
@@ -60,7 +62,7 @@ class ScreenRoundEvent(Event):
 
     def summary(self) -> str:
         """Return one sentence."""
-        return say(
+        return as_message(
             "a further round of a paid screen with rates {q_hi:.4g} and {q_lo:.4g}", q_hi=self.q_hi, q_lo=self.q_lo
         )
 
@@ -87,4 +89,6 @@ class SecretChoiceEvent(Event):
 
     def summary(self) -> str:
         """Return one sentence."""
-        return say("records chosen by secret coins of rate at most {rate:.4g}, shown to nobody outside", rate=self.rate)
+        return as_message(
+            "records chosen by secret coins of rate at most {rate:.4g}, shown to nobody outside", rate=self.rate
+        )

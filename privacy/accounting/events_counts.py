@@ -9,7 +9,7 @@ from privacy.accounting.cost import ADJACENCIES, Adjacency, Cost
 from privacy.accounting.event import Event
 from privacy.accounting.events_training import ANY_ADJACENCY
 from privacy.accounting.units import float_at_least
-from privacy.wording import say
+from privacy.wording import as_message
 
 MOST_CELLS = 65_536
 
@@ -32,7 +32,7 @@ class CellCountsEvent(Event):
         checks.at_least("cells", self.cells, 1)
         checks.positive("noise_scale", self.noise_scale)
         if self.cells > MOST_CELLS:
-            raise ValueError(say("at most {most} cells can be counted, got {n}", most=MOST_CELLS, n=self.cells))
+            raise ValueError(as_message("at most {most} cells can be counted, got {n}", most=MOST_CELLS, n=self.cells))
 
     def sensitivity(self, adjacency: Adjacency = "null") -> int:
         """Return how far one neighbour moves the counts in L1; another record leaves one cell and enters another."""
@@ -45,7 +45,7 @@ class CellCountsEvent(Event):
 
     def summary(self) -> str:
         """Return one sentence."""
-        return say(
+        return as_message(
             "records counted in {cells} public cells with discrete Laplace noise of scale {noise_scale:.4g}",
             cells=self.cells,
             noise_scale=self.noise_scale,

@@ -11,7 +11,7 @@ from privacy.accounting.events_training import ANY_ADJACENCY
 from privacy.accounting.noise_words import NOISE_WORDS
 from privacy.accounting.units import outward
 from privacy.accounting.vector_noise import check_vector_noise, gaussian_cost
-from privacy.wording import say
+from privacy.wording import as_message
 
 MomentNoise = Literal["laplace", "gaussian"]
 
@@ -61,7 +61,7 @@ class SecondMomentsEvent(Event):
 
     def summary(self) -> str:
         """Return one sentence."""
-        return say(
+        return as_message(
             "second moments of {dimension} columns with {word_noise} of scale {noise_scale:.4g}",
             dimension=self.dimension,
             word_noise=NOISE_WORDS[self.noise],

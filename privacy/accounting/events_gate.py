@@ -10,7 +10,7 @@ from privacy.accounting.event import Event
 from privacy.accounting.noise_words import NOISE_WORDS
 from privacy.accounting.threshold import ThresholdNoise
 from privacy.accounting.units import outward
-from privacy.wording import say
+from privacy.wording import as_message
 
 ANY_ADJACENCY: frozenset[Adjacency] = frozenset(ADJACENCIES)
 
@@ -23,7 +23,7 @@ def _check_unit(unit: str, texts_per_contributor: int) -> None:
     checks.at_least("texts_per_contributor", texts_per_contributor, 1)
     if unit == "record" and texts_per_contributor != 1:
         raise ValueError(
-            say(
+            as_message(
                 "texts_per_contributor must be 1 for unit record, got {texts_per_contributor}",
                 texts_per_contributor=texts_per_contributor,
             )
@@ -72,7 +72,7 @@ class KAnonymityGateEvent(Event):
 
     def summary(self) -> str:
         """Return one sentence."""
-        return say(
+        return as_message(
             "k-anonymity gate with k = {k} on a {sampling_rate:.4g} sample, per {word_unit}",
             k=self.k,
             sampling_rate=self.sampling_rate,
@@ -112,7 +112,7 @@ class ThresholdGateEvent(Event):
         checks.not_negative("threshold", self.threshold)
         if (self.noise_scale == 0) != (self.threshold == 0):
             raise ValueError(
-                say(
+                as_message(
                     "noise_scale and threshold go together, got {noise_scale} and {threshold}",
                     noise_scale=self.noise_scale,
                     threshold=self.threshold,
@@ -124,7 +124,9 @@ class ThresholdGateEvent(Event):
             object.__setattr__(self, "threshold", level)
         if self.noise == "truncated_geometric" and self.truncation < 0:
             raise ValueError(
-                say("threshold must be >= floor = {floor}, got {threshold}", floor=self.floor, threshold=self.threshold)
+                as_message(
+                    "threshold must be >= floor = {floor}, got {threshold}", floor=self.floor, threshold=self.threshold
+                )
             )
 
     def _calibrated(self) -> tuple[float, float]:
@@ -167,7 +169,7 @@ class ThresholdGateEvent(Event):
 
     def summary(self) -> str:
         """Return one sentence."""
-        return say(
+        return as_message(
             "threshold gate at {threshold:.4g} with {word_noise} of scale {noise_scale:.4g}, per {word_unit}",
             threshold=self.threshold,
             word_noise=NOISE_WORDS[self.noise],

@@ -9,7 +9,7 @@ from privacy.accounting.event import Event
 from privacy.accounting.events_training import ANY_ADJACENCY, require_slot
 from privacy.accounting.units import outward
 from privacy.accounting.vector_noise import VectorNoise, check_vector_noise, vector_noise_cost
-from privacy.wording import say
+from privacy.wording import as_message
 
 # The mechanism's curve is accurate to 1e-11; the charge covers it.
 _DELTA_MARGIN = 1e-10
@@ -86,7 +86,7 @@ class GaussianObjectiveEvent(Event):
 
     def summary(self) -> str:
         """Return one sentence."""
-        return say(
+        return as_message(
             "objective perturbation of {word_models} over {dimension} weights with Gaussian noise of sigma {sigma:.4g}",
             word_models=training.models_wording(self.n_models),
             dimension=self.dimension,

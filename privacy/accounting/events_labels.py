@@ -12,7 +12,7 @@ from privacy.accounting.events_training import (
     OutputPerturbationEvent,
     require_slot,
 )
-from privacy.wording import say
+from privacy.wording import as_message
 
 Loss = Literal["logistic", "other"]
 LOGISTIC_CURVATURE = 0.25
@@ -39,9 +39,9 @@ class LabelTrainingEvent(Event):
         """Check that what is claimed of the loss fits the training."""
         checks.one_of("loss", self.loss, ("logistic", "other"))
         if self.inner.needs_parent:
-            raise ValueError(say("{kind} cannot be charged for one answer", kind=self.inner.kind))
+            raise ValueError(as_message("{kind} cannot be charged for one answer", kind=self.inner.kind))
         if self.loss == "logistic" and not _is_logistic(self.inner):
-            raise ValueError(say("{kind} is no training with the logistic loss", kind=self.inner.kind))
+            raise ValueError(as_message("{kind} is no training with the logistic loss", kind=self.inner.kind))
 
     def cost(self, *, adjacency: Adjacency = "null") -> Cost:
         """Return the charge of one answer replaced by another, or by none."""
@@ -50,7 +50,7 @@ class LabelTrainingEvent(Event):
 
     def summary(self) -> str:
         """Return one sentence."""
-        return say("on answers to public questions: {reason}", reason=self.inner.summary())
+        return as_message("on answers to public questions: {reason}", reason=self.inner.summary())
 
 
 def _is_logistic(inner: Event) -> bool:

@@ -9,7 +9,7 @@ from privacy.accounting.events_training import FIXED_SLOTS, require_slot
 from privacy.accounting.mutual_information import bandit_gradient_bound, bandit_mi, gaussian_mi
 from privacy.accounting.units import outward
 from privacy.accounting.vector_noise import check_vector_noise, gaussian_cost
-from privacy.wording import say
+from privacy.wording import as_message
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class MutualInformationOgdEvent(Event):
 
     def summary(self) -> str:
         """Return one sentence."""
-        return say(
+        return as_message(
             "noisy gradients clipped to {lipschitz:.4g} with sigma {sigma:.4g}",
             lipschitz=self.lipschitz,
             sigma=self.sigma,
@@ -85,7 +85,7 @@ class BanditOgdEvent(Event):
 
     def summary(self) -> str:
         """Return one sentence."""
-        return say(
+        return as_message(
             "noisy bandit gradients of loss bound {loss_bound:.4g} with sigma {sigma:.4g}",
             loss_bound=self.loss_bound,
             sigma=self.sigma,

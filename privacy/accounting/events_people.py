@@ -7,7 +7,7 @@ from privacy.accounting import checks
 from privacy.accounting.cost import ADJACENCIES, Adjacency, Cost, Unit, no_proof
 from privacy.accounting.event import Event
 from privacy.accounting.events_series import SecretBlockEvent
-from privacy.wording import say, say_many
+from privacy.wording import as_message, as_plural_message
 
 # More records of one person than this leave nothing to promise; it also keeps the squares within the ledger's columns.
 MOST_RECORDS_PER_PERSON = 10_000
@@ -37,7 +37,7 @@ class PeopleEvent(Event):
         checks.at_least("entry", self.entry, 1)
         if self.records_per_person > MOST_RECORDS_PER_PERSON:
             raise ValueError(
-                say(
+                as_message(
                     "records_per_person must be <= {most}, got {number}",
                     most=MOST_RECORDS_PER_PERSON,
                     number=self.records_per_person,
@@ -53,14 +53,16 @@ class PeopleEvent(Event):
             raise no_proof(
                 self.event.kind,
                 adjacency,
-                say("a group's delta needs the epsilon of the whole series, and an entry has its own part of it"),
+                as_message(
+                    "a group's delta needs the epsilon of the whole series, and an entry has its own part of it"
+                ),
             )
         grouped = once.of_group(self.records_per_person)
         if grouped.delta == 1 and once.delta < 1:
             raise no_proof(
                 self.event.kind,
                 adjacency,
-                say(
+                as_message(
                     "its delta for {number} records of one person is 1: a mechanism without a finite epsilon has no "
                     "group privacy beside a delta",
                     number=self.records_per_person,
@@ -70,7 +72,7 @@ class PeopleEvent(Event):
 
     def summary(self) -> str:
         """Return one sentence."""
-        return say_many(
+        return as_plural_message(
             "{event}; for a person with at most {n} record",
             "{event}; for a person with at most {n} records",
             event=self.event.summary(),
@@ -81,14 +83,14 @@ class PeopleEvent(Event):
 def unit_rule(account: str, population: str, records_per_person: int) -> str:
     """Return the rule that an account of one unit breaks in a population of another, or nothing."""
     if account not in ("record", "contributor"):
-        return say(
+        return as_message(
             "what protects one {unit} says nothing about the people of a population: theirs are the records",
             unit=account,
         )
     if account == "contributor" and population == "record":
-        return say(
+        return as_message(
             "an account that protects a contributor has people with names: it belongs to a population of contributors"
         )
     if account == "contributor" and records_per_person != 1:
-        return say("an account that protects a contributor protects all records of one person: the number is 1")
+        return as_message("an account that protects a contributor protects all records of one person: the number is 1")
     return ""

@@ -14,7 +14,7 @@ from privacy.accounting.events_sums import GRID_DELTA, GRID_EPSILON, MOST_ENTRIE
 from privacy.accounting.events_training import ANY_ADJACENCY
 from privacy.accounting.units import float_at_least, outward
 from privacy.accounting.vector_noise import gaussian_cost
-from privacy.wording import say
+from privacy.wording import as_message
 
 # Coefficients are whole numbers of this part of one, so that every machine computes the same ones.
 PARTS: Final = 2**16
@@ -52,12 +52,14 @@ class RunningSumsEvent(Event):
         """Check the ranges."""
         checks.at_least("updates", self.updates, 1)
         if self.updates > MOST_UPDATES:
-            raise ValueError(say("updates must be at most {most}, got {got}", most=MOST_UPDATES, got=self.updates))
+            raise ValueError(
+                as_message("updates must be at most {most}, got {got}", most=MOST_UPDATES, got=self.updates)
+            )
         if len(self.decays) != len(self.weights) or not all(0 <= part < PARTS for part in self.decays + self.weights):
-            raise ValueError(say("decays and weights must be as many, each in [0, {parts})", parts=PARTS))
+            raise ValueError(as_message("decays and weights must be as many, each in [0, {parts})", parts=PARTS))
         if self.sums.entries * self.updates > MOST_ENTRIES:
             raise ValueError(
-                say(
+                as_message(
                     "at most {most} sums can be released, got {n}",
                     most=MOST_ENTRIES,
                     n=self.sums.entries * self.updates,
@@ -93,7 +95,7 @@ class RunningSumsEvent(Event):
 
     def summary(self) -> str:
         """Return one sentence."""
-        return say(
+        return as_message(
             "running sums of at most {updates} batches: each time {reason}",
             updates=self.updates,
             reason=self.sums.summary(),
@@ -127,7 +129,7 @@ def fitted_for(updates: int) -> tuple[tuple[int, int], tuple[int, int]]:
     for fitted, found in FITTED.items():
         if updates <= fitted:
             return found
-    raise ValueError(say("updates must be at most {most}, got {got}", most=MOST_UPDATES, got=updates))
+    raise ValueError(as_message("updates must be at most {most}, got {got}", most=MOST_UPDATES, got=updates))
 
 
 def running_sums_event(

@@ -11,7 +11,7 @@ from privacy.accounting.event import Event
 from privacy.accounting.events_running import RunningSumsEvent
 from privacy.accounting.events_training import FIXED_SLOTS, MinibatchSgdEvent, hidden_cost, require_slot
 from privacy.accounting.units import outward
-from privacy.wording import say, say_many
+from privacy.wording import as_message, as_plural_message
 
 
 def _screen_cost(q_hi: float, q_lo: float) -> Cost:
@@ -38,7 +38,7 @@ class RandomChoiceEvent(Event):
 
     def summary(self) -> str:
         """Return one sentence."""
-        return say_many("{n} record chosen at random", "{n} records chosen at random", n=self.picks)
+        return as_plural_message("{n} record chosen at random", "{n} records chosen at random", n=self.picks)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ class BernoulliScreenEvent(Event):
 
     def summary(self) -> str:
         """Return one sentence."""
-        return say("screen with selection rates {q_hi:.4g} and {q_lo:.4g}", q_hi=self.q_hi, q_lo=self.q_lo)
+        return as_message("screen with selection rates {q_hi:.4g} and {q_lo:.4g}", q_hi=self.q_hi, q_lo=self.q_lo)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +88,7 @@ class ExponentialScreenEvent(Event):
         checks.at_least("probability_bits", self.probability_bits, 8)
         if self.probability_bits > 53:
             raise ValueError(
-                say(
+                as_message(
                     "probability_bits must be at most 53, got {probability_bits}",
                     probability_bits=self.probability_bits,
                 )
@@ -109,7 +109,7 @@ class ExponentialScreenEvent(Event):
 
     def summary(self) -> str:
         """Return one sentence."""
-        return say(
+        return as_message(
             "exponential screen, slab {threshold:.4g} of {norm_bound:.4g}, design loss {epsilon:.4g}",
             threshold=self.threshold,
             norm_bound=self.norm_bound,
@@ -140,7 +140,7 @@ class ExposureCappedScreenEvent(Event):
 
     def summary(self) -> str:
         """Return one sentence."""
-        return say_many(
+        return as_plural_message(
             "screen with rates {q_hi:.4g} and {q_lo:.4g}, at most {n} look at each record",
             "screen with rates {q_hi:.4g} and {q_lo:.4g}, at most {n} looks at each record",
             q_hi=self.q_hi,
@@ -181,10 +181,10 @@ class TopCEvent(Event):
         if not self.needs_parent:
             return
         if not isinstance(parent, TopCEvent) or parent.series == "single":
-            raise ValueError(say("a continued top-c round must descend from an opened or continued one"))
+            raise ValueError(as_message("a continued top-c round must descend from an opened or continued one"))
         if self.scale > parent.scale:
             raise ValueError(
-                say(
+                as_message(
                     "scale must be at most {earlier} of the round before, got {scale}",
                     earlier=parent.scale,
                     scale=self.scale,
@@ -205,16 +205,16 @@ class TopCEvent(Event):
         """Return one sentence."""
         counts = {"picks": self.picks, "pool_size": self.pool_size, "scale": self.scale}
         if self.series == "opened":
-            return say(
+            return as_message(
                 "{picks} of {pool_size} records by noisy score at scale {scale:.4g}, the first round of a series",
                 **counts,
             )
         if self.series == "continued":
-            return say(
+            return as_message(
                 "{picks} of {pool_size} records by noisy score at scale {scale:.4g}, a further round of a series",
                 **counts,
             )
-        return say("{picks} of {pool_size} records by noisy score at scale {scale:.4g}", **counts)
+        return as_message("{picks} of {pool_size} records by noisy score at scale {scale:.4g}", **counts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,12 +238,12 @@ class StreamEvent(Event):
         screens.screen_losses(self.q_hi, self.q_lo)
         checks.one_of("schedule", self.schedule, ("flsw", "flmb"))
         if not isinstance(self.update, MinibatchSgdEvent | RunningSumsEvent):
-            raise ValueError(say("{kind} is no update of a stream", kind=self.update.kind))
+            raise ValueError(as_message("{kind} is no update of a stream", kind=self.update.kind))
         if self.schedule == "flmb" and not self.selection_visible:
             raise no_proof(
                 self.kind,
                 "null",
-                say("fixed-length mini-batches publish their timing, so selection cannot be hidden"),
+                as_message("fixed-length mini-batches publish their timing, so selection cannot be hidden"),
             )
 
     def cost(self, *, adjacency: Adjacency = "null") -> Cost:
@@ -258,8 +258,8 @@ class StreamEvent(Event):
 
     def summary(self) -> str:
         """Return one sentence."""
-        view = say("visible") if self.selection_visible else say("hidden")
-        return say(
+        view = as_message("visible") if self.selection_visible else as_message("hidden")
+        return as_message(
             "stream with {word_view} selection at rates {q_hi:.4g} and {q_lo:.4g}, {reason}",
             word_view=view,
             q_hi=self.q_hi,

@@ -10,7 +10,7 @@ from privacy.accounting.cost import Adjacency, Cost
 from privacy.accounting.event import Event
 from privacy.accounting.events_training import FIXED_SLOTS, SecretSampleEvent, require_slot
 from privacy.accounting.units import outward
-from privacy.wording import say
+from privacy.wording import as_message
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,17 +32,17 @@ class SecretSeriesEvent(Event):
     def __post_init__(self) -> None:
         """Check the ranges, and that the coins can be exclusive."""
         if not len(self.rates) == len(self.epsilons) == len(self.deltas) or not self.rates:
-            raise ValueError(say("a series needs a rate, an epsilon and a delta of each block"))
+            raise ValueError(as_message("a series needs a rate, an epsilon and a delta of each block"))
         for rate in self.rates:
             checks.rate("rate", rate)
         for epsilon in self.epsilons:
             checks.positive("epsilon", epsilon)
         for delta in self.deltas:
             if not 0 <= delta < 1:
-                raise ValueError(say("delta must lie in [0, 1), got {delta}", delta=delta))
+                raise ValueError(as_message("delta must lie in [0, 1), got {delta}", delta=delta))
         # Rates that are parts of one may add up to a rounding error more.
         if math.fsum(self.rates) > 1 + 1e-12:
-            raise ValueError(say("rates must add up to at most 1, got {total}", total=math.fsum(self.rates)))
+            raise ValueError(as_message("rates must add up to at most 1, got {total}", total=math.fsum(self.rates)))
 
     def cost(self, *, adjacency: Adjacency = "null") -> Cost:
         r"""Return the loss of the whole series.
@@ -62,7 +62,7 @@ class SecretSeriesEvent(Event):
 
     def summary(self) -> str:
         """Return one sentence."""
-        return say(
+        return as_message(
             "a series of {n} secret blocks that hold at most {total:.4g} of the records",
             n=len(self.rates),
             total=min(1.0, math.fsum(self.rates)),
@@ -87,18 +87,18 @@ class SecretBlockEvent(Event):
     def __post_init__(self) -> None:
         """Check the ranges, and that the mechanism is within what its block was given."""
         if len(self.attempts) != len(self.series.rates) or any(count < 0 for count in self.attempts):
-            raise ValueError(say("a release needs a number of attempts >= 0 of each block"))
+            raise ValueError(as_message("a release needs a number of attempts >= 0 of each block"))
         if not 1 <= self.block <= len(self.attempts):
             raise ValueError(
-                say("block must lie in [1, {most}], got {block}", most=len(self.attempts), block=self.block)
+                as_message("block must lie in [1, {most}], got {block}", most=len(self.attempts), block=self.block)
             )
         if isinstance(self.inner, SecretSampleEvent | SecretBlockEvent | SecretSeriesEvent) or self.inner.needs_parent:
-            raise ValueError(say("{kind} cannot be sampled", kind=self.inner.kind))
+            raise ValueError(as_message("{kind} cannot be sampled", kind=self.inner.kind))
         cost = self.inner.cost(adjacency="null")
         place = self.block - 1
         if cost.epsilon > self.series.epsilons[place] or cost.delta > self.series.deltas[place]:
             raise ValueError(
-                say(
+                as_message(
                     "block {block} was given epsilon {epsilon:.6g} and delta {delta:.3g} when its series was opened",
                     block=self.block,
                     epsilon=self.series.epsilons[place],
@@ -141,9 +141,9 @@ class SecretBlockEvent(Event):
         if not self.needs_parent:
             return
         if not isinstance(parent, SecretBlockEvent) or parent.series != self.series:
-            raise ValueError(say("a further block must descend from a block of the same series"))
+            raise ValueError(as_message("a further block must descend from a block of the same series"))
         if any(now < before for now, before in zip(self.attempts, parent.counted, strict=True)):
-            raise ValueError(say("attempts must count every release of the series before"))
+            raise ValueError(as_message("attempts must count every release of the series before"))
 
     def cost(self, *, adjacency: Adjacency = "null") -> Cost:
         r"""Return what this release adds to the series.
@@ -172,7 +172,7 @@ class SecretBlockEvent(Event):
 
     def summary(self) -> str:
         """Return one sentence."""
-        return say(
+        return as_message(
             "on secret block {block} of {n}, a {rate:.4g} sample: {reason}",
             block=self.block,
             n=len(self.attempts),
@@ -228,14 +228,14 @@ def series_event(
     checks.positive("epsilon", epsilon)
     parts = [1.0] * len(rates) if shares is None else list(shares)
     if len(parts) != len(rates) or not all(part > 0 for part in parts):
-        raise ValueError(say("shares must be > 0, one of each block"))
+        raise ValueError(as_message("shares must be > 0, one of each block"))
     whole = math.fsum(parts)
     room = math.expm1(epsilon) * (1 - 2.0**-40)
     epsilons = tuple(math.log1p(room * part / whole / rate) for part, rate in zip(parts, rates, strict=True))
     # Both bounds on delta grow in proportion to the blocks' own.
     deltas = tuple(delta * part / whole / rate for part, rate in zip(parts, rates, strict=True))
     if any(found >= 1 for found in deltas):
-        raise ValueError(say("delta must lie in [0, 1), got {delta}", delta=max(deltas)))
+        raise ValueError(as_message("delta must lie in [0, 1), got {delta}", delta=max(deltas)))
     event = SecretSeriesEvent(tuple(map(float, rates)), epsilons, deltas)
     if delta == 0:
         return event
@@ -270,10 +270,10 @@ def even_training(
     """
     checks.positive("epsilon", epsilon)
     if not 0 <= delta < 1:
-        raise ValueError(say("delta must lie in [0, 1), got {delta}", delta=delta))
+        raise ValueError(as_message("delta must lie in [0, 1), got {delta}", delta=delta))
     checks.at_least("releases", releases, 1)
     if not rates:
-        raise ValueError(say("a series needs a rate, an epsilon and a delta of each block"))
+        raise ValueError(as_message("a series needs a rate, an epsilon and a delta of each block"))
     for rate in rates:
         checks.rate("rate", rate)
     paying = rates[:releases]

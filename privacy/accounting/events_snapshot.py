@@ -7,7 +7,7 @@ from typing import ClassVar
 from privacy.accounting.cost import Adjacency, Cost, Unit
 from privacy.accounting.event import Event
 from privacy.accounting.events_gate import ANY_ADJACENCY, KAnonymityGateEvent, ThresholdGateEvent
-from privacy.wording import say
+from privacy.wording import as_message
 
 SNAPSHOT = re.compile(r"[0-9a-f]{64}")
 
@@ -29,9 +29,9 @@ class GateOfSnapshotEvent(Event):
     def __post_init__(self) -> None:
         """Check that a gate ran, over a snapshot that is named."""
         if not isinstance(self.inner, KAnonymityGateEvent | ThresholdGateEvent):
-            raise ValueError(say("{kind} is no run of a gate", kind=self.inner.kind))
+            raise ValueError(as_message("{kind} is no run of a gate", kind=self.inner.kind))
         if not SNAPSHOT.fullmatch(self.snapshot):
-            raise ValueError(say("a snapshot is named by 64 hexadecimal digits"))
+            raise ValueError(as_message("a snapshot is named by 64 hexadecimal digits"))
 
     @property
     def unit(self) -> Unit:
@@ -45,4 +45,4 @@ class GateOfSnapshotEvent(Event):
 
     def summary(self) -> str:
         """Return one sentence."""
-        return say("a registered table: {reason}", reason=self.inner.summary())
+        return as_message("a registered table: {reason}", reason=self.inner.summary())

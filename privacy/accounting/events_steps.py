@@ -11,7 +11,7 @@ from privacy.accounting.events_sums import GRID_DELTA, GRID_EPSILON, MOST_ENTRIE
 from privacy.accounting.events_training import ANY_ADJACENCY
 from privacy.accounting.units import outward
 from privacy.accounting.vector_noise import gaussian_cost
-from privacy.wording import say
+from privacy.wording import as_message
 
 # Each step answers for a grid of its own.
 MOST_STEPS = 1000
@@ -45,11 +45,11 @@ class GradientStepsEvent(Event):
         for name in ("norm_bound", "residual_bound", "sigma", "count_sigma"):
             checks.positive(name, getattr(self, name))
         if not 0 <= self.delta < 1:
-            raise ValueError(say("delta must lie in [0, 1), got {delta}", delta=self.delta))
+            raise ValueError(as_message("delta must lie in [0, 1), got {delta}", delta=self.delta))
         if self.steps > MOST_STEPS:
-            raise ValueError(say("at most {most} steps can be made, got {n}", most=MOST_STEPS, n=self.steps))
+            raise ValueError(as_message("at most {most} steps can be made, got {n}", most=MOST_STEPS, n=self.steps))
         if (entries := self.dimension * self.n_classes) > MOST_ENTRIES:
-            raise ValueError(say("at most {most} sums can be released, got {n}", most=MOST_ENTRIES, n=entries))
+            raise ValueError(as_message("at most {most} sums can be released, got {n}", most=MOST_ENTRIES, n=entries))
 
     def gaussian_mu(self, *, adjacency: Adjacency = "null") -> float:
         r"""Return how far, in standard deviations, one neighbour moves all steps and the count together.
@@ -92,7 +92,7 @@ class GradientStepsEvent(Event):
 
     def summary(self) -> str:
         """Return one sentence."""
-        return say(
+        return as_message(
             "{steps} gradient steps of {dimension} columns for {n_classes} classes with Gaussian noise of {sigma:.4g}",
             steps=self.steps,
             dimension=self.dimension,
@@ -134,7 +134,7 @@ class CenteredStepsEvent(GradientStepsEvent):
 
     def summary(self) -> str:
         """Return one sentence."""
-        return say(
+        return as_message(
             "{steps} gradient steps of {dimension} columns about a noisy mean for {n_classes} classes with Gaussian "
             "noise of {sigma:.4g}",
             steps=self.steps,
@@ -176,13 +176,13 @@ def gradient_steps_event(
     grids = steps + (2 if center_share else 1)
     if not epsilon > 2 * grids * GRID_EPSILON:
         raise ValueError(
-            say("epsilon must be > {least}, got {epsilon}", least=2 * grids * GRID_EPSILON, epsilon=epsilon)
+            as_message("epsilon must be > {least}, got {epsilon}", least=2 * grids * GRID_EPSILON, epsilon=epsilon)
         )
     if not 0 < count_share < 1:
-        raise ValueError(say("count_share must lie in (0, 1), got {share}", share=count_share))
+        raise ValueError(as_message("count_share must lie in (0, 1), got {share}", share=count_share))
     if not 0 <= center_share < 1 - count_share:
         raise ValueError(
-            say("center_share must lie in [0, {most}), got {share}", most=1 - count_share, share=center_share)
+            as_message("center_share must lie in [0, {most}), got {share}", most=1 - count_share, share=center_share)
         )
     inside = delta / (1 + 2 * grids * GRID_DELTA)
 

@@ -11,7 +11,7 @@ from privacy.accounting.event import Event
 from privacy.accounting.events_training import ANY_ADJACENCY
 from privacy.accounting.units import outward
 from privacy.accounting.vector_noise import gaussian_cost
-from privacy.wording import say
+from privacy.wording import as_message
 
 # The sampler's grid is so fine that its law and that of a rounded continuous Gaussian differ by less than these, over
 # all entries together; see docs/privacy.md, sums.
@@ -50,16 +50,18 @@ class SumsEvent(Event):
         checks.positive("class_sigma", self.class_sigma)
         if self.labels_per_record > self.n_classes:
             raise ValueError(
-                say(
+                as_message(
                     "labels_per_record must be at most the {n_classes} classes, got {labels}",
                     n_classes=self.n_classes,
                     labels=self.labels_per_record,
                 )
             )
         if not 0 <= self.delta < 1:
-            raise ValueError(say("delta must lie in [0, 1), got {delta}", delta=self.delta))
+            raise ValueError(as_message("delta must lie in [0, 1), got {delta}", delta=self.delta))
         if self.entries > MOST_ENTRIES:
-            raise ValueError(say("at most {most} sums can be released, got {n}", most=MOST_ENTRIES, n=self.entries))
+            raise ValueError(
+                as_message("at most {most} sums can be released, got {n}", most=MOST_ENTRIES, n=self.entries)
+            )
 
     @property
     def entries(self) -> int:
@@ -99,10 +101,10 @@ class SumsEvent(Event):
         """Return one sentence."""
         shape = {"n_classes": self.n_classes, "dimension": self.dimension, "class_sigma": self.class_sigma}
         if self.moment_sigma == 0:
-            return say(
+            return as_message(
                 "sums of {dimension} columns for {n_classes} classes with Gaussian noise of {class_sigma:.4g}", **shape
             )
-        return say(
+        return as_message(
             "second moments of {dimension} columns and sums for {n_classes} classes with Gaussian noise of "
             "{moment_sigma:.4g} and {class_sigma:.4g}",
             moment_sigma=self.moment_sigma,
@@ -138,7 +140,7 @@ def sums_event(
     checks.positive("mu", mu)
     checks.one_of("adjacency", adjacency, ADJACENCIES)
     if not 0 <= moment_share < 1:
-        raise ValueError(say("moment_share must lie in [0, 1), got {share}", share=moment_share))
+        raise ValueError(as_message("moment_share must lie in [0, 1), got {share}", share=moment_share))
     replaced = adjacency == "replace"
     # Several outward roundings lie between the sigmas and the price.
     room = mu * (1 - 2.0**-44)
@@ -158,7 +160,9 @@ def sums_mu(epsilon: float, delta: float) -> float:
     """
     checks.delta_in_open_interval("delta", delta)
     if not epsilon > 2 * GRID_EPSILON:
-        raise ValueError(say("epsilon must be > {least}, got {epsilon}", least=2 * GRID_EPSILON, epsilon=epsilon))
+        raise ValueError(
+            as_message("epsilon must be > {least}, got {epsilon}", least=2 * GRID_EPSILON, epsilon=epsilon)
+        )
     inside = delta / (1 + 2 * GRID_DELTA)
     low, high = 0.0, 1.0
 

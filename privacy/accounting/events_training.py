@@ -11,11 +11,11 @@ from privacy.accounting.noise_words import NOISE_WORDS
 from privacy.accounting.screens import hidden_selection_delta, hidden_selection_epsilon, rate_after_release
 from privacy.accounting.units import outward
 from privacy.accounting.vector_noise import VectorNoise, check_vector_noise, gaussian_cost, vector_noise_cost
-from privacy.wording import say
+from privacy.wording import as_message
 
 FIXED_SLOTS: frozenset[Adjacency] = frozenset({"null", "replace"})
 ANY_ADJACENCY: frozenset[Adjacency] = frozenset(ADJACENCIES)
-SLOT_RULE = say("the number of slots must be public, so neighbours differ inside one slot")
+SLOT_RULE = as_message("the number of slots must be public, so neighbours differ inside one slot")
 
 
 def require_slot(event: Event, adjacency: Adjacency) -> None:
@@ -29,7 +29,7 @@ def hidden_cost(event: Event, inner: Event, rate: float, adjacency: Adjacency) -
     """Return what `event` costs when it runs `inner` on records that take part by secret coins of at most `rate`."""
     whole = inner.cost(adjacency="null")
     if math.isinf(whole.epsilon):
-        raise no_proof(event.kind, adjacency, say("a hidden selection amplifies only what has a finite epsilon"))
+        raise no_proof(event.kind, adjacency, as_message("a hidden selection amplifies only what has a finite epsilon"))
     if adjacency == "replace" and whole.delta == 0:
         return Cost(outward(hidden_selection_epsilon(rate, whole.epsilon, "replace")))
     once = Cost(
@@ -70,7 +70,7 @@ class GaussianEvent(Event):
         if adjacency == "replace" and self.stated_for == "null":
             return 2 * self.sensitivity_l2
         raise no_proof(
-            self.kind, adjacency, say("its sensitivity was proven for {adjacency}", adjacency=self.stated_for)
+            self.kind, adjacency, as_message("its sensitivity was proven for {adjacency}", adjacency=self.stated_for)
         )
 
     def cost(self, *, adjacency: Adjacency = "null") -> Cost:
@@ -83,7 +83,7 @@ class GaussianEvent(Event):
 
     def summary(self) -> str:
         """Return one sentence."""
-        return say(
+        return as_message(
             "Gaussian noise of sigma {sigma:.4g} on sensitivity {sensitivity:.4g}",
             sigma=self.sigma,
             sensitivity=self.sensitivity_l2,
@@ -124,7 +124,7 @@ class MinibatchSgdEvent(Event):
 
     def summary(self) -> str:
         """Return one sentence."""
-        return say(
+        return as_message(
             "mini-batch updates with {word_noise} of scale {noise_scale:.4g}",
             word_noise=NOISE_WORDS[self.noise],
             noise_scale=self.noise_scale,
@@ -181,7 +181,7 @@ class OutputPerturbationEvent(Event):
     def summary(self) -> str:
         """Return one sentence."""
         models = training.models_wording(self.n_models)
-        return say(
+        return as_message(
             "output perturbation of {word_models}, {word_noise} of scale {noise_scale:.4g}",
             word_models=models,
             word_noise=NOISE_WORDS[self.noise],
@@ -260,7 +260,7 @@ class ObjectivePerturbationEvent(Event):
 
     def summary(self) -> str:
         """Return one sentence."""
-        return say(
+        return as_message(
             "objective perturbation of {word_models} over {dimension} weights",
             word_models=training.models_wording(self.n_models),
             dimension=self.dimension,
@@ -287,7 +287,7 @@ class SecretSampleEvent(Event):
         checks.rate("rate", self.rate)
         checks.not_negative("released_before", self.released_before)
         if isinstance(self.inner, SecretSampleEvent) or self.inner.needs_parent:
-            raise ValueError(say("{kind} cannot be sampled", kind=self.inner.kind))
+            raise ValueError(as_message("{kind} cannot be sampled", kind=self.inner.kind))
 
     @property
     def needs_parent(self) -> bool:
@@ -301,12 +301,12 @@ class SecretSampleEvent(Event):
             return
         if not isinstance(parent, SecretSampleEvent) or parent.rate > self.rate:
             raise ValueError(
-                say("a further release must descend from a secret sample of rate at most {rate}", rate=self.rate)
+                as_message("a further release must descend from a secret sample of rate at most {rate}", rate=self.rate)
             )
         known = parent.released_before + parent.inner.cost(adjacency="null").epsilon
         if self.released_before < known:
             raise ValueError(
-                say(
+                as_message(
                     "released_before must be >= {known} of the releases before, got {released_before}",
                     known=known,
                     released_before=self.released_before,
@@ -325,4 +325,4 @@ class SecretSampleEvent(Event):
 
     def summary(self) -> str:
         """Return one sentence."""
-        return say("on a secret {rate:.4g} sample: {reason}", rate=self.rate, reason=self.inner.summary())
+        return as_message("on a secret {rate:.4g} sample: {reason}", rate=self.rate, reason=self.inner.summary())

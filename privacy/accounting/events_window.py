@@ -8,7 +8,7 @@ from privacy.accounting import checks
 from privacy.accounting.cost import Adjacency, Cost
 from privacy.accounting.event import Event
 from privacy.accounting.events_gate import ANY_ADJACENCY, KAnonymityGateEvent, ThresholdGateEvent
-from privacy.wording import say
+from privacy.wording import as_message
 
 # A week of hours; a run reads all of them.
 MOST_UPLOADS_TOGETHER: Final = 168
@@ -37,19 +37,21 @@ class GateWindowEvent(Event):
     def __post_init__(self) -> None:
         """Check the ranges, and that the gate protects what stands in one upload."""
         if not isinstance(self.inner, KAnonymityGateEvent | ThresholdGateEvent):
-            raise ValueError(say("{kind} is no run of a gate", kind=self.inner.kind))
+            raise ValueError(as_message("{kind} is no run of a gate", kind=self.inner.kind))
         if self.inner.unit != "record":
-            raise ValueError(say("a person may be in every upload, so a series of uploads protects one record"))
+            raise ValueError(as_message("a person may be in every upload, so a series of uploads protects one record"))
         checks.at_least("window", self.window, 1)
         if self.window > MOST_UPLOADS_TOGETHER:
             raise ValueError(
-                say("window must be at most {most}, got {got}", most=MOST_UPLOADS_TOGETHER, got=self.window)
+                as_message("window must be at most {most}, got {got}", most=MOST_UPLOADS_TOGETHER, got=self.window)
             )
         checks.at_least("epochs", self.epochs, 0)
         if not 1 <= self.epoch <= self.epochs + 1:
-            raise ValueError(say("epoch must lie in [1, {most}], got {epoch}", most=self.epochs + 1, epoch=self.epoch))
+            raise ValueError(
+                as_message("epoch must lie in [1, {most}], got {epoch}", most=self.epochs + 1, epoch=self.epoch)
+            )
         if list(self.repeats) != sorted(self.repeats) or not all(1 <= epoch <= self.epochs for epoch in self.repeats):
-            raise ValueError(say("repeats must be epochs that were entered, in their order"))
+            raise ValueError(as_message("repeats must be epochs that were entered, in their order"))
 
     @classmethod
     def next_of(
@@ -82,9 +84,9 @@ class GateWindowEvent(Event):
         if not self.needs_parent:
             return
         if not isinstance(parent, GateWindowEvent) or (parent.inner, parent.window) != (self.inner, self.window):
-            raise ValueError(say("a further run must descend from one of the same gate over as many uploads"))
+            raise ValueError(as_message("a further run must descend from one of the same gate over as many uploads"))
         if parent.counted != (self.epochs, self.repeats):
-            raise ValueError(say("a further run must count every run of the series before"))
+            raise ValueError(as_message("a further run must count every run of the series before"))
 
     def cost(self, *, adjacency: Adjacency = "null") -> Cost:
         r"""Return what this run adds to the series: W runs with the first entry, nothing with an ordinary one.
@@ -120,7 +122,7 @@ class GateWindowEvent(Event):
 
     def summary(self) -> str:
         """Return one sentence."""
-        return say(
+        return as_message(
             "uploads {first} to {epoch} together: {reason}",
             first=self.first,
             epoch=self.epoch,

@@ -20,7 +20,7 @@ from scipy.special import betainc
 
 from privacy.accounting import checks
 from privacy.accounting.binomial import Floats, bernoulli_divergence, binomial_pmf
-from privacy.wording import say
+from privacy.wording import as_message
 
 Method = Literal["exact", "li2012"]
 
@@ -171,7 +171,7 @@ def _check(rate: float, epsilon: float, method: Method) -> None:
     checks.one_of("method", method, ("exact", "li2012"))
     if method == "li2012" and rate < 1 and epsilon < -math.log1p(-rate) * (1 - 1e-12):
         raise ValueError(
-            say(
+            as_message(
                 "epsilon must be >= -ln(1 - sampling_rate) = {least} for li2012, got {epsilon}",
                 least=-math.log1p(-rate),
                 epsilon=epsilon,
@@ -261,9 +261,9 @@ def gate_minimum_k(epsilon: float, delta: float, sampling_rate: float, method: M
     _check(sampling_rate, epsilon, method)
     checks.delta_in_open_interval("delta", delta)
     if delta < NEGLIGIBLE:
-        raise ValueError(say("delta must be >= {negligible}, got {delta}", negligible=NEGLIGIBLE, delta=delta))
+        raise ValueError(as_message("delta must be >= {negligible}, got {delta}", negligible=NEGLIGIBLE, delta=delta))
     if sampling_rate == 1:
-        raise ValueError(say("sampling_rate must be < 1: without sampling every k has delta 1, got 1.0"))
+        raise ValueError(as_message("sampling_rate must be < 1: without sampling every k has delta 1, got 1.0"))
     evaluate = exact_curve if method == "exact" else li_curve
     high, step = math.floor(last_threshold(delta, sampling_rate, epsilon, method)) + 1, 256
     while high >= 1:
@@ -298,10 +298,10 @@ def amplify_by_sampling(epsilon: float, delta: float, from_rate: float, to_rate:
     """
     checks.not_negative("epsilon", epsilon)
     if not 0 <= delta <= 1:
-        raise ValueError(say("delta must lie in [0, 1], got {delta}", delta=delta))
+        raise ValueError(as_message("delta must lie in [0, 1], got {delta}", delta=delta))
     if not 0 < to_rate <= from_rate <= 1:
         raise ValueError(
-            say(
+            as_message(
                 "rates must fall within (0, 1], got {from_rate} to {to_rate}",
                 from_rate=from_rate,
                 to_rate=to_rate,

@@ -9,7 +9,7 @@ import numpy as np
 from privacy.accounting import checks
 from privacy.accounting.binomial import bernoulli_divergence, binomial_pmf
 from privacy.accounting.gate import Method, gate_minimum_k
-from privacy.wording import say
+from privacy.wording import as_message
 
 RATES: Final = tuple(step / 100 for step in range(1, 100))
 
@@ -61,7 +61,9 @@ def best_gate(
     ]
     if not choices:
         raise ValueError(
-            say("no sampling rate can be priced by {method} at epsilon={epsilon}", method=method, epsilon=epsilon)
+            as_message(
+                "no sampling rate can be priced by {method} at epsilon={epsilon}", method=method, epsilon=epsilon
+            )
         )
     return min(choices, key=lambda choice: (choice.records_needed, -choice.sampling_rate))
 
@@ -90,7 +92,9 @@ def gate_delta_without_cap(k: int, sampling_rate: float, epsilon: float, records
     checks.at_least("records", records, 1)
     checks.positive("epsilon", epsilon)
     if not 0 < sampling_rate < 1:
-        raise ValueError(say("sampling_rate must lie in (0, 1), got {sampling_rate}", sampling_rate=sampling_rate))
+        raise ValueError(
+            as_message("sampling_rate must lie in (0, 1), got {sampling_rate}", sampling_rate=sampling_rate)
+        )
     worst, n = 0.0, max(k, records)
     while n <= k or _tail_bound(n, sampling_rate, epsilon, records) > max(worst, 1e-30):
         worst = max(worst, _group_divergence(n, k, sampling_rate, epsilon, records))

@@ -3,13 +3,13 @@
 from collections.abc import Mapping
 from typing import Final
 
-from privacy.wording import say
+from privacy.wording import as_message
 
 NOISE_WORDS: Final[Mapping[str, str]] = {
-    "discrete_laplace": say("discrete Laplace noise"),
-    "gaussian": say("Gaussian noise"),
-    "k_norm": say("K-norm noise"),
-    "laplace": say("Laplace noise"),
-    "truncated_geometric": say("truncated geometric noise"),
-    "weighted_gaussian": say("weighted Gaussian noise"),
+    "discrete_laplace": as_message("discrete Laplace noise"),
+    "gaussian": as_message("Gaussian noise"),
+    "k_norm": as_message("K-norm noise"),
+    "laplace": as_message("Laplace noise"),
+    "truncated_geometric": as_message("truncated geometric noise"),
+    "weighted_gaussian": as_message("weighted Gaussian noise"),
 }

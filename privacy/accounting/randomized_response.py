@@ -11,7 +11,7 @@ from fractions import Fraction
 from typing import Final
 
 from privacy.accounting.units import float_at_least
-from privacy.wording import say
+from privacy.wording import as_message
 
 ODDS_UNIT: Final = 2**32
 # With up to a thousand classes all weights together still fit the 63 bits of one draw.
@@ -40,12 +40,14 @@ def response_odds(epsilon: float) -> int:
     """
     if not 0 < epsilon <= LARGEST_EPSILON:
         raise ValueError(
-            say("epsilon must be > 0 and <= {largest:g}, got {epsilon}", largest=LARGEST_EPSILON, epsilon=epsilon)
+            as_message(
+                "epsilon must be > 0 and <= {largest:g}, got {epsilon}", largest=LARGEST_EPSILON, epsilon=epsilon
+            )
         )
     with decimal.localcontext(decimal.Context(prec=_DIGITS)):
         odds = int((decimal.Decimal(epsilon).exp() * ODDS_UNIT).to_integral_value(decimal.ROUND_FLOOR))
     if odds == ODDS_UNIT:
-        raise ValueError(say("epsilon {epsilon} is too small to be drawn", epsilon=epsilon))
+        raise ValueError(as_message("epsilon {epsilon} is too small to be drawn", epsilon=epsilon))
     return odds
 
 
@@ -69,7 +71,7 @@ def check_odds(odds: int) -> None:
     largest = int(ODDS_UNIT * decimal.Decimal(LARGEST_EPSILON).exp())
     if isinstance(odds, bool) or int(odds) != odds or not ODDS_UNIT < odds <= largest:
         raise ValueError(
-            say(
+            as_message(
                 "odds must be an integer above {unit} and at most {largest}, got {odds}",
                 unit=ODDS_UNIT,
                 largest=largest,

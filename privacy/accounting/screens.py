@@ -9,13 +9,15 @@ import math
 
 from privacy.accounting import checks
 from privacy.accounting.cost import Adjacency
-from privacy.wording import say
+from privacy.wording import as_message
 
 
 def _check_rates(q_hi: float, q_lo: float) -> None:
     if not 0 <= q_lo <= q_hi <= 1:
         raise ValueError(
-            say("rates must rise from q_lo to q_hi within [0, 1], got q_hi={q_hi}, q_lo={q_lo}", q_hi=q_hi, q_lo=q_lo)
+            as_message(
+                "rates must rise from q_lo to q_hi within [0, 1], got q_hi={q_hi}, q_lo={q_lo}", q_hi=q_hi, q_lo=q_lo
+            )
         )
 
 
@@ -84,7 +86,9 @@ def exponential_screen_rates(threshold: float, norm_bound: float, epsilon: float
     checks.positive("epsilon", epsilon)
     if not 0 <= threshold < norm_bound:
         raise ValueError(
-            say("threshold must lie in [0, {norm_bound}), got {threshold}", norm_bound=norm_bound, threshold=threshold)
+            as_message(
+                "threshold must lie in [0, {norm_bound}), got {threshold}", norm_bound=norm_bound, threshold=threshold
+            )
         )
     width = norm_bound - threshold
     return math.exp(-threshold * epsilon / width), math.exp(-norm_bound * epsilon / width)
@@ -140,9 +144,9 @@ def hidden_selection_epsilon(rate: float, epsilon: float, adjacency: Adjacency =
         Pure privacy loss.
     """
     if not 0 <= rate <= 1:
-        raise ValueError(say("rate must lie in [0, 1], got {rate}", rate=rate))
+        raise ValueError(as_message("rate must lie in [0, 1], got {rate}", rate=rate))
     if not epsilon >= 0:
-        raise ValueError(say("epsilon must be >= 0, got {epsilon}", epsilon=epsilon))
+        raise ValueError(as_message("epsilon must be >= 0, got {epsilon}", epsilon=epsilon))
     if rate == 0:
         return 0.0
     rising = math.log1p(rate * math.expm1(epsilon)) if epsilon < 500 else epsilon + math.log(rate)
@@ -152,7 +156,7 @@ def hidden_selection_epsilon(rate: float, epsilon: float, adjacency: Adjacency =
         # 1 + q (e^-eps - 1) reaches zero at q = 1 for an infinite loss.
         floor = rate * math.expm1(-epsilon)
         return rising - math.log1p(floor) if floor > -1 else rising + epsilon
-    raise ValueError(say("adjacency must be null or replace, got {adjacency!r}", adjacency=adjacency))
+    raise ValueError(as_message("adjacency must be null or replace, got {adjacency!r}", adjacency=adjacency))
 
 
 def rate_after_release(rate: float, released_epsilon: float) -> float:
@@ -172,10 +176,10 @@ def rate_after_release(rate: float, released_epsilon: float) -> float:
         of all releases add up to the amplification of their sum, which amplifying each by `q` falls short of.
     """
     if not 0 <= rate <= 1:
-        raise ValueError(say("rate must lie in [0, 1], got {rate}", rate=rate))
+        raise ValueError(as_message("rate must lie in [0, 1], got {rate}", rate=rate))
     if not released_epsilon >= 0:
         raise ValueError(
-            say("released_epsilon must be >= 0, got {released_epsilon}", released_epsilon=released_epsilon)
+            as_message("released_epsilon must be >= 0, got {released_epsilon}", released_epsilon=released_epsilon)
         )
     return rate / (rate + (1 - rate) * math.exp(-released_epsilon)) if rate else 0.0
 
@@ -255,7 +259,7 @@ def stream_epsilon(
     """
     selected, skipped = screen_losses(q_hi, q_lo)
     if not update_epsilon >= 0:
-        raise ValueError(say("update_epsilon must be >= 0, got {update_epsilon}", update_epsilon=update_epsilon))
+        raise ValueError(as_message("update_epsilon must be >= 0, got {update_epsilon}", update_epsilon=update_epsilon))
     if selection_visible:
         return max(skipped, selected + update_epsilon)
     one_sided = update_epsilon if adjacency == "null" else update_epsilon / 2
@@ -300,7 +304,7 @@ def top_c_shift(pool_size: int, picks: int, scale: float, *, first_pick: int = 1
     checks.positive("scale", scale)
     if picks > pool_size:
         raise ValueError(
-            say("picks must be at most pool_size={pool_size}, got {picks}", pool_size=pool_size, picks=picks)
+            as_message("picks must be at most pool_size={pool_size}, got {picks}", pool_size=pool_size, picks=picks)
         )
     rise = math.expm1(scale) if scale < 700 else math.inf
     if math.isinf(rise):
@@ -361,6 +365,6 @@ def rank_bernoulli_epsilon(probability: float, rank_shift: int) -> float:
        2019, section V.
     """
     if not 0 < probability < 1:
-        raise ValueError(say("probability must lie in (0, 1), got {probability}", probability=probability))
+        raise ValueError(as_message("probability must lie in (0, 1), got {probability}", probability=probability))
     checks.at_least("rank_shift", rank_shift, 1)
     return -rank_shift * math.log1p(-probability)

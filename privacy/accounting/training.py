@@ -12,7 +12,7 @@ from typing import Literal
 from privacy.accounting import checks
 from privacy.accounting.composition import gaussian_delta
 from privacy.accounting.cost import ADJACENCIES, Adjacency, no_proof
-from privacy.wording import say, say_many
+from privacy.wording import as_message, as_plural_message
 
 Form = Literal["mean", "sum"]
 Norm = Literal["l1", "l2"]
@@ -31,7 +31,7 @@ def records_moved(adjacency: Adjacency) -> int:
 
 def models_wording(number: int) -> str:
     """Return a number of models in words."""
-    return say_many("one model", "{n} models", n=number)
+    return as_plural_message("one model", "{n} models", n=number)
 
 
 def sum_regularization(regularization: float, n: int, form: Form) -> float:
@@ -90,7 +90,7 @@ def erm_sensitivity(
     checks.not_negative("gradient_tolerance", gradient_tolerance)
     total = sum_regularization(regularization, n, form)
     if form == "mean" and adjacency == "add_remove":
-        raise no_proof("the mean-form minimiser", adjacency, say("n must be public; use the sum form"))
+        raise no_proof("the mean-form minimiser", adjacency, as_message("n must be public; use the sum form"))
     return records_moved(adjacency) * gradient_bound / total + solver_slack(gradient_tolerance, regularization)
 
 

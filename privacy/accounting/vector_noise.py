@@ -9,7 +9,7 @@ from privacy.accounting.composition import gaussian_epsilon
 from privacy.accounting.cost import Cost
 from privacy.accounting.noise_words import NOISE_WORDS
 from privacy.accounting.units import float_at_least, outward
-from privacy.wording import say
+from privacy.wording import as_message
 
 VectorNoise = Literal["k_norm", "laplace", "gaussian"]
 
@@ -38,8 +38,8 @@ def check_vector_noise(noise: str, scale: float, grid: float, delta: float) -> N
     checks.positive("noise scale", scale)
     checks.not_negative("grid", grid)
     if not 0 <= delta < 1:
-        raise ValueError(say("delta must lie in [0, 1), got {delta}", delta=delta))
+        raise ValueError(as_message("delta must lie in [0, 1), got {delta}", delta=delta))
     if delta > 0 and noise != "gaussian":
         raise ValueError(
-            say("delta must be 0 for {word_noise}, got {delta}", word_noise=NOISE_WORDS[noise], delta=delta)
+            as_message("delta must be 0 for {word_noise}, got {delta}", word_noise=NOISE_WORDS[noise], delta=delta)
         )

@@ -9,7 +9,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey,
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
-from privacy.wording import say
+from privacy.wording import as_message
 
 CONTEXT = b"dpal release signature, version 1"
 SHORTEST_SECRET = 32
@@ -87,7 +87,7 @@ def decoded_key(public_key: str) -> bytes:
     try:
         raw = base64.b64decode(public_key, validate=True)
     except ValueError as error:
-        raise ValueError(say("a public key is 32 bytes in base64")) from error
+        raise ValueError(as_message("a public key is 32 bytes in base64")) from error
     if len(raw) != KEY_BYTES:
-        raise ValueError(say("a public key is 32 bytes in base64, got {got} bytes", got=len(raw)))
+        raise ValueError(as_message("a public key is 32 bytes in base64, got {got} bytes", got=len(raw)))
     return raw

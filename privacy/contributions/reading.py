@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 
 from privacy.contributions.coins import coins, secret_words
 from privacy.normalizers import Normalizer, normalize_texts
-from privacy.wording import say
+from privacy.wording import as_message
 
 COUNTS: Final = pa.schema([("text", pa.large_string()), ("sample_count", pa.int64())])
 PAIRS: Final = pa.schema(
@@ -65,15 +65,15 @@ def check_unit(unit: str, texts_per_contributor: int | None) -> None:
     """Refuse a unit that is unknown, or a cap that is missing or has no meaning."""
     if unit not in ("record", "contributor"):
         raise ValueError(
-            say(
+            as_message(
                 "{name} must be one of {choices}, got {value!r}", name="unit", choices="record, contributor", value=unit
             )
         )
     if unit == "record" and texts_per_contributor is not None:
-        raise ValueError(say("texts_per_contributor has no meaning for the unit record"))
+        raise ValueError(as_message("texts_per_contributor has no meaning for the unit record"))
     if unit == "contributor" and (texts_per_contributor is None or texts_per_contributor < 1):
         raise ValueError(
-            say(
+            as_message(
                 "unit contributor needs texts_per_contributor >= 1, got {texts_per_contributor}",
                 texts_per_contributor=texts_per_contributor,
             )

@@ -17,7 +17,7 @@ import pyarrow as pa
 from privacy.engines.batch_worker import MADE, read_frame, send_frame
 from privacy.engines.batches import ROOT, BatchStep, batch_bytes, batch_of, told_environment
 from privacy.errors import EngineFailed
-from privacy.wording import say
+from privacy.wording import as_message
 
 # How often one batch may cost its process its life.
 TRIES: Final = 3
@@ -69,7 +69,7 @@ def _made_by_one(idle: "SimpleQueue[_Member]", content: memoryview) -> bytes:
                 return member.answer(content)
             except (EOFError, BrokenPipeError):
                 member.leave()
-        raise EngineFailed(say("A process that works on the rows was ended {times} times.", times=TRIES))
+        raise EngineFailed(as_message("A process that works on the rows was ended {times} times.", times=TRIES))
     finally:
         idle.put(member)
 
@@ -90,7 +90,7 @@ class _Member:
         kind = process.stdout.read(1)
         answer = read_frame(process.stdout)
         if kind != MADE:
-            raise EngineFailed(say("The work on the rows failed: {name}.", name=answer.decode()))
+            raise EngineFailed(as_message("The work on the rows failed: {name}.", name=answer.decode()))
         return answer
 
     def leave(self) -> None:

@@ -24,7 +24,7 @@ from privacy.contributions.counting import CountingGate
 from privacy.engines.base import FileReader, PoolFile, Tell
 from privacy.engines.batches import told_environment
 from privacy.errors import EngineFailed, PoolDamaged
-from privacy.wording import say
+from privacy.wording import as_message
 
 # A share of so many rows is counted by one executor in about a second, in little memory.
 SHARE_ROWS: Final = 1_000_000
@@ -35,12 +35,12 @@ READ_BYTES: Final = 2**20
 # What the driver is told beside, to find a cluster and, by its own keys, a bucket.
 CLUSTER_PREFIXES: Final = ("JAVA_HOME", "SPARK_", "PYSPARK_", "HADOOP_", "YARN_", "KUBE", "AWS_")
 REASONS: Final = {
-    "PlainCluster": say(
+    "PlainCluster": as_message(
         "The processes of the cluster would talk to each other in plain: set spark.authenticate and"
         " spark.network.crypto.enabled in spark-defaults.conf."
     ),
-    "OtherVersions": say("Executors of the cluster have another Python, numpy or pyarrow than the site."),
-    "TableChanged": say(
+    "OtherVersions": as_message("Executors of the cluster have another Python, numpy or pyarrow than the site."),
+    "TableChanged": as_message(
         "An executor of the cluster does not find a file of the registered table as it was registered, or cannot read"
         " it to its end. Executors need its folder under the same path, or a key to its bucket."
     ),
@@ -202,7 +202,7 @@ def driver_of_a_job(master: str, tell: Tell, **job: Any) -> Iterator[Driver]:
         If Spark is not installed, the cluster is away, talks in plain, or has other libraries.
     """
     if find_spec("pyspark") is None:
-        raise EngineFailed(say("SPARK_MASTER names a cluster and the extra spark is not installed."))
+        raise EngineFailed(as_message("SPARK_MASTER names a cluster and the extra spark is not installed."))
     with tempfile.TemporaryDirectory(prefix="dpal-spark-") as folder:
         driver = Driver(folder)
         try:
@@ -226,13 +226,13 @@ def _unless_gone(error: type[Exception]) -> Iterator[None]:
 
 
 def _ended() -> EngineFailed:
-    return EngineFailed(say("The driver of the cluster's job ended without an answer."))
+    return EngineFailed(as_message("The driver of the cluster's job ended without an answer."))
 
 
 def _failure(name: str) -> Exception:
     if name == "PoolDamaged":
         return PoolDamaged(
-            say("A file of the pool is not what was stored: its digest differs. Nothing was read of it.")
+            as_message("A file of the pool is not what was stored: its digest differs. Nothing was read of it.")
         )
     if name == "FileNotFoundError":
         return FileNotFoundError(name)
@@ -240,4 +240,4 @@ def _failure(name: str) -> Exception:
 
 
 def _did_nothing(name: str) -> EngineFailed:
-    return EngineFailed(REASONS.get(name) or say("The cluster did not count the pool: {name}.", name=name))
+    return EngineFailed(REASONS.get(name) or as_message("The cluster did not count the pool: {name}.", name=name))

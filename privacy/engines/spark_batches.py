@@ -21,7 +21,7 @@ from privacy.engines.base import Tell
 from privacy.engines.batches import BatchEngine, BatchStep, batch_bytes, batch_of
 from privacy.engines.spark import Driver, driver_of_a_job
 from privacy.errors import EngineFailed
-from privacy.wording import say
+from privacy.wording import as_message
 
 logger = logging.getLogger(__name__)
 # How many drivers may end one after the other without a batch that was made.
@@ -92,7 +92,7 @@ def _answer(driver: Driver) -> tuple[bytes, int]:
     tell = _patience()
     said = driver.answer("made", 0, tell)
     if "error" in said:
-        raise EngineFailed(say("The work on the rows failed: {name}.", name=said["error"]))
+        raise EngineFailed(as_message("The work on the rows failed: {name}.", name=said["error"]))
     return driver.take(said["bytes"], lambda: tell(0)), said["wide"]
 
 
@@ -102,6 +102,8 @@ def _patience() -> Tell:
 
     def tell(read: int) -> None:
         if time.monotonic() > until:
-            raise EngineFailed(say("The cluster did nothing for {minutes} minutes.", minutes=PATIENCE_SECONDS // 60))
+            raise EngineFailed(
+                as_message("The cluster did nothing for {minutes} minutes.", minutes=PATIENCE_SECONDS // 60)
+            )
 
     return tell

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from privacy.accounting.randomized_response import ODDS_UNIT, check_odds, response_odds
 from privacy.mechanisms.randomness import RandomSource
-from privacy.wording import say
+from privacy.wording import as_message
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,11 +52,11 @@ class RandomizedResponse:
 
     def __post_init__(self) -> None:
         if self.n_classes < 2:
-            raise ValueError(say("n_classes must be >= 2, got {n_classes}", n_classes=self.n_classes))
+            raise ValueError(as_message("n_classes must be >= 2, got {n_classes}", n_classes=self.n_classes))
         check_odds(self.odds)
         if self.total(self.n_classes) > 2**63:
             raise ValueError(
-                say(
+                as_message(
                     "odds {odds} with {n_classes} classes do not fit one draw", odds=self.odds, n_classes=self.n_classes
                 )
             )

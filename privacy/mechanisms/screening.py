@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privacy.mechanisms.randomness import RandomSource
-from privacy.wording import say
+from privacy.wording import as_message
 
 RESOLUTION = 2**53
 # What is left of 53 bits after the 16 that come first.
@@ -26,7 +26,9 @@ def coin_probability(probability: float | Fraction) -> Fraction:
     """
     if not 0 < probability < 1:
         raise ValueError(
-            say("probability must lie strictly between 0 and 1, got {probability}", probability=float(probability))
+            as_message(
+                "probability must lie strictly between 0 and 1, got {probability}", probability=float(probability)
+            )
         )
     return Fraction(min(max(round(Fraction(probability) * RESOLUTION), 1), RESOLUTION - 1), RESOLUTION)
 
@@ -59,21 +61,21 @@ def exponential_screen_range(threshold: float, norm_bound: float, epsilon: float
     """
     if not 0 < threshold < norm_bound:
         raise ValueError(
-            say(
+            as_message(
                 "threshold must lie strictly between 0 and the norm bound {norm_bound}, got {threshold}",
                 norm_bound=norm_bound,
                 threshold=threshold,
             )
         )
     if not epsilon > 0:
-        raise ValueError(say("epsilon must be > 0, got {epsilon}", epsilon=epsilon))
+        raise ValueError(as_message("epsilon must be > 0, got {epsilon}", epsilon=epsilon))
     rate = epsilon / (norm_bound - threshold)
     # Both exponentials are off by a few units in the last place, which the margin covers.
     largest, smallest = math.exp(-threshold * rate) * (1 - 2.0**-48), math.exp(-norm_bound * rate) * (1 + 2.0**-48)
     high, low = math.floor(largest * RESOLUTION), math.ceil(smallest * RESOLUTION)
     if smallest * RESOLUTION < 1 or high <= low:
         raise ValueError(
-            say(
+            as_message(
                 "selection probabilities between {smallest} and {largest} cannot be drawn exactly",
                 smallest=smallest,
                 largest=largest,

@@ -17,7 +17,7 @@ from privacy.errors import NoSuchEntry, RollbackDetected
 from privacy.models import BudgetAccount, LedgerEntry
 from privacy.services.counter import site_counter
 from privacy.services.marks import AccountIdentity, missing
-from privacy.wording import say
+from privacy.wording import as_message
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class Log:
     def inclusion(self, sequence: int, size: int) -> list[bytes]:
         """Return what shows that an entry is in the log of `size` entries."""
         if sequence < 1:
-            raise NoSuchEntry(say("entries are numbered from 1, not from {sequence}", sequence=sequence))
+            raise NoSuchEntry(as_message("entries are numbered from 1, not from {sequence}", sequence=sequence))
         return inclusion_proof(self._leaves(self._within(size)), self._within(sequence, size) - 1)
 
     def _leaves(self, size: int) -> Sequence[bytes]:
@@ -53,7 +53,7 @@ class Log:
     def _within(self, number: int, size: int | None = None) -> int:
         most = self.size if size is None else size
         if not 0 <= number <= most:
-            raise NoSuchEntry(say("the log has {most} entries, not {number}", most=most, number=number))
+            raise NoSuchEntry(as_message("the log has {most} entries, not {number}", most=most, number=number))
         return number
 
 
@@ -71,7 +71,7 @@ def log_of(account: BudgetAccount) -> Log:
         held = hashes[mark.sequence - 1] if mark.sequence <= len(hashes) else ""
         if mark.closed or held != mark.head:
             raise RollbackDetected(
-                say("{scope}: entries were lost, so its checkpoint is not signed", scope=account.scope)
+                as_message("{scope}: entries were lost, so its checkpoint is not signed", scope=account.scope)
             )
     return Log(origin_of(site_name(), account.scope), hashes)
 

@@ -33,7 +33,7 @@ from privacy.services.marks import (
     refuse_unless_next,
     row_of,
 )
-from privacy.wording import say
+from privacy.wording import as_message
 
 COMPACT_ABOVE_BYTES = 256 * 1024
 LOCK_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC
@@ -197,7 +197,7 @@ class CounterFile:
                 keep_newest(self._marks, *mark_from(row))
         except (ValueError, KeyError, TypeError) as error:
             raise RollbackDetected(
-                say("{name} is damaged; nothing is admitted until it has been examined", name=self._path.name)
+                as_message("{name} is damaged; nothing is admitted until it has been examined", name=self._path.name)
             ) from error
 
     def _rewrite(self, identity: str, everything: dict[AccountIdentity, Mark]) -> None:

@@ -23,7 +23,7 @@ from privacy.services.marks import (
     refuse_unless_next,
     row_of,
 )
-from privacy.wording import say
+from privacy.wording import as_message
 
 STORAGE = "ledger_counter"
 NAME, CLOSED = "counter.json", "closed.json"
@@ -108,7 +108,7 @@ class CounterObjects:
                 mark_from(found)
         except (ValueError, KeyError, TypeError) as error:
             raise RollbackDetected(
-                say("{name} is damaged; nothing is admitted until it has been examined", name=name)
+                as_message("{name} is damaged; nothing is admitted until it has been examined", name=name)
             ) from error
         else:
             return dict(found)

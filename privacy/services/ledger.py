@@ -24,7 +24,7 @@ from privacy.models import SETTLEMENTS, AccountAdjacency, AccountUnit, BudgetAcc
 from privacy.services import sharing, terms, witness
 from privacy.services.entries import Draft, append, broken_rule
 from privacy.services.faults import fault_point
-from privacy.wording import say
+from privacy.wording import as_message
 
 Person = AbstractBaseUser | str | None
 
@@ -82,7 +82,7 @@ def change_account_limits(
     except IntegrityError as error:
         if broken_rule(error) == "privacy_limit_above_spent":
             raise BudgetExceeded(
-                say("{label}: the limit cannot fall below what is spent", label=account.label)
+                as_message("{label}: the limit cannot fall below what is spent", label=account.label)
             ) from error
         raise
 
@@ -128,11 +128,13 @@ def reserve(
             raise _too_dear(account, wanted) from error
         if rule == "privacy_entry_series":
             raise UnsoundCombination(
-                say("{mechanism}: the series it continues no longer stands", mechanism=wanted.mechanism)
+                as_message("{mechanism}: the series it continues no longer stands", mechanism=wanted.mechanism)
             ) from error
         if rule in ("privacy_entry_series_opened_once", "privacy_entry_series_continued_once"):
             raise UnsoundCombination(
-                say("{mechanism}: another release has paid for this step of the series", mechanism=wanted.mechanism)
+                as_message(
+                    "{mechanism}: another release has paid for this step of the series", mechanism=wanted.mechanism
+                )
             ) from error
         raise
     fault_point("after_reserve")
@@ -170,7 +172,7 @@ def charge_stale(*, older_than: timedelta) -> int:
     charged = 0
     for reservation in stale.select_related("account").order_by("pk"):
         try:
-            _settle(reservation, EntryKind.CHARGE, reason=say("not settled in time"))
+            _settle(reservation, EntryKind.CHARGE, reason=as_message("not settled in time"))
         except AlreadySettled:
             continue
         charged += 1
@@ -208,7 +210,9 @@ def record_post_processing(
         if standing is not None:
             return standing
         if broken_rule(error) == "privacy_entry_ancestor_committed":
-            raise NotCommitted(say("entry {pk} is not committed, nothing can descend from it", pk=parent.pk)) from error
+            raise NotCommitted(
+                as_message("entry {pk} is not committed, nothing can descend from it", pk=parent.pk)
+            ) from error
         raise
 
 
@@ -259,10 +263,10 @@ def _settle(
     except IntegrityError as error:
         rule = broken_rule(error)
         if rule == "privacy_entry_one_settlement":
-            raise AlreadySettled(say("reservation {pk} is settled already", pk=reservation.pk)) from error
+            raise AlreadySettled(as_message("reservation {pk} is settled already", pk=reservation.pk)) from error
         if rule == "privacy_entry_series":
             raise UnsoundCombination(
-                say(
+                as_message(
                     "reservation {pk} opened a series that still stands: void what continues it first",
                     pk=reservation.pk,
                 )
@@ -281,7 +285,7 @@ def _standing(wanted: Draft) -> LedgerEntry | None:
     for field in fields:
         if getattr(standing, field) != getattr(wanted, field):
             raise KeyReused(
-                say(
+                as_message(
                     "key {idempotency_key} already stands for entry {pk}: {field} differs",
                     idempotency_key=wanted.idempotency_key,
                     pk=standing.pk,
@@ -308,7 +312,7 @@ def _round_before(account: BudgetAccount, event: Event) -> LedgerEntry | None:
         else:
             return earlier
     raise UnsoundCombination(
-        say(
+        as_message(
             "{kind} continues a series, but no standing reservation of this account opened it: {reason}",
             kind=event.kind,
             reason=refusal or "none",
@@ -330,7 +334,7 @@ def _too_dear(account: BudgetAccount, wanted: Draft) -> BudgetExceeded:
     amount = nano_spent((wanted.epsilon_nano if pure else wanted.rho_nano) or 0)
     most = ", ".join(f"{spender.name} {spender.share:.0%} in {spender.operations}" for spender in spenders)
     return BudgetExceeded(
-        say(
+        as_message(
             "{label}: {mechanism} costs {measure}={amount:.6g} delta={delta:.3g}, {left} left; spent most: {most}",
             label=account.label,
             mechanism=wanted.mechanism,

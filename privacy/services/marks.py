@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Protocol
 
 from privacy.errors import CounterMissing, RollbackDetected
-from privacy.wording import say
+from privacy.wording import as_message
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ class Counter(Protocol):
 def missing() -> CounterMissing:
     """Return the refusal of a site whose counter is not there."""
     return CounterMissing(
-        say("The counter outside the database is missing, so nothing is admitted (manage.py ledger_counter)")
+        as_message("The counter outside the database is missing, so nothing is admitted (manage.py ledger_counter)")
     )
 
 
@@ -70,20 +70,20 @@ def refuse_unless_next(
         if sequence == 1:
             return
         raise CounterMissing(
-            say(
+            as_message(
                 "{scope}: the counter outside the database does not know this account, so nothing is admitted",
                 scope=account.scope,
             )
         )
     if mark.closed:
         raise RollbackDetected(
-            say("{scope}: closed, because an old copy of the database was restored", scope=account.scope)
+            as_message("{scope}: closed, because an old copy of the database was restored", scope=account.scope)
         )
     if mark.sequence < sequence - 1:
         return
     if mark.sequence >= sequence or mark.head != previous_hash:
         raise RollbackDetected(
-            say(
+            as_message(
                 "{scope}: the counter outside the database stands at entry {kept}, the ledger would write "
                 "entry {next}; an old copy of the database was restored",
                 scope=account.scope,

@@ -16,7 +16,7 @@ from privacy.selectors import quota_of
 from privacy.services import ledger, sharing, terms, witness
 from privacy.services.entries import Draft, append, broken_rule
 from privacy.services.ledger import Person
-from privacy.wording import say, say_many
+from privacy.wording import as_message, as_plural_message
 
 
 def key_fingerprint() -> str:
@@ -37,7 +37,7 @@ def open_shared_account(
     """Open a population and its account: people under the site's key of pseudonyms, who share one limit from now on."""
     if unit not in ("record", "contributor"):
         raise UnsoundCombination(
-            say(
+            as_message(
                 "A population is made of contributors, or of records where nobody is named, not of one {unit}",
                 unit=unit,
             )
@@ -54,7 +54,7 @@ def open_shared_account(
             epsilon_limit=epsilon_limit,
             delta_limit=delta_limit,
             actor=actor,
-            reason=say("population opened"),
+            reason=as_message("population opened"),
         )
         created: Population = Population.objects.create(
             slug=slug, name=name, account=account, key_fingerprint=key_fingerprint()
@@ -109,32 +109,36 @@ def rule_of_other_key(population: Population) -> str:
     """Return the rule that the site's key of pseudonyms breaks, or nothing."""
     if population.key_fingerprint == key_fingerprint():
         return ""
-    return say("{name}: its people are known by another key of pseudonyms than this site has", name=population.name)
+    return as_message(
+        "{name}: its people are known by another key of pseudonyms than this site has", name=population.name
+    )
 
 
 def refuse_without_conversion(account: BudgetAccount, common: BudgetAccount, records_per_person: int | None) -> None:
     """Refuse an account whose spending nobody knows how to turn into what people of the population lose."""
     if broken := rule_without_conversion(account, common, records_per_person):
-        raise UnsoundCombination(say("{field}: {reason}", field=account.label, reason=broken))
+        raise UnsoundCombination(as_message("{field}: {reason}", field=account.label, reason=broken))
 
 
 def rule_without_conversion(account: BudgetAccount, common: BudgetAccount, records_per_person: int | None) -> str:
     """Return the rule that keeps an account, stored or yet to be opened, out of a population, or nothing."""
     if account.adjacency != common.adjacency:
-        return say(
+        return as_message(
             "the accounts have different neighbours ({one}, {other}), and no conversion between them",
             one=account.adjacency,
             other=common.adjacency,
         )
     if account.filter == Filter.ZCDP and common.filter == Filter.PURE:
-        return say("a sum of epsilons cannot take in an account that sums rhos: its operations may have no epsilon")
+        return as_message(
+            "a sum of epsilons cannot take in an account that sums rhos: its operations may have no epsilon"
+        )
     if records_per_person is None:
-        return say(
+        return as_message(
             "nobody has said how many records of one person there are at most, and without that number what a record "
             "loses says nothing about a person"
         )
     if not 1 <= records_per_person <= MOST_RECORDS_PER_PERSON:
-        return say("the records of one person must be from 1 to {most}", most=MOST_RECORDS_PER_PERSON)
+        return as_message("the records of one person must be from 1 to {most}", most=MOST_RECORDS_PER_PERSON)
     return unit_rule(account.unit, common.unit, records_per_person)
 
 
@@ -150,7 +154,7 @@ def _join(population: Population, account: BudgetAccount, records_per_person: in
         cause = refused.__cause__
         if isinstance(cause, IntegrityError) and broken_rule(cause) == "privacy_ledger_within_limit":
             raise BudgetExceeded(
-                say(
+                as_message(
                     "{label}: what it has spent is more than {name} has left; nothing was changed",
                     label=account.label,
                     name=population.name,
@@ -160,7 +164,7 @@ def _join(population: Population, account: BudgetAccount, records_per_person: in
     except IntegrityError as error:
         if "privacy_quota_account_id" in broken_rule(error):
             raise UnsoundCombination(
-                say("{label}: it belongs to a population already, and stays there", label=account.label)
+                as_message("{label}: it belongs to a population already, and stays there", label=account.label)
             ) from error
         raise
     return quota
@@ -178,7 +182,7 @@ def _note(account: BudgetAccount, population: Population, records_per_person: in
             mechanism="limits",
             event_json=terms.to_json(account, kept),
             actor=ledger.actor_name(actor),
-            reason=say_many(
+            reason=as_plural_message(
                 "joined the population {name} with at most {n} record of one person",
                 "joined the population {name} with at most {n} records of one person",
                 name=population.name,

@@ -16,7 +16,7 @@ from privacy.errors import CounterMissing, RollbackDetected
 from privacy.models import LedgerCounter, LedgerEntry
 from privacy.services.counter import site_counter
 from privacy.services.marks import AccountIdentity, Counter, Mark, missing
-from privacy.wording import say
+from privacy.wording import as_message
 
 FORGOTTEN = """
 SELECT seen.scope, seen.opened_at
@@ -50,7 +50,7 @@ def refuse_what_was_forgotten() -> None:
     refuse_another_counter(counter)
     if forgotten := forgotten_accounts(counter):
         raise RollbackDetected(
-            say(
+            as_message(
                 "{scope}: the ledger has lost entries that the counter outside the database has seen, so nothing is "
                 "admitted: an old copy of the database was restored ({count} accounts, manage.py ledger_counter)",
                 scope=next(iter(forgotten)).scope,
@@ -65,7 +65,7 @@ def refuse_another_counter(counter: Counter) -> None:
     known = LedgerCounter.objects.last()
     if known is None or known.identity.hex != counter.identity:
         raise CounterMissing(
-            say(
+            as_message(
                 "The counter outside the database belongs to another one, so nothing is admitted "
                 "(manage.py ledger_counter)"
             )
@@ -143,7 +143,9 @@ def begin_counter(*, reason: str = "") -> LedgerCounter:
         refuse_another_counter(counter)
     if forgotten_accounts(counter):
         raise RollbackDetected(
-            say("The counter outside the database has seen entries that this ledger does not hold; it stays as it is.")
+            as_message(
+                "The counter outside the database has seen entries that this ledger does not hold; it stays as it is."
+            )
         )
     marks = _marks_of_the_ledger()
     uncounted = marks.keys() - counter.marks().keys()

@@ -9,7 +9,7 @@ from annotation.choices.consensus import Agreement, majority, plurality
 from annotation.choices.label_types.coefficient import Differences, krippendorff_alpha, nominal
 from privacy.choices import Choice, Kind
 from privacy.mechanisms.randomness import RandomSource
-from privacy.wording import say
+from privacy.wording import as_message
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class LabelType(Choice):
         possible = self.possible(n_classes)
         if 0 <= choice < possible:
             return ""
-        return say("There are {possible} answers to choose from.", possible=possible)
+        return as_message("There are {possible} answers to choose from.", possible=possible)
 
     @abstractmethod
     def exported(self, choice: int, classes: Sequence[str], guess: int | None) -> list[str]:

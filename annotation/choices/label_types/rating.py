@@ -9,8 +9,8 @@ from annotation.choices.label_types.base import LabelType
 from annotation.choices.label_types.coefficient import Differences, ordinal
 from privacy.choices import Sound
 from privacy.mechanisms.randomness import RandomSource
+from privacy.wording import as_message
 from privacy.wording import gettext_noop as _
-from privacy.wording import say
 
 # As many as there are keys in a row.
 MOST_STEPS: Final = 11
@@ -53,4 +53,4 @@ class Rate(LabelType):
         """Refuse a scale that has more steps than keys."""
         if len(settings["classes"]) <= MOST_STEPS:
             return {}
-        return {"classes": say("A scale has at most {most} steps.", most=MOST_STEPS)}
+        return {"classes": as_message("A scale has at most {most} steps.", most=MOST_STEPS)}

@@ -13,8 +13,8 @@ from annotation.choices.label_types.class_sets import MOST_FAR, NEAR, number_of,
 from annotation.choices.label_types.set_agreement import masi_alpha
 from privacy.choices import Kind, Sound, parameter
 from privacy.mechanisms.randomness import RandomSource
+from privacy.wording import as_message
 from privacy.wording import gettext_noop as _
-from privacy.wording import say
 
 # The estimator whose sensitivity grows with the most labels of a record, and by the root of them alone.
 ESTIMATOR: Final = "label_sets"
@@ -64,13 +64,13 @@ class ChooseSeveral(LabelType):
         try:
             places = places_of(choice)
         except ValueError:
-            return say("An answer is a set of classes.")
+            return as_message("An answer is a set of classes.")
         if places and places[-1] >= n_classes:
-            return say("There are {possible} answers to choose from.", possible=n_classes)
+            return as_message("There are {possible} answers to choose from.", possible=n_classes)
         if len(places) > self.labels_per_record:
-            return say("A record has at most {most} of the classes.", most=self.labels_per_record)
+            return as_message("A record has at most {most} of the classes.", most=self.labels_per_record)
         if not places and not self.none_allowed:
-            return say("Choose at least one of the classes.")
+            return as_message("Choose at least one of the classes.")
         return ""
 
     def exported(self, choice: int, classes: Sequence[str], guess: int | None) -> list[str]:
@@ -114,15 +114,15 @@ class ChooseSeveral(LabelType):
         n_classes = len(settings["classes"])
         broken: dict[str, str] = {}
         if self.labels_per_record > n_classes:
-            broken["labels_per_record"] = say(
+            broken["labels_per_record"] = as_message(
                 "A record cannot have more classes than there are: {n_classes}.", n_classes=n_classes
             )
         elif n_classes > NEAR and self.labels_per_record > MOST_FAR:
-            broken["labels_per_record"] = say(
+            broken["labels_per_record"] = as_message(
                 "With more than {near} classes a record has at most {most} of them.", near=NEAR, most=MOST_FAR
             )
         if "estimator" in settings and settings["estimator"] != ESTIMATOR:
-            broken["estimator"] = say(
+            broken["estimator"] = as_message(
                 "Several classes a record are learned by {wanted} alone: its noise is proven for them.",
                 wanted=ESTIMATOR,
             )

@@ -22,7 +22,7 @@ from annotation.errors import StudyRefused
 from annotation.models import Project
 from annotation.models.crowds import BonusLine, BonusSheet, BonusState, CrowdStudy, CrowdSubmission, PlatformAccount
 from annotation.models.joining import CrowdParticipant
-from privacy.wording import say
+from privacy.wording import as_message
 
 MOST_LINES: Final = 1000
 # Payments come "in the following minutes", says the platform's document.
@@ -32,7 +32,9 @@ COME_WITHIN: Final = timedelta(hours=1)
 def give_bonuses(*, study: CrowdStudy, key: UUID, cents_by_name: Mapping[str, int], actor: User) -> BonusSheet:
     """Write down bonuses by the names that participants have here; a key that was used gives its sheet back."""
     if not 1 <= len(cents_by_name) <= MOST_LINES or min(cents_by_name.values()) < 1:
-        raise StudyRefused(say("Give 1 to {most:,} participants more than nothing.", most=MOST_LINES), field="amounts")
+        raise StudyRefused(
+            as_message("Give 1 to {most:,} participants more than nothing.", most=MOST_LINES), field="amounts"
+        )
     with transaction.atomic():
         project = Project.objects.select_for_update(no_key=True).get(pk=study.project_id)
         known = BonusSheet.objects.filter(pk=key).first()
@@ -70,7 +72,7 @@ def _submissions(study: CrowdStudy, names: Mapping[str, int]) -> dict[str, Crowd
             found[name] = submission
     missing = sorted(set(names) - set(found))
     if missing:
-        told = say("Nobody of this name came to the study: {name}.", name=missing[0])
+        told = as_message("Nobody of this name came to the study: {name}.", name=missing[0])
         raise StudyRefused(told, field="amounts")
     return found
 
@@ -134,7 +136,7 @@ def _look(sheet: BonusSheet) -> None:
     if came:
         _move(sheet, BonusState.PAID)
     elif sheet.state == BonusState.PAYING and sheet.paying_at and sheet.paying_at < timezone.now() - COME_WITHIN:
-        told = say("Prolific's answer was lost, and not every bonus shows. Look there before you give it again.")
+        told = as_message("Prolific's answer was lost, and not every bonus shows. Look there before you give it again.")
         _move(sheet, BonusState.UNCLEAR, fault=told)
 
 

@@ -36,7 +36,7 @@ from annotation.models.crowds import (
 )
 from annotation.models.joining import CrowdLink, Platform
 from annotation.people.services.crowd_links import pid_digest
-from privacy.wording import say
+from privacy.wording import as_message
 
 # Longer than a turn can take: whose worker died is taken over after it.
 LEASE: Final = timedelta(minutes=5)
@@ -159,7 +159,7 @@ def _opened(study: CrowdStudy, account: PlatformAccount, interface: Prolific) ->
         currency = interface.currency()
         ours = study.project.currency.upper()
         if ours and currency != ours:
-            told = say(
+            told = as_message(
                 "The account on Prolific pays in {theirs}, and the project counts in {ours}.",
                 theirs=currency,
                 ours=ours,
@@ -176,7 +176,7 @@ def _opened(study: CrowdStudy, account: PlatformAccount, interface: Prolific) ->
 
 def _draft(study: CrowdStudy, internal_name: str) -> StudyDraft:
     if study.salt is None:
-        raise PlatformFault(say("The study was discarded."), again=False)
+        raise PlatformFault(as_message("The study was discarded."), again=False)
     path = reverse("annotation:crowd_start", args=[link_secret(bytes(study.salt))])
     return StudyDraft(
         name=study.name,
@@ -199,7 +199,7 @@ def _moved(study: CrowdStudy, interface: Prolific, there: StudyThere) -> StudyTh
     step = StudyStep(study.wanted)
     if step == StudyStep.DISCARD:
         if there.state != StudyState.UNPUBLISHED:
-            raise PlatformFault(say("The study was published meanwhile, on Prolific itself."), again=False)
+            raise PlatformFault(as_message("The study was published meanwhile, on Prolific itself."), again=False)
         interface.discard(there.id)
         _discarded(study)
         return None

@@ -40,7 +40,7 @@ from annotation.models.crowds import (
 from annotation.models.joining import Platform
 from annotation.people.services import crowd_links
 from privacy.services.entries import broken_rule
-from privacy.wording import say
+from privacy.wording import as_message
 
 # Whoever returns a place leaves it to another, so that more come than there are places.
 COMERS_PER_PLACE = 5
@@ -109,7 +109,7 @@ def refuse_other_currency(project: Project, account: PlatformAccount) -> None:
     """Refuse an account that pays in another currency than the project counts in."""
     if account.currency and project.currency and account.currency != project.currency.upper():
         raise StudyRefused(
-            say(
+            as_message(
                 "The account on Prolific pays in {theirs}, and the project counts in {ours}.",
                 theirs=account.currency,
                 ours=project.currency.upper(),
@@ -129,7 +129,9 @@ def within_money(project: Project, *, field: str) -> Iterator[None]:
             raise
         left = max(Decimal(0), selectors.money_of(project).left or Decimal(0))
         raise StudyRefused(
-            say("With the fee it costs more than the {left} that the project's limit in money leaves.", left=str(left)),
+            as_message(
+                "With the fee it costs more than the {left} that the project's limit in money leaves.", left=str(left)
+            ),
             field=field,
         ) from error
 
@@ -177,7 +179,7 @@ def judge(*, submission: CrowdSubmission, kind: VerdictKind, message: str, categ
     least = LEAST_MESSAGE if kind == VerdictKind.REJECT else 1
     if not least <= len(message) <= MOST_MESSAGE:
         raise StudyRefused(
-            say("The message has {least} to {most} letters.", least=least, most=MOST_MESSAGE), field="message"
+            as_message("The message has {least} to {most} letters.", least=least, most=MOST_MESSAGE), field="message"
         )
     if kind == VerdictKind.REJECT and category not in REJECTION_REASONS:
         raise StudyRefused("Choose a reason that Prolific knows.", field="category")

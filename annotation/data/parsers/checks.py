@@ -23,15 +23,15 @@ from annotation.tables.cells import (
     read_contributor,
     read_text,
 )
-from privacy.wording import say
+from privacy.wording import as_message
 
 MAXIMUM_OWNER_LENGTH = 1_000
-OWNER_TOO_LONG = say("is longer than {most:,} characters", most=MAXIMUM_OWNER_LENGTH)
-NOT_A_NUMBER = say("is not a finite number")
-NOT_DECLARED = say("is not a declared category")
-NOT_A_CLASS = say("is not one of the project's classes")
-WRONG_PIXELS = say("does not hold as many whole numbers from 0 to 255 as the image has pixels")
-WRONG_COLOURS = say("does not hold three whole numbers from 0 to 255 for each pixel of the image")
+OWNER_TOO_LONG = as_message("is longer than {most:,} characters", most=MAXIMUM_OWNER_LENGTH)
+NOT_A_NUMBER = as_message("is not a finite number")
+NOT_DECLARED = as_message("is not a declared category")
+NOT_A_CLASS = as_message("is not one of the project's classes")
+WRONG_PIXELS = as_message("does not hold as many whole numbers from 0 to 255 as the image has pixels")
+WRONG_COLOURS = as_message("does not hold three whole numbers from 0 to 255 for each pixel of the image")
 
 Convert = Callable[[Any], Any]
 
@@ -148,7 +148,7 @@ def read_label_set(cell: Any, places: Mapping[str, int], sets: ChooseSeveral) ->
     if not chosen and not sets.none_allowed:
         raise BadCell(EMPTY)
     if len(chosen) > sets.labels_per_record:
-        raise BadCell(say("names more classes than the {most} a record may have", most=sets.labels_per_record))
+        raise BadCell(as_message("names more classes than the {most} a record may have", most=sets.labels_per_record))
     return number_of(chosen)
 
 

@@ -9,21 +9,21 @@ from typing import Any
 from annotation.data.parsers.rows import BadRow, Layout, RawBatch
 from annotation.data.parsers.sources import TextSource
 from annotation.errors import InvalidUpload
-from privacy.wording import say, say_many
+from privacy.wording import as_message, as_plural_message
 
 # Rows between two looks at whether a piece of the file is done.
 STRIDE = 64
 DELIMITERS = (",", "\t", ";", "|")
 AT_THE_END = "unexpected end of data"
 REASONS = (
-    (AT_THE_END, say("a quote is opened and never closed")),
+    (AT_THE_END, as_message("a quote is opened and never closed")),
     (
         "field larger",
-        say("a field is longer than {most:,} characters", most=csv.field_size_limit()),
+        as_message("a field is longer than {most:,} characters", most=csv.field_size_limit()),
     ),
-    ("expected after", say("a quote is closed in the middle of a field")),
+    ("expected after", as_message("a quote is closed in the middle of a field")),
 )
-UNREADABLE = say("cannot be split into fields")
+UNREADABLE = as_message("cannot be split into fields")
 
 
 class DelimitedReader:
@@ -104,7 +104,7 @@ class DelimitedReader:
                         BadRow(
                             line,
                             "",
-                            say_many(
+                            as_plural_message(
                                 "has {n} field where the header names {wanted}",
                                 "has {n} fields where the header names {wanted}",
                                 n=len(row),
@@ -122,7 +122,7 @@ class DelimitedReader:
         reason = next((reason for part, reason in REASONS if part in message), UNREADABLE)
         if end > start and "field larger" in message:
             raise InvalidUpload(
-                say(
+                as_message(
                     "file: the quote opened on line {start} is not closed within {most:,} characters, so "
                     "nobody can say where the rows after it begin; mend that line, or read the file without quoting",
                     start=start,

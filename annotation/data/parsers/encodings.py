@@ -8,7 +8,7 @@ from enum import StrEnum
 from typing import Protocol
 
 from annotation.errors import InvalidUpload
-from privacy.wording import say
+from privacy.wording import as_message
 
 
 class Encoding(StrEnum):
@@ -30,7 +30,7 @@ MARKS = (
     (codecs.BOM_UTF16_LE, (Encoding.UTF_16, Encoding.UTF_16_LE)),
     (codecs.BOM_UTF16_BE, (Encoding.UTF_16, Encoding.UTF_16_BE)),
 )
-UNMARKED_UTF_16 = say(
+UNMARKED_UTF_16 = as_message(
     "file: seems to be UTF-16 without the mark that says so; choose utf-16-le or utf-16-be as its encoding, or save it "
     "as UTF-8, in Excel as “CSV UTF-8”"
 )
@@ -56,7 +56,7 @@ def settled_encoding(head: bytes, declared: str | None) -> Encoding:
     if marked is not None:
         if declared and declared not in marked:
             raise InvalidUpload(
-                say(
+                as_message(
                     "encoding: the file begins with the mark of {marked}, so it is not {declared}",
                     marked=marked[0].value,
                     declared=declared,

@@ -17,7 +17,7 @@ from annotation.data.parsers.pictures import NOT_AN_IMAGE, read_image
 from annotation.data.parsers.rows import BadRow, FirstRows, KeptPicture, Layout, RowBatch
 from annotation.errors import InvalidUpload
 from annotation.tables.cells import BadCell
-from privacy.wording import say
+from privacy.wording import as_message
 
 BATCH_IMAGES = 512
 # Pictures to show are handed on after so many bytes, however few they are.
@@ -31,9 +31,9 @@ LAST_BYTES = 22 + 65_535 + 20 + 56
 FILE_NAME = "file"
 ENDINGS = (".png", ".jpg", ".jpeg", ".webp")
 MAXIMUM_IMAGE_BYTES = 32 * 1024 * 1024
-ENCRYPTED = say("is encrypted")
-BAD_NAME = say("has a file name that leads out of the archive")
-NO_FOLDER = say("lies in no folder named after a class")
+ENCRYPTED = as_message("is encrypted")
+BAD_NAME = as_message("has a file name that leads out of the archive")
+NO_FOLDER = as_message("lies in no folder named after a class")
 
 
 class ImageArchiveReader:
@@ -49,7 +49,9 @@ class ImageArchiveReader:
         if layout.contributor:
             raise InvalidUpload("contributor: a zip of images names no contributors; use a Parquet file")
         if layout.owner_id not in (None, FILE_NAME) or layout.metadata:
-            raise InvalidUpload(say("id: a zip of images has no columns but {name}, the name of each", name=FILE_NAME))
+            raise InvalidUpload(
+                as_message("id: a zip of images has no columns but {name}, the name of each", name=FILE_NAME)
+            )
         if directory_bytes(file) > MAXIMUM_DIRECTORY_BYTES:
             raise InvalidUpload("file: the zip archive has too many entries; split it into several uploads")
         try:
@@ -60,7 +62,7 @@ class ImageArchiveReader:
         if not any(entry.filename.lower().endswith(ENDINGS) for entry in self._entries):
             raise InvalidUpload("file: the zip archive holds no PNG, JPEG or WebP images")
         if sum(entry.file_size for entry in self._entries) > maximum_bytes:
-            raise InvalidUpload(say("file: holds more than {most:,} bytes once unpacked", most=maximum_bytes))
+            raise InvalidUpload(as_message("file: holds more than {most:,} bytes once unpacked", most=maximum_bytes))
 
     def batches(self) -> Iterator[RowBatch]:
         """Yield the images, already checked."""
@@ -115,7 +117,7 @@ class ImageArchiveReader:
         except (zipfile.BadZipFile, zlib.error, EOFError, OSError, NotImplementedError, ValueError):
             raise BadCell(NOT_AN_IMAGE) from None
         if len(data) > MAXIMUM_IMAGE_BYTES:
-            raise BadCell(say("is larger than {most:,} bytes", most=MAXIMUM_IMAGE_BYTES))
+            raise BadCell(as_message("is larger than {most:,} bytes", most=MAXIMUM_IMAGE_BYTES))
         size = {"height": self._layout.height, "width": self._layout.width}
         return read_image(data, **size, colour=self._layout.colour, keep_picture=self._keeps)
 

@@ -9,15 +9,15 @@ from typing import Any
 from annotation.data.parsers.rows import BadRow, Layout, RawBatch
 from annotation.data.parsers.sources import TextSource
 from annotation.errors import InvalidUpload
-from privacy.wording import say
+from privacy.wording import as_message
 
 # Lines between two looks at whether a piece of the file is done.
 STRIDE = 64
 # What `json.loads` calls in the end. Where no value begins it stops an iteration, so results are counted.
 SCAN: Callable[[str, int], tuple[Any, int]] = json.JSONDecoder().scan_once  # type: ignore[attr-defined]
-NOT_JSON = say("is not valid JSON")
-NOT_AN_OBJECT = say("is not a JSON object")
-NO_FIELD = say("is missing")
+NOT_JSON = as_message("is not valid JSON")
+NOT_AN_OBJECT = as_message("is not a JSON object")
+NO_FIELD = as_message("is missing")
 
 
 class JsonLinesReader:
@@ -41,7 +41,7 @@ class JsonLinesReader:
         try:
             layout.require(list(read_object(self._first[1])))
         except ValueError as error:
-            raise InvalidUpload(say("file: line {line} {reason}", line=self._first[0], reason=error)) from None
+            raise InvalidUpload(as_message("file: line {line} {reason}", line=self._first[0], reason=error)) from None
 
     def batches(self) -> Iterator[RawBatch]:
         """Yield one batch for each piece of the file."""

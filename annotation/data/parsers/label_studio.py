@@ -15,7 +15,7 @@ from annotation.data.parsers.rows import BadRow, Layout, RawBatch
 from annotation.data.parsers.sources import TextSource
 from annotation.errors import InvalidUpload
 from annotation.tables.cells import BadCell
-from privacy.wording import say
+from privacy.wording import as_message
 
 MAXIMUM_TASK_CHARACTERS = 8 * 1024 * 1024
 # Tasks looked at to learn which fields and which controls there are.
@@ -26,9 +26,9 @@ DECODER = json.JSONDecoder()
 WHITESPACE = re.compile(r"[ \t\r\n]*")
 # What a flat entry says about the task and the annotation, beside the task's data and the answers.
 FLAT_FIELDS = frozenset({"id", "annotator", "annotation_id", "created_at", "updated_at", "lead_time", "agreement"})
-NO_ANSWER = say("has no answer that counts")
-SEVERAL = say("names several classes in one answer")
-TIE = say("has answers that disagree, and no class has the most of them")
+NO_ANSWER = as_message("has no answer that counts")
+SEVERAL = as_message("names several classes in one answer")
+TIE = as_message("has answers that disagree, and no class has the most of them")
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,7 +206,9 @@ def decoded_value(text: str, at: int) -> tuple[Any, int]:
 
 def broken_list(count: int) -> InvalidUpload:
     """Return the refusal of a list that cannot be read on."""
-    return InvalidUpload(say("file: the list of tasks is no valid JSON, or cut off, after task {count}", count=count))
+    return InvalidUpload(
+        as_message("file: the list of tasks is no valid JSON, or cut off, after task {count}", count=count)
+    )
 
 
 def is_full(entry: Any) -> bool:

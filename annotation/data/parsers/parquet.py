@@ -11,7 +11,7 @@ from annotation.data.parsers.parquet_pages import FirstPages
 from annotation.data.parsers.rows import FirstRows, Layout, RawBatch
 from annotation.data.parsers.sources import MAXIMUM_LINE_BYTES
 from annotation.errors import InvalidUpload
-from privacy.wording import say
+from privacy.wording import as_message
 
 BATCH_ROWS = 16_384
 IMAGE_BATCH_ROWS = 512
@@ -60,7 +60,7 @@ class ParquetReader:
         self.unpacked_bytes = 0
         unpacked = sum(self.group_bytes)
         if unpacked > maximum_bytes:
-            raise InvalidUpload(say("file: holds more than {most:,} bytes once unpacked", most=maximum_bytes))
+            raise InvalidUpload(as_message("file: holds more than {most:,} bytes once unpacked", most=maximum_bytes))
 
     def batches(self) -> Iterator[RawBatch]:
         """Yield the rows in order; their "line" is the row number, from 1."""
@@ -74,16 +74,20 @@ class ParquetReader:
                 self.unpacked_bytes += sum(written_bytes(batch.column(name)) for name in names)
                 if self.unpacked_bytes > self._maximum_bytes:
                     raise InvalidUpload(
-                        say("file: holds more than {most:,} bytes once unpacked", most=self._maximum_bytes)
+                        as_message("file: holds more than {most:,} bytes once unpacked", most=self._maximum_bytes)
                     )
                 if max(map(longest_cell, (batch.column(name) for name in names)), default=0) > MAXIMUM_LINE_BYTES:
-                    raise InvalidUpload(say("file: has a cell longer than {most:,} bytes", most=MAXIMUM_LINE_BYTES))
+                    raise InvalidUpload(
+                        as_message("file: has a cell longer than {most:,} bytes", most=MAXIMUM_LINE_BYTES)
+                    )
                 columns = {name: python_values(batch.column(name)) for name in names}
                 yield RawBatch(list(range(line, line + batch.num_rows)), columns)
                 line += batch.num_rows
                 self.lines_read = line - 1
         except (pa.ArrowException, OSError):
-            raise InvalidUpload(say("file: the Parquet file is damaged after row {line}", line=line - 1)) from None
+            raise InvalidUpload(
+                as_message("file: the Parquet file is damaged after row {line}", line=line - 1)
+            ) from None
 
 
 def written_bytes(column: pa.Array) -> int:

@@ -11,7 +11,7 @@ from itertools import islice
 from typing import Any, BinaryIO
 
 from annotation.errors import InvalidUpload
-from privacy.wording import say
+from privacy.wording import as_message
 
 # Of a list's elements, each of which takes some bytes however few its page takes.
 MOST_ELEMENTS = 16_000_000
@@ -71,7 +71,7 @@ class FirstPages(io.RawIOBase):
                     chunks.append((first, stop, bool(inside)))
         if self._left < 0 or self._elements_left < 0:
             raise InvalidUpload(
-                say("file: its first rows take more than {most:,} bytes once unpacked", most=most_bytes)
+                as_message("file: its first rows take more than {most:,} bytes once unpacked", most=most_bytes)
             )
         # Each further page holds a row at least, in a file of good will.
         self._shown += [(chunk[0], self._more_kept(*chunk, most_pages=rows)) for chunk in chunks]

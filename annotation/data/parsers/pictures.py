@@ -11,7 +11,7 @@ from PIL import Image, ImageOps, UnidentifiedImageError
 
 from annotation.data.parsers.rows import KeptPicture
 from annotation.tables.cells import BadCell
-from privacy.wording import say
+from privacy.wording import as_message
 
 FORMATS = ("PNG", "JPEG", "WEBP")
 # One image in memory is 64 MiB then, and another quarter as grey values or three as colours.
@@ -27,9 +27,9 @@ LOSSLESS_PIXELS = 2**16
 QUALITIES = (80, 60, 40)
 # Three times as fast as the library's own choice, for a sixth more bytes.
 EFFORT = 1
-NOT_AN_IMAGE = say("is not a readable PNG, JPEG or WebP image")
-TOO_LARGE = say("has more than {most:,} pixels", most=MAXIMUM_PIXELS)
-NOT_EIGHT_BIT = say("has more than eight bits a colour")
+NOT_AN_IMAGE = as_message("is not a readable PNG, JPEG or WebP image")
+TOO_LARGE = as_message("has more than {most:,} pixels", most=MAXIMUM_PIXELS)
+NOT_EIGHT_BIT = as_message("has more than eight bits a colour")
 
 
 def read_image(

@@ -19,7 +19,7 @@ from annotation.data.parsers.rows import FirstRows, Layout, RawBatch, RowBatch
 from annotation.data.parsers.sources import BYTE_ORDER_MARK, TextSource
 from annotation.data.parsers.workbook import WorkbookReader
 from annotation.errors import InvalidUpload
-from privacy.wording import say
+from privacy.wording import as_message
 
 HEAD_BYTES = 4096
 OBJECTS = re.compile(rb"\[\s*\{")
@@ -84,7 +84,9 @@ class Upload:
         if layout.sheet is not None and self.format is not Format.WORKBOOK:
             raise InvalidUpload("sheet: only workbooks have sheets; leave it out for this file")
         if self.format is Format.IMAGES and layout.kind != "image":
-            raise InvalidUpload(say("file: a zip of images does not fit a project of kind {kind}", kind=layout.kind))
+            raise InvalidUpload(
+                as_message("file: a zip of images does not fit a project of kind {kind}", kind=layout.kind)
+            )
         if layout.kind == "table" and not layout.declared:
             raise InvalidUpload("columns: the project declares no columns, so none can be read")
         if layout.kind == "image" and not (layout.height and layout.width):

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from annotation.choices.label_types.several import ChooseSeveral
 from annotation.errors import InvalidUpload
-from privacy.wording import message_of, say
+from privacy.wording import as_message, message_of
 
 DataKind = Literal["text", "table", "image"]
 Answers = Literal["majority", "ground_truth"]
@@ -121,11 +121,11 @@ class Layout:
         for name in self.columns():
             if name not in present:
                 raise InvalidUpload(
-                    say("{role}: the file has no column named {name!r}", role=self._role_of(name), name=name)
+                    as_message("{role}: the file has no column named {name!r}", role=self._role_of(name), name=name)
                 )
             if list(present).count(name) > 1:
                 raise InvalidUpload(
-                    say(
+                    as_message(
                         "{role}: the file has more than one column named {name!r}",
                         role=self._role_of(name),
                         name=name,

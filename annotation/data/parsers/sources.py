@@ -9,7 +9,7 @@ from typing import BinaryIO, cast
 
 from annotation.data.parsers.encodings import Encoding, InUtf8
 from annotation.errors import InvalidUpload
-from privacy.wording import say
+from privacy.wording import as_message
 
 CHUNK_BYTES = 1024 * 1024
 MAXIMUM_LINE_BYTES = 8 * 1024 * 1024
@@ -81,7 +81,7 @@ class TextSource:
                 rest += piece
             if len(rest) > MAXIMUM_LINE_BYTES:
                 raise InvalidUpload(
-                    say(
+                    as_message(
                         "file: has a line longer than {most:,} bytes",
                         most=MAXIMUM_LINE_BYTES,
                     )
@@ -94,7 +94,9 @@ class TextSource:
         while piece := self._read():
             total += len(piece)
             if total > self._maximum_bytes:
-                raise InvalidUpload(say("file: holds more than {most:,} bytes once unpacked", most=self._maximum_bytes))
+                raise InvalidUpload(
+                    as_message("file: holds more than {most:,} bytes once unpacked", most=self._maximum_bytes)
+                )
             opens = self._from_start and total == len(piece)
             yield piece.removeprefix(BYTE_ORDER_MARK) if opens else piece
 

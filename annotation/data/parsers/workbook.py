@@ -25,7 +25,7 @@ from annotation.data.parsers.workbook_cells import (
 from annotation.data.parsers.workbook_xml import BENT, DAMAGED, MOST_DEPTH, WorkbookParts, XmlPartReader
 from annotation.errors import InvalidUpload
 from annotation.tables.cells import BadCell
-from privacy.wording import say
+from privacy.wording import as_message
 
 BATCH_ROWS = 4096
 BATCH_CHARACTERS = 4 * 1024 * 1024
@@ -34,9 +34,9 @@ MOST_COLUMNS = 2**14
 MOST_SHEETS = 10_000
 MOST_MERGES = 100_000
 PLACE = re.compile(r"([A-Z]{1,3})([1-9][0-9]{0,6})")
-FORMULA = say("holds a formula whose value is not stored; open the workbook in a spreadsheet and save it")
-ERROR = say("holds the error of a formula")
-MERGED = say("is merged with other cells; unmerge them and give each row its value")
+FORMULA = as_message("holds a formula whose value is not stored; open the workbook in a spreadsheet and save it")
+ERROR = as_message("holds the error of a formula")
+MERGED = as_message("is merged with other cells; unmerge them and give each row its value")
 
 
 class Cell(NamedTuple):
@@ -72,7 +72,7 @@ class WorkbookReader:
         of_kind = dict(relations.values())
         named = (self._part, of_kind.get("sharedStrings", ""), of_kind.get("styles", ""))
         if sum(map(self._parts.size_of, named)) > maximum_bytes:
-            raise InvalidUpload(say("file: holds more than {most:,} bytes once unpacked", most=maximum_bytes))
+            raise InvalidUpload(as_message("file: holds more than {most:,} bytes once unpacked", most=maximum_bytes))
         self._texts = SharedTexts(self._parts.pieces(named[1]))
         styles = Styles()
         if named[2]:
@@ -104,7 +104,9 @@ class WorkbookReader:
             held += size
             self._written += size
             if self._written > self._maximum_bytes:
-                raise InvalidUpload(say("file: holds more than {most:,} bytes once unpacked", most=self._maximum_bytes))
+                raise InvalidUpload(
+                    as_message("file: holds more than {most:,} bytes once unpacked", most=self._maximum_bytes)
+                )
             if len(batch.lines) + len(batch.bad) >= most or held > BATCH_CHARACTERS:
                 yield batch
                 batch, held = RawBatch([], {name: [] for name in columns}), 0
@@ -162,7 +164,7 @@ class WorkbookReader:
         try:
             return [self._text_of(row.get(place)).strip() for place in places]
         except BadCell as error:
-            raise InvalidUpload(say("file: line {line} {reason}", line=number, reason=error)) from None
+            raise InvalidUpload(as_message("file: line {line} {reason}", line=number, reason=error)) from None
 
     def _merges(self, wanted: set[int]) -> "dict[int, _Spans]":
         """Return which rows of these columns are merged with other cells; a sheet names them after all its rows."""
@@ -178,7 +180,7 @@ class WorkbookReader:
                         spans[place].append((first_row, last_row))
         found_spans = {place: _Spans(rows) for place, rows in spans.items()}
         if self._header_row and any(rows.holds(self._header_row) for rows in found_spans.values()):
-            raise InvalidUpload(say("file: line {line} {reason}", line=self._header_row, reason=MERGED))
+            raise InvalidUpload(as_message("file: line {line} {reason}", line=self._header_row, reason=MERGED))
         return found_spans
 
 
@@ -279,7 +281,7 @@ class _Sheet(XmlPartReader):
             value = self.take_text()
             self._row_length += len(value)
             if self._row_length > MAXIMUM_LINE_BYTES:
-                raise InvalidUpload(say("file: has a line longer than {most:,} bytes", most=MAXIMUM_LINE_BYTES))
+                raise InvalidUpload(as_message("file: has a line longer than {most:,} bytes", most=MAXIMUM_LINE_BYTES))
             if value or self._is_formula:
                 self._cells[self._column] = Cell(self._kind, value, self._style, self._is_formula)
         elif name == "row":
@@ -302,7 +304,7 @@ class _Merges(XmlPartReader):
             return
         first, _, last = attributes.get("ref", "").partition(":")
         if len(self.merged) >= MOST_MERGES:
-            raise InvalidUpload(say("file: has more than {most:,} merged cells; unmerge them", most=MOST_MERGES))
+            raise InvalidUpload(as_message("file: has more than {most:,} merged cells; unmerge them", most=MOST_MERGES))
         last = last or first
         self.merged.append((_row_of(first), _row_of(last), _column_of(first), _column_of(last)))
 
@@ -318,7 +320,7 @@ def _chosen(sheets: list[tuple[str, str, bool]], wanted: str | None) -> tuple[st
         for name, part, _ in sheets:
             if name == wanted:
                 return name, part
-        raise InvalidUpload(say("sheet: the workbook has no sheet named {name!r}", name=wanted))
+        raise InvalidUpload(as_message("sheet: the workbook has no sheet named {name!r}", name=wanted))
     showing = next(((name, part) for name, part, shows in sheets if shows), None)
     if showing is None:
         raise InvalidUpload("file: the workbook has no sheet with cells that shows")

@@ -12,7 +12,7 @@ from typing import BinaryIO, NamedTuple, cast
 from annotation.data.parsers.workbook_xml import BENT, DAMAGED, XmlPartReader
 from annotation.errors import InvalidUpload
 from annotation.tables.cells import BadCell
-from privacy.wording import say
+from privacy.wording import as_message
 
 MOST_STYLES = 65_536
 # Numbers of formats that need no text of their own: dates and times, in Asian editions too.
@@ -28,8 +28,8 @@ OFFSET = struct.Struct("<Q")
 # Texts that were just read or asked for: a column asks for texts in their order, or for the same few ones.
 TEXTS_KEPT = 4096
 MOST_KEPT_CHARACTERS = 512
-NOT_A_DATE = say("is shown as a date and is none that a workbook has")
-NOT_A_CELL = say("is not written as a cell of a workbook is")
+NOT_A_DATE = as_message("is shown as a date and is none that a workbook has")
+NOT_A_CELL = as_message("is not written as a cell of a workbook is")
 LAST_DAY = 2_958_466
 
 

@@ -13,7 +13,7 @@ from xml.parsers import expat  # every entity is refused below
 
 from annotation.data.parsers.image_archive import MAXIMUM_DIRECTORY_BYTES, directory_bytes
 from annotation.errors import InvalidUpload
-from privacy.wording import say
+from privacy.wording import as_message
 
 PIECE_BYTES = 64 * 1024
 # The longest tag, comment or name; a sheet's are a few hundred bytes.
@@ -22,9 +22,11 @@ MOST_DEPTH = 64
 # Different names of elements and attributes; the format knows a few hundred, and the parser keeps each it has met.
 MOST_NAMES = 10_000
 MOST_CELL_CHARACTERS = 32_767
-DAMAGED = say("file: the workbook is damaged or cut off")
-BENT = say("file: the workbook is not written as workbooks are; save it anew in a spreadsheet, or as CSV in UTF-8")
-LONG_CELL = say("file: has a cell longer than {most:,} characters", most=MOST_CELL_CHARACTERS)
+DAMAGED = as_message("file: the workbook is damaged or cut off")
+BENT = as_message(
+    "file: the workbook is not written as workbooks are; save it anew in a spreadsheet, or as CSV in UTF-8"
+)
+LONG_CELL = as_message("file: has a cell longer than {most:,} characters", most=MOST_CELL_CHARACTERS)
 
 
 class XmlPartReader:
@@ -138,7 +140,7 @@ class WorkbookParts:
                     self._left -= len(piece)
                     if self._left < 0:
                         raise InvalidUpload(
-                            say("file: holds more than {most:,} bytes once unpacked", most=self._maximum_bytes)
+                            as_message("file: holds more than {most:,} bytes once unpacked", most=self._maximum_bytes)
                         )
                     yield piece
         except (KeyError, zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError, NotImplementedError):

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 
 from annotation.data.parsers.rows import BadRow
-from privacy.wording import say_many
+from privacy.wording import as_plural_message
 
 BAD_ROWS_KEPT = 1000
 
@@ -25,11 +25,11 @@ class BadRowReport:
         first = self.kept[0]
         at = {"n": self.count, "line": first.line, "column": first.column, "reason": first.reason}
         if first.column:
-            return say_many(
+            return as_plural_message(
                 "{n} bad row; it is line {line}, column {column}: {reason}",
                 "{n:,} bad rows; the first is line {line}, column {column}: {reason}",
                 **at,
             )
-        return say_many(
+        return as_plural_message(
             "{n} bad row; it is line {line}: {reason}", "{n:,} bad rows; the first is line {line}: {reason}", **at
         )

@@ -9,7 +9,7 @@ from annotation.errors import InvalidUpload
 from annotation.models import Arrival, Dataset, DatasetRole, DatasetState, Features, Project
 from privacy.models import BudgetAccount
 from privacy.services import ledger, populations
-from privacy.wording import say
+from privacy.wording import as_message
 
 MOST_EPSILON = 100_000.0
 
@@ -25,14 +25,16 @@ def check_start(project: Project, epsilon: float | None) -> float:
     least = project.training_epsilon
     if epsilon is None or not math.isfinite(epsilon) or epsilon > MOST_EPSILON:
         raise InvalidUpload(
-            say(
+            as_message(
                 "start_epsilon: must be a number from {least:g} to {most:g}",
                 least=least,
                 most=MOST_EPSILON,
             )
         )
     if epsilon < least:
-        raise InvalidUpload(say("start_epsilon: is too small for the training, which costs {least:g}", least=least))
+        raise InvalidUpload(
+            as_message("start_epsilon: is too small for the training, which costs {least:g}", least=least)
+        )
     return epsilon
 
 
@@ -57,7 +59,7 @@ def open_start_account(project: Project, epsilon: float, *, actor: AbstractBaseU
         epsilon_limit=epsilon,
         delta_limit=start_delta(project, epsilon),
         actor=actor or "import_dataset",
-        reason=say("private examples uploaded that start the first model"),
+        reason=as_message("private examples uploaded that start the first model"),
     )
     populations.follow(opened, like=project.pool_account, actor=actor or "import_dataset")
     return opened

@@ -7,7 +7,7 @@ from typing import Any, Self
 from annotation.errors import InvalidConfiguration, InvalidUpload
 from annotation.models import Dataset, DatasetRole, DatasetState, Project
 from annotation.models.quality import GoldQuery, GoldSource
-from privacy.wording import Message, say
+from privacy.wording import Message, as_message
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,15 +25,21 @@ class Beside:
     def told_from(self, pool: Self) -> Message | None:
         """Say by what a check of this upload is told from a question of the pool; None where by nothing."""
         if pool.has_id and not self.has_id:
-            return say("it lacks the id that stands beside the records of the pool")
+            return as_message("it lacks the id that stands beside the records of the pool")
         if lacking := [name for name in pool.columns if name not in self.columns]:
-            return say("it lacks the column {column!r} that stands beside the records of the pool", column=lacking[0])
+            return as_message(
+                "it lacks the column {column!r} that stands beside the records of the pool", column=lacking[0]
+            )
         if self.has_id and not pool.has_id:
-            return say("it has an id, and no record of the pool has one beside it")
+            return as_message("it has an id, and no record of the pool has one beside it")
         if further := [name for name in self.columns if name not in pool.columns]:
-            return say("it has the column {column!r}, which stands beside no record of the pool", column=further[0])
+            return as_message(
+                "it has the column {column!r}, which stands beside no record of the pool", column=further[0]
+            )
         if self.columns != pool.columns:
-            return say("its columns must stand in the order of the pool's: {columns}", columns=", ".join(pool.columns))
+            return as_message(
+                "its columns must stand in the order of the pool's: {columns}", columns=", ".join(pool.columns)
+            )
         return None
 
 
@@ -42,7 +48,7 @@ def refuse_telling_checks(*, project: Project, dataset: Dataset) -> None:
     pools = [Beside.of(mapping) for mapping in _pools(project)]
     if (reason := _told(Beside.of(dataset.mapping), pools)) is not None:
         raise InvalidConfiguration(
-            say(
+            as_message(
                 "Checks of this file would be known for what they are: {reason}. Upload it anew with the same id and "
                 "columns as the pool.",
                 reason=reason,
@@ -58,7 +64,7 @@ def refuse_telling_pool(*, project: Project, mapping: Mapping[str, Any]) -> None
     for used in files.order_by("pk").values_list("mapping", flat=True):
         if (reason := _told(Beside.of(used), pools)) is not None:
             raise InvalidUpload(
-                say(
+                as_message(
                     "metadata: hidden checks are in use whose file would be told from this one: {reason}. Give both "
                     "the same id and columns, or retire these checks first",
                     reason=reason,

@@ -59,7 +59,7 @@ from annotation.models import (
 from annotation.tables import sources
 from annotation.work.services import interruptions, jobs, work
 from annotation.work.services.garbage_collection import collector_paused
-from privacy.wording import said_together, say, say_many
+from privacy.wording import as_message, as_plural_message, joined_messages
 
 logger = logging.getLogger(__name__)
 MAXIMUM_ATTEMPTS = 5
@@ -146,8 +146,10 @@ class ImportEnding(work.Ending):
 
     def killed_words(self, row: models.Model) -> str:
         assert isinstance(row, Job)
-        given_up = say("Reading stopped {attempts} times without an end; upload the file again.", attempts=self.maximum)
-        return said_together(" ", [given_up, row.error])
+        given_up = as_message(
+            "Reading stopped {attempts} times without an end; upload the file again.", attempts=self.maximum
+        )
+        return joined_messages(" ", [given_up, row.error])
 
     def give_up(self, row: models.Model, reason: str, *, told_uploader: str = "") -> None:
         assert isinstance(row, Job)
@@ -184,8 +186,8 @@ def _register(source: PoolSource, job: Job, lease: work.Lease) -> None:
         tables.refuse_beside(project=dataset.project, role=dataset.role, is_table=True)
         rows = sources.note_files(source, found, snapshot)
         if not rows:
-            raise UploadRefused(say("No row can be used: {reason}.", reason=say("the file holds none")))
-        said = say_many("{n:,} row of the table", "{n:,} rows of the table", n=rows)
+            raise UploadRefused(as_message("No row can be used: {reason}.", reason=as_message("the file holds none")))
+        said = as_plural_message("{n:,} row of the table", "{n:,} rows of the table", n=rows)
         _finish(dataset, job, rows, BadRowReport(), len(found), said=said)
 
 
@@ -225,12 +227,12 @@ def _read(dataset: Dataset, job: Job, lease: work.Lease, report: BadRowReport, o
             if pool:
                 pool_files.note_parts(dataset, pool.written)
         if report.count and dataset.bad_rows == BadRows.REFUSE_ALL:
-            raise UploadRefused(say("Nothing was stored: {reason}.", reason=report.sentence()))
+            raise UploadRefused(as_message("Nothing was stored: {reason}.", reason=report.sentence()))
         if not rows:
             raise UploadRefused(
-                say(
+                as_message(
                     "No row can be used: {reason}.",
-                    reason=report.sentence() if report.count else say("the file holds none"),
+                    reason=report.sentence() if report.count else as_message("the file holds none"),
                 )
             )
         if dataset.role == DatasetRole.CHARGED_START and not _has_labels(dataset):
@@ -294,7 +296,7 @@ def _discard_unless_ready(dataset: Dataset, pool: pool_files.PoolWriter) -> None
 
 
 def _rows_read(rows: int) -> str:
-    return say_many("{n:,} row read", "{n:,} rows read", n=rows)
+    return as_plural_message("{n:,} row read", "{n:,} rows read", n=rows)
 
 
 def _tell(lease: work.Lease, file: "File[bytes]", on_progress: Progress | None, rows: int) -> None:
@@ -319,9 +321,11 @@ def _finish(dataset: Dataset, job: Job, rows: int, report: BadRowReport, size: i
     dataset.row_count = rows
     _write_report(dataset, report)
     dataset.save(update_fields=["state", "row_count", "bad_row_count", "bad_row_report", "pixels", "pixels_sha256"])
-    stored = said or say_many("{n:,} row stored", "{n:,} rows stored", n=rows)
-    left_out = say_many("{n:,} bad row left out", "{n:,} bad rows left out", n=report.count) if report.count else ""
-    message = said_together(", ", [stored, left_out])
+    stored = said or as_plural_message("{n:,} row stored", "{n:,} rows stored", n=rows)
+    left_out = (
+        as_plural_message("{n:,} bad row left out", "{n:,} bad rows left out", n=report.count) if report.count else ""
+    )
+    message = joined_messages(", ", [stored, left_out])
     work.finish_work(row=job, progress_done=size, progress_total=size, message=message)
     if dataset.role != DatasetRole.POOL:
         return

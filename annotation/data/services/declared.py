@@ -13,9 +13,9 @@ from annotation.models import Dataset, DatasetRole, DatasetState, Project, Recor
 from annotation.models.forgetting import Forgetting
 from privacy.models import BudgetAccount
 from privacy.selectors import quota_of
-from privacy.wording import say
+from privacy.wording import as_message
 
-HIDDEN = say("Nothing was stored; whoever uploaded the file is told why.")
+HIDDEN = as_message("Nothing was stored; whoever uploaded the file is told why.")
 
 
 def names_more_than(project: Project, number: int, *, with_dataset: Dataset | None = None) -> bool:
@@ -43,13 +43,13 @@ def refuse_more_than_declared(dataset: Dataset) -> None:
         return
     reason = ""
     if names_more_than(project, quota.records_per_person, with_dataset=dataset):
-        reason = say(
+        reason = as_message(
             "Nothing was stored: with this file the project would name a person in more records than the {number} that "
             "were declared to its population. Bring at most so many of each person.",
             number=quota.records_per_person,
         )
     elif _names_somebody_forgotten(dataset):
-        reason = say(
+        reason = as_message(
             "Nothing was stored: the file names a person whose records were forgotten here, and who has had all that "
             "was declared to the population. Leave them out."
         )

@@ -28,7 +28,7 @@ from annotation.tables import sources
 from annotation.tables.cells import BadCell, read_contributor
 from annotation.tables.pseudonym_keys import site_pseudonyms
 from annotation.work.services import jobs
-from privacy.wording import say
+from privacy.wording import as_message
 
 WAITING = (QueryState.OPEN, QueryState.DISPUTED, QueryState.SET_ASIDE, QueryState.IN_REVIEW)
 
@@ -133,7 +133,7 @@ def _nothing_found(project: Project) -> str:
     if project.arrival == Arrival.STREAM:
         return "A stream stores no contributors, so nothing in it can be told to be theirs."
     if sources.tables_of(project).exists():
-        return say(
+        return as_message(
             "This site keeps no record that names that contributor. Rows of a registered table are its owner's: write "
             "the table again without them and register it anew, which the gate charges like another upload."
         )

@@ -15,7 +15,7 @@ from annotation.data.parsers.rows import Answers, Layout
 from annotation.data.parsers.shapes import FileShape, shape_of
 from annotation.errors import InvalidUpload
 from annotation.models import DataKind, Dataset, DatasetRole, Oracle, PrivacyUnit, Project
-from privacy.wording import say
+from privacy.wording import as_message
 
 READING_KEYS = frozenset({"has_header", "columns", "delimiter", "quoting", "encoding", "sheet"})
 NAME_KEYS = ("text", "contributor", "label", "id", "pixels", "annotator")
@@ -23,14 +23,16 @@ MAPPING_KEYS = READING_KEYS | {*NAME_KEYS, "features", "answers", "metadata"}
 MOST_METADATA = 20
 
 
-BEHIND_A_GATE = say(
+BEHIND_A_GATE = as_message(
     "metadata: behind a gate no question knows its record, so an id or columns of yours could never come back; leave "
     "them out"
 )
-TELLS_THE_ANSWER = say(
+TELLS_THE_ANSWER = as_message(
     "metadata: names the column of the known label, which would then stand beside the record and tell whoever is asked"
 )
-NAMES_PEOPLE = say("metadata: names the column of the contributor, who is stored as a keyed hash alone; leave it out")
+NAMES_PEOPLE = as_message(
+    "metadata: names the column of the contributor, who is stored as a keyed hash alone; leave it out"
+)
 
 
 def check_mapping(mapping: Mapping[str, Any]) -> None:
@@ -43,34 +45,34 @@ def check_mapping(mapping: Mapping[str, Any]) -> None:
     `answers` whether the majority counts or only what is marked as true, `annotator` whose count.
     """
     if unknown := mapping.keys() - MAPPING_KEYS:
-        raise InvalidUpload(say("mapping: knows no {unknown}", unknown=", ".join(sorted(map(str, unknown)))))
+        raise InvalidUpload(as_message("mapping: knows no {unknown}", unknown=", ".join(sorted(map(str, unknown)))))
     for key in NAME_KEYS:
         if key in mapping and not (isinstance(mapping[key], str) and mapping[key]):
             if key == "annotator":
-                raise InvalidUpload(say("{key}: must be a name", key=key))
-            raise InvalidUpload(say("{key}: must be the name of a column", key=key))
+                raise InvalidUpload(as_message("{key}: must be a name", key=key))
+            raise InvalidUpload(as_message("{key}: must be the name of a column", key=key))
     _check_reading(mapping)
     kept = mapping.get("metadata", [])
     if not isinstance(kept, list | tuple) or not all(isinstance(name, str) and name for name in kept):
         raise InvalidUpload("metadata: must be a list of columns")
     if len(kept) > MOST_METADATA or len(set(kept)) < len(kept):
-        raise InvalidUpload(say("metadata: takes {most} columns at most, each once", most=MOST_METADATA))
+        raise InvalidUpload(as_message("metadata: takes {most} columns at most, each once", most=MOST_METADATA))
     features = mapping.get("features", {})
     if not isinstance(features, Mapping) or not all(isinstance(one, str) and one for one in features.values()):
         raise InvalidUpload("features: must name a column of the file for each declared column")
     if mapping.get("answers", "majority") not in get_args(Answers):
-        raise InvalidUpload(say("answers: must be one of {possible}", possible=", ".join(get_args(Answers))))
+        raise InvalidUpload(as_message("answers: must be one of {possible}", possible=", ".join(get_args(Answers))))
 
 
 def _check_reading(mapping: Mapping[str, Any]) -> None:
     """Refuse what cannot say how a file is written."""
     if mapping.get("encoding", Encoding.UTF_8) not in list(Encoding):
-        raise InvalidUpload(say("encoding: must be one of {possible}", possible=", ".join(Encoding)))
+        raise InvalidUpload(as_message("encoding: must be one of {possible}", possible=", ".join(Encoding)))
     if "sheet" in mapping and not (isinstance(mapping["sheet"], str) and mapping["sheet"]):
         raise InvalidUpload("sheet: must be the name of a sheet")
     for key in ("has_header", "quoting"):
         if not isinstance(mapping.get(key, True), bool):
-            raise InvalidUpload(say("{key}: must be true or false", key=key))
+            raise InvalidUpload(as_message("{key}: must be true or false", key=key))
     columns = mapping.get("columns", [])
     if not isinstance(columns, list | tuple) or not all(isinstance(name, str) for name in columns):
         raise InvalidUpload("columns: must be a list of names")
@@ -110,7 +112,7 @@ def layout_of(project: Project, role: str, mapping: Mapping[str, Any]) -> Layout
     features = dict(mapping.get("features", {}))
     if unknown := features.keys() - {column["name"] for column in declared}:
         raise InvalidUpload(
-            say("features: the project declares no column named {unknown!r}", unknown=sorted(unknown)[0])
+            as_message("features: the project declares no column named {unknown!r}", unknown=sorted(unknown)[0])
         )
     return Layout(
         kind=cast("Any", project.data_kind),

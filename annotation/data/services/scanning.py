@@ -10,7 +10,7 @@ from annotation.data import clamd
 from annotation.errors import ScannerAway, UploadRefused
 from annotation.models import Job
 from annotation.work.services import work
-from privacy.wording import say
+from privacy.wording import as_message
 
 MAXIMUM_ATTEMPTS = 5
 
@@ -32,7 +32,7 @@ def scan_upload(file: BinaryIO, lease: work.Lease) -> None:
     """
     if not is_on():
         return
-    lease.report(message=say("the virus scanner reads the file"))
+    lease.report(message=as_message("the virus scanner reads the file"))
     _let_pass(file, lease.check)
     file.seek(0)
 
@@ -47,7 +47,7 @@ def _let_pass(file: BinaryIO, check: Callable[[], None]) -> None:
     found = clamd.scan(settings.CLAMD_URL, file, patience_seconds=settings.CLAMD_SECONDS, check=check)
     if found.name:
         raise UploadRefused(
-            say(
+            as_message(
                 "The virus scanner found {name} in the file. Nothing was read, and the file is deleted here. "
                 "Look where it came from, and upload it again once it is clean.",
                 name=found.name,
@@ -64,12 +64,12 @@ def put_off(job: Job, away: ScannerAway) -> None:
     """Have a file wait for the scanner: the next attempt follows once the lease has lapsed, and the last one fails."""
     if job.attempt < MAXIMUM_ATTEMPTS:
         work.note_interruption(
-            row=job, error=say("The virus scanner gives no answer: {reason}. It is asked again.", reason=away)
+            row=job, error=as_message("The virus scanner gives no answer: {reason}. It is asked again.", reason=away)
         )
         return
     work.fail_work(
         row=job,
-        error=say(
+        error=as_message(
             "The virus scanner gave no answer in {attempts} attempts: {reason}. Nothing was read. The file is kept; "
             "start it again once the scanner answers.",
             reason=away,

@@ -47,7 +47,7 @@ from annotation.models import (
     RecordPost,
 )
 from privacy.contributions import columns
-from privacy.wording import say
+from privacy.wording import as_message
 
 KEY_BYTES = 16
 BATCH_ROWS = 8192
@@ -56,13 +56,13 @@ ROWS_NAMED = 10
 SETS_KEPT = 4
 # Read by who brought them alone, where a gate stands before everybody else.
 PRIVATE_ROLES = (DatasetRole.POOL, DatasetRole.CHARGED_START)
-UNREAD = say(
+UNREAD = as_message(
     "role: somebody else brought private rows to this project. What is brought beside them is compared with them, and "
     "the outcome would tell of rows that you may not read. Whoever brought them can upload this file; or begin a "
     "project with the public files"
 )
-HIDDEN = say("Nothing was stored; whoever uploaded the file is told why.")
-RULE = say("a row is private or public, for training or for testing, and never two of these")
+HIDDEN = as_message("Nothing was stored; whoever uploaded the file is told why.")
+RULE = as_message("a row is private or public, for training or for testing, and never two of these")
 
 
 class ComparedRows:
@@ -191,7 +191,7 @@ def _overlap(dataset: Dataset, comparison: ComparedRows, other: Dataset, first: 
 
 def _words(dataset: Dataset, comparison: ComparedRows, overlapping: Sequence[Dataset]) -> str:
     """Say that rows are shared and which ones they are; who brought the file may read both sides."""
-    return say(
+    return as_message(
         "Nothing was stored: the file shares rows with the {word_role}; {reason}. Leave them out. The first, counted "
         "without bad ones: {rows}.",
         word_role=DatasetRole(overlapping[0].role).label,

@@ -37,13 +37,13 @@ from annotation.models import (
 )
 from annotation.tables.cells import all_texts_pass
 from annotation.work.services import jobs
-from privacy.wording import say, say_many
+from privacy.wording import as_message, as_plural_message
 
 BAD_ROWS_NAMED = 100
-NOT_AN_OBJECT = say("is not a JSON object")
-NO_FIELD = say("is missing")
-UNKNOWN_FIELD = say("is not a field of this project")
-NO_STREAM = say("This project takes uploads; only a stream takes records one by one.")
+NOT_AN_OBJECT = as_message("is not a JSON object")
+NO_FIELD = as_message("is missing")
+UNKNOWN_FIELD = as_message("is not a field of this project")
+NO_STREAM = as_message("This project takes uploads; only a stream takes records one by one.")
 # Long enough for any sender that tries again; the rows of posts that were examined are of no other use.
 KEYS_KEPT = timedelta(days=7)
 
@@ -125,7 +125,7 @@ def _append(stream: Dataset, post: RecordPost, values: Sequence[Any]) -> None:
     waiting = waiting_posts(stream.project_id).aggregate(first=Min("first_slot"))["first"]
     if waiting is not None and next_slot - waiting > settings.STREAM_BACKLOG_RECORDS:
         raise StreamFull(
-            say(
+            as_message(
                 "{most:,} records wait to be examined; send these again later.",
                 most=settings.STREAM_BACKLOG_RECORDS,
             )
@@ -147,7 +147,7 @@ def _refuse_shared(stream: Dataset, values: Sequence[Any]) -> None:
         named = [{"row": place + 1, "field": "", "rule": shared_rows.RULE} for place in places[:BAD_ROWS_NAMED]]
         raise InvalidRecords(
             named,
-            say_many(
+            as_plural_message(
                 "{bad} of {n} record stands in other data of the project, so none was stored.",
                 "{bad} of {n} records stand in other data of the project, so none was stored.",
                 bad=len(places),
@@ -237,7 +237,7 @@ def _stored_values(project: Project, records: Sequence[Any]) -> list[Any]:
     if len(records) > settings.STREAM_POST_RECORDS:
         raise InvalidRecords(
             [],
-            say(
+            as_message(
                 "Send at most {most:,} records at once.",
                 most=settings.STREAM_POST_RECORDS,
             ),
@@ -258,7 +258,7 @@ def _stored_values(project: Project, records: Sequence[Any]) -> list[Any]:
         named = [{"row": fault.line, "field": fault.column, "rule": fault.reason} for fault in bad[:BAD_ROWS_NAMED]]
         raise InvalidRecords(
             named,
-            say_many(
+            as_plural_message(
                 "{bad} of {n} record cannot be read, so none was stored.",
                 "{bad} of {n} records cannot be read, so none was stored.",
                 bad=len(bad),

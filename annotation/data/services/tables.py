@@ -10,24 +10,24 @@ from annotation.tables import addresses, sources
 from annotation.work.services import jobs
 from privacy.models import BudgetAccount
 from privacy.selectors import quota_of
-from privacy.wording import say
+from privacy.wording import as_message
 
-CROWD_ONLY = say(
+CROWD_ONLY = as_message(
     "address: a table is registered for a crowd's pool of texts; whoever sees single records needs them on this site. "
     "Upload them"
 )
-TOGETHER = say(
+TOGETHER = as_message(
     "address: this project counts uploads together, and no record may stand in two of them; snapshots of a table share "
     "records. Register it in a project without gate_window"
 )
-COUNTED = say(
+COUNTED = as_message(
     "address: a population counts this project's records by person, which only the database can; upload the records"
 )
-ALONE = say(
+ALONE = as_message(
     "role: rows of a registered table are compared with nothing, as nobody reads them unpaid. So data of another role "
     "cannot be told to be other rows, and stand in another project"
 )
-NO_NAMES = say("contributor: this project protects records, so nobody reads who said them; name no column")
+NO_NAMES = as_message("contributor: this project protects records, so nobody reads who said them; name no column")
 
 
 def register_table(

@@ -12,7 +12,7 @@ from annotation.errors import InvalidUpload, StorageFull
 from annotation.models import Arrival, BadRows, DatasetRole, Estimator, Project
 from annotation.work.services import interruptions
 from privacy.models import EntryKind, LedgerEntry
-from privacy.wording import say
+from privacy.wording import as_message
 
 FOLDER = "datasets"
 DRAFTS = "drafts"
@@ -21,15 +21,15 @@ DRAFTS = "drafts"
 def check_upload(*, project: Project, role: str, bad_rows: str, size: int) -> None:
     """Refuse what no file could mend; `InvalidUpload` names the field and the rule."""
     if role not in DatasetRole.values:
-        raise InvalidUpload(say("role: must be one of {possible}", possible=", ".join(DatasetRole.values)))
+        raise InvalidUpload(as_message("role: must be one of {possible}", possible=", ".join(DatasetRole.values)))
     if role == DatasetRole.POOL and project.arrival == Arrival.STREAM:
         raise InvalidUpload("role: a stream takes its private records one by one, from the REST interface")
     if role == DatasetRole.PUBLIC_START and (rule := broken_start_rule(project)):
-        raise InvalidUpload(say("role: {reason}", reason=rule))
+        raise InvalidUpload(as_message("role: {reason}", reason=rule))
     if bad_rows not in BadRows.values:
-        raise InvalidUpload(say("bad_rows: must be one of {possible}", possible=", ".join(BadRows.values)))
+        raise InvalidUpload(as_message("bad_rows: must be one of {possible}", possible=", ".join(BadRows.values)))
     if size > settings.UPLOAD_MAX_BYTES:
-        raise InvalidUpload(say("file: is larger than {most:,} bytes", most=settings.UPLOAD_MAX_BYTES))
+        raise InvalidUpload(as_message("file: is larger than {most:,} bytes", most=settings.UPLOAD_MAX_BYTES))
 
 
 def keep_file(file: "File[bytes]", name: str) -> str:
@@ -49,9 +49,9 @@ def broken_start_rule(project: Project) -> str:
     if project.arrival != Arrival.STREAM:
         return ""
     if project.estimator == Estimator.BANDIT_OGD:
-        return say("learning from confirmations starts from zero weights, so public examples cannot start it")
+        return as_message("learning from confirmations starts from zero weights, so public examples cannot start it")
     if LedgerEntry.objects.filter(account=project.pool_account_id, kind=EntryKind.RESERVE).exists():
-        return say("the stream has begun; public examples start only what has learned nothing yet")
+        return as_message("the stream has begun; public examples start only what has learned nothing yet")
     return ""
 
 

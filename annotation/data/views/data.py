@@ -26,7 +26,7 @@ from annotation.statement import charges
 from annotation.statement.label_budget import LabelBudget
 from annotation.statement.label_budget import label_budget as budget_of_labels
 from annotation.tables.cells import MAXIMUM_TEXT_LENGTH
-from annotation.wording import told
+from annotation.wording import localized
 
 
 @login_required
@@ -38,7 +38,7 @@ def data(request: HttpRequest, slug: str) -> HttpResponse:
         try:
             return _receive(request, project, form)
         except InvalidUpload as error:
-            form.add_error("file", told(str(error)))
+            form.add_error("file", localized(str(error)))
     return _page(request, project, form, TableForm(project=project))
 
 
@@ -63,7 +63,7 @@ def register_table(request: HttpRequest, slug: str) -> HttpResponse:
                 registered_by=person_of(request),
             )
         except InvalidUpload as error:
-            form.add_error(None, told(str(error)))
+            form.add_error(None, localized(str(error)))
         else:
             messages.success(request, _("Table registered; the ends of its files are being read."))
             return redirect("annotation:data", slug=project.slug)

@@ -24,7 +24,7 @@ from annotation.models.drafts import UploadDraft
 from annotation.people.identity import person_of
 from annotation.statement import charges
 from annotation.statement.spending import Echo, safe_cell
-from annotation.wording import told
+from annotation.wording import localized
 
 BAD_ROW_COLUMNS = ("line", "column", "reason")
 
@@ -66,7 +66,7 @@ def _decide(request: HttpRequest, draft: UploadDraft) -> HttpResponse:
     try:
         drafts.upload_draft(draft=draft, by=person_of(request))
     except InvalidUpload as error:
-        form.add_error(None, told(str(error)))
+        form.add_error(None, localized(str(error)))
         return _page(request, draft, form)
     messages.success(request, _("Upload received; its rows are being read."))
     return redirect("annotation:data", slug=project.slug)
@@ -78,7 +78,7 @@ def _read_anew(request: HttpRequest, draft: UploadDraft, shape: FileShape, readi
         drafts.read_draft_as(draft=draft, reading=reading)
     except InvalidUpload as error:
         form = MappingForm(request.POST, project=draft.project, role=draft.role, shape=shape, mapping=draft.mapping)
-        form.add_error(None, told(str(error)))
+        form.add_error(None, localized(str(error)))
         return _page(request, draft, form)
     return redirect("annotation:preview", slug=draft.project.slug, draft_id=draft.pk)
 
@@ -102,7 +102,7 @@ def _page(request: HttpRequest, draft: UploadDraft, form: MappingForm) -> HttpRe
     try:
         context["preview"] = drafts.preview_draft(draft)
     except InvalidUpload as error:
-        context["problem"] = told(str(error))
+        context["problem"] = localized(str(error))
     return render(request, "annotation/preview.html", context, status=422 if form.errors else 200)
 
 

@@ -34,13 +34,13 @@ from privacy.errors import EngineFailed, PrivacyError, UnsoundCombination
 from privacy.gate import KAnonymityGate, ThresholdGate
 from privacy.models import SETTLEMENTS, LedgerEntry
 from privacy.services import ledger
-from privacy.wording import said_together, say
+from privacy.wording import as_message, joined_messages
 
 # A killed attempt stays charged, so what kills its worker each time must not eat the budget.
 MAXIMUM_ATTEMPTS = 3
 # Of runs of several uploads at once, each but the first looks again what was paid for before it.
 TRIES = 20
-CHARGED = say("What the gate reserved stays charged.")
+CHARGED = as_message("What the gate reserved stays charged.")
 
 
 def gate_of(project: Project) -> KAnonymityGate | ThresholdGate:
@@ -89,7 +89,7 @@ class GateEnding(work.Ending):
         _lose(row, range(1, row.attempt))
 
     def killed_words(self, row: Model) -> str:
-        return say("Given up: {attempts} attempts were killed, each stays charged.", attempts=self.maximum)
+        return as_message("Given up: {attempts} attempts were killed, each stays charged.", attempts=self.maximum)
 
     def give_up(self, row: Model, reason: str) -> None:
         assert isinstance(row, Job)
@@ -100,13 +100,13 @@ class GateEnding(work.Ending):
         assert isinstance(row, Job)
         reserved = LedgerEntry.objects.filter(idempotency_key=gate_key(row, row.attempt)).exists()
         if isinstance(refusal, EngineFailed | TableChanged) and reserved:
-            self.give_up(row, said_together(" ", [str(refusal), CHARGED]))
+            self.give_up(row, joined_messages(" ", [str(refusal), CHARGED]))
         else:
             super().refused(row, refusal)
 
     def failed(self, row: Model, error: Exception) -> None:
         assert isinstance(row, Job)
-        self.give_up(row, said_together(" ", [interruptions.reason_of(error), CHARGED]))
+        self.give_up(row, joined_messages(" ", [interruptions.reason_of(error), CHARGED]))
 
 
 def _attempt(job: Job, lease: work.Lease) -> None:
@@ -128,7 +128,7 @@ def _attempt(job: Job, lease: work.Lease) -> None:
         run.passed_count = passed.num_rows
         run.save(update_fields=["state", "committed_entry", "passed_count"])
         _store_queries(run, project, passed)
-        work.finish_work(row=job, progress_done=rows, progress_total=rows, message=say("The gate is done."))
+        work.finish_work(row=job, progress_done=rows, progress_total=rows, message=as_message("The gate is done."))
         jobs.send_project_changed(project.pk)
 
 
@@ -198,5 +198,5 @@ def _lose(job: Job, attempts: range) -> None:
     with transaction.atomic():
         reserved = LedgerEntry.objects.filter(idempotency_key__in=keys, kind="reserve")
         for reservation in reserved.exclude(children__kind__in=SETTLEMENTS).select_related("account"):
-            ledger.charge(reservation=reservation, reason=say("the attempt ended without an output"))
+            ledger.charge(reservation=reservation, reason=as_message("the attempt ended without an output"))
         GateRun.objects.filter(dataset=job.gated_dataset, state=GateState.RUNNING).update(state=GateState.LOST)

@@ -21,7 +21,7 @@ from privacy.models import EntryKind, LedgerEntry
 from privacy.normalizers import Normalizer
 from privacy.selectors import guarantee
 from privacy.survey import Frequencies, PoolSurvey
-from privacy.wording import rules_together, say
+from privacy.wording import as_message, joined_rules
 
 # What a page has time for; what is larger takes a job.
 SURVEYED_ROWS = 200_000
@@ -59,7 +59,7 @@ def choose_gate(*, project: Project, settings: Mapping[str, Any]) -> Project:
         if locked.labels_account is not None:
             limits["labels_epsilon"] = guarantee(locked.labels_account).epsilon_limit
         if broken := broken_rules(locked.settings | limits | chosen):
-            raise InvalidConfiguration(rules_together(broken))
+            raise InvalidConfiguration(joined_rules(broken))
         locked.save(update_fields=configurations.set_settings(project=locked, changes=chosen, actor=None))
     return locked
 
@@ -114,12 +114,14 @@ def run_survey(*, job_id: UUID | str) -> None:
         counted = _count(survey.dataset, partial(_tell, lease, survey.dataset))
         with transaction.atomic():
             Survey.objects.filter(pk=survey.pk).update(frequencies=counted.to_json())
-            work.finish_work(row=job, progress_done=survey.dataset.row_count, message=say("The upload is counted."))
+            work.finish_work(
+                row=job, progress_done=survey.dataset.row_count, message=as_message("The upload is counted.")
+            )
 
 
 def _tell(lease: work.Lease, dataset: Dataset, read: int) -> None:
     lease.check()
-    lease.report(progress_done=read, progress_total=dataset.row_count, message=say("Counting the upload."))
+    lease.report(progress_done=read, progress_total=dataset.row_count, message=as_message("Counting the upload."))
 
 
 def _count(dataset: Dataset, tell: pool_rows.Tell) -> Frequencies:

@@ -23,7 +23,7 @@ from privacy.engines.spark import SparkEngine
 from privacy.engines.stores import columns_in
 from privacy.gate import KAnonymityGate, ThresholdGate
 from privacy.threshold_gate import ordered
-from privacy.wording import say
+from privacy.wording import as_message
 
 KEY_BYTES = 32
 
@@ -56,7 +56,7 @@ def release(
 
     def tell(read: int) -> None:
         lease.check()
-        lease.report(progress_done=read, progress_total=rows, message=say("Reading the upload."))
+        lease.report(progress_done=read, progress_total=rows, message=as_message("Reading the upload."))
 
     if not all(upload.in_columns for upload in uploads):
         return gate.decide(gate.read(_records(uploads, tell), key=key), key=key)

@@ -19,7 +19,7 @@ from annotation.gates.services import gate, gate_planning
 from annotation.models import DatasetRole, Oracle, PrivacyUnit, Project
 from annotation.people.identity import note_nothing, person_of
 from annotation.statement import charges
-from annotation.wording import told
+from annotation.wording import localized
 from privacy.planning import PAPER_KS, said_at_least
 from privacy.source_planning import plan_source
 
@@ -100,7 +100,7 @@ def _take_over(request: HttpRequest, project: Project) -> HttpResponse:
     try:
         gate_planning.choose_gate(project=project, settings=form.settings())
     except (ConfigurationFrozen, InvalidConfiguration) as refusal:
-        messages.error(request, told(str(refusal)))
+        messages.error(request, localized(str(refusal)))
         note_nothing(request)
     else:
         messages.success(request, _("The project has this gate now."))

@@ -14,7 +14,7 @@ from django.utils.translation import gettext_lazy as _
 from annotation.models import Role
 from annotation.models.joining import Platform
 from annotation.people.services.signed_arrivals import TOKEN, signing_hindrance
-from annotation.wording import told
+from annotation.wording import localized
 
 
 class MemberForm(forms.Form):
@@ -99,7 +99,7 @@ class CrowdLinkForm(forms.Form):
         """A signature is asked for where there is one."""
         cleaned = super().clean() or {}
         if cleaned.get("signed") and (hindrance := signing_hindrance(cleaned.get("platform", ""))):
-            self.add_error("signed", told(hindrance))
+            self.add_error("signed", localized(hindrance))
         return cleaned
 
     def values(self) -> dict[str, Any]:

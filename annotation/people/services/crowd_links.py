@@ -19,9 +19,9 @@ from annotation.models import Oracle, Project, Role
 from annotation.models.joining import CrowdLink, CrowdParticipant
 from annotation.people.services import members
 from annotation.people.services.signed_arrivals import believed, signing_hindrance
-from privacy.wording import say
+from privacy.wording import as_message
 
-ENDED = say("This study is not open, or not any more. Please return it on the platform.")
+ENDED = as_message("This study is not open, or not any more. Please return it on the platform.")
 CODE_LETTERS = "ABCDEFGHJKLMNPQRSTUVWXYZ23456789"
 
 

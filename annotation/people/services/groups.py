@@ -17,7 +17,7 @@ from annotation.models.groups import GroupMember, GroupRole, PeopleGroup
 from annotation.models.joining import CrowdParticipant
 from annotation.people.services import appointing
 from annotation.work.services import leases
-from privacy.wording import say
+from privacy.wording import as_message
 
 # What a project's log says when people come and go by a group; nobody's page has these names.
 JOINED, LEFT = "group:joined", "group:left"
@@ -181,5 +181,7 @@ def refuse_own_way_out(*, given: GroupRole, user: User) -> None:
     direct = Membership.objects.filter(project=given.project_id, user=user, role=Role.MANAGER, is_direct=True)
     if by_this and not direct.exists() and not others.exclude(pk=given.pk).exists():
         raise GroupRefused(
-            say("You manage this project by the group {name} alone. Have somebody else do this.", name=given.group.name)
+            as_message(
+                "You manage this project by the group {name} alone. Have somebody else do this.", name=given.group.name
+            )
         )

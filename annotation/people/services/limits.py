@@ -16,7 +16,7 @@ from annotation.signals import limit_changing
 from privacy.accounting.units import delta_limit_to_atto, epsilon_limit_to_nano
 from privacy.models import BudgetAccount
 from privacy.services import ledger
-from privacy.wording import say
+from privacy.wording import as_message
 
 
 def change_limit(
@@ -66,7 +66,7 @@ def appoint_manager(*, project: Project, user: User, actor: User) -> LimitReques
         return None
     if not selectors.may_take_role(user, project, Role.MANAGER):
         raise RoleRefused(members.STRANGER)
-    reason = say("{name} is to manage the project", name=user.get_username())
+    reason = as_message("{name} is to manage the project", name=user.get_username())
     return second_manager.ask_second_manager(
         LimitRequest, project=project, kind=RequestKind.MANAGER, appointee=user, reason=reason, requested_by=actor
     )

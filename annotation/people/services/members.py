@@ -14,10 +14,10 @@ from annotation.models import (
 )
 from annotation.people.services import appointing, groups
 from annotation.work.services import leases
-from privacy.wording import say
+from privacy.wording import as_message
 
-STRANGER = say("Whoever came by a crowd platform is a stranger and takes no other role.")
-OWN_WAY_OUT = say("You cannot take the manager's role from yourself.")
+STRANGER = as_message("Whoever came by a crowd platform is a stranger and takes no other role.")
+OWN_WAY_OUT = as_message("You cannot take the manager's role from yourself.")
 
 
 def add_member(*, project: Project, user: User, role: str) -> Membership:

@@ -16,7 +16,7 @@ from django.utils import timezone
 
 from annotation.errors import ArrivalRefused, ArrivalUnchecked
 from annotation.models.joining import Platform, PlatformKeys
-from privacy.wording import Message, say
+from privacy.wording import Message, as_message
 
 # In the address, beside the parameters.
 TOKEN: Final = "prolific_token"  # noqa: S105 - a name
@@ -30,21 +30,23 @@ KEYS_LAST: Final = timedelta(days=2)
 JUST_NOW: Final = timedelta(minutes=5)
 PORTS: Final = {"http": 80, "https": 443}
 
-NOT_SIGNED: Final = say("Prolific did not sign this address. Open the study from Prolific again.")
-UNREADABLE: Final = say("What Prolific signed cannot be read. Open the study from Prolific again.")
-NOT_BY_ITS_KEY: Final = say("The address is not signed by a key of Prolific's. Open the study from Prolific again.")
-TOO_OLD: Final = say("What Prolific signed holds no longer, or not yet. Open the study from Prolific again.")
-OTHER_SITE: Final = say("What Prolific signed is for another site than this one.")
-OTHER_IDS: Final = say("The address does not say what Prolific signed. Open the study from Prolific again.")
-NO_KEYS_YET: Final = say("Prolific's keys are not here yet. Load this page again in a minute.")
+NOT_SIGNED: Final = as_message("Prolific did not sign this address. Open the study from Prolific again.")
+UNREADABLE: Final = as_message("What Prolific signed cannot be read. Open the study from Prolific again.")
+NOT_BY_ITS_KEY: Final = as_message(
+    "The address is not signed by a key of Prolific's. Open the study from Prolific again."
+)
+TOO_OLD: Final = as_message("What Prolific signed holds no longer, or not yet. Open the study from Prolific again.")
+OTHER_SITE: Final = as_message("What Prolific signed is for another site than this one.")
+OTHER_IDS: Final = as_message("The address does not say what Prolific signed. Open the study from Prolific again.")
+NO_KEYS_YET: Final = as_message("Prolific's keys are not here yet. Load this page again in a minute.")
 
 
 def signing_hindrance(platform: str) -> Message | None:
     """Say why a link cannot ask for signed parameters; nothing where it can."""
     if platform != Platform.PROLIFIC:
-        return say("Only Prolific signs who it sends.")
+        return as_message("Only Prolific signs who it sends.")
     if not settings.PROLIFIC_URL:
-        return say("No administrator has named the address that Prolific's keys are fetched from.")
+        return as_message("No administrator has named the address that Prolific's keys are fetched from.")
     return None
 
 

@@ -16,7 +16,7 @@ from annotation.people.forms.groups import GroupRoleForm
 from annotation.people.forms.joining import MemberForm
 from annotation.people.identity import note_nothing, person_of
 from annotation.people.services import limits, members
-from annotation.wording import told
+from annotation.wording import localized
 
 
 @login_required
@@ -56,7 +56,7 @@ def remove_member(request: HttpRequest, slug: str, membership_id: int) -> HttpRe
     project = managed_project(request, slug)
     membership = get_object_or_404(Membership, pk=membership_id, project=project)
     if members.is_own_way_out(membership=membership, user=person_of(request)):
-        messages.error(request, told(members.OWN_WAY_OUT))
+        messages.error(request, localized(members.OWN_WAY_OUT))
         note_nothing(request)
     else:
         members.remove_member(project=project, user=membership.user, role=membership.role)

@@ -11,7 +11,7 @@ from annotation.choices.merged_classes import unmerged_classes
 from annotation.choices.presets import LONGEST_CLASS
 from annotation.errors import InvalidConfiguration
 from annotation.models import DataKind, Project
-from annotation.wording import told
+from annotation.wording import localized
 
 COLOUR_NAMES = {
     "red": _("red"),
@@ -33,7 +33,7 @@ class BlamedForm(forms.Form):
     def blame(self, error: InvalidConfiguration) -> None:
         """Show each rule that was broken at its field, or above all where no field of the form is to blame."""
         for field, rule in (error.broken or {"": str(error)}).items():
-            self.add_error(field if field in self.fields else None, told(rule))
+            self.add_error(field if field in self.fields else None, localized(rule))
 
 
 class FurtherClassForm(BlamedForm):

@@ -23,7 +23,7 @@ from annotation.models import (
     UpdatePolicy,
 )
 from annotation.questions.guideline_text import refuse_pictures_of_others
-from annotation.wording import told
+from annotation.wording import localized
 from privacy.choices import Kind
 from privacy.normalizers import Normalizer, normalize_text
 
@@ -157,7 +157,7 @@ class ProjectForm(forms.Form):
         try:
             refuse_pictures_of_others(text, None)
         except InvalidConfiguration as refusal:
-            raise forms.ValidationError(told(str(refusal))) from None
+            raise forms.ValidationError(localized(str(refusal))) from None
         return text
 
     def __init__(self, *args: Any, preset: Preset, **kwargs: Any) -> None:
@@ -234,7 +234,7 @@ class ProjectForm(forms.Form):
         if values["data_kind"] == DataKind.IMAGE and not (values.get("image_height") and values.get("image_width")):
             self.add_error("image_height", _("Images need a height and a width."))
         for field, rule in broken_rules(values).items():
-            self.add_error(field if field in self.fields else None, told(rule))
+            self.add_error(field if field in self.fields else None, localized(rule))
         return self.cleaned_data
 
     def values(self) -> dict[str, Any]:

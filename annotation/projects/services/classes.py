@@ -31,7 +31,7 @@ from annotation.models import Project
 from annotation.projects.services import configuring
 from annotation.signals import classes_changed
 from annotation.work.services import jobs
-from privacy.wording import say
+from privacy.wording import as_message
 
 
 def hindrance_of(project: Project) -> str:
@@ -95,7 +95,7 @@ def take_back_merge(*, project: Project, name: str) -> Project:
     with transaction.atomic():
         locked = Project.objects.select_for_update().get(pk=project.pk)
         if name not in locked.merged_classes:
-            refuse_broken({"name": say("This class counts as itself.")})
+            refuse_broken({"name": as_message("This class counts as itself.")})
         elif merge_is_used(locked, name):
             refuse_broken({"name": USED})
         left = {other: one for other, one in locked.merged_classes.items() if other != name}

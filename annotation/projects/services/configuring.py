@@ -27,7 +27,7 @@ from privacy.accounting.units import ATTO, NANO, delta_limit_to_atto, epsilon_li
 from privacy.models import BudgetAccount
 from privacy.selectors import quota_of
 from privacy.services import ledger, populations
-from privacy.wording import say
+from privacy.wording import as_message
 
 
 def limits_of(project: Project) -> dict[str, float | None]:
@@ -77,7 +77,7 @@ def configure_project(*, project: Project, changes: Mapping[str, Any], actor: Ab
                 settings,
                 epsilon_limit=settings["labels_epsilon"],
                 actor=actor,
-                reason=say("what is declared of the answers changed before the first charge"),
+                reason=as_message("what is declared of the answers changed before the first charge"),
             )
             if labels != locked.labels_account:
                 if charged:
@@ -109,7 +109,9 @@ def _refuse_frozen(project: Project, wanted: Mapping[str, Any]) -> None:
         refuse_broken({"classes": rule} if (rule := growth_hindrance(project.settings)) else {})
         stuck -= {"classes"}
     if stuck:
-        raise ConfigurationFrozen(say("These settings are fixed by now: {stuck}.", stuck=", ".join(sorted(stuck))))
+        raise ConfigurationFrozen(
+            as_message("These settings are fixed by now: {stuck}.", stuck=", ".join(sorted(stuck)))
+        )
 
 
 def _other_gate_fields(kind: str) -> set[str]:
@@ -143,9 +145,9 @@ def account_of_terms(project: Project, unit: str, kind: str, actor: AbstractBase
         delta_limit=Fraction(now.delta_limit_atto, ATTO),
         delta_share=DELTA_SHARE if kind == "zcdp" else None,
         actor=actor,
-        reason=say("unit of privacy changed before the first charge")
+        reason=as_message("unit of privacy changed before the first charge")
         if unit != now.unit
-        else say("how the account adds up changed before the first charge"),
+        else as_message("how the account adds up changed before the first charge"),
     )
     populations.follow(opened, like=now, actor=actor)
     return opened

@@ -20,7 +20,7 @@ from annotation.models import STREAM_JOB, Arrival, Dataset, Oracle, Project
 from annotation.projects.services import answers_accounts, configuring
 from annotation.work.services import jobs
 from privacy.selectors import quota_of
-from privacy.wording import rules_together, said_together, say
+from privacy.wording import as_message, joined_messages, joined_rules
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ def _blame_limits(broken: Mapping[str, str], preset: Preset, limits: Mapping[str
     cost = gate_event(gate, preset.defaults["gate_epsilon"]).cost()
     if cost.epsilon <= limits["pool_epsilon"] and cost.delta <= limits["pool_delta"]:
         return dict(broken)
-    rule = say(
+    rule = as_message(
         "One upload through the gate of this kind costs epsilon {epsilon:.2g} and delta {delta:.2g}, and the pool's "
         "limits are {most_epsilon:.2g} and {most_delta:.2g}. Raise them first, then choose this kind again.",
         epsilon=cost.epsilon,
@@ -85,10 +85,10 @@ def change_kind(
             locked = Project.objects.select_for_update().get(pk=project.pk)
             arrival = chosen.defaults.get("arrival", Arrival.POOL.value)
             if stuck := kinds.hindrances(locked, oracle=chosen.oracle, arrival=arrival, preset=preset):
-                raise ConfigurationFrozen(said_together(" ", stuck))
+                raise ConfigurationFrozen(joined_messages(" ", stuck))
             proposal = propose_kind(project=locked, preset=chosen, unit=unit, labels_epsilon=labels_epsilon)
             if proposal.broken:
-                raise InvalidConfiguration(rules_together(proposal.broken))
+                raise InvalidConfiguration(joined_rules(proposal.broken))
             _store(locked, chosen, proposal.changes, labels_epsilon, actor)
     except IntegrityError as error:
         raise ConfigurationFrozen("Something came to rest on this kind of project meanwhile, so it stays.") from error
@@ -112,7 +112,7 @@ def _store(
         {**project.settings, **changes},
         epsilon_limit=_labels_limit(project, preset, labels_epsilon),
         actor=actor,
-        reason=say("answers are protected since a crowd gives them"),
+        reason=as_message("answers are protected since a crowd gives them"),
     )
     if labels != project.labels_account:
         accounts["labels_account"] = labels

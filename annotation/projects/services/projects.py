@@ -34,7 +34,7 @@ from annotation.questions.services.guideline_pictures import bring_guideline_pic
 from privacy.choices import Kind
 from privacy.models import Population
 from privacy.services import ledger
-from privacy.wording import say
+from privacy.wording import as_message
 
 # Whoever chooses one of these gives the delta of the preset's estimator up.
 WITHOUT_DELTA = tuple(name for name in POOL_ESTIMATORS if name not in GAUSSIAN)
@@ -95,14 +95,14 @@ def create_project(
             delta_limit=limits["pool_delta"],
             delta_share=DELTA_SHARE if kind == "zcdp" else None,
             actor=owner,
-            reason=say("project opened"),
+            reason=as_message("project opened"),
         )
         labels = None
         if chosen.oracle == "crowd":
             unit = answers_unit(values)
             if unit is not None:
                 labels = answers_accounts.open_answers_account(
-                    slug, limits["labels_epsilon"], unit=unit, actor=owner, reason=say("project opened")
+                    slug, limits["labels_epsilon"], unit=unit, actor=owner, reason=as_message("project opened")
                 )
         columns = {field: value for field, value in values.items() if not configurations.in_document(field)}
         described = {"slug": slug, "name": name, "preset": preset, "question": question, "created_by": owner}

@@ -18,7 +18,7 @@ from annotation.people.identity import person_of
 from annotation.projects.forms.classes import COLOUR_NAMES, FurtherClassForm, MergeForm
 from annotation.projects.services import classes as project_classes
 from annotation.questions.class_list import listed_classes
-from annotation.wording import told
+from annotation.wording import localized
 
 
 @login_required
@@ -34,7 +34,7 @@ def classes(request: HttpRequest, slug: str) -> HttpResponse:
         "project": project,
         "form": form,
         "rows": _rows(project),
-        "hindrance": told(rule) if rule else "",
+        "hindrance": localized(rule) if rule else "",
         "may_merge": not project_classes.merge_hindrance_of(project),
     }
     return render(request, "annotation/classes.html", context, status=422 if form.errors else 200)
@@ -49,7 +49,7 @@ def merge_class(request: HttpRequest, slug: str) -> HttpResponse:
         messages.success(request, _("Merged. It is not offered any more, and its answers count as the other."))
         return redirect("annotation:classes", slug=slug)
     rule = project_classes.merge_hindrance_of(project)
-    context = {"project": project, "form": form, "hindrance": told(rule) if rule else ""}
+    context = {"project": project, "form": form, "hindrance": localized(rule) if rule else ""}
     return render(request, "annotation/merge_class.html", context, status=422 if form.errors else 200)
 
 
@@ -83,7 +83,7 @@ def _added(request: HttpRequest, project: Project, form: FurtherClassForm) -> bo
     except InvalidConfiguration as error:
         form.blame(error)
     except ConfigurationFrozen as error:
-        form.add_error(None, told(str(error)))
+        form.add_error(None, localized(str(error)))
     return not form.errors
 
 

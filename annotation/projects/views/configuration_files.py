@@ -19,7 +19,7 @@ from annotation.projects.configuration_file import LARGEST, copied_draft, file_o
 from annotation.projects.forms.wizard import WizardStep
 from annotation.projects.settings_words import setting_name, setting_value
 from annotation.projects.views.wizard import keep_draft
-from annotation.wording import told
+from annotation.wording import localized
 
 
 class ConfigurationFileForm(forms.Form):
@@ -64,7 +64,7 @@ def from_file(request: HttpRequest) -> HttpResponse:
     try:
         file = parse_file(form.cleaned_data["file"].read(LARGEST + 1))
     except InvalidConfiguration as error:
-        messages.error(request, told(str(error)))
+        messages.error(request, localized(str(error)))
         return redirect("annotation:choose_preset")
     keep_draft(request, file.preset.key, file.draft)
     messages.info(request, _("These are the settings of the file. Nothing is opened yet."))

@@ -15,7 +15,7 @@ from annotation.projects import protection_words
 from annotation.projects.forms.kinds import KindForm, setting_changes
 from annotation.projects.forms.wizard import arrival_of
 from annotation.projects.services import kinds
-from annotation.wording import told
+from annotation.wording import localized
 
 
 @login_required
@@ -30,14 +30,14 @@ def kind(request: HttpRequest, slug: str) -> HttpResponse:
     labels_epsilon = form.cleaned_data.get("labels_epsilon")
     proposal = kinds.propose_kind(project=project, preset=chosen, unit=unit, labels_epsilon=labels_epsilon)
     stuck = hindrances(project, oracle=chosen.oracle, arrival=arrival_of(chosen), preset=chosen.key)
-    wrong = [*stuck, *(told(rule) for rule in proposal.broken.values())]
+    wrong = [*stuck, *(localized(rule) for rule in proposal.broken.values())]
     if "confirm" in request.POST and not wrong:
         try:
             changed = kinds.change_kind(
                 project=project, preset=chosen.key, unit=unit, labels_epsilon=labels_epsilon, actor=person_of(request)
             )
         except (ConfigurationFrozen, InvalidConfiguration) as error:
-            wrong = [told(str(error))]
+            wrong = [localized(str(error))]
         else:
             said = ngettext("%(n)d setting changed.", "%(n)d settings changed.", len(changed)) % {"n": len(changed)}
             messages.success(request, said)

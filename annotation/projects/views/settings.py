@@ -22,7 +22,7 @@ from annotation.projects.forms.kinds import kind_of
 from annotation.projects.forms.settings import SettingsForm
 from annotation.projects.services import configuring, projects
 from annotation.projects.settings_words import setting_name, setting_value
-from annotation.wording import told
+from annotation.wording import localized
 
 SHOWN = 100
 SHOWN_ACTIONS = 10
@@ -111,5 +111,5 @@ def _store(request: HttpRequest, project: Project, form: ChoosingForm, frozen: M
             project=project, changes=chosen_values(form, project, frozen), actor=person_of(request)
         )
     except (ConfigurationFrozen, InvalidConfiguration) as error:
-        return [told(str(error))]
+        return [localized(str(error))]
     return None

@@ -10,7 +10,7 @@ from annotation.choices.label_types.class_sets import MOST_CLASSES, number_of
 from annotation.choices.label_types.several import ChooseSeveral
 from annotation.models import Project
 from annotation.questions.answers import label_type, possible_answers
-from annotation.wording import told
+from annotation.wording import localized
 
 # Beside the boxes of the classes: that none of them is ticked on purpose.
 NONE_BOX = "none"
@@ -67,7 +67,7 @@ class SeveralClassesField(forms.Field):
         except ValueError:
             raise forms.ValidationError(_("So many classes are not stored together.")) from None
         if refusal := self._kind.refusal(choice, self._n_classes):
-            raise forms.ValidationError(told(refusal))
+            raise forms.ValidationError(localized(refusal))
         return choice
 
     def sent(self, data: Any) -> int | None:

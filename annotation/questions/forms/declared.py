@@ -8,7 +8,7 @@ from django import forms
 from annotation.choices.choice_fields import field_of
 from annotation.choices.secrecy import hides_selection
 from annotation.models import Project
-from annotation.wording import told
+from annotation.wording import localized
 from privacy.choices import Choice
 
 
@@ -35,5 +35,5 @@ class DeclaredForm(forms.Form):
         broken = self.choice.broken_by({**self.project.settings, **self.cleaned_data})
         for name, rule in broken.items():
             if name not in self.errors:
-                self.add_error(name if name in self.fields else None, told(rule))
+                self.add_error(name if name in self.fields else None, localized(rule))
         return self.cleaned_data

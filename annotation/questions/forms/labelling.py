@@ -15,7 +15,7 @@ from annotation.models import Project
 from annotation.questions.forms.declared import DeclaredForm
 from annotation.questions.guideline_text import refuse_pictures_of_others
 from annotation.questions.services.guideline_pictures import LONGEST_DESCRIPTION, names_of_pictures
-from annotation.wording import told
+from annotation.wording import localized
 from privacy.choices import Choice
 
 MAX_EXAMPLES = 40
@@ -80,7 +80,7 @@ class GuidelinesForm(forms.Form):
         try:
             refuse_pictures_of_others(text, names_of_pictures(self._project))
         except InvalidConfiguration as refusal:
-            raise forms.ValidationError(told(str(refusal))) from None
+            raise forms.ValidationError(localized(str(refusal))) from None
         return text
 
     def clean_examples(self) -> list[dict[str, Any]]:

@@ -22,11 +22,15 @@ from annotation.models import (
     Role,
 )
 from privacy.choices import Kind
-from privacy.wording import Message, say
+from privacy.wording import Message, as_message
 
-IN_A_CROWD = say("In front of a crowd nothing is assigned: who is asked next must not follow what others answered.")
-RANDOMISED = say("Where answers are randomised nothing is assigned: who is asked must not follow what was answered.")
-SECRET = say("Where the choice is secret nothing is assigned: one record could then wait because of another.")
+IN_A_CROWD = as_message(
+    "In front of a crowd nothing is assigned: who is asked next must not follow what others answered."
+)
+RANDOMISED = as_message(
+    "Where answers are randomised nothing is assigned: who is asked must not follow what was answered."
+)
+SECRET = as_message("Where the choice is secret nothing is assigned: one record could then wait because of another.")
 
 
 def assigning_refusal(project: Project) -> Message | None:

@@ -14,7 +14,7 @@ from annotation.models.quality import Aggregation, Opinion, QualityReport
 from annotation.questions.agreement import Answer, compare_answers
 from annotation.questions.answers import counted, label_type
 from annotation.work.services import jobs, work
-from privacy.wording import say
+from privacy.wording import as_message
 
 
 def start_report(*, project: Project, owner: User) -> QualityReport:
@@ -37,7 +37,7 @@ def make_report(*, job_id: str) -> None:
             return
         report = QualityReport.objects.filter(job=job).first()
         if report is None:
-            work.fail_work(row=job, error=say("A newer comparison took this one's place."))
+            work.fail_work(row=job, error=as_message("A newer comparison took this one's place."))
             return
         _compare(report, job, lease)
 
@@ -48,7 +48,7 @@ def _compare(report: QualityReport, job: Job, lease: work.Lease) -> None:
     project = report.project
     answers = [Answer(task, person, counted(project, choice)) for task, person, choice in rows if choice is not None]
     if not answers:
-        work.fail_work(row=job, error=say("Nobody has answered anything yet."))
+        work.fail_work(row=job, error=as_message("Nobody has answered anything yet."))
         return
     lease.check()
     comparison = compare_answers(answers, method=report.method, kind=label_type(project))  # type: ignore[arg-type]

@@ -16,9 +16,11 @@ from annotation.errors import InvalidConfiguration
 from annotation.models import Assignment, Project, Query, Report, ReportKind
 from annotation.questions import conversations
 from annotation.questions.services import reports
-from privacy.wording import say
+from privacy.wording import as_message
 
-NO_PARTNER = say("Nobody of this name among the project's annotators answered the question or said something of it.")
+NO_PARTNER = as_message(
+    "Nobody of this name among the project's annotators answered the question or said something of it."
+)
 LINE_ENDS = "\n\r\t"
 
 

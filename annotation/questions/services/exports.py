@@ -25,7 +25,7 @@ from annotation.people.services import notices
 from annotation.questions.services.label_export import ExportFormat, export_labels
 from annotation.work.services import jobs, work
 from privacy.services.faults import fault_point
-from privacy.wording import say
+from privacy.wording import as_message
 
 FOLDER = "exports"
 UNFINISHED = (WorkState.WAITING, WorkState.RUNNING)
@@ -55,7 +55,7 @@ def make_export(*, job_id: str) -> None:
         Export.objects.filter(job=job).update(is_void=False)
         export = Export.objects.filter(job=job).select_related("project").first()
         if export is None or export.project.state == ProjectState.DELETED:
-            work.fail_work(row=job, error=say("The project was deleted."))
+            work.fail_work(row=job, error=as_message("The project was deleted."))
             return
         name = f"{FOLDER}/{export.project_id}/{export.pk}-{job.attempt}"
         stored = False
@@ -110,7 +110,7 @@ def _finish(export: Export, job: Job, name: str, written: Written) -> bool:
         held = Export.objects.select_for_update(no_key=True).filter(pk=export.pk, is_void=False).first()
         if held is None:
             work.fail_work(
-                row=job, error=say("Something was forgotten while the file was written. Have it written anew.")
+                row=job, error=as_message("Something was forgotten while the file was written. Have it written anew.")
             )
             return False
         expires_at = timezone.now() + timedelta(days=settings.EXPORT_KEPT_DAYS)
@@ -126,7 +126,11 @@ def _finish(export: Export, job: Job, name: str, written: Written) -> bool:
             kind=MailKind.EXPORT,
             subject=f"export {export.pk}",
         )
-        told = {"progress_done": written.rows, "progress_total": written.rows, "message": say("The file is there.")}
+        told = {
+            "progress_done": written.rows,
+            "progress_total": written.rows,
+            "message": as_message("The file is there."),
+        }
         work.finish_work(row=job, **told)
     remove_files(Export.objects.filter(project=export.project_id, is_void=True))
     return True

@@ -15,7 +15,7 @@ from annotation.errors import InvalidConfiguration, InvalidUpload
 from annotation.models import GuidelinePicture, Project, Role
 from annotation.questions.guideline_text import NAME_LENGTH, ShownPicture, pictures_in
 from annotation.tables.cells import BadCell
-from privacy.wording import say
+from privacy.wording import as_message
 
 # As the database holds them, too.
 MOST_PICTURES = 40
@@ -29,16 +29,16 @@ def add_guideline_picture(*, project: Project, data: bytes, description: str, by
     description = " ".join(description.split())
     if not 0 < len(description) <= LONGEST_DESCRIPTION:
         raise InvalidUpload(
-            say("description: say in at most {most} characters what the picture shows", most=LONGEST_DESCRIPTION)
+            as_message("description: say in at most {most} characters what the picture shows", most=LONGEST_DESCRIPTION)
         )
     if len(data) > LARGEST_FILE:
-        raise InvalidUpload(say("file: is larger than {most:,} bytes", most=LARGEST_FILE))
+        raise InvalidUpload(as_message("file: is larger than {most:,} bytes", most=LARGEST_FILE))
     scan_picture(data)
     try:
         with upright_image(data) as image:
             made = picture_of(image)
     except BadCell as bad:
-        raise InvalidUpload(say("file: {reason}", reason=bad.args[0])) from None
+        raise InvalidUpload(as_message("file: {reason}", reason=bad.args[0])) from None
     digest = sha256(made.content).hexdigest()
     with transaction.atomic():
         Project.objects.select_for_update(no_key=True).get(pk=project.pk)
@@ -74,7 +74,7 @@ def _refuse_beyond_room(kept: QuerySet[GuidelinePicture], size: int) -> None:
     bytes_kept = kept.aggregate(total=Sum(Length("content")))["total"] or 0
     if kept.count() >= MOST_PICTURES or bytes_kept + size > MOST_BYTES:
         raise InvalidConfiguration(
-            say(
+            as_message(
                 "Guidelines have at most {most} pictures, of {bytes:,} bytes together. Delete one that they do not "
                 "show any more.",
                 most=MOST_PICTURES,

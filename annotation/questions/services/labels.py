@@ -22,7 +22,7 @@ from annotation.models.prepared import fetch_one
 from annotation.questions.answers import agreed_on, refuse_no_answer
 from annotation.questions.services import gold, review, setting_aside
 from annotation.work.services import broker, leases
-from privacy.wording import say
+from privacy.wording import as_message
 
 logger = logging.getLogger(__name__)
 
@@ -122,7 +122,7 @@ def submit_label(*, assignment: Assignment, choice: int, key: UUID | None = None
                 return _same_label(earlier, choice)
             label = _answer(assignment, choice, key)
         if label is None:
-            raise LeaseExpired(say("Assignment {pk} is no longer yours.", pk=assignment.pk))
+            raise LeaseExpired(as_message("Assignment {pk} is no longer yours.", pk=assignment.pk))
         query = assignment.query
         if query.state == QueryState.GOLD:
             gold.judge_member(project=project, user_id=assignment.annotator_id)

@@ -25,7 +25,7 @@ from annotation.questions.services import gold
 from annotation.questions.work_limits import WorkLimit
 from annotation.selectors import RECORD
 from annotation.statement import label_budget
-from privacy.wording import say_many
+from privacy.wording import as_plural_message
 
 # Ranks of a round stay below this, so a later round never overtakes an earlier one.
 PRIORITY_PER_ROUND = 10**9
@@ -258,7 +258,7 @@ def open_queries(
             opened += cursor.rowcount
         if opened != len(ids):
             raise InvalidConfiguration(
-                say_many(
+                as_plural_message(
                     "Only {opened} of {n} question may be asked in project {pk}.",
                     "Only {opened} of {n} questions may be asked in project {pk}.",
                     opened=opened,

@@ -8,7 +8,7 @@ from django.db.models import F
 from annotation.errors import InvalidConfiguration
 from annotation.models import Consensus, Project, Query, QueryState
 from annotation.questions.services.queue import PRIORITY_PER_ROUND
-from privacy.wording import say_many
+from privacy.wording import as_plural_message
 
 # Two, so that an odd number of answers stays odd.
 FURTHER_ANSWERS = 2
@@ -26,7 +26,7 @@ def open_for_more_answers(*, project: Project, round_number: int, query_ids: Seq
         found = {query.pk: query for query in answered.select_for_update(no_key=True).order_by("pk")}
         if len(found) != len(query_ids):
             raise InvalidConfiguration(
-                say_many(
+                as_plural_message(
                     "Only {found} of {n} question was answered before.",
                     "Only {found} of {n} questions were answered before.",
                     found=len(found),

@@ -10,7 +10,7 @@ from annotation import access
 from annotation.errors import InvalidConfiguration
 from annotation.models import Project
 from annotation.models.marks import SavedView
-from privacy.wording import say
+from privacy.wording import as_message
 
 MAX_VIEWS = 50
 LONGEST_NAME = 60
@@ -28,13 +28,15 @@ def keep_view(*, project: Project, owner: User, name: str, chosen: Mapping[str, 
     """Keep what was chosen under a name; the same name again takes the place of the earlier view."""
     name = " ".join(name.split())
     if not name or len(name) > LONGEST_NAME:
-        raise InvalidConfiguration(say("A view's name has 1 to {most} characters.", most=LONGEST_NAME))
+        raise InvalidConfiguration(as_message("A view's name has 1 to {most} characters.", most=LONGEST_NAME))
     kept = {key: value for key, value in chosen.items() if key not in NOT_KEPT and value}
     with transaction.atomic():
         access.refuse_if_closed(Project.objects.select_for_update(no_key=True).get(pk=project.pk))
         own = SavedView.objects.filter(project=project, owner=owner)
         if not own.filter(name=name).exists() and own.count() >= MAX_VIEWS:
-            raise InvalidConfiguration(say("One person keeps at most {most} views of a project.", most=MAX_VIEWS))
+            raise InvalidConfiguration(
+                as_message("One person keeps at most {most} views of a project.", most=MAX_VIEWS)
+            )
         view, _created = SavedView.objects.update_or_create(
             project=project, owner=owner, name=name, defaults={"chosen": kept, "shared": shared}
         )

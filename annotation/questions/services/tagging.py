@@ -8,7 +8,7 @@ from annotation import access
 from annotation.errors import InvalidConfiguration
 from annotation.models import Project, Query, QueryState
 from annotation.models.marks import Tag, Tagged
-from privacy.wording import say
+from privacy.wording import as_message
 
 MAX_TAGS = 100
 LONGEST_TAG = 40
@@ -33,7 +33,7 @@ def tag_chosen(*, project: Project, query_ids: Sequence[int], name: str) -> list
             return []
         if tag is None:
             if known.count() >= MAX_TAGS:
-                raise InvalidConfiguration(say("A project has at most {most} tags.", most=MAX_TAGS))
+                raise InvalidConfiguration(as_message("A project has at most {most} tags.", most=MAX_TAGS))
             tag = Tag.objects.create(project=project, name=name)
         Tagged.objects.bulk_create([Tagged(tag=tag, query_id=pk) for pk in new])
     return new
@@ -59,5 +59,5 @@ def drop_unused(project: Project) -> None:
 def _readable(name: str) -> str:
     name = " ".join(name.split())
     if not name or len(name) > LONGEST_TAG:
-        raise InvalidConfiguration(say("A tag has 1 to {most} characters.", most=LONGEST_TAG))
+        raise InvalidConfiguration(as_message("A tag has 1 to {most} characters.", most=LONGEST_TAG))
     return name

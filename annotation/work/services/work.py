@@ -21,7 +21,7 @@ from annotation.errors import WorkCancelled, WorkLost
 from annotation.models import Job, WorkState
 from annotation.work.services import interruptions
 from privacy.errors import AlreadySettled
-from privacy.wording import say
+from privacy.wording import as_message
 
 logger = logging.getLogger(__name__)
 MAXIMUM_ATTEMPTS = 5
@@ -148,7 +148,7 @@ class Ending:
 
     def killed_words(self, row: models.Model) -> str:
         """Say that no further attempt is made."""
-        return say("Given up: {attempts} attempts were killed.", attempts=self.maximum)
+        return as_message("Given up: {attempts} attempts were killed.", attempts=self.maximum)
 
     def give_up(self, row: models.Model, reason: str) -> None:
         """Fail the row; `WorkLost` where another attempt has it."""
@@ -257,7 +257,7 @@ def cancel_work(*, row: models.Model, by: str) -> bool:
 
 def cancelled_words(by: str) -> str:
     """Say that and by whom work was cancelled."""
-    return say("Cancelled by {by}.", by=by)
+    return as_message("Cancelled by {by}.", by=by)
 
 
 def fail_work(*, row: models.Model, error: str, **fields: Any) -> None:

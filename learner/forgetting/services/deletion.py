@@ -29,7 +29,7 @@ from learner.models.answers import AnswerSeries, RandomizedLabel
 from learner.models.webhooks import Webhook, WebhookDelivery
 from learner.releases.services.described import forget_described
 from privacy.services.faults import fault_point
-from privacy.wording import say
+from privacy.wording import as_message
 
 REASON = "The project was deleted, and its releases with it."
 
@@ -53,7 +53,7 @@ def delete_project(*, job_id: UUID | str) -> None:
             _bury_releases(project)
         fault_point("project_files_erased")
         lease.check()
-        work.finish_work(row=job, message=say("What the project held is erased."))
+        work.finish_work(row=job, message=as_message("What the project held is erased."))
 
 
 def _erase_rows(project: Project) -> None:

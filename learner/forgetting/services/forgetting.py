@@ -23,7 +23,7 @@ from learner.models import ModelRelease
 from learner.pools.services import features
 from privacy.selectors import guarantee
 from privacy.services.faults import fault_point
-from privacy.wording import say
+from privacy.wording import as_message
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +99,7 @@ def forget_contributor(*, job_id: UUID | str) -> None:
         lease.check()
         with transaction.atomic():
             records.finish_forgetting(forgetting=request)
-            work.finish_work(row=job, message=say("Nothing of the contributor is left."))
+            work.finish_work(row=job, message=as_message("Nothing of the contributor is left."))
             jobs.send_project_changed(request.project_id)
 
 

@@ -26,7 +26,7 @@ from annotation.work.services import leases
 from learner.machines.endpoint import Endpoint, EndpointFault, Reply, ask_model
 from learner.machines.prompts import class_of, messages_for
 from learner.work.services.dispatch import ANSWER_BY_MACHINE_TASK, send_on_commit
-from privacy.wording import say
+from privacy.wording import as_message
 
 RUN_SECONDS = 60.0
 # Longer than a run and its last request can take: whose worker died is followed after it.
@@ -37,7 +37,7 @@ LONGEST_WAIT_SECONDS = 20.0
 FIRST_PAUSE = timedelta(minutes=1)
 LONGEST_DOUBLINGS = 6
 REPLIES = 2
-ALLOWANCE_SPENT = say("the requests are used up")
+ALLOWANCE_SPENT = as_message("the requests are used up")
 
 
 def start_due() -> None:

@@ -15,7 +15,7 @@ from learner.models.planning import PlanSimulation
 from learner.planning.curves import SEEDS, Data, simulated
 from learner.planning.setup import Setup
 from learner.planning.splits import splits
-from privacy.wording import say
+from privacy.wording import as_message
 
 # Part of every fingerprint: another way to simulate makes other results.
 VERSION = 5
@@ -55,7 +55,7 @@ def run_simulation(*, job_id: str) -> None:
             return
         wanted = PlanSimulation.objects.filter(job=job).first()
         if wanted is None:
-            work.fail_work(row=job, error=say("Another simulation took this one's place."))
+            work.fail_work(row=job, error=as_message("Another simulation took this one's place."))
             return
         result = _results(Setup.from_json(wanted.setup), wanted.epsilon, lease)
         lease.check()

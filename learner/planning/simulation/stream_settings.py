@@ -22,7 +22,7 @@ from privacy.accounting.events import MinibatchSgdEvent, RunningSumsEvent, Strea
 from privacy.choices import Kind
 from privacy.errors import PrivacyError
 from privacy.mechanisms.randomness import RandomSource
-from privacy.wording import rules_together
+from privacy.wording import joined_rules
 
 # Settings that no choice declares, with their types.
 PLAIN: Mapping[str, type] = {"pool_epsilon": float, "pool_delta": float, "overlap": int}
@@ -66,7 +66,7 @@ class StreamSettings:
                 values.pop(name, None)
         values |= {"classes": list(classes), "data_kind": data_kind}
         if broken := broken_rules(values):
-            raise ValueError(str(rules_together(broken)))
+            raise ValueError(str(joined_rules(broken)))
         return cls(values, len(classes))
 
     @property

@@ -13,7 +13,7 @@ from annotation.models import DataKind, Dataset, DatasetRole, Oracle, Project, Q
 from learner.errors import ArtifactCorrupt
 from learner.features.batches import values_batch
 from learner.pools.services.pixels import pixel_batches
-from privacy.wording import say
+from privacy.wording import as_message
 
 BATCH_ROWS = 8192
 
@@ -67,7 +67,7 @@ def _in_row_order(dataset: Dataset, field: str | Cast, *, blank: Any, some: rang
     for expected, (row_number, value, emptied) in enumerate(rows.iterator(chunk_size=BATCH_ROWS), start=first):
         if row_number != expected:
             raise ArtifactCorrupt(
-                say("dataset {pk} has no record for row {expected}", pk=dataset.pk, expected=expected)
+                as_message("dataset {pk} has no record for row {expected}", pk=dataset.pk, expected=expected)
             )
         yield blank if emptied else value
 

@@ -23,7 +23,7 @@ from privacy.mechanisms.second_moments import release_second_moments
 from privacy.models import SETTLEMENTS, EntryKind, LedgerEntry
 from privacy.services import ledger
 from privacy.services.faults import fault_point
-from privacy.wording import say
+from privacy.wording import as_message
 
 SUBJECT = "features"
 # The first half of the lock's number; the second is the project's.
@@ -56,7 +56,7 @@ def _find(project: Project) -> None:
     earlier = LedgerEntry.objects.filter(account=project.pool_account, subject=SUBJECT, kind=EntryKind.RESERVE)
     for reservation in earlier.exclude(children__kind__in=SETTLEMENTS).select_related("account"):
         with transaction.atomic():
-            ledger.charge(reservation=reservation, reason=say("the attempt ended without an output"))
+            ledger.charge(reservation=reservation, reason=as_message("the attempt ended without an output"))
     featurizer = principal_featurizer_of(project)
     event = projection_event(project)
     reservation = ledger.reserve(

@@ -21,7 +21,7 @@ from learner.releases.services.releases import Score
 from learner.selectors import releases_of
 from privacy.accounting.units import atto_spendable, nano_spendable
 from privacy.models import BudgetAccount
-from privacy.wording import say
+from privacy.wording import as_message
 
 
 def issue_for_higher_limit(
@@ -49,7 +49,7 @@ def _issue(release: ModelRelease, account: BudgetAccount, printed: PrintedLimit)
         publishing.move_into_place(draft, name)
     except ArtifactCorrupt as error:
         raise CardNotIssued(
-            say(
+            as_message(
                 "The limit stays as it is: the card of version {version} prints it and cannot be issued anew, since "
                 "its files do not verify. Retire that version first.",
                 version=release.version,

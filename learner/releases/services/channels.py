@@ -12,7 +12,7 @@ from learner.models import ChannelMove, ModelRelease, ReleaseState
 from learner.models.webhooks import WebhookEvent
 from learner.releases.services import webhooks
 from learner.selectors import CHANNEL
-from privacy.wording import say
+from privacy.wording import as_message
 
 
 def move_channel(*, release: ModelRelease, channel: str, reason: str, actor: User) -> ChannelMove:
@@ -28,7 +28,7 @@ def roll_back_channel(*, project: Project, channel: str, reason: str, actor: Use
         Project.objects.select_for_update(no_key=True).get(pk=project.pk)
         before = _before(project, channel)
         if before is None:
-            raise ChannelRefused(say("{channel} was no other version that is still released.", channel=channel))
+            raise ChannelRefused(as_message("{channel} was no other version that is still released.", channel=channel))
         return _moved(before, channel, reason, actor, rolled_back=True)
 
 
@@ -55,7 +55,7 @@ def _moved(release: ModelRelease, channel: str, reason: str, actor: User, *, rol
     release.refresh_from_db(fields=["state"])
     if release.state != ReleaseState.RELEASED:
         raise ChannelRefused(
-            say("Version {version} is not released, so no channel can be it.", version=release.version)
+            as_message("Version {version} is not released, so no channel can be it.", version=release.version)
         )
     move = ChannelMove.objects.create(
         project=release.project,

@@ -26,7 +26,7 @@ from learner.releases.services import publishing, releases
 from learner.releases.services.provenance import provenance_of
 from learner.releases.services.releases import Score
 from learner.starts.services import version_zero
-from privacy.wording import say
+from privacy.wording import as_message
 
 # A page waits while a test set goes through the features; a larger one is looked at once a worker has done that.
 MOST_ROWS = 20_000
@@ -84,7 +84,7 @@ def described_release(project: Project) -> DescribedRelease:
         stored = json.loads((folder / SCORES).read_text(encoding="utf-8"))
     except (OSError, ArtifactCorrupt) as error:
         shutil.rmtree(folder, ignore_errors=True)
-        raise ArtifactCorrupt(say("{name} is incomplete; ask for it again", name=MANIFEST)) from error
+        raise ArtifactCorrupt(as_message("{name} is incomplete; ask for it again", name=MANIFEST)) from error
     named = {dataset.pk: dataset for dataset in public}
     scores = [Score(named[one.pop("dataset")], **one) for one in stored]
     return DescribedRelease(project, folder / "files", digests, scores, project.configuration.created_at)

@@ -24,7 +24,7 @@ from learner.work.services.dispatch import CHECK_RELEASE_TASK, send_on_commit
 from privacy.models import EntryKind
 from privacy.services.audit import audit_accounts
 from privacy.services.counter import site_counter
-from privacy.wording import said_together, say, say_many
+from privacy.wording import as_message, as_plural_message, joined_messages
 
 logger = logging.getLogger(__name__)
 PAID_FOR = (EntryKind.COMMIT, EntryKind.POST_PROCESSING)
@@ -43,9 +43,9 @@ def check_release(*, release_id: int) -> ModelRelease:
         "mechanism": _mechanism(audit),
         "files": _files(release),
     }
-    wrong = said_together(" ", found.values())
+    wrong = joined_messages(" ", found.values())
     candidate = ModelRelease.objects.filter(pk=release.pk, state=ReleaseState.CANDIDATE)
-    checks = {name: problem or say("passed") for name, problem in found.items()}
+    checks = {name: problem or as_message("passed") for name, problem in found.items()}
     if wrong:
         logger.warning("release %s is held back: %s", release.pk, ", ".join(name for name, bad in found.items() if bad))
         candidate.update(checks=checks, held_back=wrong, mechanism_audit=audit)
@@ -86,7 +86,7 @@ def _ledger(release: ModelRelease) -> str:
     for account in guarantee_accounts(release.project):
         for verdict in audit_accounts(scope=account.scope, marks=marks):
             if verdict.differing:
-                return say_many(
+                return as_plural_message(
                     "The audit of the ledger account {label!r} found {n} difference.",
                     "The audit of the ledger account {label!r} found {n} differences.",
                     label=account.label,
@@ -98,7 +98,7 @@ def _ledger(release: ModelRelease) -> str:
 def _mechanism(verdict: MechanismAudit | None) -> str:
     if verdict is None or verdict.epsilon_lower_bound <= verdict.charged_epsilon:
         return ""
-    return say(
+    return as_message(
         "The canary audit shows that {estimator} leaks at least epsilon {shown:.3g} where {charged:.3g} is charged.",
         estimator=verdict.estimator,
         shown=verdict.epsilon_lower_bound,
@@ -138,5 +138,5 @@ def _files(release: ModelRelease) -> str:
         with releases.files_at_hand(release) as folder:
             digests = verify_release(folder, public_key=releases.signer().public_key)
     except ArtifactCorrupt as error:
-        return say("Its files do not verify: {reason}.", reason=error)
+        return as_message("Its files do not verify: {reason}.", reason=error)
     return "" if digests == release.digests else "Its files are not those that were committed."

@@ -37,7 +37,7 @@ from learner.releases.set_evaluation import f1_scores, set_measures, sets_right
 from learner.releases.signatures import Signer
 from learner.releases.thresholds import Outcomes
 from learner.starts.services import version_zero
-from privacy.wording import say
+from privacy.wording import as_message
 
 logger = logging.getLogger(__name__)
 KEPT_DIGESTS = 10_000
@@ -102,7 +102,7 @@ def retire_release(*, release: ModelRelease, reason: str) -> ModelRelease:
         raise ReasonMissing("Say why the release is retired; the reason stays with it.")
     with transaction.atomic():
         if ModelRelease.objects.select_for_update(no_key=True).get(pk=release.pk).state == ReleaseState.RETIRED:
-            raise NotReleased(say("Version {version} is retired already.", version=release.version))
+            raise NotReleased(as_message("Version {version} is retired already.", version=release.version))
         release.state = ReleaseState.RETIRED
         release.retired_reason = reason.strip()[:300]
         release.save(update_fields=["state", "retired_reason"])
@@ -131,14 +131,14 @@ def open_file(*, release: ModelRelease, name: str) -> BinaryIO:
     except (OSError, FileDamaged):
         file = None
     if file is None:
-        raise ArtifactCorrupt(say("release {pk} has no readable file of that name", pk=release.pk))
+        raise ArtifactCorrupt(as_message("release {pk} has no readable file of that name", pk=release.pk))
     status = os.fstat(file.fileno())
     # The kernel sets the change time, so what was digested once need not be again for every part of a download.
     unchanged = (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
     if _digested.get(unchanged) != release.digests[name]:
         if hashlib.file_digest(file, "sha256").hexdigest() != release.digests[name]:
             file.close()
-            raise ArtifactCorrupt(say("a file of release {pk} does not match its digest", pk=release.pk))
+            raise ArtifactCorrupt(as_message("a file of release {pk} does not match its digest", pk=release.pk))
         if len(_digested) >= KEPT_DIGESTS:
             _digested.clear()
         _digested[unchanged] = release.digests[name]

@@ -15,7 +15,7 @@ from learner.features.base import Featurizer, featurizer_from_json
 from learner.linear_model import LinearModel
 from learner.models import ModelRelease, ReleaseState
 from learner.releases.selectors import Served
-from privacy.wording import say
+from privacy.wording import as_message
 
 KEPT_RELEASES = 32
 
@@ -43,7 +43,7 @@ def predict_records(
         raise InputNotFitting("Images are not predicted over this route; load model.onnx or weights.json.")
     name, batch = wanted
     if batch is None or (texts is not None and rows is not None):
-        raise InputNotFitting(say("This project's records are sent as {name}, and nothing else.", name=name))
+        raise InputNotFitting(as_message("This project's records are sent as {name}, and nothing else.", name=name))
     if release.state == ReleaseState.CANDIDATE:
         raise not_released(release.version, release.held_back)
     # Asked of retired ones alone: a process that served it before would go on from memory.
@@ -59,7 +59,7 @@ def refuse_undeclared_columns(rows: Sequence[dict[str, Any]], *, declared: froze
     """Refuse rows that hold more than the declared columns, or more than one value in one."""
     if any(key not in declared for row in rows for key in row):
         raise InputNotFitting(
-            say("The declared columns are {columns}; others were sent.", columns=", ".join(sorted(declared)))
+            as_message("The declared columns are {columns}; others were sent.", columns=", ".join(sorted(declared)))
         )
     if any(isinstance(value, list | dict) for row in rows for value in row.values()):
         raise InputNotFitting("A column holds a text, a number, true, false or null.")

@@ -23,7 +23,7 @@ from privacy.errors import SimulationNotReleasable
 from privacy.models import SETTLEMENTS, BudgetAccount, EntryKind, LedgerEntry
 from privacy.services import ledger
 from privacy.services.faults import fault_point
-from privacy.wording import say
+from privacy.wording import as_message
 
 logger = logging.getLogger(__name__)
 SUBJECT = "start"
@@ -74,7 +74,7 @@ def _settle_dead(account: BudgetAccount) -> int:
     earlier = LedgerEntry.objects.filter(account=account, subject=SUBJECT, kind=EntryKind.RESERVE)
     for reservation in earlier.exclude(children__kind__in=SETTLEMENTS).select_related("account"):
         with transaction.atomic():
-            ledger.charge(reservation=reservation, reason=say("the attempt ended without an output"))
+            ledger.charge(reservation=reservation, reason=as_message("the attempt ended without an output"))
     return earlier.count()
 
 

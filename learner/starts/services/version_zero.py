@@ -28,7 +28,7 @@ from learner.estimators.version_zero import (
 )
 from learner.linear_model import LinearModel
 from learner.starts.class_words import descriptions_of
-from privacy.wording import say
+from privacy.wording import as_message
 
 # Kinds of features to which the name of a class means something.
 ENCODERS = ("static_encoder", "sentence_encoder")
@@ -45,11 +45,13 @@ def described_model(project: Project) -> LinearModel | None:
 def why_no_version_zero(project: Project) -> str:
     """Say why a project has no model of words alone; an empty text where it has one."""
     if project.data_kind != DataKind.TEXT:
-        return say("There is no version 0: words about classes are compared with texts, and these records are none.")
+        return as_message(
+            "There is no version 0: words about classes are compared with texts, and these records are none."
+        )
     if not learned_classes(project):
-        return say("There is no version 0: the project names no class yet.")
+        return as_message("There is no version 0: the project names no class yet.")
     if not _words(project) and featurizer_of(project).kind not in ENCODERS:
-        return say(
+        return as_message(
             "There is no version 0: nobody wrote about the classes, and to hashed words a name alone means nothing. "
             "Write a few lines about each class in the settings, or choose an encoder."
         )

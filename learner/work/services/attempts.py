@@ -18,7 +18,7 @@ from privacy.errors import PrivacyError
 from privacy.models import SETTLEMENTS, BudgetAccount, EntryKind, LedgerEntry
 from privacy.services import ledger
 from privacy.services.digests import keyed_digest
-from privacy.wording import say
+from privacy.wording import as_message
 
 # Every attempt that died after its reservation was charged, so what kills its worker each time must not go on for ever.
 MAX_ATTEMPTS = 10
@@ -40,7 +40,7 @@ class ChargedEnding(work.Ending):
         _charge_open(row, attempts=range(1, row.attempt))
 
     def killed_words(self, row: Model) -> str:
-        return say("Given up: {attempts} attempts ended without a result.", attempts=self.maximum)
+        return as_message("Given up: {attempts} attempts ended without a result.", attempts=self.maximum)
 
     def give_up(self, row: Model, reason: str) -> None:
         assert isinstance(row, Round | TrainingRun)
@@ -92,4 +92,4 @@ def _charge_open(row: Round | TrainingRun, *, attempts: range) -> None:
     reserved = LedgerEntry.objects.filter(idempotency_key__in=keys, kind=EntryKind.RESERVE)
     for reservation in reserved.exclude(children__kind__in=SETTLEMENTS).select_related("account"):
         with transaction.atomic():
-            ledger.charge(reservation=reservation, reason=say("the attempt ended without an output"))
+            ledger.charge(reservation=reservation, reason=as_message("the attempt ended without an output"))

@@ -7,16 +7,20 @@ classes, batches of the questions asked. How long a solver goes on, which the re
 from collections.abc import Callable
 
 from annotation.work.services.work import Lease
-from privacy.wording import say
+from privacy.wording import as_message
 
 Tell = Callable[[int, int], None]
 # Of the bar, each step has as much as every other.
 STEP_LENGTH = 100
 
-FEATURES = say("features are made")
-CHOICE_PAID, SCORES, QUESTIONS = say("the choice is paid for"), say("the pool is scored"), say("questions are opened")
-TRAINING_PAID, FIT = say("the training is paid for"), say("the model is fitted")
-RELEASE = say("the release is written")
+FEATURES = as_message("features are made")
+CHOICE_PAID, SCORES, QUESTIONS = (
+    as_message("the choice is paid for"),
+    as_message("the pool is scored"),
+    as_message("questions are opened"),
+)
+TRAINING_PAID, FIT = as_message("the training is paid for"), as_message("the model is fitted")
+RELEASE = as_message("the release is written")
 CHOOSING = (CHOICE_PAID, FEATURES, SCORES, QUESTIONS)
 TRAINING = (TRAINING_PAID, FEATURES, FIT, RELEASE)
 
@@ -37,12 +41,14 @@ class Progress:
     def begin(self, step: str) -> None:
         """Begin a step, or come to it again; those before it are done."""
         self._at = self._steps.index(step)
-        self._report(0, say("Step {step} of {steps}: {reason}.", **self._words()))
+        self._report(0, as_message("Step {step} of {steps}: {reason}.", **self._words()))
 
     def tell(self, done: int, total: int) -> None:
         """Say how many parts of the present step are made; `total` must be public."""
         if total > 0:
-            words = say("Step {step} of {steps}: {reason}, {done} of {total}.", done=done, total=total, **self._words())
+            words = as_message(
+                "Step {step} of {steps}: {reason}, {done} of {total}.", done=done, total=total, **self._words()
+            )
             self._report(STEP_LENGTH * done // total, words)
 
     def _words(self) -> dict[str, object]:

@@ -11,11 +11,13 @@ from django.db import IntegrityError, connection, transaction
 from annotation.models import Job
 from learner.models import ModelRelease, Round
 from privacy.models.messages import MessageField, MessagesInField
-from privacy.wording import Message, said_together, say, say_many
+from privacy.wording import Message, as_message, as_plural_message, joined_messages
 from tests.factories import make_project, make_records
 
 pytestmark = pytest.mark.django_db
-SAID = said_together(" ", [say_many("{n} row", "{n} rows", n=2), say("{reason}: {x:.3g}", reason="is empty", x=0.5)])
+SAID = joined_messages(
+    " ", [as_plural_message("{n} row", "{n} rows", n=2), as_message("{reason}: {x:.3g}", reason="is empty", x=0.5)]
+)
 
 
 def columns():
@@ -54,8 +56,16 @@ def test_the_database_checks_the_shape(field):
         condition = re.sub(rf"\b{field.column}\b", "held.value", rules[0].removeprefix("CHECK "))
         inside = isinstance(field, MessagesInField)
         wrap = (lambda one: [{"reason": one}] if "[*]" in field.inside else {"a": one}) if inside else (lambda one: one)
-        good = [SAID.as_json(), say("It is done.").as_json()]
-        bad = ["text", 3, [], {"code": "a"}, {"code": 1, "parameters": {}}, [say("a").as_json()], {"messages": []}]
+        good = [SAID.as_json(), as_message("It is done.").as_json()]
+        bad = [
+            "text",
+            3,
+            [],
+            {"code": "a"},
+            {"code": 1, "parameters": {}},
+            [as_message("a").as_json()],
+            {"messages": []},
+        ]
         for one, fits in [*((one, True) for one in good), *((one, False) for one in bad)]:
             cursor.execute(f"SELECT {condition} FROM (SELECT %s::jsonb AS value) AS held", [json.dumps(wrap(one))])
             assert cursor.fetchone() == (fits,), one
@@ -90,7 +100,7 @@ def test_what_is_said_comes_back_as_it_was():
 
 def test_a_report_holds_its_reasons_as_messages():
     dataset = make_records(make_project(), ["a text"])[0].dataset
-    report = [{"line": 3, "column": "text", "reason": say("is longer than {most:,} characters", most=20_000)}]
+    report = [{"line": 3, "column": "text", "reason": as_message("is longer than {most:,} characters", most=20_000)}]
     dataset.bad_row_report = report
     dataset.save()
     dataset.refresh_from_db()

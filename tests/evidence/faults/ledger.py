@@ -41,8 +41,8 @@ LEDGER = [
     Mutant(
         "a stale reservation is given back",
         "privacy/services/ledger.py",
-        "_settle(reservation, EntryKind.CHARGE, reason=say(",
-        "_settle(reservation, EntryKind.VOID, reason=say(",
+        "_settle(reservation, EntryKind.CHARGE, reason=as_message(",
+        "_settle(reservation, EntryKind.VOID, reason=as_message(",
         (f"{SERVICE}::test_a_stale_reservation_is_charged_and_others_are_left",),
     ),
     Mutant(

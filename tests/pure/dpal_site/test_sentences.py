@@ -17,7 +17,7 @@ from dpal_site.embedded.servers import REPOSITORY
 from privacy.wording import template_fields
 
 GERMAN = read_catalogue(REPOSITORY / "locale" / "de" / "LC_MESSAGES" / "django.po")
-SAYING = {"say", "say_many", "said_together", "rules_together"}
+SAYING = {"as_message", "as_plural_message", "joined_messages", "joined_rules"}
 # Range checks whose words a form, a refused reservation or the gate's planner hands on to a person.
 TOLD_VALUE_ERRORS = (
     "annotation/gates/gate_plan.py",
@@ -111,7 +111,7 @@ def test_no_sentence_is_put_together_in_english():
     for path in modules():
         lines = bare_in(ast.parse(path.read_text(encoding="utf-8")))
         wrong += [f"{path.relative_to(REPOSITORY)}:{line}" for line in lines]
-    assert not wrong, "say(template, values) them, and translate the template in locale/"
+    assert not wrong, "as_message(template, values) them, and translate the template in locale/"
 
 
 def test_no_range_check_that_reaches_a_page_is_put_together_in_english():
@@ -122,7 +122,7 @@ def test_no_range_check_that_reaches_a_page_is_put_together_in_english():
                 seen += 1
                 if bare(node.args[0]) and not ast.unparse(node.args[0]).strip("f'\"").startswith(PROGRAMS_ONLY):
                     wrong.append(f"{path.relative_to(REPOSITORY)}:{node.lineno}")
-    assert not wrong, "say(template, values) them, and translate the template in locale/"
+    assert not wrong, "as_message(template, values) them, and translate the template in locale/"
     assert seen > 40
 
 
@@ -138,7 +138,7 @@ def test_no_range_check_that_reaches_a_page_is_put_together_in_english():
         "broken['field'] = f'got {n}'",
         "work.fail_work(row=job, error=f'stopped with {n}')",
         "BadRow(3, '', f'has {n}')",
-        "ProjectStatus(Step.ASK, f'{n} open' if n else say('none'))",
+        "ProjectStatus(Step.ASK, f'{n} open' if n else as_message('none'))",
         "GONE = 'is gone for good'\nBadRow(3, '', GONE)",
         "form.add_error('file', f'{n} wrong')",
     ],
@@ -148,7 +148,7 @@ def test_what_would_stay_english_is_found(source):
 
 
 def test_what_is_said_is_found_right():
-    source = "raise LeaseExpired(say('{n} left', n=1)); BadRow(1, '', REASON); raise ValueError(f'got {n}')"
+    source = "raise LeaseExpired(as_message('{n} left', n=1)); BadRow(1, '', REASON); raise ValueError(f'got {n}')"
     assert not bare_in(ast.parse(source))
     assert "LeaseExpired" in OWN
     assert not OWN & set(vars(builtins))
@@ -163,17 +163,17 @@ def test_nothing_that_is_said_is_put_into_a_text(path):
 @pytest.mark.parametrize(
     ("source", "lost"),
     [
-        ("error = said + ' ' + say('It is done.')", [1]),
-        ("error = ' '.join([given_up, say('It is done.')])", [1]),
-        ("error = f'{say(template, n=1)}!'", [1]),
-        ("error = say('It is done.')[:100]", [1]),
-        ("error = say('It is done.').strip()", [1]),
-        ("told += ' ' + say_many('a', 'b', n=1)", [1]),
+        ("error = said + ' ' + as_message('It is done.')", [1]),
+        ("error = ' '.join([given_up, as_message('It is done.')])", [1]),
+        ("error = f'{as_message(template, n=1)}!'", [1]),
+        ("error = as_message('It is done.')[:100]", [1]),
+        ("error = as_message('It is done.').strip()", [1]),
+        ("told += ' ' + as_plural_message('a', 'b', n=1)", [1]),
         ("fail_work(row=row, error=error[:1000])", [1]),
         ("fail_work(row=row, error=' '.join(found))", [1]),
         ("raise LeaseExpired('; '.join(found))", [1]),
         ("raise LeaseExpired(said.strip())", [1]),
-        ("error = said_together(' ', [given_up, say('It is done.')])", []),
+        ("error = joined_messages(' ', [given_up, as_message('It is done.')])", []),
         ("fail_work(row=row, error=str(error))", []),
         ("slug = '-'.join(parts)[:40]", []),
     ],

@@ -14,28 +14,30 @@ from hypothesis import strategies as st
 from privacy.wording import (
     Message,
     Messages,
+    as_message,
+    as_plural_message,
+    joined_messages,
+    joined_rules,
     message_from,
     message_of,
-    rules_together,
-    said_together,
-    say,
-    say_many,
     template_fields,
 )
 
 NOON = datetime(2026, 3, 1, 13, 0, 59, tzinfo=timezone(timedelta(hours=1)))
-INNER = say("line {line:,}: {word_how}", line=12_345, word_how=say("is empty"))
+INNER = as_message("line {line:,}: {word_how}", line=12_345, word_how=as_message("is empty"))
 SENTENCES = [
-    say("It is done."),
-    say("{n:,} bytes", n=2_000_000),
-    say("delta {delta:.3g} at {share:.0%}", delta=1.23456e-5, share=0.073),
-    say("no column named {name!r}", name="a 'b'"),
-    say("{label}: {reason}", label="pool", reason=INNER),
-    say("closes at {at}", at=NOON),
-    say("{amount} {limit} {what} {missing}", amount=Decimal("1.50"), limit=float("inf"), what=True, missing=None),
-    say("{n} of {total:.2f}", n=np.int64(3), total=np.float64(2.0)),
-    say_many("{n} field", "{n} fields", n=1),
-    said_together("; ", [say("a {n}", n=1), "b", INNER]),
+    as_message("It is done."),
+    as_message("{n:,} bytes", n=2_000_000),
+    as_message("delta {delta:.3g} at {share:.0%}", delta=1.23456e-5, share=0.073),
+    as_message("no column named {name!r}", name="a 'b'"),
+    as_message("{label}: {reason}", label="pool", reason=INNER),
+    as_message("closes at {at}", at=NOON),
+    as_message(
+        "{amount} {limit} {what} {missing}", amount=Decimal("1.50"), limit=float("inf"), what=True, missing=None
+    ),
+    as_message("{n} of {total:.2f}", n=np.int64(3), total=np.float64(2.0)),
+    as_plural_message("{n} field", "{n} fields", n=1),
+    joined_messages("; ", [as_message("a {n}", n=1), "b", INNER]),
 ]
 
 
@@ -55,16 +57,19 @@ def test_nothing_is_lost_on_the_way(said):
 
 
 def test_a_sentence_reads_as_its_template_says():
-    assert say("{n:,} rows of {name!r} at {share:.1%}", n=12_345, name="x", share=0.5) == "12,345 rows of 'x' at 50.0%"
-    assert say("closes at {at}", at=NOON) == "closes at 2026-03-01 12:00 UTC"
-    assert say("closes at {at}", at=NOON).parameters == {"at": datetime(2026, 3, 1, 12, tzinfo=UTC)}
+    assert (
+        as_message("{n:,} rows of {name!r} at {share:.1%}", n=12_345, name="x", share=0.5)
+        == "12,345 rows of 'x' at 50.0%"
+    )
+    assert as_message("closes at {at}", at=NOON) == "closes at 2026-03-01 12:00 UTC"
+    assert as_message("closes at {at}", at=NOON).parameters == {"at": datetime(2026, 3, 1, 12, tzinfo=UTC)}
     assert INNER == "line 12,345: is empty"
 
 
 @pytest.mark.parametrize(("n", "said"), [(0, "0 fields"), (1, "1 field"), (2, "2 fields"), (1_000, "1,000 fields")])
 def test_what_is_counted_has_two_forms(n, said):
-    assert say_many("{n:,} field", "{n:,} fields", n=n) == said
-    assert say_many("{n:,} field", "{n:,} fields", n=n).as_json() == {
+    assert as_plural_message("{n:,} field", "{n:,} fields", n=n) == said
+    assert as_plural_message("{n:,} field", "{n:,} fields", n=n).as_json() == {
         "code": "{n:,} field",
         "plural": "{n:,} fields",
         "parameters": {"n": n},
@@ -72,24 +77,24 @@ def test_what_is_counted_has_two_forms(n, said):
 
 
 def test_a_parameter_holds_what_is_shown_and_no_digit_more():
-    assert say("{x:.2g}", x=0.123456).parameters == {"x": 0.12}
-    assert say("{x:.0%}", x=0.123456).parameters == {"x": 0.12}
-    assert say("{x}", x=1, unused="not said").parameters == {"x": 1}
+    assert as_message("{x:.2g}", x=0.123456).parameters == {"x": 0.12}
+    assert as_message("{x:.0%}", x=0.123456).parameters == {"x": 0.12}
+    assert as_message("{x}", x=1, unused="not said").parameters == {"x": 1}
 
 
 def test_what_is_said_in_turn_is_a_message_and_what_is_named_is_not():
-    said = say("{name}: {reason} {word_unit}", name="Skip", reason=ValueError("is empty"), word_unit="record")
+    said = as_message("{name}: {reason} {word_unit}", name="Skip", reason=ValueError("is empty"), word_unit="record")
     assert [type(said.parameters[name]) for name in ("name", "reason", "word_unit")] == [str, Message, Message]
 
 
 def test_sentences_stand_together_without_the_empty_ones():
-    together = said_together(" ", ["", INNER, ""])
+    together = joined_messages(" ", ["", INNER, ""])
     assert together is INNER
-    assert said_together(" ", []) == ""
-    several = said_together(" ", [INNER, "", "b"])
+    assert joined_messages(" ", []) == ""
+    several = joined_messages(" ", [INNER, "", "b"])
     assert isinstance(several, Messages)
     assert (several, several.parts) == ("line 12,345: is empty b", (INNER, message_of("b")))
-    assert rules_together({"k": "is missing", "n": "is low"}) == "k: is missing; n: is low"
+    assert joined_rules({"k": "is missing", "n": "is low"}) == "k: is missing; n: is low"
 
 
 def test_a_message_does_not_change():
@@ -112,7 +117,7 @@ def test_what_is_no_message_is_refused(stored):
 
 def test_a_value_that_is_missing_is_an_error():
     with pytest.raises(KeyError):
-        say("{n} left")
+        as_message("{n} left")
 
 
 @given(
@@ -120,7 +125,7 @@ def test_a_value_that_is_missing_is_an_error():
     x=st.floats() | st.integers(-(10**18), 10**18),
 )
 def test_a_number_reads_the_same_after_a_column(template, x):
-    said = say(template, x=x)
+    said = as_message(template, x=x)
     assert said == template.format(x=x)
     stored = json.loads(json.dumps(said.as_json(), allow_nan=False))
     assert message_from(stored) == said

@@ -16,10 +16,10 @@ from annotation.data.parsers import (
     workbook_cells,
 )
 from annotation.tables import cells
-from annotation.wording import told
-from privacy.wording import say_many
+from annotation.wording import localized
+from privacy.wording import as_plural_message
 
-WRONG_COUNT = say_many(
+WRONG_COUNT = as_plural_message(
     "has {n} field where the header names {wanted}", "has {n} fields where the header names {wanted}", n=1, wanted=23
 )
 
@@ -39,9 +39,9 @@ GIVEN = [
 
 def test_every_reason_is_known() -> None:
     with translation.override("en"):
-        assert [told(reason) for reason in GIVEN] == GIVEN
+        assert [localized(reason) for reason in GIVEN] == GIVEN
     with translation.override("de"):
-        assert not [reason for reason in GIVEN if told(reason) == reason]
+        assert not [reason for reason in GIVEN if localized(reason) == reason]
 
 
 @pytest.mark.parametrize(
@@ -55,4 +55,4 @@ def test_every_reason_is_known() -> None:
 )
 def test_a_page_in_another_language_says_it_there(reason: str, words: str) -> None:
     with translation.override("de"):
-        assert told(reason) == words
+        assert localized(reason) == words

@@ -26,7 +26,7 @@ from learner.features.text import HashingTextFeaturizer
 from learner.planning import plan_setups
 from privacy.accounting.events import PostProcessingEvent
 from privacy.choices import Choice, Kind, Sound, parameter
-from privacy.wording import say
+from privacy.wording import as_message
 from tests import learning
 from tests.factories import make_user
 
@@ -81,7 +81,7 @@ class Flips(Choice):
 
     def rules(self, settings):
         needs = self.answers_unit == "annotator" and self.answers_cap is None
-        return {"answers_cap": say("The unit annotator needs a cap.")} if needs else {}
+        return {"answers_cap": as_message("The unit annotator needs a cap.")} if needs else {}
 
 
 @dataclass(frozen=True)
@@ -97,7 +97,7 @@ class Words(Choice):
 
     def rules(self, settings):
         wrong = self.class_words and len(self.class_words) != len(settings["classes"])
-        return {"class_words": say("Write a line for each class.")} if wrong else {}
+        return {"class_words": as_message("Write a line for each class.")} if wrong else {}
 
 
 @pytest.fixture(autouse=True)

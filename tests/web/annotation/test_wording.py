@@ -19,12 +19,12 @@ from annotation.models import DatasetState, Job, Role, WorkState
 from annotation.people.services import tokens
 from annotation.people.services.tokens import Scope
 from annotation.tables.cells import EMPTY, TOO_LONG
-from annotation.wording import told
+from annotation.wording import localized
 from dpal_site.api import refused
 from dpal_site.middleware import RefusalMiddleware
 from privacy.accounting.cost import no_proof
 from privacy.accounting.events import OutputPerturbationEvent
-from privacy.wording import rules_together, said_together, say, say_many
+from privacy.wording import as_message, as_plural_message, joined_messages, joined_rules
 from tests.factories import add_members, make_project, make_records, make_user
 
 pytestmark = pytest.mark.django_db
@@ -42,7 +42,7 @@ def bad_rows(number: int) -> BadRowReport:
 
 
 def still_open(number: int) -> str:
-    return say_many(
+    return as_plural_message(
         "Answers are kept, and {n} question is open.", "Answers are kept, and {n} questions are open.", n=number
     )
 
@@ -50,15 +50,18 @@ def still_open(number: int) -> str:
 @pytest.mark.parametrize(
     ("said", "expected"),
     [
-        (say("Must be at least 1, got {got}.", got=0), "Muss mindestens 1 sein, angegeben ist 0."),
-        (say("file: is larger than {most:,} bytes", most=2_000_000), "Datei: ist größer als 2.000.000 Bytes"),
-        (say("One release costs delta {delta:g}, more than the limit.", delta=0.5), "Eine Version kostet Delta 0,5"),
+        (as_message("Must be at least 1, got {got}.", got=0), "Muss mindestens 1 sein, angegeben ist 0."),
+        (as_message("file: is larger than {most:,} bytes", most=2_000_000), "Datei: ist größer als 2.000.000 Bytes"),
         (
-            say("Nothing was stored: {reason}.", reason=bad_rows(1234).sentence()),
+            as_message("One release costs delta {delta:g}, more than the limit.", delta=0.5),
+            "Eine Version kostet Delta 0,5",
+        ),
+        (
+            as_message("Nothing was stored: {reason}.", reason=bad_rows(1234).sentence()),
             "Nichts wurde gespeichert: 1.234 fehlerhafte Zeilen; die erste ist Zeile 7, Spalte label: ist leer.",
         ),
         (
-            said_together(" ", [still_open(3), say("A manager can raise its limit.")]),
+            joined_messages(" ", [still_open(3), as_message("A manager can raise its limit.")]),
             "Die Antworten bleiben erhalten, und 3 Fragen sind offen. Ein Verwalter kann die Grenze anheben.",
         ),
         (
@@ -68,23 +71,25 @@ def still_open(number: int) -> str:
             "gestörte Ausgabe von einem Modell mit K-Norm-Rauschen der Skala 0,25",
         ),
         (
-            say(
+            as_message(
                 "No gate has these numbers: {reason}.",
-                reason=say("{name} must lie in (0, 1], got {value}", name="sampling_rate", value=1.5),
+                reason=as_message("{name} must lie in (0, 1], got {value}", name="sampling_rate", value=1.5),
             ),
             "Kein Gate hat diese Zahlen: sampling_rate muss in (0, 1] liegen, angegeben ist 1,5",
         ),
         (
             str(
-                no_proof("gaussian", "add_remove", say("its sensitivity was proven for {adjacency}", adjacency="null"))
+                no_proof(
+                    "gaussian", "add_remove", as_message("its sensitivity was proven for {adjacency}", adjacency="null")
+                )
             ),
             "gaussian hat unter der Nachbarschaft „add_remove“ keine bewiesenen Kosten: seine Sensitivität ist für",
         ),
         (
-            said_together(
+            joined_messages(
                 " ",
                 [
-                    say(
+                    as_message(
                         "The budget {label} has {left} left, too little for {reason}.",
                         label="messages pool",
                         left="epsilon=8",
@@ -98,7 +103,7 @@ def still_open(number: int) -> str:
             "Modell. Die Antworten bleiben erhalten. Ein Verwalter kann die Grenze anheben.",
         ),
         (
-            say("Nothing was stored: {reason}.", reason="nobody knows why. Nor who"),
+            as_message("Nothing was stored: {reason}.", reason="nobody knows why. Nor who"),
             "Nichts wurde gespeichert: nobody knows why. Nor who.",
         ),
         ("words nobody said", "words nobody said"),
@@ -107,9 +112,9 @@ def still_open(number: int) -> str:
 )
 def test_values_come_along_in_the_signs_of_the_language(said, expected):
     with translation.override("de"):
-        assert told(said).startswith(expected)
+        assert localized(said).startswith(expected)
     with translation.override("en"):
-        assert told(said) == said
+        assert localized(said) == said
 
 
 def test_amounts_have_the_decimal_mark_of_the_page():
@@ -131,7 +136,9 @@ def test_a_name_that_is_a_word_of_the_site_stays_a_name():
     """Only what was said is translated: a column may well be called like a button."""
     with translation.override("de"):
         assert translation.gettext("Skip") != "Skip"
-        assert told(say("{role}: the file has no column named {name!r}", role="text", name="Skip")).endswith("'Skip'")
+        assert localized(
+            as_message("{role}: the file has no column named {name!r}", role="text", name="Skip")
+        ).endswith("'Skip'")
 
 
 @pytest.mark.parametrize(
@@ -145,9 +152,9 @@ def test_a_name_that_is_a_word_of_the_site_stays_a_name():
 def test_a_number_goes_with_its_noun(number, english, german):
     assert still_open(number) == english
     with translation.override("en"):
-        assert told(still_open(number)) == english
+        assert localized(still_open(number)) == english
     with translation.override("de"):
-        assert told(still_open(number)) == german
+        assert localized(still_open(number)) == german
 
 
 @pytest.mark.parametrize(
@@ -160,20 +167,22 @@ def test_a_number_goes_with_its_noun(number, english, german):
 def test_bad_rows_are_counted(number, english, german):
     assert bad_rows(number).sentence() == english
     with translation.override("de"):
-        assert told(bad_rows(number).sentence()).startswith(german)
+        assert localized(bad_rows(number).sentence()).startswith(german)
 
 
 def test_nothing_is_read_back_from_english():
     """Words that a template could have become are words somebody wrote."""
     with translation.override("de"):
-        assert told("There are 2 answers to choose from.") == "There are 2 answers to choose from."
+        assert localized("There are 2 answers to choose from.") == "There are 2 answers to choose from."
 
 
 def test_a_moment_is_the_viewers():
-    said = say("Block {block} closes at {closes_at} and ", block=1, closes_at=datetime(2026, 3, 1, 12, tzinfo=UTC))
+    said = as_message(
+        "Block {block} closes at {closes_at} and ", block=1, closes_at=datetime(2026, 3, 1, 12, tzinfo=UTC)
+    )
     assert said == "Block 1 closes at 2026-03-01 12:00 UTC and "
     with timezone.override(UTC), translation.override("de"):
-        assert "01.03.2026 12:00" in told(said)
+        assert "01.03.2026 12:00" in localized(said)
 
 
 def test_pages_tell_a_german_what_went_wrong_with_an_upload():
@@ -185,7 +194,7 @@ def test_pages_tell_a_german_what_went_wrong_with_an_upload():
     dataset.bad_row_count = 1
     dataset.bad_row_report = [{"line": 3, "column": "text", "reason": TOO_LONG}]
     dataset.save()
-    error = say("Nothing was stored: {reason}.", reason=bad_rows(1).sentence())
+    error = as_message("Nothing was stored: {reason}.", reason=bad_rows(1).sentence())
     Job.objects.filter(pk=dataset.job_id).update(state=WorkState.FAILED, finished_at=timezone.now(), error=error)
     client = client_of(manager)
     one = client.get(reverse("annotation:dataset", args=[project.slug, dataset.pk])).content.decode()
@@ -207,7 +216,7 @@ def test_a_form_tells_a_german_which_rule_a_number_breaks():
 
 
 def test_a_refusal_is_told_on_a_page_and_stays_english_for_a_program():
-    refusal = InvalidChoice(say("There are {possible} answers to choose from.", possible=2))
+    refusal = InvalidChoice(as_message("There are {possible} answers to choose from.", possible=2))
     request = RequestFactory().get("/")
     request.user = AnonymousUser()
     with translation.override("de"):
@@ -221,8 +230,8 @@ def test_a_refusal_is_told_on_a_page_and_stays_english_for_a_program():
 
 
 def test_a_program_gets_several_sentences_one_by_one():
-    broken = {"a": say("Must be at least 1, got {got}.", got=0), "b": "Is missing."}
-    problem = json.loads(refused(RequestFactory().get("/"), InvalidConfiguration(rules_together(broken))).content)
+    broken = {"a": as_message("Must be at least 1, got {got}.", got=0), "b": "Is missing."}
+    problem = json.loads(refused(RequestFactory().get("/"), InvalidConfiguration(joined_rules(broken))).content)
     assert problem["detail"] == "a: Must be at least 1, got 0.; b: Is missing."
     assert (problem["separator"], "code" in problem) == ("; ", False)
     assert [part["parameters"]["reason"]["code"] for part in problem["messages"]] == [
@@ -238,7 +247,7 @@ def test_a_program_gets_what_was_stored_as_code_and_parameters():
     dataset = make_records(project, ["a text"])[0].dataset
     dataset.bad_row_report = [{"line": 3, "column": "text", "reason": TOO_LONG}]
     dataset.save()
-    stored = say_many("{n:,} row stored", "{n:,} rows stored", n=1234)
+    stored = as_plural_message("{n:,} row stored", "{n:,} rows stored", n=1234)
     Job.objects.filter(pk=dataset.job_id).update(message=stored, error="")
     _, secret = tokens.create_token(user=manager, name="a", scopes=[Scope.DATASETS_WRITE], lifetime=timedelta(days=1))
     headers = {"Authorization": f"Bearer {secret}"}

@@ -12,7 +12,7 @@ from django.utils.translation import override
 from annotation.models import Project, ReportKind, Role
 from annotation.projects.forms.wizard import WizardStep
 from annotation.questions.services import comparing, gold, guidelines, labels, queue, reports
-from annotation.wording import told
+from annotation.wording import localized
 from dpal_site.catalogues import read_catalogue
 from dpal_site.embedded.servers import REPOSITORY
 from privacy.wording import Message, template_fields
@@ -94,7 +94,7 @@ def test_every_sentence_with_values_is_told_in_german(number):
         seen += 1
         values = {name: number if spec or name == "n" else f"Feld {name}" for name, spec in fields.items()}
         with override("de"):
-            said = told(Message(one, values, plural=several))
+            said = localized(Message(one, values, plural=several))
         assert not english_in(said), said
         assert "{" not in said
         assert all(f"Feld {name}" in said for name in template_fields(one) if isinstance(values[name], str)), said

@@ -20,7 +20,7 @@ from learner.rounds.services import rounds
 from learner.work.services.progress import SCORES
 from privacy.selectors import guarantee
 from privacy.services import ledger
-from privacy.wording import say
+from privacy.wording import as_message
 from tests import learning
 from tests.factories import make_account, make_project, make_records, make_user
 from tests.markup import tight
@@ -239,7 +239,9 @@ def test_a_running_round_or_training_has_a_bar_and_says_what_it_does(
         return tight(client.get(page, headers={"accept-language": language}).content.decode())
 
     assert "<progress" not in shown()
-    step = say("Step {step} of {steps}: {reason}, {done} of {total}.", step=3, steps=4, reason=SCORES, done=1, total=4)
+    step = as_message(
+        "Step {step} of {steps}: {reason}, {done} of {total}.", step=3, steps=4, reason=SCORES, done=1, total=4
+    )
     told = {"progress_done": 225, "progress_total": 400, "message": step}
     running = shown(state="running", attempt=1, started_at="2026-01-01T00:00:00Z", **told)
     assert re.search(r'<progress value="56" max="100" aria-label="Progress of [^"]+ 1">56 %</progress>', running)
