@@ -39,10 +39,10 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow.csv as pa_csv
+from _gate_data import BATCH_ROWS, CAP, RATE, VOCABULARY, Data, K
 from _gate_report import different, engine_table, write_section
 from _processes import Usage, processor_seconds
 from _seeded_worker import FOLDER_PREFIX
-from gate import BATCH_ROWS, CAP, RATE, VOCABULARY, Data, K
 
 SIZES = (10_000, 100_000, 1_000_000, 10_000_000)
 EXECUTORS = (2, 4)
