@@ -5,6 +5,8 @@
 VENV := .venv
 PYTHON := $(VENV)/bin/python
 ARGS ?=
+# Where what Python compiles is kept, each of the hundreds of processes that tests start need not do it anew.
+unexport PYTHONDONTWRITEBYTECODE
 # Two processes by default: more than two fight over the tests' own server on small machines.
 JOBS ?= 2
 # What `make evidence` found; the site's page of evidence reads it.

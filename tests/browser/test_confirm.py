@@ -56,7 +56,6 @@ def choices():
     return list(Label.objects.order_by("pk").values_list("choice", flat=True))
 
 
-@pytest.mark.every_change
 def test_numbers_and_letters_answer(desk):
     page = desk()
     for key in ("1", "2", "y", "n"):

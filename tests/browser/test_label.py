@@ -124,7 +124,6 @@ class TestKeys:
         assert choices() == [0]
         assert Assignment.objects.get(state=AssignmentState.SKIPPED).skip_reason == "unsure"
 
-    @pytest.mark.every_change
     def test_a_held_key_answers_one_question(self, project, logged_in, at):
         open_records(project, 3)
         page = at("annotation:label", project.slug)
@@ -158,7 +157,6 @@ class TestClicks:
         page.wait_for_timeout(400)
         assert choices() == [1]
 
-    @pytest.mark.every_change
     def test_without_scripts(self, project, browser, live_server, annotator):
         open_records(project, 2)
         client = Client()

@@ -41,7 +41,6 @@ def shot(page: Page, name: str) -> None:
         page.screenshot(path=Path(KEEP) / f"{name}.png", full_page=True)
 
 
-@pytest.mark.every_change
 def test_keys_tick_store_and_say_none(enter):  # noqa: F811
     project = open_sets()
     open_records(project, 4)

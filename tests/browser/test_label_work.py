@@ -271,7 +271,6 @@ def test_a_skip_or_a_flag_is_taken_back_by_keys_and_without_a_script(project, en
     assert not Report.objects.filter(resolved_at=None).exists()
 
 
-@pytest.mark.every_change
 def test_two_annotators_race_and_no_question_is_answered_twice(project, enter):
     open_records(project, 8)
     pages = [enter(project, person) for person in make_annotators(project, 2)]

@@ -19,7 +19,6 @@ AGAIN = """() => {
 }"""
 
 
-@pytest.mark.every_change
 def test_a_new_part_leaves_what_is_open_the_focus_and_what_was_typed(page, live_server):
     owner = make_user()
     project = learning.open_trusted(owner, selection="random")
