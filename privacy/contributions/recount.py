@@ -78,30 +78,35 @@ def sized_counts(distinct: float, total: int, *, error: float, failure: float) -
 
 def summing(table: pa.Table) -> pa.Table:
     """Add up all columns but text, which are int64, over equal texts."""
-    texts = table["text"].combine_chunks()
-    columns = {name: table[name].to_numpy() for name in table.column_names[1:]}
-    parts = 1 << (len(texts) // CACHED_ROWS).bit_length()
+    parts = 1 << (table.num_rows // CACHED_ROWS).bit_length()
     if parts == 1:
-        return _summed(texts, columns)
-    place = _parts_of(texts, parts)
-    rows = [np.flatnonzero(place == part) for part in range(parts)]
+        return _summed(table)
+    # The table is never copied as a whole: beside it there is one part of it, and what was summed of the others.
+    batches = table.to_batches(max_chunksize=CACHED_ROWS)
+    places = [_parts_of(batch.column("text"), parts) for batch in batches]
     return pa.concat_tables(
-        _summed(texts.take(pa.array(some)), {name: column[some] for name, column in columns.items()}) for some in rows
+        _summed(
+            pa.Table.from_batches(
+                batch.take(pa.array(np.flatnonzero(place == part)))
+                for batch, place in zip(batches, places, strict=True)
+            )
+        )
+        for part in range(parts)
     )
 
 
-def _summed(texts: pa.Array, columns: dict[str, NDArray[np.int64]]) -> pa.Table:
+def _summed(table: pa.Table) -> pa.Table:
     # Half the time of a group_by, which hashes rows and not one column.
-    encoded = texts.dictionary_encode()
+    encoded = table["text"].combine_chunks().dictionary_encode()
     summed = {"text": encoded.dictionary}
-    for name, column in columns.items():
+    for name in table.column_names[1:]:
         sums = np.zeros(len(encoded.dictionary), dtype=np.int64)
-        np.add.at(sums, encoded.indices.to_numpy(), column)
+        np.add.at(sums, encoded.indices.to_numpy(), table[name].to_numpy())
         summed[name] = pa.array(sums)
     return pa.table(summed)
 
 
-def _parts_of(texts: pa.Array, parts: int) -> NDArray[np.int64]:
+def _parts_of(texts: pa.Array, parts: int) -> NDArray[np.uint16]:
     """Return a part, below a power of two, for every text: equal ones in one, and each small enough for a cache."""
     _, offsets, data = texts.buffers()
     edges = np.frombuffer(offsets, dtype=np.int64)[texts.offset : texts.offset + len(texts) + 1]
@@ -111,7 +116,7 @@ def _parts_of(texts: pa.Array, parts: int) -> NDArray[np.int64]:
     last = letters[np.maximum(edges[1:] - 1, 0)].astype(np.int64)
     middle = letters[np.minimum(edges[:-1] + lengths // 2, len(letters) - 1)].astype(np.int64)
     mixed = np.where(lengths > 0, lengths * 7 + last * 5 + middle * 11, 0)
-    place: NDArray[np.int64] = (mixed ^ (mixed >> 4)) & (parts - 1)
+    place: NDArray[np.uint16] = ((mixed ^ (mixed >> 4)) & (parts - 1)).astype(np.uint16)
     return place
 
 

@@ -63,6 +63,14 @@ def test_the_gate_by_every_engine_has_limits(gate_service, changed, broken):
     assert found == [] if broken is None else broken in found
 
 
+def test_memory_is_compared_from_a_million_records_on(gate_service):
+    report = measured()
+    report["cells"].insert(0, figures(10_000, 0, process_mib=10.0))
+    assert gate_service.broken_limits(report) == []
+    report["cells"] = [figures(rows, 0, process_mib=mib) for rows, mib in ((10_000, 10.0), (100_000, 60.0))]
+    assert gate_service.broken_limits(report | {"peers": []}) == []
+
+
 def test_peers_that_count_differently_are_told(gate_service):
     report = measured()
     report["peers"][1]["frequent"] = 6

@@ -1,11 +1,15 @@
 """The gate equals a naive count of the sample, however its input is cut and however little memory it has."""
 
+import hashlib
 import itertools
 from collections import Counter
 
 import numpy as np
 import pyarrow as pa
 import pytest
+from cryptography.hazmat.primitives.ciphers import Cipher
+from cryptography.hazmat.primitives.ciphers.algorithms import AES
+from cryptography.hazmat.primitives.ciphers.modes import ECB
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -307,6 +311,14 @@ def test_charged_rate_is_the_rate_of_the_coins(rate):
 def test_words_do_not_depend_on_how_they_are_read(first, count):
     whole = secret_words(KEY, b"x", first=0, count=18_000)
     np.testing.assert_array_equal(secret_words(KEY, b"x", first=first, count=count), whole[first : first + count])
+
+
+def test_words_are_the_stream_of_the_standard_cipher():
+    """Block 0 of AES-256 in counter mode is the cipher of sixteen zero bytes, here by the block alone."""
+    header = len(KEY).to_bytes(4, "big") + KEY + (4).to_bytes(4, "big") + b"coin"
+    cipher = Cipher(AES(hashlib.shake_256(header).digest(32)), ECB()).encryptor()
+    blocks = cipher.update(b"".join(number.to_bytes(16, "big") for number in range(3)))
+    assert secret_words(KEY, b"coin", first=0, count=12).tobytes() == blocks
 
 
 def test_purposes_and_keys_are_separated():

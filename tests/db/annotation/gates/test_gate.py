@@ -1,11 +1,13 @@
 """An upload goes through the gate once: charged before it is read, committed with its questions, silent on the rest."""
 
 import hashlib
+import json
 import logging
 import secrets
 from datetime import timedelta
 from uuid import uuid5
 
+import pyarrow as pa
 import pytest
 from django.core.files.base import ContentFile
 from django.db import connection
@@ -107,6 +109,14 @@ def test_the_ledger_holds_the_cost_before_and_the_digest_after(crowd):
         f'["{text}", {count}]\n' for text, count in Query.objects.order_by("text").values_list("text", "sample_count")
     )
     assert commit.output_digest == hashlib.sha256(shown.encode()).hexdigest()
+
+
+def test_the_digest_is_of_the_lines_that_json_writes():
+    texts = ['say "stop"', "back\\slash", "line\nend\t\x01\x7f", "Straße 🎵\u2028"]
+    for counts in ([8, 9, 10, 2**40], [8.0, 9.5, 1e22, 123456.789]):
+        passed = pa.table({"text": texts, "count": counts})
+        lines = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in zip(texts, counts, strict=True))
+        assert gate.output_digest(passed) == hashlib.sha256(lines.encode()).hexdigest()
 
 
 def test_the_gate_starts_when_the_upload_is_read_and_only_once(crowd, sent):
