@@ -73,12 +73,13 @@ class TableColumns:
 
 @dataclass(frozen=True, slots=True)
 class TableFile:
-    """A file of a table: its rows, and a digest of its name, its size, its version and its footer."""
+    """A file of a table: its rows, and a digest of its name, its size, its version and its footer; rows by group."""
 
     name: str
     row_count: int
     sha256: str
     size: int
+    group_rows: tuple[int, ...]
 
 
 def table_files(
@@ -96,7 +97,8 @@ def table_files(
         held = columns.in_file(schema)
         _check_columns(schema, held)
         _check_groups(metadata, held)
-        yield TableFile(found.name, metadata.num_rows, digest_of(found, footer), found.size)
+        groups = tuple(metadata.row_group(place).num_rows for place in range(metadata.num_row_groups))
+        yield TableFile(found.name, metadata.num_rows, digest_of(found, footer), found.size, groups)
 
 
 def footer_of(store: TableStore, file: StoredFile) -> bytes:

@@ -4,7 +4,8 @@ Each row becomes a text with its contributor, or an empty slot, by itself: no ro
 one counts for. How many slots are empty is told to nobody.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,8 @@ from privacy.engines.base import PoolFile
 from privacy.wording import as_message
 
 BATCH_ROWS = 16_384
+# A task of a cluster reads row groups until it has so many rows.
+TASK_ROWS = 1_000_000
 CHANGED = as_message(
     "The table is not the one that was registered. Register it again to take its newer snapshot: that counts, and is "
     "charged, as a new upload."
@@ -32,7 +35,7 @@ UNREADABLE = as_message("A file of the registered table cannot be read to its en
 def table_rows(
     store: TableStore, file: PoolFile, columns: TableColumns, people: Pseudonyms | None
 ) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of a file that was registered: column text and, unless `people` is None, contributor.
+    """Yield the rows of a file that was registered, or of some groups: text and, unless `people` is None, contributor.
 
     Raises
     ------
@@ -46,7 +49,7 @@ def table_rows(
         with store.opened(store.find(file.name)) as opened:
             schema = pq.read_schema(opened)
             held = columns.in_file(schema)
-            for batch in _parquet(opened, schema, held, contributors=named is not None):
+            for batch in _parquet(opened, schema, held, file, contributors=named is not None):
                 read += batch.num_rows
                 texts = texts_of(batch.column(held.text))
                 if named is None or held.contributor is None:
@@ -60,6 +63,25 @@ def table_rows(
     if read != file.row_count:
         raise TableChanged(UNREADABLE)
     check_unchanged(store, file)
+
+
+def parts_of(file: PoolFile, group_rows: Sequence[int]) -> Iterator[PoolFile]:
+    """Yield a file as parts of whole row groups, in their order; each is read by itself.
+
+    Parameters
+    ----------
+    file : PoolFile
+        The whole file.
+    group_rows : sequence of int
+        Rows in each of its groups.
+    """
+    first_group, first_row, rows = 0, file.first_row, 0
+    for group, count in enumerate(group_rows):
+        if rows and rows + count > TASK_ROWS:
+            yield replace(file, first_row=first_row, row_count=rows, first_group=first_group, end_group=group)
+            first_group, first_row, rows = group, first_row + rows, 0
+        rows += count
+    yield replace(file, first_row=first_row, row_count=rows, first_group=first_group)
 
 
 def check_unchanged(store: TableStore, file: PoolFile) -> None:
@@ -85,12 +107,15 @@ def contributors_of(column: pa.Array, people: Pseudonyms) -> pa.Array:
     )
 
 
-def _parquet(opened: Any, schema: pa.Schema, columns: TableColumns, *, contributors: bool) -> Iterator[pa.RecordBatch]:
+def _parquet(
+    opened: Any, schema: pa.Schema, columns: TableColumns, part: PoolFile, *, contributors: bool
+) -> Iterator[pa.RecordBatch]:
     names = columns.names if contributors else [columns.text]
     # Texts stay words of a dictionary until they are checked, so repeats cost no memory.
     texts = [name for name in names if not pa.types.is_integer(schema.field(name).type)]
     file = pq.ParquetFile(opened, read_dictionary=texts, buffer_size=1024 * 1024, pre_buffer=False)
-    yield from file.iter_batches(batch_size=BATCH_ROWS, columns=names)
+    groups = range(file.num_row_groups)[part.first_group : part.end_group]
+    yield from file.iter_batches(batch_size=BATCH_ROWS, row_groups=groups, columns=names)
 
 
 def _named(texts: pa.Array, people: pa.Array) -> pa.RecordBatch:

@@ -1,7 +1,7 @@
 """Registered tables: their snapshot noted once, looked up again before a gate, and their rows where they lie."""
 
 import secrets
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 from django.db.models import QuerySet
@@ -13,10 +13,10 @@ from annotation.tables.footers import TableColumns, TableFile, snapshot_of, tabl
 from annotation.tables.iceberg import NO_ICEBERG, IcebergSnapshot, metadata_file, read_snapshot
 from annotation.tables.pseudonym_keys import table_key
 from annotation.tables.pseudonyms import Pseudonyms
-from annotation.tables.rows import CHANGED, table_rows
+from annotation.tables.rows import CHANGED, parts_of, table_rows
 from annotation.tables.shared import shared_table
 from annotation.tables.stores import TableStore
-from privacy.engines.base import FileReader, ReadFile
+from privacy.engines.base import FileReader, PoolFile, ReadFile
 from privacy.wording import as_message
 
 SECRET_BYTES = 32
@@ -86,8 +86,10 @@ def note_files(source: PoolSource, found: list[TableFile], snapshot: IcebergSnap
     return first
 
 
-def refuse_changed(source: PoolSource, check: Check) -> None:
-    """Raise `TableChanged` unless the snapshot is the one that was registered; no row is read for it.
+def refuse_changed(source: PoolSource, check: Check) -> list[TableFile]:
+    """Return the files of the snapshot, or raise `TableChanged` unless it is the one that was registered.
+
+    No row is read for it.
 
     Files of an Iceberg snapshot are those it was registered with, whatever was written to the table since.
     """
@@ -99,11 +101,17 @@ def refuse_changed(source: PoolSource, check: Check) -> None:
     try:
         with _told():
             files = list(table_files(store, table_columns(source), check, names))
-        now = snapshot_of(files, secret=bytes(source.secret), iceberg=source.iceberg)
     except InvalidUpload:
-        now = ""
-    if now != source.snapshot:
+        raise TableChanged(CHANGED) from None
+    if snapshot_of(files, secret=bytes(source.secret), iceberg=source.iceberg) != source.snapshot:
         raise TableChanged(CHANGED)
+    return files
+
+
+def cut_by_groups(files: Sequence[TableFile]) -> Callable[[PoolFile], Iterator[PoolFile]]:
+    """Return what cuts a file of a table into parts that executors read one by one."""
+    groups = {file.name: file.group_rows for file in files}
+    return lambda file: parts_of(file, groups[file.name])
 
 
 def table_reader(source: PoolSource) -> ReadFile:

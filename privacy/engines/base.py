@@ -15,7 +15,7 @@ Tell = Callable[[int], None]
 
 @dataclass(frozen=True, slots=True)
 class PoolFile:
-    """Some rows of a pool, in one file of columns.
+    """Some rows of a pool, in one file of columns, or in some row groups of one.
 
     Parameters
     ----------
@@ -29,6 +29,8 @@ class PoolFile:
         Rows in all files before it: coins and ranks belong to the place of a row in the pool.
     row_count : int
         Its rows, empty slots among them.
+    first_group, end_group : int
+        Which row groups hold them, and the first that holds none; None where all that follow do.
     """
 
     number: int
@@ -36,6 +38,8 @@ class PoolFile:
     sha256: str
     first_row: int
     row_count: int
+    first_group: int = 0
+    end_group: int | None = None
 
 
 # The rows of a file as it stands now, with contributors or without.

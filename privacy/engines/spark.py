@@ -12,7 +12,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
 from importlib.util import find_spec
@@ -58,14 +58,23 @@ class SparkEngine:
         What executors read the files by.
     look_at : PoolFile, optional
         A file that an executor must be able to open before anything is paid.
+    cut : callable, optional
+        Returns a file as the parts that are a task each, in the order of their rows; else every file is one.
     share_rows : int
         About so many rows are capped, and counted, at once.
     """
 
     def __init__(
-        self, master: str, reader: FileReader, *, look_at: PoolFile | None = None, share_rows: int = SHARE_ROWS
+        self,
+        master: str,
+        reader: FileReader,
+        *,
+        look_at: PoolFile | None = None,
+        cut: Callable[[PoolFile], Iterable[PoolFile]] = lambda file: (file,),
+        share_rows: int = SHARE_ROWS,
     ) -> None:
         self._master, self._reader, self._look_at, self._share_rows = master, reader, look_at, share_rows
+        self._cut = cut
         self._driver: Driver | None = None
 
     @contextmanager
@@ -93,7 +102,7 @@ class SparkEngine:
             return []
         self._driver.order(
             gate={"kind": type(gate).__name__, "of": asdict(gate)},  # type: ignore[call-overload]
-            files=[asdict(file) for file in files],
+            files=[asdict(part) for file in files for part in self._cut(file)],
             reader=asdict(self._reader),
             key=key.hex(),
             share_rows=self._share_rows,

@@ -33,10 +33,11 @@ def ready_engine(dataset: Dataset, lease: work.Lease) -> Iterator[GateEngine]:
     """Hold the engine that will read an upload; nothing of it is read, so what is missing costs nothing here."""
     engine: GateEngine
     if (source := sources.source_of(dataset)) is not None:
-        sources.refuse_changed(source, lease.check)
+        found = sources.refuse_changed(source, lease.check)
         if settings.SPARK_MASTER:
             (first, *_) = pool_rows.files_of(dataset)
-            engine = SparkEngine(settings.SPARK_MASTER, sources.cluster_reader(source), look_at=first)
+            reader, cut = sources.cluster_reader(source), sources.cut_by_groups(found)
+            engine = SparkEngine(settings.SPARK_MASTER, reader, look_at=first, cut=cut)
         else:
             engine = ProcessEngine(sources.table_reader(source))
     elif settings.SPARK_MASTER and dataset.in_columns:

@@ -15,6 +15,7 @@ from annotation.tables import rows, sources
 from annotation.tables.executors import folder_reader
 from annotation.tables.footers import TableColumns
 from annotation.tables.pseudonym_keys import table_key
+from privacy.engines.spark import Driver
 from privacy.models import LedgerEntry
 from privacy.services import ledger
 from tests.db.annotation.gates.test_scan import know_the_coins
@@ -89,6 +90,29 @@ def test_a_cluster_lets_the_same_out_to_the_byte_and_has_the_key_of_one_registra
     told = b"".join(shown).decode() + caplog.text
     assert "privacy.engines.spark_driver" in told
     assert table_key(bytes(sources.source_of(dataset).secret)).hex() not in told
+
+
+@needs_spark
+@pytest.mark.parametrize("unit", ["record", "contributor"])
+def test_row_groups_of_one_file_are_tasks_of_their_own_and_change_no_byte(monkeypatch, lake, settings, unit):
+    know_the_coins(monkeypatch)
+    monkeypatch.setattr(rows, "TASK_ROWS", 150)
+    monkeypatch.setenv("SPARK_LOCAL_IP", "127.0.0.1")
+    table, ordered, orders = write_table(lake / "log", files=2, row_group_size=60), Driver.order, []
+    alone = passed(register(crowd(unit, **THRESHOLD), table))
+    assert len(alone[1]) > 1
+
+    def order(driver, **given):
+        orders.append(given)
+        ordered(driver, **given)
+
+    monkeypatch.setattr(Driver, "order", order)
+    settings.SPARK_MASTER = "local[2]"
+    assert passed(register(crowd(unit, **THRESHOLD), table)) == alone
+    (counting,) = [given["files"] for given in orders if "files" in given]
+    assert sum(part["row_count"] for part in counting) == len(TEXTS)
+    assert {part["name"] for part in counting} == {"part-0.parquet", "part-1.parquet"}
+    assert [part["row_count"] for part in counting] == [120, 120, 121, 120, 120, 120]
 
 
 def test_an_iceberg_snapshot_lets_out_what_its_rows_do_whatever_is_written_after_it(monkeypatch, lake):

@@ -6,10 +6,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from annotation.errors import TableChanged
+from annotation.tables import rows
 from annotation.tables.cells import MAXIMUM_TEXT_LENGTH, BadCell, read_contributor, read_text
 from annotation.tables.footers import TableColumns, table_files
 from annotation.tables.pseudonyms import Pseudonyms
-from annotation.tables.rows import contributors_of, table_rows, texts_of
+from annotation.tables.rows import contributors_of, parts_of, table_rows, texts_of
 from annotation.tables.stores import FolderTable
 from privacy.contributions.columns import NOBODY
 from privacy.engines.base import PoolFile
@@ -24,13 +25,13 @@ def rows_of(folder, *, contributors=True, meanwhile=lambda: None):
     store = FolderTable(folder, folder)
     found = list(table_files(store, COLUMNS, lambda: None))
     meanwhile()
-    rows, first = [], 0
+    read, first = [], 0
     for number, file in enumerate(found):
         pool = PoolFile(number, file.name, file.sha256, first, file.row_count)
         for batch in table_rows(store, pool, COLUMNS, PEOPLE if contributors else None):
-            rows += batch.to_pylist()
+            read += batch.to_pylist()
         first += file.row_count
-    return rows
+    return read
 
 
 def test_rows_come_in_the_order_of_the_files_with_pseudonyms(tmp_path):
@@ -113,12 +114,39 @@ def test_a_file_that_changes_while_it_is_read_ends_the_run(tmp_path):
     table = write_table(tmp_path / "log", files=1)
     store = FolderTable(table, table)
     (file,) = table_files(store, COLUMNS, lambda: None)
-    rows = table_rows(store, PoolFile(0, file.name, file.sha256, 0, file.row_count), COLUMNS, PEOPLE)
-    next(rows)
+    reading = table_rows(store, PoolFile(0, file.name, file.sha256, 0, file.row_count), COLUMNS, PEOPLE)
+    next(reading)
     (table / "new").write_bytes((table / "part-0.parquet").read_bytes())
     (table / "new").rename(table / "part-0.parquet")
     with pytest.raises(TableChanged, match="is not the one that was registered"):
-        list(rows)
+        list(reading)
+
+
+@pytest.mark.parametrize(
+    ("most", "expected"),
+    [(1, [4, 4, 2]), (7, [4, 6]), (8, [8, 2]), (10, [10]), (10**6, [10])],
+)
+def test_a_file_is_cut_between_row_groups_and_its_parts_hold_its_rows_in_their_order(
+    monkeypatch, tmp_path, most, expected
+):
+    monkeypatch.setattr(rows, "TASK_ROWS", most)
+    texts, people = [f"text {number}" for number in range(10)], [f"P{number % 3}" for number in range(10)]
+    table = write_table(tmp_path / "log", files=1, texts=texts, people=people, row_group_size=4)
+    store = FolderTable(table, table)
+    (file,) = table_files(store, COLUMNS, lambda: None)
+    assert file.group_rows == (4, 4, 2)
+    whole = PoolFile(0, file.name, file.sha256, 90, file.row_count)
+    parts = list(parts_of(whole, file.group_rows))
+    assert [part.row_count for part in parts] == expected
+    assert [part.first_row for part in parts] == [90 + sum(expected[:place]) for place in range(len(expected))]
+    found = [row for part in parts for batch in table_rows(store, part, COLUMNS, PEOPLE) for row in batch.to_pylist()]
+    assert found == rows_of(table)
+    assert [row["text"] for row in found] == texts
+
+
+def test_a_file_without_rows_is_one_part():
+    empty = PoolFile(0, "empty.parquet", "", 3, 0)
+    assert list(parts_of(empty, ())) == list(parts_of(empty, (0, 0))) == [empty]
 
 
 def test_spoiled_pages_quote_nothing(tmp_path):

@@ -15,7 +15,7 @@ from privacy.errors import EngineFailed, PoolDamaged
 from privacy.threshold_gate import ordered
 from tests.faults.storm.site import descendants
 from tests.pure.privacy.engines.test_process import GATES, KEY, counted, in_files, pool
-from tests.spark_cluster import command_line, needs_spark
+from tests.spark_cluster import PATIENCE_SECONDS, command_line, needs_spark
 
 pytestmark = pytest.mark.faults
 SAID = "what nobody else may ever read"
@@ -52,7 +52,7 @@ def written(*folders):
 
 
 def wait_until(condition):
-    assert host.wait_until(condition, 60, 0.1)
+    assert host.wait_until(condition, PATIENCE_SECONDS, 0.1)
 
 
 @needs_spark

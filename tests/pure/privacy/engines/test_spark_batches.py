@@ -19,7 +19,7 @@ from tests.faults.storm.site import descendants
 from tests.pure.privacy.engines.test_batches import DOUBLE, numbers
 from tests.pure.privacy.engines.test_crew import many
 from tests.pure.privacy.engines.test_spark import IN_PLAIN_SIGHT, configure, written
-from tests.spark_cluster import command_line, needs_spark
+from tests.spark_cluster import PATIENCE_SECONDS, command_line, needs_spark
 
 SAID = "what nobody else may ever read"
 SECRETS = ("DATABASE_URL", "SECRET_KEY", "CELERY_BROKER_URL", "SIGNING_KEY")
@@ -93,7 +93,7 @@ def test_any_number_of_executors_killed_or_not_makes_the_same_and_leaves_nothing
     made = SparkBatches(cluster.address, NoHost()).made(STEP, watched())
     found.append(next(made))
     assert len(read) < BATCHES
-    assert host.wait_until(lambda: len(cluster.executors()) == executors, 60, 0.1)
+    assert host.wait_until(lambda: len(cluster.executors()) == executors, PATIENCE_SECONDS, 0.1)
     theirs = [*drivers(), *cluster.everything()]
     told = environments(theirs) + b"".join(map(command_line, [*theirs, *descendants(os.getpid())]))
     assert b"SPARK_" in told
@@ -110,7 +110,7 @@ def test_any_number_of_executors_killed_or_not_makes_the_same_and_leaves_nothing
     assert all(one.equals(other) for one, other in zip(found, expected, strict=True))
     assert not any(map(command_line, killed))
     assert list(tmp_path.glob("dpal-spark-*")) == []
-    assert host.wait_until(lambda: not cluster.executors(), 60, 0.1)
+    assert host.wait_until(lambda: not cluster.executors(), PATIENCE_SECONDS, 0.1)
     assert not drivers()
 
 
@@ -137,7 +137,7 @@ def test_a_killed_driver_is_started_anew_and_then_the_host_goes_on(cluster, monk
     next(made)
     made.close()
     assert not drivers()
-    assert host.wait_until(lambda: not cluster.executors(), 60, 0.1)
+    assert host.wait_until(lambda: not cluster.executors(), PATIENCE_SECONDS, 0.1)
 
 
 @needs_spark
