@@ -213,3 +213,14 @@ def test_the_health_check_asks_by_a_name_the_site_answers_to(monkeypatch):
         server.shutdown()
         thread.join()
     assert hosts == ["label.example.org", "example.org", "127.0.0.1"]
+
+
+@pytest.mark.parametrize(("chosen", "used"), [({}, "system"), ({"ARROW_DEFAULT_MEMORY_POOL": "mimalloc"}, "mimalloc")])
+def test_arrow_gives_memory_back_unless_told_otherwise(chosen, used):
+    environment = {name: value for name, value in os.environ.items() if name != "ARROW_DEFAULT_MEMORY_POOL"}
+    script = "import django; django.setup(); import pyarrow; print(pyarrow.default_memory_pool().backend_name)"
+    told = environment | {"DJANGO_SETTINGS_MODULE": "dpal_site.settings", "DPAL_NO_SERVERS": "1"} | chosen
+    done = subprocess.run(
+        [sys.executable, "-c", script], cwd=ROOT, env=told, check=True, capture_output=True, text=True
+    )
+    assert done.stdout.strip() == used
