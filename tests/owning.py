@@ -32,6 +32,21 @@ def without_rules(*tables: str) -> Iterator[CursorWrapper]:
 
 
 @contextmanager
+def without_check(table: str, name: str) -> Iterator[None]:
+    """Have one check of a table not hold for a block; afterwards the table is empty, and the check holds again."""
+    with as_owner(), connection.cursor() as cursor:
+        cursor.execute("SELECT pg_get_constraintdef(oid) FROM pg_constraint WHERE conname = %s", [name])
+        (definition,) = cursor.fetchone()
+        cursor.execute(f"ALTER TABLE {table} DROP CONSTRAINT {name}")
+    try:
+        yield
+    finally:
+        with as_owner(), connection.cursor() as cursor:
+            cursor.execute(f"TRUNCATE {table}")
+            cursor.execute(f"ALTER TABLE {table} ADD CONSTRAINT {name} {definition}")
+
+
+@contextmanager
 def as_owner() -> Iterator[None]:
     """Lift the site's role from this thread's connection, and put it back."""
     with connection.cursor() as cursor:

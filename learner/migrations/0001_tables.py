@@ -5,6 +5,8 @@ from pathlib import Path
 
 import django.contrib.postgres.fields
 import django.db.models.deletion
+import django.db.models.functions.math
+import django.db.models.lookups
 from django.conf import settings
 from django.db import migrations, models
 
@@ -330,13 +332,36 @@ class Migration(migrations.Migration):
                 ("updated_at", models.DateTimeField(auto_now=True)),
                 (
                     "dataset",
-                    models.OneToOneField(
+                    models.ForeignKey(
                         on_delete=django.db.models.deletion.CASCADE,
                         related_name="screen_looks",
                         to="annotation.dataset",
                     ),
                 ),
+                ("first_row", models.BigIntegerField(default=0)),
             ],
+            options={
+                "constraints": (
+                    models.UniqueConstraint(fields=("dataset", "first_row"), name="learner_looks_one_a_part"),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            ("first_row__gte", 0),
+                            django.db.models.lookups.Exact(
+                                django.db.models.functions.math.Mod(models.F("first_row"), models.Value(1048576)), 0
+                            ),
+                            django.db.models.lookups.LessThanOrEqual(
+                                models.Func(
+                                    models.F("looks"),
+                                    function="octet_length",
+                                    output_field=models.IntegerField(),
+                                ),
+                                1048576,
+                            ),
+                        ),
+                        name="learner_looks_part_within",
+                    ),
+                ),
+            },
         ),
         migrations.CreateModel(
             name="SecretDraw",
@@ -346,11 +371,36 @@ class Migration(migrations.Migration):
                 ("created_at", models.DateTimeField(auto_now_add=True)),
                 (
                     "dataset",
-                    models.OneToOneField(
-                        on_delete=django.db.models.deletion.CASCADE, related_name="secret_draw", to="annotation.dataset"
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.CASCADE,
+                        related_name="secret_draws",
+                        to="annotation.dataset",
                     ),
                 ),
+                ("first_row", models.BigIntegerField(default=0)),
             ],
+            options={
+                "constraints": (
+                    models.UniqueConstraint(fields=("dataset", "first_row"), name="learner_coins_one_a_part"),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            ("first_row__gte", 0),
+                            django.db.models.lookups.Exact(
+                                django.db.models.functions.math.Mod(models.F("first_row"), models.Value(1048576)), 0
+                            ),
+                            django.db.models.lookups.LessThanOrEqual(
+                                models.Func(
+                                    models.F("blocks"),
+                                    function="octet_length",
+                                    output_field=models.IntegerField(),
+                                ),
+                                1048576,
+                            ),
+                        ),
+                        name="learner_coins_part_within",
+                    ),
+                ),
+            },
         ),
         migrations.CreateModel(
             name="Stream",

@@ -1,11 +1,16 @@
 """Rounds of questions, and what a secret one drew and looked at."""
 
 from django.db import models
-from django.db.models import F, Q
+from django.db.models import F, Func, Q, Value
+from django.db.models.functions import Mod
+from django.db.models.lookups import Exact, LessThanOrEqual
 from django.utils.translation import gettext_lazy as _
 
 from annotation.models import Dataset, Project, Selection, WorkState
 from privacy.models.messages import MessageField
+
+# Coins and looks of an upload are stored in parts of so many rows, so no value grows with the pool.
+PART_ROWS = 2**20
 
 
 class Round(models.Model):
@@ -61,24 +66,44 @@ class Round(models.Model):
         return f"round {self.number} of {self.project_id}"
 
 
-class SecretDraw(models.Model):
-    """The secret coins of one upload, drawn once: which block asks about which record, if any does."""
+def _rows_of_a_part(name: str, content: str) -> tuple[models.BaseConstraint, ...]:
+    """Return what makes every row of an upload have one place among its parts."""
+    size = Func(F(content), function="octet_length", output_field=models.IntegerField())
+    at_edge = Exact(Mod(F("first_row"), Value(PART_ROWS)), 0)
+    return (
+        models.UniqueConstraint(name=f"{name}_one_a_part", fields=("dataset", "first_row")),
+        models.CheckConstraint(
+            name=f"{name}_part_within", condition=Q(first_row__gte=0) & at_edge & LessThanOrEqual(size, PART_ROWS)
+        ),
+    )
 
-    dataset = models.OneToOneField(Dataset, models.CASCADE, related_name="secret_draw")
+
+class SecretDraw(models.Model):
+    """The secret coins of a part of an upload, drawn once: which block asks about which record, if any does."""
+
+    dataset = models.ForeignKey(Dataset, models.CASCADE, related_name="secret_draws")
+    first_row = models.BigIntegerField(default=0)
     blocks = models.BinaryField(help_text=_("One byte for each row: its block from 1, or 0."))
     created_at = models.DateTimeField(auto_now_add=True)
 
+    class Meta:
+        constraints = _rows_of_a_part("learner_coins", "blocks")
+
     def __str__(self) -> str:
-        return f"coins of dataset {self.dataset_id}"
+        return f"coins of dataset {self.dataset_id} from row {self.first_row}"
 
 
 class ScreenLooks(models.Model):
-    """How often a screen has looked at each record of an upload; it follows from the choices, which are visible."""
+    """How often a screen has looked at each record of a part of an upload; it follows from the visible choices."""
 
-    dataset = models.OneToOneField(Dataset, models.CASCADE, related_name="screen_looks")
+    dataset = models.ForeignKey(Dataset, models.CASCADE, related_name="screen_looks")
+    first_row = models.BigIntegerField(default=0)
     looks = models.BinaryField(help_text=_("One byte for each row."))
     left = models.BigIntegerField(default=0, help_text=_("Records not asked about that may still be looked at."))
     updated_at = models.DateTimeField(auto_now=True)
 
+    class Meta:
+        constraints = _rows_of_a_part("learner_looks", "looks")
+
     def __str__(self) -> str:
-        return f"looks at dataset {self.dataset_id}"
+        return f"looks at dataset {self.dataset_id} from row {self.first_row}"

@@ -151,9 +151,11 @@ def looks_at(datasets: Sequence[Dataset]) -> NDArray[np.uint8]:
     looks = np.zeros(sum(dataset.row_count for dataset in datasets), dtype=np.uint8)
     first = 0
     for dataset in datasets:
-        stored = ScreenLooks.objects.filter(dataset=dataset).values_list("looks", flat=True).first()
-        if stored is not None:
-            looks[first : first + dataset.row_count] = np.frombuffer(stored, dtype=np.uint8)
+        parts = ScreenLooks.objects.filter(dataset=dataset)
+        for start in parts.order_by("first_row").values_list("first_row", flat=True):
+            # One part at a time is held beside them.
+            stored = np.frombuffer(parts.values_list("looks", flat=True).get(first_row=start), dtype=np.uint8)
+            looks[first + start : first + start + len(stored)] = stored
         first += dataset.row_count
     return looks
 

@@ -28,7 +28,7 @@ DECLARE
 BEGIN
     IF TG_OP = 'UPDATE' THEN
         looks := NEW.looks || ''::bytea;
-        IF NEW.dataset_id = OLD.dataset_id AND length(looks) = length(looked) AND NOT EXISTS (
+        IF (NEW.dataset_id, NEW.first_row) = (OLD.dataset_id, OLD.first_row) AND length(looks) = length(looked) AND NOT EXISTS (
             SELECT FROM generate_series(0, length(looked) - 1) AS place
             WHERE get_byte(looks, place) < get_byte(looked, place)
         ) THEN

@@ -9,7 +9,6 @@ from django.conf import settings
 from django.db import transaction
 from numpy.typing import NDArray
 
-from annotation.models import Dataset
 from annotation.questions.services import queue
 from annotation.work.services.work import finish_work
 from learner import selectors
@@ -17,6 +16,7 @@ from learner.configuration.pool import featurizer_of
 from learner.errors import NothingToAsk
 from learner.linear_model import LinearModel
 from learner.models import Round, ScreenLooks
+from learner.models.rounds import PART_ROWS
 from learner.pools import selectors as pool_selectors
 from learner.pools.selectors import Candidates, Examples
 from learner.pools.services import features, room
@@ -80,14 +80,11 @@ def _fresh(candidates: Candidates, looks: NDArray[np.uint8], screen: Screen) -> 
 
 
 def _store_looks(candidates: Candidates, looks: NDArray[np.uint8], fresh: NDArray[np.bool_]) -> None:
-    """Keep the looks of each upload, and how many of its records may still be looked at."""
+    """Keep the looks of each upload, part by part, and how many of its records may still be looked at."""
     first = 0
     for dataset in candidates.datasets:
-        part = slice(first, first + dataset.row_count)
-        _store(dataset, looks[part], left=int(np.count_nonzero(fresh[part])))
+        for start in range(0, dataset.row_count, PART_ROWS):
+            part = slice(first + start, first + min(start + PART_ROWS, dataset.row_count))
+            values = {"looks": looks[part].tobytes(), "left": int(np.count_nonzero(fresh[part]))}
+            ScreenLooks.objects.update_or_create(dataset=dataset, first_row=start, defaults=values)
         first += dataset.row_count
-
-
-def _store(dataset: Dataset, looks: NDArray[np.uint8], *, left: int) -> None:
-    values = {"looks": looks.tobytes(), "left": left}
-    ScreenLooks.objects.update_or_create(dataset=dataset, defaults=values)

@@ -6,7 +6,7 @@ in the transaction that opens the block's questions.
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from datetime import timedelta
 
 import numpy as np
@@ -24,6 +24,7 @@ from learner.configuration.pool import featurizer_of, first_block_rate, secret_s
 from learner.errors import BlockNotOpen, NothingToAsk
 from learner.linear_model import LinearModel
 from learner.models import Round, SecretDraw
+from learner.models.rounds import PART_ROWS
 from learner.pools import secret_selectors
 from learner.pools import selectors as pool_selectors
 from learner.pools.selectors import Candidates, Examples
@@ -144,21 +145,26 @@ def _features_of(project: Project, candidates: Candidates, progress: Progress | 
 
 
 def _drawn_rows(datasets: Sequence[Dataset], block: int, rng: SecureRandom) -> NDArray[np.int64]:
-    """Return the rows of the stacked uploads that the coins have put into a block; one upload's coins at a time."""
+    """Return the rows of the stacked uploads that the coins have put into a block; one part's coins at a time."""
     first, drawn = 0, [pool_selectors.NO_ROWS]
     for dataset in datasets:
-        drawn.append(first + np.flatnonzero(_coins_of(dataset, rng) == block))
+        parts = _coins_of(dataset, rng)
+        drawn += [first + start + np.flatnonzero(coins == block) for start, coins in parts]
         first += dataset.row_count
     return np.concatenate(drawn)
 
 
-def _coins_of(dataset: Dataset, rng: SecureRandom) -> NDArray[np.uint8]:
-    """Return the block of each row of an upload, shape (rows,), drawn now if they never were."""
-    stored = SecretDraw.objects.filter(dataset=dataset).first()
-    if stored is None:
-        drawn = draw_blocks(dataset.row_count, first_block_rate(dataset.project), rng)
-        stored = SecretDraw.objects.create(dataset=dataset, blocks=drawn.tobytes())
-    return np.frombuffer(stored.blocks, dtype=np.uint8)
+def _coins_of(dataset: Dataset, rng: SecureRandom) -> Iterator[tuple[int, NDArray[np.uint8]]]:
+    """Yield the first row of each part of an upload and the blocks of its rows, drawn now if they never were."""
+    parts, rate = SecretDraw.objects.filter(dataset=dataset), first_block_rate(dataset.project)
+    known = parts.exists()
+    for start in range(0, dataset.row_count, PART_ROWS):
+        if known:
+            yield start, np.frombuffer(parts.get(first_row=start).blocks, dtype=np.uint8)
+        else:
+            drawn = draw_blocks(min(PART_ROWS, dataset.row_count - start), rate, rng)
+            SecretDraw.objects.create(dataset=dataset, first_row=start, blocks=drawn.tobytes())
+            yield start, drawn
 
 
 def _public_digest(chosen: Round, event: Event) -> str:

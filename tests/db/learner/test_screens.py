@@ -3,19 +3,22 @@
 import numpy as np
 import pytest
 from django.core.management import call_command
-from django.db import IntegrityError
+from django.db import IntegrityError, transaction
 
 from annotation.models import Record, WorkState
 from learner.configuration.pool import screen_of
 from learner.models import ModelRelease, Round, ScreenLooks, SecretDraw
+from learner.models.rounds import PART_ROWS
 from learner.next_step import Step, project_status
 from learner.planning.selectors import plan_forecast
+from learner.pools import selectors as pool_selectors
 from learner.rounds.services import rounds, screen_rounds
 from learner.strategies.blocks import block_rates
 from privacy.accounting.event import event_from_json
 from privacy.services import ledger
 from tests import learning
 from tests.factories import make_project, make_records, make_user, write_settings
+from tests.owning import without_check
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -35,6 +38,45 @@ def test_looks_are_counted_up_only_and_the_rates_stay_whoever_writes():
         with pytest.raises(IntegrityError, match="its rates stay"):
             write_settings(project, **change)
     write_settings(project, screen_reach=0.3, round_size=5)
+
+
+@pytest.mark.parametrize("kind", ["looks", "coins"])
+def test_no_row_has_a_place_in_two_parts_of_an_upload(kind):
+    (record, _) = make_records(make_project(), ["a", "b"])
+    model, field = (ScreenLooks, "looks") if kind == "looks" else (SecretDraw, "blocks")
+
+    def store(first_row, rows):
+        with transaction.atomic():
+            model.objects.create(dataset=record.dataset, first_row=first_row, **{field: bytes(rows)})
+
+    store(0, PART_ROWS)
+    store(PART_ROWS, 1)
+    for first_row, rows, rule in (
+        (0, 1, "one_a_part"),
+        (1, 1, "part_within"),
+        (-PART_ROWS, 1, "part_within"),
+        (2 * PART_ROWS, PART_ROWS + 1, "part_within"),
+    ):
+        with pytest.raises(IntegrityError, match=f"learner_{kind}_{rule}"):
+            store(first_row, rows)
+
+
+def test_looks_are_stored_in_parts_and_read_again_as_one(monkeypatch):
+    monkeypatch.setattr(screen_rounds, "PART_ROWS", 64)
+    with without_check("learner_screenlooks", "learner_looks_part_within"):
+        project = screening("exposure_capped_screen", records=150)
+        learning.run_to_release(project, make_user(), version=2)
+        parts = list(ScreenLooks.objects.order_by("first_row"))
+        assert [(part.first_row, len(part.looks)) for part in parts] == [(0, 64), (64, 64), (128, 22)]
+        (dataset,) = {part.dataset for part in parts}
+        together = np.frombuffer(b"".join(part.looks for part in parts), dtype=np.uint8)
+        np.testing.assert_array_equal(pool_selectors.looks_at([dataset]), together)
+        exposures = screen_of(project).exposures
+        chosen = Record.objects.filter(query__round_number__gt=1).values_list("row_number", flat=True)
+        assert (together[list(chosen)] == exposures).all()
+        free = together < exposures
+        free[list(Record.objects.filter(dataset=dataset, query__isnull=False).values_list("row_number", flat=True))] = 0
+        assert pool_selectors.looks_left(project) == free.sum()
 
 
 SETTINGS = {

@@ -20,14 +20,14 @@ from learner.pools import secret_selectors
 from learner.releases.services import releases
 from learner.rounds.services import rounds, secret_rounds
 from learner.selectors import trained_on, training_event
-from learner.strategies.blocks import block_rates
+from learner.strategies.blocks import block_rates, draw_blocks
 from learner.trainings.services import training
 from privacy.accounting.event import event_from_json
 from privacy.mechanisms.randomness import SimulationRandom
 from privacy.services import ledger
 from tests import learning
 from tests.factories import make_user, write_settings
-from tests.owning import as_owner
+from tests.owning import as_owner, without_check
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -70,6 +70,22 @@ def test_blocks_are_disjoint_and_follow_the_stored_coins(secret):
     for number, block in enumerate(blocks, start=1):
         expected = Record.objects.filter(dataset__role="pool", row_number__in=np.flatnonzero(coins == number).tolist())
         assert block == set(expected.values_list("pk", flat=True))
+
+
+def test_coins_are_stored_in_parts_and_fall_as_they_would_in_one(secret, monkeypatch):
+    monkeypatch.setattr(secret_rounds, "SecureRandom", lambda: SimulationRandom(20_251_122))
+    monkeypatch.setattr(secret_rounds, "PART_ROWS", 32)
+    with without_check("learner_secretdraw", "learner_coins_part_within"):
+        learning.run_to_release(secret, make_user(), version=2)
+        parts = list(SecretDraw.objects.order_by("first_row"))
+        assert [(part.first_row, len(part.blocks)) for part in parts] == [(0, 32), (32, 32), (64, 16)]
+        coins = np.frombuffer(b"".join(part.blocks for part in parts), dtype=np.uint8)
+        rate = secret_selectors.release_event(secret, block=1).series.rates[0]
+        np.testing.assert_array_equal(coins, draw_blocks(80, rate, SimulationRandom(20_251_122)))
+        pool = Record.objects.filter(dataset__role="pool")
+        for number in (1, 2):
+            drawn = pool.filter(row_number__in=np.flatnonzero(coins == number).tolist())
+            assert asked(number) == set(drawn.values_list("pk", flat=True))
 
 
 def test_coins_fall_at_the_rates_that_are_charged(secret, monkeypatch):
