@@ -10,6 +10,12 @@ from dataclasses import dataclass
 
 WIDTH, HEIGHT = 640, 300
 LEFT, RIGHT, TOP, BOTTOM = 76, 18, 18, 52
+# Words are largest beside a picture on a phone (`site.css`): so many of its units an em, and clear on both their sides.
+PHONE_EM = 24
+CLEAR = 22
+# Widths in ems, rather too wide than too narrow in any font: of narrow signs, of all others, of digits.
+NARROW, WIDE, DIGIT = 0.34, 1.0, 0.6
+NARROW_SIGNS = " .,:;'’\u00a0\u202f"
 TICKS = 4
 # On more points than these each would be a stop of the keyboard that hides the line; the table has them.
 MARKED_POINTS = 12
@@ -124,6 +130,14 @@ def nice_ticks(low: float, high: float, *, most: int = TICKS, whole: bool = Fals
     return [round(number * step, 12) for number in range(first, last + 1)]
 
 
+def room_for(words: Iterable[str]) -> int:
+    """Return how far from the edge the vertical axis stands, so that its words lie within a phone's picture."""
+    ems = (
+        sum(NARROW if sign in NARROW_SIGNS else DIGIT if sign.isdecimal() else WIDE for sign in one) for one in words
+    )
+    return max(LEFT, math.ceil(PHONE_EM * max(ems)) + CLEAR)
+
+
 def draw(
     curves: Sequence[Curve],
     *,
@@ -165,15 +179,18 @@ def draw(
     across = sorted(x_ticks) or nice_ticks(min(xs), max(xs), whole=whole_x)
     up = nice_ticks(*_ends(levels, y_from, y_to))
     up = [tick for tick in up if y_to is None or tick <= y_to + 1e-9]
-    scale = _Scale(min(*xs, *across), max(*xs, *across), up[0], up[-1])
+    told = [y_words(tick) for tick in up]
+    left = room_for(told)
+    scale = _Scale(min(*xs, *across), max(*xs, *across), up[0], up[-1], left=left)
     drawn = tuple(_drawn(curve, number, scale) for number, curve in enumerate(shown))
     return Chart(
         across=_told_apart(Tick(scale.x(tick), x_words(tick)) for tick in across),
-        up=tuple(Tick(scale.y(tick), y_words(tick)) for tick in up),
+        up=tuple(Tick(scale.y(tick), words) for tick, words in zip(up, told, strict=True)),
         curves=drawn,
         references=tuple(Reference(name, scale.y(value)) for name, value in references),
         axis_names=axis_names,
         diagonal=_diagonal(scale) if diagonal else "",
+        left=left,
     )
 
 
@@ -195,13 +212,14 @@ def _ends(levels: Sequence[float], y_from: float | None, y_to: float | None) -> 
 class _Scale:
     """From values to places; the vertical axis of a picture runs down."""
 
-    def __init__(self, x_low: float, x_high: float, y_low: float, y_high: float) -> None:
+    def __init__(self, x_low: float, x_high: float, y_low: float, y_high: float, *, left: int) -> None:
+        self._left = left
         self._x = (x_low, x_high if x_high > x_low else x_low + 1.0)
         self._y = (y_low, y_high if y_high > y_low else y_low + 1.0)
 
     def x(self, value: float) -> float:
         low, high = self._x
-        return round(LEFT + (value - low) / (high - low) * (WIDTH - LEFT - RIGHT), 1)
+        return round(self._left + (value - low) / (high - low) * (WIDTH - self._left - RIGHT), 1)
 
     def y(self, value: float) -> float:
         low, high = self._y

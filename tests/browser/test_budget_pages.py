@@ -22,6 +22,12 @@ from tests.factories import make_user
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
+# By how many pixels each tick's words lie within their picture, on the side where they come nearest to its edge.
+WORDS_FROM_THE_EDGES = """() => [...document.querySelectorAll("figure.chart text")].map((text) => {
+  const [words, picture] = [text, text.closest("svg")].map((element) => element.getBoundingClientRect());
+  return Math.min(words.left - picture.left, picture.right - words.right);
+})"""
+
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
 
@@ -74,6 +80,9 @@ def test_a_plan_is_drawn_with_its_numbers(page: "Page", live_site: Supervisor, p
     # On a phone the words of a chart are as large as those beside it.
     size = page.locator("figure.chart text").first.evaluate("text => text.getBoundingClientRect().height")
     assert size > 9
+    for width in (390, 320):
+        page.set_viewport_size({"width": width, "height": 640})
+        assert min(page.evaluate(WORDS_FROM_THE_EDGES)) >= 4
     for link in page.get_by_role("link", name="Picture (SVG)").all():
         assert page.request.get(f"{live_site.url}{link.get_attribute('href')}").status == 200
     expect(page.locator("table")).to_have_count(3)

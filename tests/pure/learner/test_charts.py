@@ -6,7 +6,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from learner.charts import HEIGHT, LEFT, MARKED_POINTS, MOST_CURVES, TOP, WIDTH, Curve, Point, draw, nice_ticks
+from learner.charts import (
+    HEIGHT,
+    LEFT,
+    MARKED_POINTS,
+    MOST_CURVES,
+    TOP,
+    WIDTH,
+    Curve,
+    Point,
+    draw,
+    nice_ticks,
+    room_for,
+)
 
 NAMES = ("version", "accuracy")
 shares = st.floats(0, 1)
@@ -51,7 +63,7 @@ def test_every_point_and_range_is_inside_the_frame_and_higher_is_up(points):
     marks = chart.curves[0].marks
     assert len(marks) == len(rows)
     for mark in marks:
-        assert LEFT <= mark.x <= chart.right <= WIDTH
+        assert LEFT <= chart.left <= mark.x <= chart.right <= WIDTH
         assert TOP - 0.2 <= mark.top <= mark.y <= mark.bottom <= chart.bottom + 0.2 <= HEIGHT
     order = sorted(zip(rows, marks, strict=True), key=lambda pair: pair[0].y)
     assert all(one[1].y >= other[1].y for one, other in pairwise(order))
@@ -83,7 +95,16 @@ def test_no_tick_says_what_another_says():
     points = [Point(0.0, 0.0), Point(3.0, 1.0)]
     chart = draw([Curve("a", points)], x_words=lambda x: f"{x // 2:g}", y_words=str, axis_names=NAMES, x_ticks=range(4))
     assert [tick.words for tick in chart.across] == ["0", "1"]
-    assert LEFT == chart.across[0].place < chart.across[1].place <= chart.right
+    assert chart.left == chart.across[0].place < chart.across[1].place <= chart.right
+
+
+@pytest.mark.parametrize("words", ["0", "62.5 %", "100 %", "62,5\u00a0%", "1,000,000", "0.000001"])
+def test_the_longest_words_of_the_vertical_axis_have_room_on_a_phone(words):
+    """Digits of the widest fonts in use are 0.6 em wide, a percent sign 0.95 and a mark between digits 0.32."""
+    chart = draw([Curve("a", [Point(0, 0.0), Point(1, 1.0)])], x_words=str, y_words=lambda _: words, axis_names=NAMES)
+    assert chart.left == room_for(["0", words]) >= LEFT
+    widths = {"%": 0.95} | dict.fromkeys(" .,\u00a0", 0.32)
+    assert chart.left - 8 - 24 * sum(widths.get(sign, 0.6) for sign in words) >= 12
 
 
 def test_nothing_to_draw_is_refused():
