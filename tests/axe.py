@@ -10,6 +10,12 @@ if TYPE_CHECKING:
 WCAG = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
 
 
+def problems_of(page: "Page") -> list[str]:
+    """Return what axe finds, and by how much the page is too wide."""
+    wide = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
+    return [item["id"] for item in violations(page)] + ([f"{wide} pixels too wide"] if wide else [])
+
+
 def violations(page: "Page") -> list[dict[str, Any]]:
     """Return the rules broken, each with its nodes; the nodes that keep a rule are half of the work, and left out.
 

@@ -16,7 +16,7 @@ from dpal_site.embedded.processes import Supervisor
 from learner.planning.rows import planned_rows
 from learner.planning.services import planning
 from privacy.selectors import guarantee
-from tests import axe
+from tests.axe import problems_of
 from tests.factories import make_user
 
 if TYPE_CHECKING:
@@ -39,13 +39,6 @@ def page_of(browser: "Browser", live_site: Supervisor, user: User) -> "Page":
     context = browser.new_context(java_script_enabled=False, viewport={"width": 320, "height": 640})
     context.add_cookies([{"name": cookie.key, "value": cookie.value, "url": live_site.url}])
     return context.new_page()
-
-
-def problems_of(page: "Page") -> list[str]:
-    """Return what axe finds, and by how much the page is too wide."""
-    found = axe.violations(page)
-    wide = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
-    return [item["id"] for item in found] + ([f"{wide} pixels too wide"] if wide else [])
 
 
 @pytest.fixture

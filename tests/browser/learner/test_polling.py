@@ -2,10 +2,12 @@
 
 import pytest
 from django.conf import settings
+from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 from django.urls import reverse
 from playwright.sync_api import expect
 
+from annotation.data.services import datasets
 from tests import axe, learning
 from tests.factories import make_user
 
@@ -19,14 +21,29 @@ AGAIN = """() => {
 }"""
 
 
+SIZES = [{"width": 1280, "height": 800}, {"width": 390, "height": 800}]
+
+
+def log_in(page, live_server, person) -> None:
+    client = Client()
+    client.force_login(person)
+    session = client.cookies[settings.SESSION_COOKIE_NAME].value
+    page.context.add_cookies([{"name": settings.SESSION_COOKIE_NAME, "value": session, "url": live_server.url}])
+
+
+def problems_on_any_screen(page) -> list[str]:
+    found = []
+    for size in SIZES:
+        page.set_viewport_size(size)
+        found += axe.problems_of(page)
+    return found
+
+
 def test_a_new_part_leaves_what_is_open_the_focus_and_what_was_typed(page, live_server):
     owner = make_user()
     project = learning.open_trusted(owner, selection="random")
     learning.fill_trusted(project)
-    client = Client()
-    client.force_login(owner)
-    session = client.cookies[settings.SESSION_COOKIE_NAME].value
-    page.context.add_cookies([{"name": settings.SESSION_COOKIE_NAME, "value": session, "url": live_server.url}])
+    log_in(page, live_server, owner)
     page.goto(live_server.url + reverse("learner:dashboard", args=[project.slug]))
     opened = page.locator("#table-spending")
     opened.locator("summary").click()
@@ -45,3 +62,54 @@ def test_a_new_part_leaves_what_is_open_the_focus_and_what_was_typed(page, live_
     expect(opened.locator("summary")).to_be_focused()
     expect(page.locator("#typed")).to_have_value("half of it")
     assert axe.violations(page) == []
+
+
+@pytest.mark.slow
+def test_the_data_page_is_clean_while_an_upload_is_read_and_answers_come_in(page, live_server):
+    owner, person = make_user(), make_user()
+    project = learning.open_trusted(owner, selection="random")
+    learning.fill_trusted(project)
+    learning.work_off(project)
+    dataset = datasets.receive_upload(
+        project=project,
+        file=SimpleUploadedFile("more.csv", b"text\nplay it again\nstop it\n"),
+        name="more.csv",
+        mapping={},
+        uploaded_by=owner,
+        send=False,
+    )
+    page.clock.install()
+    log_in(page, live_server, owner)
+    page.goto(live_server.url + reverse("annotation:data", args=[project.slug]))
+    row = page.locator("#uploads tr").filter(has_text="more.csv")
+    reading = row.inner_text()
+    expect(page.locator("#answers")).to_contain_text("0 answers so far")
+    assert problems_on_any_screen(page) == []
+    datasets.import_dataset(job_id=dataset.job_id)
+    page.clock.fast_forward(2_500)
+    expect(row).not_to_have_text(reading)
+    assert problems_on_any_screen(page) == []
+    learning.label_everything(project, person, at_most=1)
+    page.clock.fast_forward(15_500)
+    expect(page.locator("#answers")).to_contain_text("1 answer so far")
+    assert problems_on_any_screen(page) == []
+
+
+@pytest.mark.slow
+def test_the_projects_page_is_clean_while_its_cards_move(page, live_server):
+    owner, person = make_user(), make_user()
+    project = learning.open_trusted(owner, selection="random")
+    learning.fill_trusted(project)
+    learning.work_off(project)
+    page.clock.install()
+    log_in(page, live_server, owner)
+    page.goto(live_server.url + reverse("annotation:projects"))
+    moving = page.locator(".card .now")
+    expect(moving).to_contain_text("questions done for the next model")
+    before = moving.inner_text()
+    assert problems_on_any_screen(page) == []
+    assert learning.label_everything(project, person, at_most=1) == 1
+    page.clock.fast_forward(15_500)
+    expect(moving).not_to_have_text(before)
+    expect(moving).to_contain_text("1 of")
+    assert problems_on_any_screen(page) == []
