@@ -10,7 +10,7 @@ import json
 import os
 import subprocess
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +29,7 @@ from organizations.models import Organization
 from projects.models import Project
 from tasks.models import Task
 from users.models import User
-people, tasks = int(sys.argv[1]), int(sys.argv[2])
+people, tasks, classes = int(sys.argv[1]), int(sys.argv[2]), json.loads(sys.argv[3])
 users = [User.objects.create_user(email=f"a{n}@example.org", password="x", username=f"a{n}") for n in range(people)]
 company = Organization.create_organization(created_by=users[0], title="Bench")
 for user in users:
@@ -37,7 +37,7 @@ for user in users:
     user.active_organization = company
     user.save()
 config = '<View><Text name="t" value="$text"/><Choices name="c" toName="t">' + "".join(
-    f'<Choice value="{name}"/>' for name in ("sport", "music", "other")) + "</Choices></View>"
+    f'<Choice value="{name}"/>' for name in classes) + "</Choices></View>"
 project = Project.objects.create(title="Bench", created_by=users[0], organization=company, label_config=config)
 for start in range(0, tasks, 10000):
     Task.objects.bulk_create(
@@ -63,12 +63,6 @@ sys.argv = ["gunicorn", "core.wsgi:application", *sys.argv[1:]]
 run()
 """
 CSRF = "bench" * 6 + "ab"
-ANSWER = json.dumps(
-    {
-        "lead_time": 1,
-        "result": [{"value": {"choices": ["sport"]}, "from_name": "c", "to_name": "t", "type": "choices"}],
-    }
-)
 START_SECONDS = 120
 
 
@@ -103,10 +97,12 @@ class LabelStudio:
         self._server: subprocess.Popen[bytes] | None = None
         self.version = ""
 
-    def start(self, people: int, tasks: int) -> None:
-        """Fill the queue and wait until the site answers."""
+    def start(self, people: int, tasks: int, classes: Sequence[str]) -> None:
+        """Fill the queue, with a choice among so many classes, and wait until the site answers."""
+        result = [{"value": {"choices": [classes[0]]}, "from_name": "c", "to_name": "t", "type": "choices"}]
+        self._answer = json.dumps({"lead_time": 1, "result": result})
         prepared = subprocess.run(
-            [self._python, "-c", PREPARE, str(people), str(tasks)],
+            [self._python, "-c", PREPARE, str(people), str(tasks), json.dumps(classes)],
             env=self._environment,
             stdout=subprocess.PIPE,
             stderr=self._log,
@@ -168,7 +164,7 @@ class LabelStudio:
         def step() -> bool:
             if state["task"] is None:
                 return False
-            connection.request("POST", f"/api/tasks/{state['task']}/annotations/", ANSWER, headers)
+            connection.request("POST", f"/api/tasks/{state['task']}/annotations/", self._answer, headers)
             response = connection.getresponse()
             response.read()
             if response.status != 201:

@@ -7,26 +7,24 @@ Two web workers, the page's own requests (session, CSRF, HTML of the next questi
 does what no site can do with less: lock the next row, insert a label, close the row, commit; no person, lease or page.
 With the Python of an environment that has Label Studio, that runs the same queue in the same run, on the same database
 server under as many web workers. Limits: no question reaches more people than its overlap, at most 10 statements a
-cycle, a queue of 1 M is as fast as one of 10 k, p95 under 100 ms for 8 people, 15 times Label Studio's distinct items.
+cycle, a queue of 1 M is as fast as one of 10 k, p95 under 100 ms for 8 people, 20 times Label Studio's distinct items,
+with 2 classes and with 60: `--classes` is what both sites ask for.
 """
 
 import argparse
-import http.client
 import json
 import os
-import re
 import sys
 import tempfile
-import threading
-import time
 from collections.abc import Callable
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from benchmarks._annotators import SUBMIT, Annotator, Result, at_once
 from benchmarks._label_studio import LabelStudio
 
 PEOPLE = 32
@@ -34,98 +32,12 @@ WARM_UP_SECONDS = 2.0
 LEVELS = (1, 8, 32)
 STATEMENTS_LIMIT = 10
 P95_LIMIT_MS = 100.0
-PEER_FACTOR = 15.0
-SUBMIT = re.compile(rb'hx-post="(/assignments/[^"]+/submit/)"')
-TOKEN = re.compile(rb'name="csrfmiddlewaretoken"\s+value="([^"]+)"')
-KEY = re.compile(rb'name="key"\s+value="([^"]+)"')
+PEER_FACTOR = 20.0
 
 
-@dataclass(frozen=True, slots=True)
-class Result:
-    """How one level of one run went."""
-
-    annotators: int
-    items_per_second: float
-    p50_ms: float
-    p95_ms: float
-    seconds: float
-
-
-def at_once(number: int, seconds: float, make_step: Callable[[int], Callable[[], bool]]) -> Result:
-    """Let `number` threads repeat their step for some seconds; a step that returns false ends its thread."""
-    steps = [make_step(n) for n in range(number)]
-    together = threading.Barrier(number + 1)
-    timings: list[float] = []
-    failures: list[BaseException] = []
-
-    def run(step: Callable[[], bool]) -> None:
-        mine = []
-        together.wait()
-        end = time.perf_counter() + seconds
-        try:
-            while (start := time.perf_counter()) < end and step():
-                mine.append(time.perf_counter() - start)
-        except Exception as error:  # noqa: BLE001 - raised again below, on the main thread
-            failures.append(error)
-        timings.extend(mine)
-
-    threads = [threading.Thread(target=run, args=(step,)) for step in steps]
-    for thread in threads:
-        thread.start()
-    together.wait()
-    start = time.perf_counter()
-    for thread in threads:
-        thread.join()
-    elapsed = time.perf_counter() - start
-    if failures:
-        raise failures[0]
-    if not timings:
-        raise RuntimeError("nothing was left to answer")
-    ordered = sorted(timings)
-    p50, p95 = (1000 * ordered[int(share * (len(ordered) - 1))] for share in (0.5, 0.95))
-    return Result(number, len(ordered) / elapsed, p50, p95, elapsed)
-
-
-class Annotator:
-    """One person's browser: keeps its connection, its cookies and what the page gave it to send."""
-
-    def __init__(self, host: str, session: str, page: str) -> None:
-        self._http = http.client.HTTPConnection(host, timeout=30)
-        self._cookies = {"sessionid": session}
-        self._read(self._ask("GET", page))
-
-    def back_at_work(self) -> Callable[[], bool]:
-        """Open a connection anew, as a browser does after a pause, and return what a step is."""
-        self._http.close()
-        return self.answer
-
-    def answer(self) -> bool:
-        """Answer the question shown and take in the next; false when there is none."""
-        if self._submit is None:
-            return False
-        self._read(self._ask("POST", self._submit, f"choice=0&key={self._key}&csrfmiddlewaretoken={self._token}"))
-        return True
-
-    def _ask(self, method: str, path: str, body: str | None = None) -> bytes:
-        headers = {"Cookie": "; ".join(f"{name}={value}" for name, value in self._cookies.items())}
-        if body is not None:
-            headers |= {"HX-Request": "true", "Content-Type": "application/x-www-form-urlencoded"}
-        self._http.request(method, path, body, headers)
-        response = self._http.getresponse()
-        for cookie in response.headers.get_all("Set-Cookie", ()):
-            name, _, value = cookie.partition(";")[0].partition("=")
-            self._cookies[name] = value
-        content = response.read()
-        if response.status != 200:
-            raise RuntimeError(f"{method} answered {response.status}")
-        return content
-
-    def _read(self, page: bytes) -> None:
-        submit, token = SUBMIT.search(page), TOKEN.search(page)
-        self._submit = submit and submit.group(1).decode()
-        self._token = token and token.group(1).decode()
-        key = KEY.search(page)
-        self._key = key and key.group(1).decode()
+def class_names(number: int) -> list[str]:
+    """Return what people choose among, here and in Label Studio."""
+    return [f"class {place}" for place in range(1, number + 1)]
 
 
 def fill(queue_length: int, overlap: int, classes: int) -> tuple[str, list[str]]:
@@ -147,7 +59,7 @@ def fill(queue_length: int, overlap: int, classes: int) -> tuple[str, list[str]]
         preset="pool-experts",
         owner=people[0],
         data_kind="text",
-        classes=[f"class {number}" for number in range(1, classes + 1)],
+        classes=class_names(classes),
         question="What is this about?",
         overlap=overlap,
         labels_per_release=10**6,
@@ -285,7 +197,7 @@ def measure(
     with ExitStack() as open_things:
         if studio is not None:
             open_things.callback(studio.stop)
-            studio.start(PEOPLE, queue_length)
+            studio.start(PEOPLE, queue_length, class_names(classes))
             found["label_studio_version"] = studio.version
         site = open_things.enter_context(Supervisor(folder / "log"))
         address = site.start_web(host.free_port(), workers=2).removeprefix("http://")

@@ -12,7 +12,8 @@ ROOT = Path(__file__).resolve().parents[2]
 
 @pytest.mark.one_in(8)
 @pytest.mark.parametrize(
-    "name", ["learner", "recipes", "crowd", "selection", "utility", "running_sums", "gate_service", "scale"]
+    "name",
+    ["learner", "recipes", "crowd", "selection", "utility", "running_sums", "gate_service", "scale", "label_loop"],
 )
 def test_it_says_how_it_is_run(name):
     command = [sys.executable, f"benchmarks/{name}.py", "--help"]
@@ -98,3 +99,12 @@ def test_the_arithmetic_reaches_ten_billion_records(gate_service):
     broken = importlib.import_module("_gate_report").section(measured(digest="other") | {"broken": ["too slow"]})
     assert "this is a defect" in broken
     assert "Limits that this run missed: too slow." in broken
+
+
+@pytest.mark.parametrize(("peer", "broken"), [(5.0, []), (5.1, ["19.6 times Label Studio with 8 people"]), (None, [])])
+def test_the_label_loop_names_the_people_with_whom_it_is_not_twenty_times_its_peer(peer, broken):
+    label_loop = importlib.import_module("benchmarks.label_loop")
+    levels = [{"annotators": n, "items_per_second": 100.0, "p95_ms": 99.0} for n in label_loop.LEVELS]
+    studio = [] if peer is None else [{"items_per_second": rate} for rate in (4.0, peer, 3.0)]
+    found = {"over_overlap": 0, "statements": 5, "http": levels, "label_studio": studio}
+    assert label_loop.broken_limits(found) == broken
