@@ -207,10 +207,6 @@ def _walls(each: dict[str, float], holder: float) -> list[str]:
             16 * GIB / holder,
             "several projects, or a choice that holds less: top-c or chance",
         ),
-        "A screen's looks, or a secret draw, of one upload as one value, 1 GiB / 2 bytes": (
-            GIB / 2,
-            "more uploads, each of which has a value of its own",
-        ),
         f"One Postgres with 1 TiB for records, 1 TiB / {each['table'] + each['index']:.0f} bytes": (
             1024 * GIB / (each["table"] + each["index"]),
             "a larger disk, or retention, which empties records that were read; records are never joined over projects,"
