@@ -1,6 +1,6 @@
 # Everything here needs Python 3.11 or newer, make and git; `make help` lists the targets.
 .DEFAULT_GOAL := help
-.PHONY: help setup run demo test coverage test-slow faults soak test-brokers test-hosts lint fmt migrate bench docs evidence evidence-audits evidence-faults fuzz reproduce screenshots outdated stop clean
+.PHONY: help setup run demo test coverage test-slow faults soak test-brokers test-hosts test-spark lint fmt migrate bench docs evidence evidence-audits evidence-faults fuzz reproduce screenshots outdated stop clean
 
 VENV := .venv
 PYTHON := $(VENV)/bin/python
@@ -45,6 +45,13 @@ test-brokers: setup ## a site's loop on real Redis and RabbitMQ; needs redis-ser
 
 test-hosts: setup ## a site behind PgBouncer, with TLS everywhere, on two hosts with S3, with clamd; see CONTRIBUTING.md
 	@$(PYTHON) -m pytest -s tests/hosts $(ARGS)
+
+test-spark: setup ## gates and features on a real cluster, and a storm over it; needs Java 17, see CONTRIBUTING.md
+	@command -v java >/dev/null || { echo "No Java here; apt-get install openjdk-17-jre-headless" >&2; exit 1; }
+	@[ -x var/spark-venv/bin/python ] || $(VENV)/bin/uv venv --quiet --python $(PYTHON) var/spark-venv
+	@$(VENV)/bin/uv pip install --quiet --python var/spark-venv/bin/python --require-hashes \
+		--requirement requirements.lock.txt --requirement requirements.spark.lock.txt
+	@DPAL_STORM_SECONDS=$${DPAL_STORM_SECONDS:-150} var/spark-venv/bin/python -m pytest -s -m spark $(ARGS)
 
 lint: setup ## ruff, djade, mypy, import-linter, missing migrations, code that nothing uses
 	@$(VENV)/bin/ruff check .

@@ -69,6 +69,7 @@ from tests.counting import begin_over, know_the_counter  # noqa: E402
 from tests.emptying import empty_after, needs_new_sessions  # noqa: E402
 from tests.owning import site_url  # noqa: E402
 from tests.shuffling import shuffled  # noqa: E402
+from tests.spark_cluster import needs_spark  # noqa: E402
 from tests.template import drop_others, make_template, template_name  # noqa: E402
 
 assert settings.DATABASES  # loads them, so that pytest-django finds Django configured
@@ -120,7 +121,7 @@ def pytest_itemcollected(item: pytest.Item) -> None:
     """Mark as slow what an ordinary run leaves out.
 
     Those are the tests in a browser that are not for every change, and of the cases that are marked `one_in(n)` all but
-    the first of every n.
+    the first of every n. What needs a cluster gets the mark that `make test-spark` asks for.
     """
     if item.get_closest_marker("browser") is not None and item.get_closest_marker("every_change") is None:
         item.add_marker(pytest.mark.slow)
@@ -129,6 +130,8 @@ def pytest_itemcollected(item: pytest.Item) -> None:
         if CASES_SEEN[test] % share.args[0]:
             item.add_marker(pytest.mark.slow)
         CASES_SEEN[test] += 1
+    if needs_spark.mark in item.iter_markers("skipif"):
+        item.add_marker("spark")
 
 
 @pytest.hookimpl(trylast=True)

@@ -7,6 +7,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -59,7 +60,7 @@ class Cluster:
 
     def start(self):
         """Start both, and wait until the master knows the worker."""
-        told = {
+        self._told = {
             "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
             "HOME": str(self.folder),
             "SPARK_LOCAL_DIRS": str(self.local),
@@ -72,11 +73,26 @@ class Cluster:
             "MEMORY": "6g",
             "WORK": str(self.work),
         } | self.configuration("daemons")
-        for line, known in zip(block("spark-cluster"), ("started", "Registering worker"), strict=True):
-            with (self.folder / f"{len(self.processes)}.log").open("wb") as log:
-                options = {"env": told, "cwd": self.folder, "stdout": log, "stderr": log, "start_new_session": True}
-                self.processes.append(subprocess.Popen(["sh", "-c", f"exec {line}"], **options))
+        for number, known in enumerate(("started", "Registering worker")):
+            self.processes.append(self._begun(number))
             assert host.wait_until(lambda known=known: known in self.said(0), PATIENCE_SECONDS, 0.2), self.said(0)
+
+    def _begun(self, number):
+        """Start the master (0) or the worker (1) by the line of the manual."""
+        line = block("spark-cluster")[number]
+        with (self.folder / f"{number}.log").open("ab") as log:
+            options = {"env": self._told, "cwd": self.folder, "stdout": log, "stderr": log, "start_new_session": True}
+            return subprocess.Popen(["sh", "-c", f"exec {line}"], **options)
+
+    def strike_worker(self, dead_for):
+        """Kill the worker with all its executors, as a machine that loses its power would, and start it again."""
+        os.killpg(self.processes[1].pid, signal.SIGKILL)
+        self.processes[1].wait()
+        time.sleep(dead_for)
+        known = self.said(0).count("Registering worker")
+        self.processes[1] = self._begun(1)
+        again = host.wait_until(lambda: self.said(0).count("Registering worker") > known, PATIENCE_SECONDS, 0.2)
+        assert again, self.said(1)
 
     def said(self, number):
         """Return the log of the master (0) or the worker (1)."""

@@ -10,6 +10,7 @@ import os
 import random
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,15 +19,16 @@ from django.db import connections
 from dpal_site.embedded import host
 from tests.counting import new_counter
 from tests.faults.storm import stage, verdict
+from tests.faults.storm.clustered import ClusteredSite
 from tests.faults.storm.load import Load
 from tests.faults.storm.site import LEASE_SECONDS, BorrowedSite, OwnSite
+from tests.spark_cluster import needs_spark
 
 pytestmark = pytest.mark.faults
 SECONDS = float(os.environ.get("DPAL_STORM_SECONDS", 30))
 SEED = int(os.environ.get("DPAL_STORM_SEED", 20_261_121))
-# For a machine that does other things, too: a process may take half a minute to start there.
-PATIENCE_SECONDS = 300
 PARTS = {"worker": 4, "web": 3, "beat": 1, "broker": 3, "postgres": 2}
+SPARK_PARTS = {"executor": 5, "driver": 4, "spark worker": 3}
 UNFINISHED = """
 SELECT 'job', state, count(*) FROM annotation_job WHERE state IN ('waiting', 'running') GROUP BY state
 UNION ALL SELECT 'round', state, count(*) FROM learner_round WHERE state IN ('waiting', 'running') GROUP BY state
@@ -40,7 +42,9 @@ UNION ALL SELECT 'release', 'unchecked', count(*) FROM learner_modelrelease WHER
 def strike(site: BorrowedSite | OwnSite, part: str, rng: random.Random) -> str:
     """Kill one part, leave it dead for a moment, and start it again as a supervisor of services would."""
     dead_for = rng.uniform(0.0, 1.5)
-    if part == "postgres":
+    if isinstance(site, ClusteredSite) and part in SPARK_PARTS:
+        part = site.strike_spark(part, dead_for, rng)
+    elif part == "postgres":
         site.strike_postgres(dead_for)
     elif part == "broker":
         site.strike_broker(dead_for)
@@ -65,8 +69,9 @@ def storm(site: BorrowedSite | OwnSite, load: Load, *, seconds: float, first: li
     rng = random.Random(SEED)
     struck: list[str] = []
     due = list(first)
+    parts = PARTS | SPARK_PARTS if isinstance(site, ClusteredSite) else PARTS
     load.start()
-    assert host.wait_until(lambda: len(load.seen.labels) > 0, PATIENCE_SECONDS), load.seen
+    assert host.wait_until(lambda: len(load.seen.labels) > 0, site.patience_seconds), load.seen
     began = time.monotonic()
     while due or time.monotonic() < began + seconds:
         time.sleep(rng.uniform(0.5, 3.0))
@@ -74,13 +79,13 @@ def storm(site: BorrowedSite | OwnSite, load: Load, *, seconds: float, first: li
             # The other half hits a site that is only just coming back.
             answered = len(load.seen.labels)
             host.wait_until(lambda answered=answered: len(load.seen.labels) > answered, 30)
-        part = due.pop(0) if due else rng.choices(list(PARTS), weights=list(PARTS.values()))[0]
+        part = due.pop(0) if due else rng.choices(list(parts), weights=list(parts.values()))[0]
         struck.append(strike(site, part, rng))
     # Labels come in again, and everything begun comes to an end.
     answered = len(load.seen.labels)
-    assert host.wait_until(lambda: len(load.seen.labels) > answered + 5, PATIENCE_SECONDS), load.seen
-    load.stop(PATIENCE_SECONDS)
-    assert host.wait_until(lambda: not unfinished(site), PATIENCE_SECONDS, 0.5), unfinished(site)
+    assert host.wait_until(lambda: len(load.seen.labels) > answered + 5, site.patience_seconds), load.seen
+    load.stop(site.patience_seconds)
+    assert host.wait_until(lambda: not unfinished(site), site.patience_seconds, 0.5), unfinished(site)
     site.processes.check_running()
     return struck
 
@@ -88,7 +93,7 @@ def storm(site: BorrowedSite | OwnSite, load: Load, *, seconds: float, first: li
 def judged(site: BorrowedSite | OwnSite, judge: Callable[[], dict[str, Any]]) -> dict[str, Any]:
     """Judge the site at rest: what the clock begins meanwhile is waited for, and what is wrong at rest stays wrong."""
     for _ in range(5):
-        assert host.wait_until(lambda: not unfinished(site), PATIENCE_SECONDS, 0.5), unfinished(site)
+        assert host.wait_until(lambda: not unfinished(site), site.patience_seconds, 0.5), unfinished(site)
         found = judge()
         if not found["wrong"]:
             break
@@ -131,16 +136,36 @@ def test_what_was_acknowledged_survives_a_short_storm(borrowed):
     told(load, struck, judged(borrowed, lambda: verdict.judge(load.told())))
 
 
+def long_storm(site: OwnSite, lake: Path | None = None, *, first: list[str]) -> list[str]:
+    """Storm over a site with servers of its own, judge it, and return what was struck."""
+    print(f"storm of {SECONDS:.0f} s with seed {SEED}")
+    load_of = json.loads(site.python("-m", "tests.faults.storm.stage").splitlines()[-1])
+    site.start_all(site.web_port)
+    load = Load(site.url, load_of, SEED, lake)
+    struck = storm(site, load, seconds=SECONDS, first=first)
+    given = json.dumps(load.told())
+    found = judged(
+        site, lambda: json.loads(site.python("-m", "tests.faults.storm.verdict", given=given).splitlines()[-1])
+    )
+    told(load, struck, found)
+    return struck
+
+
 @pytest.mark.slow
 def test_what_was_acknowledged_survives_a_long_storm(tmp_path):
-    print(f"storm of {SECONDS:.0f} s with seed {SEED}")
     with OwnSite(tmp_path) as site:
-        load_of = json.loads(site.python("-m", "tests.faults.storm.stage"))
-        site.start_all(site.web_port)
-        load = Load(site.url, load_of, SEED)
-        struck = storm(site, load, seconds=SECONDS, first=[])
-        given = json.dumps(load.told())
-        found = judged(
-            site, lambda: json.loads(site.python("-m", "tests.faults.storm.verdict", given=given).splitlines()[-1])
-        )
-    told(load, struck, found)
+        long_storm(site, first=[])
+
+
+@needs_spark
+@pytest.mark.slow
+def test_what_was_acknowledged_survives_a_storm_over_a_cluster(tmp_path, cluster):
+    """Gates of uploads and of registered tables, counted by executors, whose drivers and workers are struck, too."""
+    with ClusteredSite(tmp_path, cluster) as site:
+        struck = long_storm(site, site.lake, first=[*SPARK_PARTS, "worker", *SPARK_PARTS])
+        assert set(SPARK_PARTS) <= set(struck)
+        ((passed,),) = site.ask("SELECT count(*) FROM annotation_gaterun WHERE state = 'committed'")
+        print(f"gates that a cluster counted to their end: {passed}")
+        assert passed > 1
+        # Whatever was struck, nobody still counts for it.
+        assert host.wait_until(lambda: not cluster.executors() and not site.drivers(), site.patience_seconds, 0.5)

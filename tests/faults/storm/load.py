@@ -9,17 +9,24 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
 import requests
 
 from tests import learning, streaming
+from tests.lakes import write_table
 
 TIMEOUT_SECONDS = 30
 THINKING_SECONDS = 0.1
 BETWEEN_UPLOADS_SECONDS = 4.0
 BETWEEN_POSTS_SECONDS = 1.0
+# A cluster takes half a minute for a gate, and a worker counts two at once.
+BETWEEN_GATES_SECONDS = 60.0
+TABLE_FILES = 6
+# Of the public test set of the experts.
+TESTED_ROWS, TESTED_SEED = 60, 2
 # The server said what it thinks of the request; anything from 500 up, or nothing at all, is asked again.
 EXPECTED_REFUSALS = (409,)
 PROJECTS = ("experts", "crowd", "stream")
@@ -71,10 +78,14 @@ class Client:
 
 
 class Load:
-    """Annotators, uploaders and a stream's sender, each a thread; `stop` lets each end what it has begun."""
+    """Annotators, uploaders and a stream's sender, each a thread; `stop` lets each end what it has begun.
 
-    def __init__(self, url: str, places: dict[str, Any], seed: int) -> None:
+    With `lake`, a folder, tables of it are registered as well, and the crowd's uploads come as seldom as these.
+    """
+
+    def __init__(self, url: str, places: dict[str, Any], seed: int, lake: Path | None = None) -> None:
         self.seen = Acknowledged()
+        self._lake = lake
         self._url, self._places, self._seed = url, places, seed
         self._enough = threading.Event()
         self._gone = threading.Event()
@@ -87,6 +98,8 @@ class Load:
                 self._run(self._annotate, name, token)
         for name in ("experts", "crowd"):
             self._run(self._upload, name, self._places[name]["manager"])
+        if self._lake is not None:
+            self._run(self._register, "tables", self._places["tables"]["manager"])
         self._run(self._send, "stream", self._places["stream"]["manager"])
 
     def stop(self, timeout_seconds: float) -> None:
@@ -148,7 +161,8 @@ class Load:
 
     def _upload(self, name: str, client: Client, rng: random.Random) -> None:
         place = self._places[name]
-        while not self._enough.wait(BETWEEN_UPLOADS_SECONDS * rng.uniform(0.5, 1.5)):
+        between = BETWEEN_GATES_SECONDS if name == "crowd" and self._lake is not None else BETWEEN_UPLOADS_SECONDS
+        while not self._enough.wait(between * rng.uniform(0.5, 1.5)):
             number = len(self.seen.uploads)
             broken = rng.random() < 0.2
             rows, body, form = _crowd_file(rng) if name == "crowd" else _experts_file(rng)
@@ -163,6 +177,22 @@ class Load:
                 self._refused("upload", answer)
                 continue
             self.seen.uploads.append({"dataset": answer.json()["id"], "rows": 0 if broken else rows})
+
+    def _register(self, name: str, client: Client, rng: random.Random) -> None:
+        assert self._lake is not None
+        slug, number = self._places[name]["slug"], 0
+        while not self._enough.wait(BETWEEN_GATES_SECONDS * rng.uniform(0.5, 1.5)):
+            number += 1
+            texts, people = _said_by_a_crowd(rng)
+            table = write_table(self._lake / f"table-{number}", files=TABLE_FILES, texts=texts, people=people)
+            body = {"address": table.as_uri(), "text_column": "said", "contributor_column": "who"}
+            answer = client.post(f"projects/{slug}/tables", json=body)
+            if answer is None:
+                continue
+            if answer.status_code != 202:
+                self._refused("table", answer)
+                continue
+            self.seen.uploads.append({"dataset": answer.json()["id"], "rows": len(texts)})
 
     def _send(self, name: str, client: Client, rng: random.Random) -> None:
         slug = self._places[name]["slug"]
@@ -190,13 +220,20 @@ def _answer_to(question: dict[str, Any]) -> int:
 
 
 def _experts_file(rng: random.Random) -> tuple[int, bytes, dict[str, str]]:
-    rows = rng.randint(20, 4000)
-    texts = learning.sentences(rows, seed=rng.randrange(10**6))
-    return rows, "\n".join(["text", *texts]).encode(), {"text_column": "text"}
+    # A row of the public test set, which chance may bring, would have the upload refused.
+    public = set(learning.sentences(TESTED_ROWS, seed=TESTED_SEED))
+    said = learning.sentences(rng.randint(20, 4000), seed=rng.randrange(10**6))
+    texts = [text for text in said if text not in public]
+    return len(texts), "\n".join(["text", *texts]).encode(), {"text_column": "text"}
 
 
 def _crowd_file(rng: random.Random) -> tuple[int, bytes, dict[str, str]]:
-    said, speakers = learning.sentences(rng.randint(4, 12), seed=rng.randrange(10**6)), 40
-    lines = [f"{text},person {place * speakers + who}" for place, text in enumerate(said) for who in range(speakers)]
+    lines = [f"{text},{person}" for text, person in zip(*_said_by_a_crowd(rng), strict=True)]
     form = {"text_column": "text", "contributor_column": "contributor"}
     return len(lines), "\n".join(["text,contributor", *lines]).encode(), form
+
+
+def _said_by_a_crowd(rng: random.Random) -> tuple[list[str], list[str]]:
+    said, speakers = learning.sentences(rng.randint(4, 12), seed=rng.randrange(10**6)), 40
+    people = [f"person {number}" for number in range(len(said) * speakers)]
+    return [text for text in said for _ in range(speakers)], people

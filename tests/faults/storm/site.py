@@ -42,6 +42,8 @@ class Processes:
     """What can be done to a web server, a worker and a clock under a supervisor."""
 
     processes: Supervisor
+    # For a machine that does other things, too: a process may take half a minute to start there.
+    patience_seconds = 300
 
     def kill_process(self, name: str, rng: random.Random) -> str:
         """Kill a process with its children, or alone, or one of its children; return which."""
@@ -92,15 +94,19 @@ class BorrowedSite(Processes):
 
 
 class OwnSite(Processes):
-    """Servers of its own as well; use it as a context manager, so that nothing of it is left afterwards."""
+    """Servers of its own as well; use it as a context manager, so that nothing of it is left afterwards.
 
-    def __init__(self, folder: Path) -> None:
+    `told` is what the environment of its processes says beside.
+    """
+
+    def __init__(self, folder: Path, told: dict[str, str] | None = None) -> None:
         taken: set[int] = set()
         self.folder = folder
         self.postgres = EmbeddedPostgres(folder / "postgres", quiet_port(taken))
         self.valkey = EmbeddedValkey(folder / "valkey", quiet_port(taken))
         self.web_port = quiet_port(taken)
         self.environment: dict[str, str] = {}
+        self._told = told or {}
 
     def __enter__(self) -> Self:
         self._stack = contextlib.ExitStack()
@@ -191,7 +197,7 @@ class OwnSite(Processes):
             "LEDGER_COUNTER_PATH": str(self.folder / "ledger-counter.json"),
         }
         keys = {name: secrets.token_hex(32) for name in ("SECRET_KEY", "PSEUDONYM_KEY", "SIGNING_KEY")}
-        return given | keys
+        return given | keys | self._told
 
 
 def descendants(pid: int) -> list[int]:

@@ -16,6 +16,7 @@ from annotation.models import Dataset, Membership, Project, Role  # noqa: E402
 from annotation.people.services import tokens  # noqa: E402
 from annotation.people.services.tokens import Scope  # noqa: E402
 from tests import learning, streaming  # noqa: E402
+from tests.faults.storm.load import TESTED_ROWS, TESTED_SEED  # noqa: E402
 
 MANY = 10_000
 _numbers = count(1)
@@ -43,23 +44,28 @@ def _shown(project: Project, annotators: int) -> dict[str, Any]:
 
 
 def open_projects(*, annotators: int = 3) -> dict[str, Any]:
-    """Open one project of each kind: experts over a pool, a crowd behind a gate, experts over a stream."""
+    """Open one project of each kind: experts over a pool or a stream, a crowd behind a gate of uploads or of tables."""
     owner = User.objects.create_user(username="storm-owner")
     experts = learning.open_trusted(
         owner, maximum_releases=MANY, pool_epsilon=100_000.0, training_epsilon=1.0, overlap=1
     )
     learning.upload(experts, [[text] for text in learning.sentences(200)], ["text"])
-    tested = [[text, learning.CLASSES[learning.truth_of(text)]] for text in learning.sentences(60, seed=2)]
+    tested = [
+        [text, learning.CLASSES[learning.truth_of(text)]] for text in learning.sentences(TESTED_ROWS, seed=TESTED_SEED)
+    ]
     learning.upload(experts, tested, ["text", "label"], role="public_test")
     crowd = learning.open_crowd(
         owner, maximum_releases=MANY, pool_epsilon=1_000.0, pool_delta=0.9, labels_epsilon=100_000.0, overlap=2
     )
     learning.fill_crowd(crowd, texts=30, speakers=40)
+    # A registered table stands beside no data of another role.
+    tables = learning.open_crowd(owner, maximum_releases=MANY, pool_epsilon=1_000.0, pool_delta=0.9)
     stream = streaming.open_stream(owner, selection="all", maximum_releases=MANY, window_length=5, windows_ahead=3)
     # A crowd's question wants two people.
     return {
         "experts": _shown(experts, annotators),
         "crowd": _shown(crowd, max(2, annotators)),
+        "tables": _shown(tables, 0),
         "stream": _shown(stream, 1),
         "staged": Dataset.objects.exclude(name="stream").count(),
     }

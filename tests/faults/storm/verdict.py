@@ -31,6 +31,7 @@ from annotation.models import (  # noqa: E402
     Record,
     RecordPost,
     Selection,
+    SourceFile,
     WorkState,
 )
 from learner.models import ModelRelease, Round, Stream, StreamBatch, TrainingRun  # noqa: E402
@@ -87,6 +88,8 @@ def uploads(told: list[dict[str, Any]], staged: int) -> list[str]:
     for dataset in Dataset.objects.filter(pool_parts__isnull=False).distinct():
         read = sum(batch.num_rows for batch in pool_rows.records(dataset, lambda _: None))
         rows[dataset.pk] = rows.get(dataset.pk, 0) + read
+    # Of a registered table nothing but its catalogue is stored.
+    rows |= dict(SourceFile.objects.values_list("source").annotate(n=Sum("row_count")).order_by())
     for each in told:
         dataset = found.get(each["dataset"])
         if dataset is None:
