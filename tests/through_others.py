@@ -1,0 +1,195 @@
+"""Modules of the product that no test imports and none is named after: which test goes through them, and why so."""
+
+# Parts of one thing, tested through the module that uses them; a new module gets a test of its own.
+TESTED_THROUGH_OTHERS: dict[tuple[str, str], tuple[str, ...]] = {
+    ("tests/web/dpal_site/test_permissions.py", "every page and route asks it who somebody is in a project"): (
+        "annotation/access.py",
+        "learner/access.py",
+    ),
+    ("tests/pure/annotation/choices/test_account_kind.py", "what presets and rules of a choice are made of"): (
+        "annotation/choices/answers_unit.py",
+        "annotation/choices/preset.py",
+    ),
+    (
+        "tests/web/annotation/projects/test_settings.py",
+        "the fields of a choice, as the page of settings shows and takes them",
+    ): ("annotation/choices/choice_fields.py",),
+    (
+        "tests/web/annotation/test_new_choice.py",
+        "a choice of a test's own is found by it, and what it refuses is told",
+    ): (
+        "annotation/choices/own_choices.py",
+        "annotation/choices/refusals.py",
+    ),
+    (
+        "tests/pure/annotation/test_label_studio.py",
+        "a format among others, read by one function that tests call for each",
+    ): ("annotation/data/parsers/parquet.py",),
+    ("tests/pure/test_fuzz_parsers.py", "pages of a Parquet file, whose bytes are made up and broken there"): (
+        "annotation/data/parsers/parquet_pages.py",
+    ),
+    (
+        "tests/web/annotation/questions/test_label.py",
+        "what the page that labels keeps of an answer that was sent before",
+    ): ("annotation/gates/receipts.py",),
+    ("tests/web/annotation/test_configuration.py", "sentences of a history, read where settings change"): (
+        "annotation/log/history.py",
+    ),
+    ("tests/web/annotation/projects/test_members_api.py", "what a page and a route show of people and groups"): (
+        "annotation/people/group_sheets.py",
+    ),
+    ("tests/web/dpal_site/test_admin.py", "how a person is called in lists"): ("annotation/people/identity.py",),
+    ("tests/db/annotation/statement/test_limits.py", "the two of a change that takes two, and its named levels"): (
+        "annotation/people/services/second_manager.py",
+        "annotation/statement/budget_levels.py",
+        "annotation/signals.py",
+    ),
+    ("tests/web/annotation/projects/test_beside_api.py", "a project of random choice opened beside another"): (
+        "annotation/projects/beside.py",
+    ),
+    ("tests/web/annotation/projects/test_wizard.py", "sentences of the wizard about who is protected from whom"): (
+        "annotation/projects/protection_words.py",
+    ),
+    ("tests/db/annotation/questions/test_label_export.py", "how a file of labels goes out, by page and by route"): (
+        "annotation/questions/downloads.py",
+    ),
+    ("tests/web/annotation/questions/test_answering_api.py", "an annotator's own answers, by page and by route"): (
+        "annotation/questions/own_answers.py",
+    ),
+    ("tests/web/annotation/questions/test_reports_api.py", "questions that people flagged, by page and by route"): (
+        "annotation/questions/report_selectors.py",
+    ),
+    ("tests/web/annotation/data/test_gate_api.py", "a request sent twice, and answers every route has"): (
+        "annotation/rest/idempotency.py",
+        "annotation/rest/responses.py",
+        "annotation/work/services/idempotency.py",
+    ),
+    ("tests/web/annotation/questions/test_quality_api.py", "a list in pages, as every route gives one"): (
+        "annotation/rest/pagination.py",
+    ),
+    ("tests/web/annotation/statement/test_statement.py", "how a statement's file goes out, by page and by route"): (
+        "annotation/statement/downloads.py",
+    ),
+    ("tests/db/annotation/people/test_groups.py", "leases that end with whoever leaves"): (
+        "annotation/work/services/leases.py",
+    ),
+    ("tests/web/dpal_site/test_openapi.py", "refuses bodies that are too large or no JSON, before any route"): (
+        "dpal_site/bodies.py",
+    ),
+    ("tests/pure/dpal_site/demo/test_plans.py", "images of the demonstration's plan"): ("dpal_site/demo/digits.py",),
+    ("tests/journeys/test_demo.py", "parts of the demonstration, which is run as a whole"): (
+        "dpal_site/demo/without_privacy.py",
+        "dpal_site/preparation.py",
+    ),
+    ("tests/faults/dpal_site/test_processes.py", "the first lines of a child process, which tests start and kill"): (
+        "dpal_site/embedded/launch.py",
+    ),
+    (
+        "tests/web/dpal_site/test_fuzz_pages.py",
+        "pages for what goes wrong, for health and for preferences, asked by address",
+    ): (
+        "dpal_site/failures.py",
+        "dpal_site/health.py",
+        "dpal_site/preferences.py",
+    ),
+    ("tests/web/dpal_site/test_operations_api.py", "work that takes long, as the operations page and route list it"): (
+        "dpal_site/monitoring/long_work.py",
+    ),
+    ("tests/web/dpal_site/test_observables.py", "rows of a table that is compared with what pages show"): (
+        "dpal_site/observables/model_pages.py",
+    ),
+    ("tests/web/annotation/test_wording.py", "the document of an error, as every route gives it"): (
+        "dpal_site/problems.py",
+    ),
+    (
+        "tests/pure/dpal_site/test_web_server.py",
+        "the web server's worker and its sockets, in a server that the test starts",
+    ): (
+        "dpal_site/serving/sockets.py",
+        "dpal_site/serving/worker.py",
+    ),
+    (
+        "tests/pure/learner/estimators/test_catalogue.py",
+        "declarations that the catalogue's battery goes through one by one",
+    ): ("learner/estimators/online_choices.py",),
+    ("tests/pure/learner/features/test_static_encoder.py", "lists of words that encoders read"): (
+        "learner/features/word_lists.py",
+    ),
+    ("tests/pure/learner/simulation/test_crowd.py", "the pool of a simulated crowd"): (
+        "learner/planning/simulation/crowd_pool.py",
+    ),
+    (
+        "tests/db/learner/rounds/test_secret_rounds.py",
+        "what a round asks before it takes memory, and the keys and attempts of its work",
+    ): (
+        "learner/pools/services/room.py",
+        "learner/work/keys.py",
+        "learner/work/services/attempts.py",
+    ),
+    ("tests/web/learner/releases/test_evaluation_page.py", "what was measured of a release, by page and by route"): (
+        "learner/releases/evidence_api.py",
+        "learner/releases/evidence_sheet.py",
+    ),
+    ("tests/pure/learner/releases/test_card_metadata.py", "the head of a model card"): (
+        "learner/releases/front_matter.py",
+    ),
+    (
+        "tests/pure/learner/releases/test_artifacts.py",
+        "one file of a release each, read back from the folder that is written",
+    ): (
+        "learner/releases/licences.py",
+        "learner/releases/onnx_export.py",
+        "learner/releases/pipeline_export.py",
+        "learner/releases/privacy_document.py",
+        "learner/releases/safetensors_export.py",
+    ),
+    ("tests/pure/learner/reproduce/test_small_versions.py", "a paper's experiments, run small from end to end"): (
+        "learner/reproduce/chaudhuri2008.py",
+        "learner/reproduce/chaudhuri2008_curves.py",
+        "learner/reproduce/ghassemi2016.py",
+        "learner/reproduce/ghassemi_screens.py",
+        "learner/reproduce/plots.py",
+    ),
+    ("tests/pure/learner/reproduce/test_feyisetan2019.py", "sketches of the paper's gate"): (
+        "learner/reproduce/feyisetan2019_sketches.py",
+    ),
+    ("tests/pure/learner/reproduce/test_rane2019.py", "parts of the paper's loop"): (
+        "learner/reproduce/rane2019_coins.py",
+        "learner/reproduce/rane2019_version_space.py",
+    ),
+    (
+        "tests/db/learner/rounds/test_rounds.py",
+        "kinds of rounds, entered through the one function that runs any round",
+    ): (
+        "learner/rounds/services/repeat_rounds.py",
+        "learner/rounds/services/spread_rounds.py",
+    ),
+    (
+        "tests/db/learner/trainings/test_training.py",
+        "kinds of trainings, entered through the one function that runs any",
+    ): (
+        "learner/streams/services/stream_releases.py",
+        "learner/trainings/services/channel_training.py",
+    ),
+    (
+        "tests/pure/privacy/accounting/test_events.py",
+        "kinds of events, which tests make from one catalogue, and the checks of their numbers",
+    ): (
+        "privacy/accounting/checks.py",
+        "privacy/accounting/events_answers.py",
+        "privacy/accounting/events_choice.py",
+        "privacy/accounting/events_gaussian.py",
+        "privacy/accounting/events_labels.py",
+        "privacy/accounting/events_online.py",
+        "privacy/accounting/noise_words.py",
+        "privacy/accounting/vector_noise.py",
+    ),
+    ("tests/db/privacy/test_audit.py", "marks and accounts that the audit of a ledger reads"): (
+        "privacy/audit/account.py",
+        "privacy/services/marks.py",
+    ),
+    ("tests/pure/privacy/engines/test_process.py", "counting and capping, called by each engine"): (
+        "privacy/contributions/capping.py",
+        "privacy/contributions/counting.py",
+    ),
+}
