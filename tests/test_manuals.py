@@ -10,6 +10,8 @@ from dpal_site.embedded.servers import REPOSITORY
 from dpal_site.management.commands.compile_translations import PACKAGES
 
 MANUALS = sorted((REPOSITORY / "docs").glob("*.md"))
+# What else people read from end to end.
+PAGES = [REPOSITORY / name for name in ("README.md", "SECURITY.md", "CONTRIBUTING.md", "docs/results/README.md")]
 # Words a sentence of a manual has on average at most.
 AVERAGE_WORDS = 20
 PAGE_WORDS = 700
@@ -64,12 +66,25 @@ def test_pages_and_messages_use_the_words_of_the_glossary():
     assert {text: found for text in texts if (found := strange_words(re.sub(r"%\(\w+\)s|\{\w+\}", "", text)))} == {}
 
 
+def test_the_glossary_says_what_other_tools_call_it():
+    rows = re.findall(
+        r"^\| (.+) \|$", (REPOSITORY / "docs" / "glossary.md").read_text().split("## Words we leave")[0], re.M
+    )
+    told = [cells for row in rows[1:] if len(cells := re.split(r" \|\s", row)) == 3]
+    assert len(told) == len(rows) - 1
+    tools = ("Label Studio", "Argilla", "OpenDP", "dp-accounting")
+    assert {
+        word: elsewhere for word, _, elsewhere in told if elsewhere.strip() and not elsewhere.startswith(tools)
+    } == {}
+    assert sum(bool(elsewhere.strip()) for _, _, elsewhere in told) >= 20
+
+
 def test_a_strange_word_is_found():
     assert strange_words("Each labeller has a wallet.") == {"labeller": "annotator", "wallet": "account"}
     assert len(left_to_others()) > 40
 
 
-@pytest.mark.parametrize("manual", MANUALS, ids=lambda path: path.name)
+@pytest.mark.parametrize("manual", MANUALS + PAGES, ids=lambda path: str(path.relative_to(REPOSITORY)))
 def test_manuals_have_short_sentences(manual: Path):
     assert average_words(manual.read_text(encoding="utf-8")) <= AVERAGE_WORDS
 

@@ -10,8 +10,8 @@ from learner.reproduce.plots import save_chart
 INDEX = "README.md"
 ANSWER = {True: "yes", False: "no", None: "not decided"}
 HALVES = (
-    "is yes or no only where the whole interval of four standard errors says so, and otherwise not decided; the column "
-    "of halves says how each half of the seeds answers alone."
+    "is yes or no only where the whole interval of four standard errors says so. It is not decided otherwise. The "
+    "column of halves says how each half of the seeds answers alone."
 )
 
 
@@ -46,7 +46,7 @@ def write_index(papers: Sequence[tuple[Paper, dict[str, Json]]], output: Path) -
     lines = [
         "# The five papers, reproduced",
         "",
-        "Made by `make reproduce`; do not edit. Every page says with which settings, seeds and runs; each answer is a "
+        "Made by `make reproduce`; do not edit. Every page says with which settings, seeds and runs. Each answer is a "
         "stated rule applied to the figures.",
         "",
         f"Where a page judges the halves of its seeds too, an answer {HALVES}",
