@@ -5,7 +5,7 @@ References
 .. [1] MLCommons, "Croissant Format Specification", version 1.1, https://docs.mlcommons.org/croissant.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 CROISSANT = "http://mlcommons.org/croissant/1.1"
@@ -68,9 +68,11 @@ FIELDS: dict[str, tuple[str | list[str], str]] = {
     "annotator_kind": (TEXT, "'person', or 'machine' where a language model answered."),
     "tags": (TEXT, "What managers tagged the question with, as a JSON list."),
     "owner_id": (TEXT, "The record's id, as whoever brought it calls it."),
-    "metadata": (TEXT, "Columns that whoever brought the record wanted kept, as a JSON object."),
     "counts_as": ([TEXT, "cr:Label"], "Class that the answer counts as, another one where classes were merged since."),
 }
+# Each column that whoever brought the records wanted kept is one of the file, under its name behind this.
+METADATA_PREFIX = "metadata."
+KEPT = (TEXT, "A column of the record's that whoever brought it wanted kept.")
 UNPROTECTED = (
     "Answers as people gave them, for whoever manages the project: no differential privacy covers this file, and the "
     "guarantee of the project's models does not speak about it."
@@ -80,7 +82,15 @@ LICENSE = "Not stored: whoever owns the records says what may be done with them.
 
 
 def croissant_description(
-    *, name: str, slug: str, question: str, classes: Sequence[str], made_on: str, sha256: str, size: int
+    *,
+    name: str,
+    slug: str,
+    question: str,
+    classes: Sequence[str],
+    declared: Sequence[str],
+    made_on: str,
+    sha256: str,
+    size: int,
 ) -> dict[str, Any]:
     """Return the description of a project's labels.
 
@@ -90,6 +100,8 @@ def croissant_description(
         The project, and what it asks.
     classes : sequence of str
         What can be answered.
+    declared : sequence of str
+        Columns that were kept with the records, by the names that whoever brought them gave.
     made_on : str
         Day on which the file was written, ISO 8601.
     sha256 : str
@@ -119,7 +131,10 @@ def croissant_description(
                 "sha256": sha256,
             }
         ],
-        "recordSet": [_classes(classes), _answers(FIELDS)],
+        "recordSet": [
+            _classes(classes),
+            _answers(declared),
+        ],
     }
 
 
@@ -136,7 +151,13 @@ def _classes(classes: Sequence[str]) -> dict[str, Any]:
     }
 
 
-def _answers(fields: Mapping[str, tuple[str | list[str], str]]) -> dict[str, Any]:
+def _answers(declared: Sequence[str]) -> dict[str, Any]:
+    fields = [(name, name, kind, meaning) for name, (kind, meaning) in FIELDS.items()]
+    # No space may stand in an id, so the owner's columns are numbered there.
+    fields += [
+        (f"{METADATA_PREFIX}{number}", f"{METADATA_PREFIX}{name}", *KEPT)
+        for number, name in enumerate(declared, start=1)
+    ]
     return {
         "@type": "cr:RecordSet",
         "@id": "answers",
@@ -145,12 +166,12 @@ def _answers(fields: Mapping[str, tuple[str | list[str], str]]) -> dict[str, Any
         "field": [
             {
                 "@type": "cr:Field",
-                "@id": f"answers/{name}",
+                "@id": f"answers/{key}",
                 "name": name,
                 "description": meaning,
                 "dataType": kind,
                 "source": {"fileObject": {"@id": LABELS}, "extract": {"column": name}},
             }
-            for name, (kind, meaning) in fields.items()
+            for key, name, kind, meaning in fields
         ],
     }

@@ -17,9 +17,9 @@ from django.db import connection
 from django.utils import timezone
 
 from annotation.choices.label_types.base import LabelType
-from annotation.models import Project
+from annotation.models import Dataset, Project
 from annotation.questions.answers import counting_places, label_type
-from annotation.questions.croissant import DESCRIPTION, LABELS, croissant_description
+from annotation.questions.croissant import DESCRIPTION, LABELS, METADATA_PREFIX, croissant_description
 from annotation.statement.spending import Echo, safe_cell
 
 CHUNK = 5000
@@ -47,6 +47,9 @@ COLUMNS = (
     "metadata",
     "counts_as",
 )
+# Where a file has columns, each declared one of the owner's is its own, under a name that none of the above has.
+METADATA = COLUMNS.index("metadata")
+TABLE_COLUMNS = (*COLUMNS[:METADATA], *COLUMNS[METADATA + 1 :])
 SCHEMA = pa.schema(
     [
         ("question", pa.int64()),
@@ -67,7 +70,6 @@ SCHEMA = pa.schema(
         ("annotator_kind", pa.string()),
         ("tags", pa.string()),
         ("owner_id", pa.string()),
-        ("metadata", pa.string()),
         ("counts_as", pa.string()),
     ]
 )
@@ -190,17 +192,33 @@ def _row(row: Row, classes: list[str], asked: LabelType, places: Sequence[int]) 
     return (query, text, fields, dataset, number, *answered, suggestion, percent, shown, kind, tags, *theirs)
 
 
-def _metadata(pairs: str | None) -> str | None:
-    """Return the owner's columns as a JSON object, in the order in which they were declared."""
-    kept = json.loads(pairs) if pairs else []
-    return json.dumps(dict(kept), ensure_ascii=False) if kept else None
+def _metadata(pairs: str | None) -> dict[str, str | None] | None:
+    """Return the owner's columns of a record, in the order in which they were declared."""
+    return dict(json.loads(pairs)) or None if pairs else None
+
+
+def _declared(project: Project) -> list[str]:
+    """Return the columns that any upload to the project keeps for people, in the order in which they came."""
+    kept = Dataset.objects.filter(project=project, mapping__has_key="metadata").order_by("pk")
+    return list(
+        dict.fromkeys(str(name) for names in kept.values_list("mapping__metadata", flat=True) for name in names)
+    )
+
+
+def _table_row(row: Row, declared: Sequence[str]) -> Row:
+    """Return a row in the order of `TABLE_COLUMNS` and of what is declared."""
+    kept = row[METADATA] or {}
+    return (*row[:METADATA], *row[METADATA + 1 :], *(kept.get(name) for name in declared))
 
 
 def _csv(project: Project, chunks: Iterator[Sequence[Row]]) -> Iterator[bytes]:
-    yield csv.writer(Echo()).writerow(COLUMNS).encode()
+    declared = _declared(project)
+    header = [*TABLE_COLUMNS, *(f"{METADATA_PREFIX}{name}" for name in declared)]
+    yield csv.writer(Echo()).writerow(header).encode()
     for rows in chunks:
         piece = io.StringIO(newline="")
-        csv.writer(piece).writerows([[safe_cell(_in_one_cell(cell)) for cell in row] for row in rows])
+        cells = ([safe_cell(_in_one_cell(cell)) for cell in _table_row(row, declared)] for row in rows)
+        csv.writer(piece).writerows(cells)
         yield piece.getvalue().encode()
 
 
@@ -218,15 +236,19 @@ def _object(row: Row) -> dict[str, Any]:
     named = dict(zip(COLUMNS, row, strict=True))
     named["fields"] = json.loads(named["fields"]) if named["fields"] else None
     named["tags"] = json.loads(named["tags"] or "[]")
-    named["metadata"] = json.loads(named["metadata"]) if named["metadata"] else None
     return named
 
 
-def _parquet(project: Project, chunks: Iterator[Sequence[Row]]) -> Iterator[bytes]:
-    sent, schema = _Pieces(), SETS_SCHEMA if label_type(project).takes_several else SCHEMA
+def _parquet(
+    project: Project, chunks: Iterator[Sequence[Row]], declared: Sequence[str] | None = None
+) -> Iterator[bytes]:
+    declared = _declared(project) if declared is None else declared
+    theirs = [pa.field(f"{METADATA_PREFIX}{name}", pa.string()) for name in declared]
+    fixed = SETS_SCHEMA if label_type(project).takes_several else SCHEMA
+    sent, schema = _Pieces(), pa.schema([*fixed, *theirs])
     with pq.ParquetWriter(sent, schema, compression="zstd") as writer:
         for rows in chunks:
-            columns = list(zip(*rows, strict=True))
+            columns = list(zip(*(_table_row(row, declared) for row in rows), strict=True))
             writer.write_table(
                 pa.table(
                     [pa.array(column, field.type) for column, field in zip(columns, schema, strict=True)],
@@ -240,11 +262,11 @@ def _parquet(project: Project, chunks: Iterator[Sequence[Row]]) -> Iterator[byte
 def _croissant(project: Project, chunks: Iterator[Sequence[Row]]) -> Iterator[bytes]:
     """Write a zip of the Parquet file and of its description, which comes last since it names the file's digest."""
     sent, digest, size = _Pieces(), hashlib.sha256(), 0
-    moment = timezone.now()
+    moment, declared = timezone.now(), _declared(project)
     stamp = (moment.year, moment.month, moment.day, 0, 0, 0)
     with zipfile.ZipFile(sent, "w") as archive:
         with archive.open(zipfile.ZipInfo(LABELS, stamp), "w", force_zip64=True) as member:
-            for piece in _parquet(project, chunks):
+            for piece in _parquet(project, chunks, declared):
                 digest.update(piece)
                 size += len(piece)
                 member.write(piece)
@@ -254,6 +276,7 @@ def _croissant(project: Project, chunks: Iterator[Sequence[Row]]) -> Iterator[by
             slug=project.slug,
             question=project.question,
             classes=[str(name) for name in project.classes],
+            declared=declared,
             made_on=moment.date().isoformat(),
             sha256=digest.hexdigest(),
             size=size,
@@ -314,7 +337,7 @@ def _task(answers: list[Row]) -> dict[str, Any]:
             "consensus": answers[0][9],
             "tags": json.loads(answers[0][16] or "[]"),
             "owner_id": answers[0][17],
-            "metadata": json.loads(answers[0][18]) if answers[0][18] else None,
+            "metadata": answers[0][METADATA],
             **dict(zip(COLUMNS[12:15], answers[0][12:15], strict=True)),
         },
         "annotations": [

@@ -24,7 +24,7 @@ from annotation.people.services.tokens import Scope
 from annotation.projects.services.kinds import change_kind
 from annotation.projects.services.projects import create_project
 from annotation.questions.services import labels, queue
-from annotation.questions.services.label_export import export_labels
+from annotation.questions.services.label_export import TABLE_COLUMNS, export_labels
 from tests.db.annotation.test_constraints import refused
 from tests.factories import add_members, make_annotators, make_project, make_records, make_user
 from tests.pure.annotation.data.test_parsers import archive, png
@@ -168,18 +168,46 @@ def test_an_annotator_reads_them_and_every_file_gives_them_back():
     files = {name: b"".join(export_labels(project=project, format=name)) for name in ("csv", "jsonl", "parquet")}
     wanted = {"url": "https://example.org/1", "shop": "Ulm"}
     (row,) = csv.DictReader(io.StringIO(files["csv"].decode()))
-    assert (row["owner_id"], json.loads(row["metadata"])) == ("T-1", wanted)
+    assert (row["owner_id"], row["metadata.url"], row["metadata.shop"]) == ("T-1", *wanted.values())
+    assert list(row)[-2:] == ["metadata.url", "metadata.shop"]
     line = json.loads(files["jsonl"])
     assert (line["owner_id"], line["metadata"]) == ("T-1", wanted)
     assert list(line["metadata"]) == ["url", "shop"]
     (row,) = pq.read_table(io.BytesIO(files["parquet"])).to_pylist()
-    assert (row["owner_id"], json.loads(row["metadata"])) == ("T-1", wanted)
+    assert (row["owner_id"], row["metadata.url"], row["metadata.shop"]) == ("T-1", *wanted.values())
     (task,) = json.loads(b"".join(export_labels(project=project, format="label_studio")))
     assert (task["meta"]["owner_id"], task["meta"]["metadata"]) == ("T-1", wanted)
     with zipfile.ZipFile(io.BytesIO(b"".join(export_labels(project=project, format="croissant")))) as packed:
         (row,) = pq.read_table(io.BytesIO(packed.read("labels.parquet"))).to_pylist()
         assert "owner_id" in packed.read("croissant.json").decode()
-    assert row["owner_id"] == "T-1"
+    assert (row["owner_id"], row["metadata.url"], row["metadata.shop"]) == ("T-1", *wanted.values())
+
+
+def test_a_file_has_the_columns_of_all_uploads_each_once_and_under_a_name_of_its_own():
+    project = make_project()
+    later = {"text": "third", "answer": "theirs", "shop": "Bonn", "=1+1": "-"}
+    imported(project, delimited(), "rows.csv")
+    imported(project, json.dumps(later).encode(), "rows.jsonl", {"metadata": ["answer", "shop", "=1+1"]})
+    (person,) = make_annotators(project, 1)
+    labels.submit_label(assignment=asked(project, person), choice=0)
+    for _ in range(2):
+        labels.submit_label(assignment=queue.claim_next(project=project, user=person), choice=0)
+    (table, packed) = (b"".join(export_labels(project=project, format=name)) for name in ("csv", "parquet"))
+    rows = list(csv.DictReader(io.StringIO(table.decode())))
+    names = [f"metadata.{name}" for name in ("url", "shop", "answer", "=1+1")]
+    assert list(rows[0]) == [*TABLE_COLUMNS, *names]
+    assert {tuple(row[name] for name in ("text", *names)) for row in rows} == {
+        ("first", "https://example.org/1", "Ulm", "", ""),
+        ("second", "", "7", "", ""),
+        ("third", "", "Bonn", "theirs", "'-"),
+    }
+    assert {row["answer"] for row in rows} == {project.classes[0]}
+    typed = pq.read_table(io.BytesIO(packed)).select(["text", *names]).to_pylist()
+    assert {tuple(row.values()) for row in typed} == {
+        ("first", "https://example.org/1", "Ulm", None, None),
+        ("second", None, "7", None, None),
+        ("third", None, "Bonn", "theirs", "-"),
+    }
 
 
 def test_a_manager_reads_and_finds_them_where_the_record_may_be_read():

@@ -8,9 +8,10 @@ import zipfile
 import mlcroissant
 import pytest
 
+from annotation.models import Dataset, Record
 from annotation.questions.croissant import DESCRIPTION, FIELDS, LABELS
 from annotation.questions.services import labels, queue
-from annotation.questions.services.label_export import COLUMNS, export_labels
+from annotation.questions.services.label_export import TABLE_COLUMNS, export_labels
 from tests.factories import make_annotators, make_project, open_records
 
 pytestmark = [
@@ -53,7 +54,7 @@ def test_mlcroissant_takes_it_and_reads_the_answers(unpacked):
 
 def test_the_description_names_every_column_and_the_digest(unpacked):
     document = json.loads((unpacked / DESCRIPTION).read_text(encoding="utf-8"))
-    assert tuple(FIELDS) == COLUMNS
+    assert tuple(FIELDS) == TABLE_COLUMNS
     (file,) = document["distribution"]
     assert file["sha256"] == hashlib.sha256((unpacked / LABELS).read_bytes()).hexdigest()
     assert file["contentSize"] == f"{(unpacked / LABELS).stat().st_size} B"
@@ -72,6 +73,22 @@ def test_a_wrong_description_is_refused_by_the_library(unpacked):
     (unpacked / DESCRIPTION).write_text(json.dumps(document))
     with pytest.raises(mlcroissant.GenerationError, match="Download"):
         list(mlcroissant.Dataset(jsonld=unpacked / DESCRIPTION).records("answers"))
+
+
+def test_the_owners_columns_are_columns_of_the_answers(tmp_path):
+    names = ["text", "Größe in m²", "a.b/c: 'd'"]
+    project = make_project()
+    (person,) = make_annotators(project, 1)
+    (query,) = open_records(project, 1)
+    Dataset.objects.filter(project=project).update(mapping={"metadata": names})
+    pairs = [[name, name.upper()] for name in names]
+    Record.objects.filter(pk=query.record_id).update(metadata={"id": None, "columns": pairs})
+    labels.submit_label(assignment=queue.claim_next(project=project, user=person), choice=0)
+    with zipfile.ZipFile(io.BytesIO(b"".join(export_labels(project=project, format="croissant")))) as archive:
+        archive.extractall(tmp_path)
+    (row,) = mlcroissant.Dataset(jsonld=tmp_path / DESCRIPTION).records("answers")
+    assert [row[f"answers/metadata.{number}"].decode() for number in (1, 2, 3)] == [name.upper() for name in names]
+    assert row["answers/text"] == b"record 0"
 
 
 def test_a_project_without_answers_has_a_description_too(tmp_path):

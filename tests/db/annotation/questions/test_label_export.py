@@ -9,7 +9,7 @@ import pytest
 
 from annotation.models import Assignment, Label, Query, Record
 from annotation.questions.services import label_export, labels, queue
-from annotation.questions.services.label_export import CHUNK, COLUMNS, export_labels
+from annotation.questions.services.label_export import CHUNK, COLUMNS, TABLE_COLUMNS, export_labels
 from tests.factories import make_annotators, make_project, open_records
 
 pytestmark = pytest.mark.django_db
@@ -35,7 +35,7 @@ def test_every_format_says_the_same():
     rows = list(csv.DictReader(io.StringIO(whole(project, "csv").decode())))
     objects = [json.loads(line) for line in whole(project, "jsonl").decode().splitlines()]
     table = pq.read_table(io.BytesIO(whole(project, "parquet"))).to_pylist()
-    assert [tuple(row) for row in (rows[0], objects[0], table[0])] == [COLUMNS] * 3
+    assert [tuple(row) for row in (rows[0], objects[0], table[0])] == [TABLE_COLUMNS, COLUMNS, TABLE_COLUMNS]
     for name in ("question", "text", "answer", "annotator", "consensus"):
         assert [row[name] or None for row in rows] == [
             None if cell[name] is None else str(cell[name]) for cell in objects
@@ -55,7 +55,7 @@ def test_label_studio_gets_a_task_for_each_question():
 
 def test_an_empty_project_gives_files_that_can_be_read():
     project = make_project()
-    assert whole(project, "csv").decode().strip() == ",".join(COLUMNS)
+    assert whole(project, "csv").decode().strip() == ",".join(TABLE_COLUMNS)
     assert whole(project, "jsonl") == b""
     assert pq.read_table(io.BytesIO(whole(project, "parquet"))).num_rows == 0
     assert json.loads(whole(project, "label_studio")) == []

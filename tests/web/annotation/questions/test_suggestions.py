@@ -14,7 +14,7 @@ from django.urls import reverse
 from annotation.models import Label, Project, Query
 from annotation.people.services import tokens
 from annotation.questions.services import labels, queue
-from annotation.questions.services.label_export import COLUMNS, export_labels
+from annotation.questions.services.label_export import TABLE_COLUMNS, export_labels
 from tests.factories import add_members, make_annotators, make_project, make_user, open_records
 from tests.markup import tight
 
@@ -97,7 +97,7 @@ def test_files_say_what_was_suggested_and_whether_it_was_seen(shown):
     labels.submit_label(assignment=queue.claim_next(project=project, user=person), choice=0)
     lines = b"".join(export_labels(project=project, format="csv")).decode()
     (row,) = csv.DictReader(io.StringIO(lines))
-    assert tuple(row) == COLUMNS
+    assert tuple(row) == TABLE_COLUMNS
     told = [row[name] for name in ("answer", "suggestion", "suggestion_percent", "suggestion_shown")]
     assert told == ["sport", "music", "72", str(shown)]
     (task,) = json.loads(b"".join(export_labels(project=project, format="label_studio")))
