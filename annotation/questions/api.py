@@ -67,6 +67,9 @@ class AssignmentOut(Schema):
         [], description="Headings with the positions of their classes, where the project groups them."
     )
     class_colours: dict[str, str] = Field({}, description="Names of colours by class, where the project has any.")
+    class_keys: dict[str, str] = Field(
+        {}, description="Letters and digits by class, where the project gives any of them a key of its own."
+    )
     merged: dict[str, str] = Field(
         {}, description="Classes that are not offered any more, each with the one it counts as; positions stay."
     )
@@ -143,6 +146,7 @@ def assignment_out(assignment: Assignment) -> AssignmentOut:
         image_url=shown.image_url,
         class_groups=[ClassGroupOut(name=name, classes=places) for name, places in groups if name or len(groups) > 1],
         class_colours={str(project.classes[place]): one.colour for place, one in enumerate(looks) if one.colour},
+        class_keys={str(project.classes[place]): one.key for place, one in enumerate(looks) if one.key},
         merged=merged_names(project.merged_classes),
         owner_id=shown.owner_id,
         metadata=None if shown.metadata is None else dict(shown.metadata),

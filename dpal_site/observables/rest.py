@@ -62,12 +62,13 @@ REST = (
     ),
     Shown(
         "AssignmentOut ClassGroupOut",
-        "class_groups class_colours merged name classes",
+        "class_groups class_colours class_keys merged name classes",
         LABELLERS,
         Basis.PUBLIC,
-        "how the project's managers grouped, coloured and merged the classes",
+        "how the project's managers grouped, coloured and merged the classes, and gave them keys",
     ),
     Shown("AssignmentOut.class_colours", "*", LABELLERS, Basis.PUBLIC, "the same colours, by the names of classes"),
+    Shown("AssignmentOut.class_keys", "*", LABELLERS, Basis.PUBLIC, "the same keys, by the names of classes"),
     Shown("AssignmentOut.merged", "*", LABELLERS, Basis.PUBLIC, "the same merges, by the names of classes"),
     Shown(
         "AssignmentOut",

@@ -108,6 +108,7 @@ class AssignmentOut(TypedDict):
     image_url: str | None
     class_groups: NotRequired[list[ClassGroupOut]]
     class_colours: NotRequired[dict[str, str]]
+    class_keys: NotRequired[dict[str, str]]
     merged: NotRequired[dict[str, str]]
     owner_id: NotRequired[str | None]
     metadata: NotRequired[dict[str, str | None] | None]

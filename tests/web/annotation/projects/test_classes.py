@@ -14,7 +14,15 @@ from annotation.choices.merged_classes import CROWD as NOT_MERGED
 from annotation.models import Project, Role
 from annotation.people.services import tokens
 from annotation.people.services.tokens import Scope
-from tests.factories import add_members, make_candidates, make_project, make_user, open_preset, open_records
+from tests.factories import (
+    add_members,
+    make_annotators,
+    make_candidates,
+    make_project,
+    make_user,
+    open_preset,
+    open_records,
+)
 
 pytestmark = pytest.mark.django_db
 TYPED = {"name": "film", "words": "a cinema\n\n the pictures ", "group": "Free time", "colour": "red"}
@@ -239,3 +247,13 @@ def test_a_program_merges_and_takes_back_as_the_pages_do(manager, three):
     assert (turn.json()["classes"], turn.json()["merged"]) == (["yes", "no", "film"], {"yes": "film"})
     assert post(address + "/back", {"name": "yes"}).json()["merged"] == {}
     assert post(address + "/back", {"name": "yes"}).status_code == 422
+
+
+def test_a_program_that_answers_is_told_the_keys_of_classes():
+    project = make_project(class_keys=["music: m", "sport: 7"])
+    open_records(project, 1)
+    (person,) = make_annotators(project, 1)
+    turn = rest(person, Scope.LABELS_WRITE).post(
+        f"/api/v1/projects/{project.slug}/assignments", headers={"Idempotency-Key": str(uuid4())}
+    )
+    assert turn.json()["class_keys"] == {"music": "m", "sport": "7"}
