@@ -48,6 +48,12 @@ def data_page(web, project):
     return web.get(reverse("annotation:data", args=[project.slug])).content.decode()
 
 
+def rows_of(page):
+    """Return what a page says of the rows of its one upload."""
+    (said,) = re.findall(r"""(?:<dt>Rows</dt>\s*<dd>|data-label="Rows">)([^<]*)""", page)
+    return said.strip()
+
+
 def send(web, project, **fields):
     sent = {"agreed": charges.token_of(charges.gate_charge(project)), "table-text_column": "said"} | fields
     return web.post(reverse("annotation:register_table", args=[project.slug]), sent)
@@ -73,8 +79,11 @@ def test_a_table_is_registered_at_the_price_on_the_button(web, crowd, table):
     assert not Dataset.objects.exists()
     assert send(web, crowd, **fields).url == reverse("annotation:data", args=[crowd.slug])
     dataset = Dataset.objects.get()
+    own = reverse("annotation:dataset", args=[crowd.slug, dataset.pk])
+    assert (rows_of(data_page(web, crowd)), rows_of(web.get(own).content.decode())) == ("not counted yet",) * 2
     datasets.import_dataset(job_id=dataset.job_id)
-    page = web.get(reverse("annotation:dataset", args=[crowd.slug, dataset.pk])).content.decode()
+    assert rows_of(data_page(web, crowd)) == str(len(TEXTS))
+    page = web.get(own).content.decode()
     assert table.as_uri() in page
     assert PoolSource.objects.get().snapshot in page
     assert f"<dt>Rows of the table</dt><dd>{len(TEXTS)}</dd>" in page
