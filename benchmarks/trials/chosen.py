@@ -1,6 +1,6 @@
 """What settings of presets were chosen on, and what presets reach as they ship on tasks that no choice names."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 # What settings were chosen on, and where that is said.
@@ -15,7 +15,11 @@ CHOSEN_ON = (
         "73 intents of CLINC in none of CLINC 10, 50 and 77; ten digits; CLINC 10, 50 and 77; SLURP 18",
         "above, [ADR 59](../adr/0059-steps-about-a-mean.md)",
     ),
-    ("`voice-crowd`", "SLURP 18", "[crowd.md](crowd.md), [selection.md](selection.md)"),
+    (
+        "`voice-crowd`",
+        "SLURP 18; SLURP 60 for how much typical texts weigh",
+        "[crowd.md](crowd.md), [selection.md](selection.md), [ADR 73](../adr/0073-typical-and-not-asked-before.md)",
+    ),
     (
         "streams",
         "MNIST 0/9, KDD; SMS spam; SLURP 18, CLINC 10, ten digits",
@@ -26,7 +30,8 @@ CHOSEN_ON = (
 WORDS = (
     "No task was kept aside while settings were chosen. Named here is what a choice rests on by its own record, and "
     "two tasks that no record names. Their records are not apart from the others', so they show less than new data. "
-    "Streams and the crowd have not been played on them."
+    "Rows of a stream that stand below version 0 lose. A project flags such a release, and does not make it the latest "
+    "by itself. The crowd has no row: SLURP 60 had a part in its choice, and CLINC 150 was not played."
 )
 
 
@@ -36,12 +41,24 @@ def held_out_lines(tasks: dict[str, Any], held_out: Sequence[str]) -> list[str]:
     lines += [f"| {' | '.join(row)} |" for row in CHOSEN_ON]
     lines += ["", "| held out | preset | labels | project | random | version 0 | constant | no privacy |"]
     lines.append("|---|---|---|---|---|---|---|---|")
-    found = [(name, made) for name in held_out if (made := tasks.get(name, {}).get("blocks"))]
-    for name, made in found:
-        for point in made["points"]:
-            cells = [shown(point[column]) for column in ("project", "random", "version_0", "constant", "no_privacy")]
-            lines.append(f"| {name} | pool-experts | {point['labels']:,} | {' | '.join(cells)} |")
+    for name in held_out:
+        for preset, made in _played(tasks, name):
+            for point in made["points"]:
+                lines.append(
+                    f"| {name} | {preset} | {point['labels']:,} | {' | '.join(map(shown, _compared(point)))} |"
+                )
     return lines
+
+
+def _played(tasks: dict[str, Any], name: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield every preset that was played on a task as it ships, and what came of it."""
+    if made := tasks.get(name, {}).get("blocks"):
+        yield "pool-experts", made
+    yield from tasks.get(name, {}).get("streams", {}).get("presets", {}).items()
+
+
+def _compared(point: dict[str, Any]) -> list[dict[str, Any] | None]:
+    return [point.get(column) for column in ("project", "random", "version_0", "constant", "no_privacy")]
 
 
 def shown(found: dict[str, Any] | None) -> str:

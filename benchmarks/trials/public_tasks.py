@@ -108,6 +108,7 @@ def written(path: Path, rows: Rows) -> Path:
     return path
 
 
+CROWD_LABELS = (60, 120, 180)
 TASKS = {
     "SMS spam": PublicTask(sms, (470, 1880)),
     "SMS spam, described": PublicTask(sms, (470, 1880), describe="sms_spam.json"),
@@ -120,5 +121,8 @@ TASKS = {
     "CLINC 150": PublicTask(intents(150), (1500, 15000)),
     "SLURP 18": PublicTask(requests(whole=False), (180, 2900)),
     "SLURP 60": PublicTask(requests(whole=True), (600, 2900)),
-    "SLURP 18, crowd": PublicTask(requests(whole=False), (60, 120, 180), preset="voice-crowd"),
+    "SLURP 18, crowd": PublicTask(requests(whole=False), CROWD_LABELS, preset="voice-crowd"),
+    "SLURP 60, crowd": PublicTask(requests(whole=True), CROWD_LABELS, preset="voice-crowd"),
+    "SMS spam, crowd": PublicTask(sms, CROWD_LABELS, preset="voice-crowd"),
+    "CLINC 10, crowd": PublicTask(intents(10), CROWD_LABELS, preset="voice-crowd"),
 }
