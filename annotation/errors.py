@@ -23,13 +23,13 @@ class InvalidUpload(AnnotationError):
 
 
 class UploadRefused(AnnotationError):
-    """Nothing was stored of an upload; `told` is the reason where that is for who uploaded it alone."""
+    """Nothing was stored of an upload; `uploader_reason` is the reason where that is for who uploaded it alone."""
 
     status = 422
 
-    def __init__(self, message: str, *, told: str = "") -> None:
+    def __init__(self, message: str, *, uploader_reason: str = "") -> None:
         super().__init__(message)
-        self.told = told
+        self.uploader_reason = uploader_reason
 
 
 class PriceRefused(AnnotationError):

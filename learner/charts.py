@@ -32,7 +32,7 @@ class Point:
     y: float
     low: float | None = None
     high: float | None = None
-    told: str = ""
+    label: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ class DrawnPoint:
     y: float
     top: float | None
     bottom: float | None
-    told: str
+    label: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,7 +246,7 @@ def _drawn(curve: Curve, number: int, scale: _Scale) -> Drawn:
             y=place[1],
             top=None if point.high is None else scale.y(point.high),
             bottom=None if point.low is None else scale.y(point.low),
-            told=point.told,
+            label=point.label,
         )
         for point, place in zip(curve.points, places, strict=True)
     ]

@@ -13,10 +13,10 @@ from annotation.models import Project, Role
 from annotation.people.services.tokens import Scope
 from annotation.rest.base import require_scope
 from annotation.rest.responses import SaidOut, as_code
-from learner.hands import Act, ActKind
-from learner.presses import press_of
+from learner.blockers import Act, ActKind
+from learner.buttons import button_of
+from learner.guidance import guidance_for
 from learner.selectors import question_counts
-from learner.way_on import way_on
 
 router = Router()
 
@@ -73,16 +73,16 @@ PRICED_BY_REST = (ActKind.GATE_AGAIN, ActKind.START_ANEW, ActKind.CLOSE_BLOCK, A
 def get_next_step(request: HttpRequest, slug: str) -> Any:
     require_scope(request, Scope.PROJECTS_READ)
     project = get_object_or_404(selectors.projects_of(request.user, roles=(Role.MANAGER,)), slug=slug)
-    way = way_on(project)
+    guidance = guidance_for(project)
     counts = question_counts(project)
-    acts = [(act, press_of(project, act, request.user)) for act in way.acts]
+    acts = [(act, button_of(project, act, request.user)) for act in guidance.acts]
     return {
-        "step": way.status.step.value,
-        "status": str(way.status.sentence),
-        "status_as_code": as_code(way.status.sentence),
-        "waits_for": way.blocker.value,
-        "sentence": str(way.sentence),
-        "sentence_as_code": as_code(way.sentence),
+        "step": guidance.status.step.value,
+        "status": str(guidance.status.sentence),
+        "status_as_code": as_code(guidance.status.sentence),
+        "waits_for": guidance.blocker.value,
+        "sentence": str(guidance.sentence),
+        "sentence_as_code": as_code(guidance.sentence),
         "acts": [
             {
                 "kind": act.kind.value,
@@ -94,7 +94,7 @@ def get_next_step(request: HttpRequest, slug: str) -> Any:
             }
             for act, press in acts
         ],
-        "goes_on_at": way.goes_on_at,
+        "goes_on_at": guidance.goes_on_at,
         "open": counts.open,
         "done": counts.newly_done,
     }

@@ -8,7 +8,7 @@ from django.utils import timezone
 from django.utils.formats import date_format, number_format
 from django.utils.translation import gettext as _
 
-from annotation.amounts import epsilon_words
+from annotation.privacy_amounts import epsilon_words
 from annotation.templatetags.privacy_numbers import percent
 from learner.charts import TICKS, Chart, Curve, Point, draw
 
@@ -163,12 +163,12 @@ def _stood(points: Stood, last: datetime, words: Any) -> list[Point]:
         Point(
             moment.timestamp(),
             amount,
-            told=f"{date_format(timezone.localtime(moment), 'SHORT_DATETIME_FORMAT')}: {words(amount)}",
+            label=f"{date_format(timezone.localtime(moment), 'SHORT_DATETIME_FORMAT')}: {words(amount)}",
         )
         for moment, amount in points
     ]
     if found and found[-1].x < last.timestamp():
-        found.append(Point(last.timestamp(), found[-1].y, told=found[-1].told))
+        found.append(Point(last.timestamp(), found[-1].y, label=found[-1].label))
     return found
 
 

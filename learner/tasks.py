@@ -4,7 +4,7 @@ from celery import shared_task
 
 from annotation.models import Project
 from annotation.people.services import letters
-from learner import happenings, notices
+from learner import notices, webhook_events
 from learner.forgetting.services import deletion, forgetting, retention
 from learner.machines.services import answering
 from learner.models import ModelRelease
@@ -98,7 +98,7 @@ def evaluate_release_task(*, release_id: int) -> None:
 @shared_task
 def record_webhooks_task() -> None:
     """Write down what webhooks are to be told, and hand on what is due."""
-    happenings.record_events()
+    webhook_events.record_events()
     webhooks.send_due()
 
 

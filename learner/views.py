@@ -17,8 +17,9 @@ from annotation.polling import moving_page, part_of_page
 from annotation.projects.selectors import project_card
 from annotation.statement import presenters
 from annotation.wording import localized
-from learner import presses, selectors
+from learner import buttons, selectors
 from learner.access import Costed, may_manage, project_of, release_of
+from learner.guidance import guidance_for
 from learner.models import ModelRelease
 from learner.next_step import project_status
 from learner.planning.estimates import PlannersEstimate
@@ -33,7 +34,6 @@ from learner.releases.selectors import Accuracy
 from learner.releases.services import described, releases
 from learner.rounds.services import rounds, secret_rounds
 from learner.selectors import stopping
-from learner.way_on import way_on
 
 SHOWN_ROUNDS = 20
 
@@ -115,7 +115,7 @@ def standing(request: HttpRequest, slug: str) -> HttpResponse:
 @never_cache
 def next_step(request: HttpRequest, slug: str) -> HttpResponse:
     """What the project waits for alone, as it stands on several pages."""
-    context = presses.next_step_context(_managed(request, slug), request.user)
+    context = buttons.next_step_context(_managed(request, slug), request.user)
     return part_of_page(request, "learner/_next_step.html", context)
 
 
@@ -127,7 +127,7 @@ def card(request: HttpRequest, slug: str) -> HttpResponse:
     managing = may_manage(request, project)
     context: dict[str, Any] = {"project": project, "card": project_card(project), "may_manage": managing}
     if managing:
-        context |= {"way": way_on(project), "counts": selectors.question_counts(project)}
+        context |= {"guidance": guidance_for(project), "counts": selectors.question_counts(project)}
         context["secret"] = secret_selectors.labels_in_secret(project)
     return part_of_page(request, "learner/_card.html", context)
 

@@ -36,7 +36,7 @@ TESTED_THROUGH_OTHERS: dict[tuple[str, str], tuple[str, ...]] = {
         "annotation/log/history.py",
     ),
     ("tests/web/annotation/projects/test_members_api.py", "what a page and a route show of people and groups"): (
-        "annotation/people/group_sheets.py",
+        "annotation/people/group_presenters.py",
     ),
     ("tests/web/dpal_site/test_admin.py", "how a person is called in lists"): ("annotation/people/identity.py",),
     ("tests/db/annotation/statement/test_limits.py", "the two of a change that takes two, and its named levels"): (
@@ -45,7 +45,7 @@ TESTED_THROUGH_OTHERS: dict[tuple[str, str], tuple[str, ...]] = {
         "annotation/signals.py",
     ),
     ("tests/web/annotation/projects/test_beside_api.py", "a project of random choice opened beside another"): (
-        "annotation/projects/beside.py",
+        "annotation/projects/random_comparison.py",
     ),
     ("tests/web/annotation/projects/test_wizard.py", "sentences of the wizard about who is protected from whom"): (
         "annotation/projects/protection_words.py",
@@ -122,13 +122,13 @@ TESTED_THROUGH_OTHERS: dict[tuple[str, str], tuple[str, ...]] = {
         "tests/db/learner/rounds/test_secret_rounds.py",
         "what a round asks before it takes memory, and the keys and attempts of its work",
     ): (
-        "learner/pools/services/room.py",
+        "learner/pools/services/disk_space.py",
         "learner/work/keys.py",
         "learner/work/services/attempts.py",
     ),
     ("tests/web/learner/releases/test_evaluation_page.py", "what was measured of a release, by page and by route"): (
         "learner/releases/evidence_api.py",
-        "learner/releases/evidence_sheet.py",
+        "learner/releases/evidence_report.py",
     ),
     ("tests/pure/learner/releases/test_card_metadata.py", "the head of a model card"): (
         "learner/releases/front_matter.py",

@@ -51,10 +51,10 @@ class PlatformFault(AnnotationError):
     """
 
     def __init__(
-        self, told: Message, *, again: bool, after: float = 0.0, unclear: bool = False, is_token: bool = False
+        self, message: Message, *, again: bool, after: float = 0.0, unclear: bool = False, is_token: bool = False
     ) -> None:
-        super().__init__(told)
-        self.told, self.again, self.after, self.unclear, self.is_token = told, again, after, unclear, is_token
+        super().__init__(message)
+        self.message, self.again, self.after, self.unclear, self.is_token = message, again, after, unclear, is_token
 
 
 @dataclass(frozen=True, slots=True)

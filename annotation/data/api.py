@@ -123,8 +123,8 @@ class DatasetOut(Schema):
     charge: ChargeOut | None = Field(
         None, description="What the next way of this upload through the gate costs; it begins once the rows are read."
     )
-    told_uploader: str = Field("", description="Why it was refused, where that is for who uploaded it alone.")
-    told_uploader_as_code: SaidOut | None = None
+    uploader_reason: str = Field("", description="Why it was refused, where that is for who uploaded it alone.")
+    uploader_reason_as_code: SaidOut | None = None
     source: SourceOut | None = Field(None, description="Where the rows lie, unless this site keeps them.")
     job: JobOut
 
@@ -139,16 +139,16 @@ class DatasetOut(Schema):
         return charges.upload_charge(dataset.project, dataset.role, dataset)
 
     @staticmethod
-    def resolve_told_uploader(dataset: Dataset, context: Any) -> str:
+    def resolve_uploader_reason(dataset: Dataset, context: Any) -> str:
         """Return the reason to who brought the file, and nothing to anybody else."""
         request = context.get("request") if context else None
         brought = request is not None and dataset.uploaded_by_id == person_of(request).pk
-        return dataset.told_uploader if brought else ""
+        return dataset.uploader_reason if brought else ""
 
     @staticmethod
-    def resolve_told_uploader_as_code(dataset: Dataset, context: Any) -> dict[str, Any] | None:
-        """Return what `told_uploader` was made from, to the same person."""
-        return as_code(DatasetOut.resolve_told_uploader(dataset, context))
+    def resolve_uploader_reason_as_code(dataset: Dataset, context: Any) -> dict[str, Any] | None:
+        """Return what `uploader_reason` was made from, to the same person."""
+        return as_code(DatasetOut.resolve_uploader_reason(dataset, context))
 
 
 class UploadIn(Schema):

@@ -290,7 +290,7 @@ class Migration(migrations.Migration):
                     ),
                 ),
                 (
-                    "told_uploader",
+                    "uploader_reason",
                     privacy.models.messages.MessageField(
                         blank=True, default=str, help_text="Why it was refused, for who uploaded it alone."
                     ),

@@ -59,7 +59,7 @@ class Dataset(models.Model):
     bad_row_report = MessagesInField(
         default=list, inside="$[*].reason", help_text=_("First bad rows: line, column, reason; never content.")
     )
-    told_uploader = MessageField(blank=True, help_text=_("Why it was refused, for who uploaded it alone."))
+    uploader_reason = MessageField(blank=True, help_text=_("Why it was refused, for who uploaded it alone."))
     uploaded_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="+", null=True, blank=True)
     account = models.OneToOneField(
         "privacy.BudgetAccount",

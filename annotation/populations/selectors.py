@@ -9,10 +9,10 @@ from django.db.models import QuerySet
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from annotation.amounts import delta_words, epsilon_left_words, epsilon_words
 from annotation.models import Project
 from annotation.models.limits import RequestState
 from annotation.models.populations import PopulationRequest
+from annotation.privacy_amounts import delta_words, epsilon_left_words, epsilon_words
 from annotation.statement import presenters
 from annotation.statement.common_limit import outside_words
 from annotation.statement.lines import Line, newest_lines

@@ -11,12 +11,12 @@ from django.views.decorators.http import require_POST
 
 from annotation import selectors as annotation_selectors
 from annotation.access import may_open
-from annotation.amounts import typed_words
 from annotation.models import Role
 from annotation.models.populations import PopulationRequest
 from annotation.people.identity import person_of
 from annotation.populations import selectors, services
 from annotation.populations.forms import AppointForm, CommonLimitForm, JoinForm, PopulationForm
+from annotation.privacy_amounts import typed_words
 from annotation.statement.downloads import statement_response
 from privacy.models import Population
 

@@ -15,7 +15,7 @@ from ninja import Field, Router, Schema, Status
 from annotation.errors import InvalidConfiguration
 from annotation.models import Role
 from annotation.models.groups import PeopleGroup
-from annotation.people import group_sheets
+from annotation.people import group_presenters
 from annotation.people.forms.groups import MOST_AT_ONCE, GroupForm, GroupInvitationForm, GroupPeopleForm
 from annotation.people.identity import person_of
 from annotation.people.services import groups, invitations
@@ -100,7 +100,7 @@ class GroupInvitationMadeOut(GroupInvitationOut):
 @router.get("groups", response=list[GroupOut], summary="Groups of people of the site")
 def list_groups(request: HttpRequest) -> Any:
     _keeper(request, Scope.GROUPS_READ)
-    return [_group(one) for one in group_sheets.groups()]
+    return [_group(one) for one in group_presenters.groups()]
 
 
 @router.post(
@@ -113,7 +113,7 @@ def list_groups(request: HttpRequest) -> Any:
 def make_group(request: HttpRequest, body: GroupIn) -> Any:
     _keeper(request, Scope.GROUPS_WRITE)
     made = groups.create_group(name=checked(GroupForm(body.dict()))["name"], owner=person_of(request))
-    return Status(201, _group(group_sheets.groups().get(pk=made.pk)))
+    return Status(201, _group(group_presenters.groups().get(pk=made.pk)))
 
 
 @router.get("groups/{group_id}", response=WholeGroupOut, summary="One group, its people and its roles")
@@ -122,9 +122,11 @@ def get_group(request: HttpRequest, group_id: str) -> Any:
     return _group(found) | {
         "members": [
             {"place": one.pk, "username": one.user.get_username(), "since": one.created_at}
-            for one in group_sheets.group_members(found)
+            for one in group_presenters.group_members(found)
         ],
-        "roles": [{"project": one.given.project.slug, "role": one.given.role} for one in group_sheets.roles_of(found)],
+        "roles": [
+            {"project": one.given.project.slug, "role": one.given.role} for one in group_presenters.roles_of(found)
+        ],
     }
 
 
@@ -185,7 +187,7 @@ def remove_group_people(request: HttpRequest, group_id: str, body: GroupPeopleIn
 )
 def remove_from_group(request: HttpRequest, group_id: str, place_id: str) -> Any:
     found = _found(request, group_id, Scope.GROUPS_WRITE)
-    place = get_object_or_404(group_sheets.group_members(found), pk=row_id(place_id))
+    place = get_object_or_404(group_presenters.group_members(found), pk=row_id(place_id))
     groups.remove_people(group=found, people=[place.user], actor=person_of(request).get_username())
     return Status(204, None)
 
@@ -228,13 +230,13 @@ def revoke_group_invitation(request: HttpRequest, group_id: str, invitation_id: 
 def _keeper(request: HttpRequest, scope: Scope) -> None:
     """Refuse who may not keep groups, before saying whether there is one."""
     require_scope(request, scope)
-    if not person_of(request).has_perm(group_sheets.KEEPS_GROUPS):
+    if not person_of(request).has_perm(group_presenters.KEEPS_GROUPS):
         raise PermissionDenied("Administrators of the site keep its groups.")
 
 
 def _found(request: HttpRequest, group_id: str, scope: Scope) -> PeopleGroup:
     _keeper(request, scope)
-    return get_object_or_404(group_sheets.groups(), pk=row_id(group_id))
+    return get_object_or_404(group_presenters.groups(), pk=row_id(group_id))
 
 
 def _change_people(request: HttpRequest, group_id: str, body: GroupPeopleIn, change: Any) -> dict[str, int]:

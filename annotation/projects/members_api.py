@@ -10,7 +10,7 @@ from annotation.errors import RoleRefused
 from annotation.models import Membership, Role
 from annotation.models.groups import GroupRole, PeopleGroup
 from annotation.models.machines import MachineAnnotator
-from annotation.people import group_sheets
+from annotation.people import group_presenters
 from annotation.people.forms.joining import MemberForm
 from annotation.people.identity import person_of
 from annotation.people.services import groups, limits, members
@@ -87,7 +87,7 @@ def list_members(request: HttpRequest, slug: str) -> Any:
             "labels": one.membership.label_count,  # type: ignore[attr-defined]
             "is_machine": one.membership.user_id in machines,
         }
-        for one in group_sheets.project_people(project)
+        for one in group_presenters.project_people(project)
     ]
 
 
@@ -131,7 +131,7 @@ def list_group_roles(request: HttpRequest, slug: str) -> Any:
     require_scope(request, Scope.PROJECTS_READ)
     project = project_for(request, slug, Role.MANAGER)
     return {
-        "given": [_given(one.given, one.people) for one in group_sheets.groups_in(project)],
+        "given": [_given(one.given, one.people) for one in group_presenters.groups_in(project)],
         "groups": list(PeopleGroup.objects.order_by("name").values_list("name", flat=True)),
     }
 

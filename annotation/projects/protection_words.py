@@ -5,13 +5,13 @@ from typing import Any
 
 from django.utils.translation import gettext as _
 
-from annotation.amounts import delta_words, epsilon_words
 from annotation.choices.answers_unit import ANNOTATOR, answers_unit, randomizes
 from annotation.choices.gates import first_event
 from annotation.choices.preset import Preset
 from annotation.choices.selection_rules import opening_event
 from annotation.choices.stream_rules import ONLINE_ESTIMATORS, batch_stream_epsilon, online_event
 from annotation.models import Arrival, Oracle, PrivacyUnit, Selection
+from annotation.privacy_amounts import delta_words, epsilon_words
 
 
 def who_is_protected(preset: Preset, unit: str | None, settings: Mapping[str, Any] | None = None) -> str:

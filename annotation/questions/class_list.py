@@ -29,7 +29,7 @@ class Listed:
     examples: tuple[str, ...] = ()
 
     @property
-    def told(self) -> tuple[str, ...]:
+    def description_lines(self) -> tuple[str, ...]:
         """All that the owner says of it, examples in quotation marks."""
         return (*self.words, *(f"“{example}”" for example in self.examples))
 

@@ -29,7 +29,7 @@ from annotation.models import (
 from annotation.models.machines import MachineAnnotator
 from annotation.models.quality import GoldQuery, Opinion, QualityReport
 from annotation.questions.answers import answer_name, counts_equal
-from annotation.questions.machine_sheet import machine_users
+from annotation.questions.machine_report import machine_users
 from annotation.statement.spending import Echo, safe_cell
 
 # People see their own checks in steps, so that no single answer shows which question was one.

@@ -11,8 +11,8 @@ from django.utils.text import format_lazy
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from annotation.amounts import delta_words
 from annotation.choices.cards import ChoiceCards
+from annotation.privacy_amounts import delta_words
 from privacy.accounting.observers import reading, recommended_delta
 
 

@@ -2,8 +2,8 @@
 
 from django.utils.translation import gettext as _
 
-from annotation.amounts import epsilon_words
 from annotation.models import Project
+from annotation.privacy_amounts import epsilon_words
 from privacy.selectors import guarantee, quota_of
 
 

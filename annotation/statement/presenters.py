@@ -8,7 +8,6 @@ from django.utils.formats import number_format
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from annotation.amounts import delta_words, epsilon_words
 from annotation.choices.stream_rules import ENOUGH_CONFIRMATIONS, ONLINE_ESTIMATORS
 from annotation.models import (
     Dataset,
@@ -20,6 +19,7 @@ from annotation.models import (
     Query,
     QueryState,
 )
+from annotation.privacy_amounts import delta_words, epsilon_words
 from annotation.statement.lines import Line, newest_lines
 from annotation.statement.spending import SpendingTable, spending_tables
 from annotation.wording import localized

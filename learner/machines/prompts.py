@@ -26,7 +26,7 @@ def messages_for(
         What passed the gate; nothing else about anybody is known here.
     """
     lines = [
-        f"- {one.name}" + (f": {'; '.join(one.told)}" if one.told else "")
+        f"- {one.name}" + (f": {'; '.join(one.description_lines)}" if one.description_lines else "")
         for one in listed_classes(tuple(classes), tuple(descriptions))
     ]
     told = "\n".join(

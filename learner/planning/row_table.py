@@ -21,7 +21,7 @@ def shown_rows(planned: PlannedRows, simulation: PlanSimulation | None) -> list[
             "number": number,
             "changes": dict(row.changes),
             "words": words[number],
-            "told": ", ".join(f"{name}: {value}" for name, value in words[number]),
+            "settings": ", ".join(f"{name}: {value}" for name, value in words[number]),
             "price": row.price,
             "releases": row.setup.releases,
             "points": points,

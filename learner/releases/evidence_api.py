@@ -11,7 +11,7 @@ from annotation.people.services.tokens import Scope
 from annotation.rest.base import require_scope
 from annotation.rest.responses import Moment
 from learner import selectors
-from learner.releases.evidence_sheet import evidence_of
+from learner.releases.evidence_report import evidence_of
 
 router = Router()
 

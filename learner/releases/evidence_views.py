@@ -6,7 +6,7 @@ from django.shortcuts import render
 from django.views.decorators.cache import never_cache
 
 from learner.access import project_of
-from learner.releases.evidence_sheet import evidence_of
+from learner.releases.evidence_report import evidence_of
 
 
 @login_required

@@ -66,7 +66,7 @@ def test_a_charged_upload_and_a_gate_without_output(page: "Page", live_site: Sup
     page.reload()
     check(page, "failed-gate")
     with page.expect_navigation():
-        page.locator("#press-gate_again").click()
+        page.locator("#button-gate_again").click()
     gate.run_gate(job_id=Job.objects.filter(kind="gate").latest("created_at").pk)
     page.goto(live_site.url + reverse("annotation:data", args=[crowd.slug]))
     page.get_by_text("Through this gate a text passes once about 17 say it.").wait_for()

@@ -68,4 +68,4 @@ def check_account(*, project_id: int) -> None:
     try:
         same.update(currency=interface_of(account).currency(), fault="")
     except PlatformFault as fault:
-        same.update(fault=fault.told)
+        same.update(fault=fault.message)

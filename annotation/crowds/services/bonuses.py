@@ -101,7 +101,7 @@ def carry_out_bonuses(*, study: CrowdStudy, interface: Prolific) -> None:
     except PlatformFault as fault:
         if fault.again or fault.is_token:
             raise
-        _move(sheet, BonusState.REFUSED, fault=fault.told)
+        _move(sheet, BonusState.REFUSED, fault=fault.message)
         return
     for line in lines:
         line.before_cents = line.submission.bonus_cents
@@ -123,7 +123,7 @@ def _pay(sheet: BonusSheet, number: str, interface: Prolific) -> None:
         if fault.again or fault.is_token:
             _move(sheet, BonusState.WANTED, external_id="", paying_at=None)
             raise
-        _move(sheet, BonusState.REFUSED, fault=fault.told)
+        _move(sheet, BonusState.REFUSED, fault=fault.message)
         return
     sheet.state = BonusState.PAYING
     _move(sheet, BonusState.PAID)

@@ -101,16 +101,16 @@ def follow_study(*, study_id: int) -> None:
 def _after_fault(study: CrowdStudy, account: PlatformAccount, fault: PlatformFault) -> dict[str, Any]:
     """Return what a study keeps of what went wrong, and when to ask again where that may help."""
     if fault.is_token:
-        PlatformAccount.objects.filter(pk=account.pk, sealed_token=account.sealed_token).update(fault=fault.told)
-        return {"fault": fault.told, "next_at": Now() + LONGEST_PAUSE}
+        PlatformAccount.objects.filter(pk=account.pk, sealed_token=account.sealed_token).update(fault=fault.message)
+        return {"fault": fault.message, "next_at": Now() + LONGEST_PAUSE}
     if not fault.again:
         # A step that is refused is not wanted any more; a draft that is refused waits for a manager.
         again_at = Now() + LONGEST_PAUSE if study.external_id else None
-        return {"fault": fault.told, "wanted": "", "next_at": again_at}
+        return {"fault": fault.message, "wanted": "", "next_at": again_at}
     pause = min(FIRST_PAUSE * 2 ** min(study.attempts - 1, MOST_DOUBLINGS), LONGEST_PAUSE)
     # Whatever number stands there: a longer time than a timedelta holds is none.
     pause = max(pause, timedelta(seconds=min(fault.after, LONGEST_PAUSE.total_seconds())))
-    return {"fault": fault.told, "attempts": min(study.attempts, MOST_DOUBLINGS), "next_at": Now() + pause}
+    return {"fault": fault.message, "attempts": min(study.attempts, MOST_DOUBLINGS), "next_at": Now() + pause}
 
 
 def _next_time(study: CrowdStudy, *, is_whole: bool) -> object:
@@ -282,7 +282,7 @@ def _carry_out(verdict: CrowdVerdict, interface: Prolific) -> None:
 
 def _settle(verdict: CrowdVerdict, state: DeedState, fault: PlatformFault | None = None) -> None:
     CrowdVerdict.objects.filter(pk=verdict.pk, state=DeedState.WANTED).update(
-        state=state, reason="", fault="" if fault is None else fault.told
+        state=state, reason="", fault="" if fault is None else fault.message
     )
 
 

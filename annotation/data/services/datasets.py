@@ -151,9 +151,9 @@ class ImportEnding(work.Ending):
         )
         return joined_messages(" ", [given_up, row.error])
 
-    def give_up(self, row: models.Model, reason: str, *, told_uploader: str = "") -> None:
+    def give_up(self, row: models.Model, reason: str, *, uploader_reason: str = "") -> None:
         assert isinstance(row, Job)
-        _refuse(row.dataset, row, self.report, reason, told_uploader=told_uploader)
+        _refuse(row.dataset, row, self.report, reason, uploader_reason=uploader_reason)
         forget_upload(dataset_id=row.dataset.pk)
 
     def refused(self, row: models.Model, refusal: Exception) -> None:
@@ -170,7 +170,7 @@ class ImportEnding(work.Ending):
         elif isinstance(refusal, SoftTimeLimitExceeded):
             self.give_up(row, interruptions.reason_of(refusal))
         else:
-            self.give_up(row, str(refusal), told_uploader=getattr(refusal, "told", ""))
+            self.give_up(row, str(refusal), uploader_reason=getattr(refusal, "uploader_reason", ""))
 
     def failed(self, row: models.Model, error: Exception) -> None:
         # Nothing was stored and nothing is charged, so the next attempt follows once the lease has lapsed.
@@ -335,13 +335,13 @@ def _finish(dataset: Dataset, job: Job, rows: int, report: BadRowReport, size: i
         jobs.send_project_changed(dataset.project_id)
 
 
-def _refuse(dataset: Dataset, job: Job, report: BadRowReport, reason: str, *, told_uploader: str = "") -> None:
+def _refuse(dataset: Dataset, job: Job, report: BadRowReport, reason: str, *, uploader_reason: str = "") -> None:
     with transaction.atomic():
         import_parts.discard_parts(dataset)
         dataset.state = DatasetState.REFUSED
         _write_report(dataset, report)
-        dataset.told_uploader = told_uploader
-        dataset.save(update_fields=["state", "bad_row_count", "bad_row_report", "told_uploader"])
+        dataset.uploader_reason = uploader_reason
+        dataset.save(update_fields=["state", "bad_row_count", "bad_row_report", "uploader_reason"])
         work.fail_work(row=job, error=reason)
 
 

@@ -54,7 +54,7 @@ def refuse_more_than_declared(dataset: Dataset) -> None:
             "was declared to the population. Leave them out."
         )
     if reason:
-        raise NamedTooOften(HIDDEN, told=reason)
+        raise NamedTooOften(HIDDEN, uploader_reason=reason)
 
 
 def _names_somebody_forgotten(dataset: Dataset) -> bool:

@@ -128,7 +128,11 @@ def refuse_shared(dataset: Dataset, comparison: ComparedRows) -> None:
                 overlapping.append(other)
         if overlapping:
             reason = _words(dataset, comparison, overlapping)
-            raise RowsShared(reason) if dataset.project.oracle == Oracle.TRUSTED else RowsShared(HIDDEN, told=reason)
+            raise (
+                RowsShared(reason)
+                if dataset.project.oracle == Oracle.TRUSTED
+                else RowsShared(HIDDEN, uploader_reason=reason)
+            )
 
 
 def shared_records(*, project: Project, values: Sequence[Any], others: Iterable[int]) -> list[int]:

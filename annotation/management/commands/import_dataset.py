@@ -74,7 +74,7 @@ class Command(BaseCommand):
         for bad in dataset.bad_row_report[:10]:
             self.stderr.write(f"line {bad['line']} {bad['column']}: {bad['reason']}")
         if dataset.state != DatasetState.READY:
-            raise CommandError(dataset.told_uploader or dataset.job.error or "Nothing was stored.")
+            raise CommandError(dataset.uploader_reason or dataset.job.error or "Nothing was stored.")
         self.stdout.write(dataset.job.message)
 
     def _show(self, rows: int, done: int, total: int) -> None:

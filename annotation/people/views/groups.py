@@ -14,9 +14,9 @@ from django.views.decorators.http import require_POST
 from annotation.access import managed_project
 from annotation.log.action_words import action_sentence
 from annotation.models.groups import GroupRole, PeopleGroup
-from annotation.people import group_sheets
+from annotation.people import group_presenters
 from annotation.people.forms.groups import GroupForm, GroupInvitationForm, GroupPeopleForm, GroupRoleForm
-from annotation.people.group_sheets import KEEPS_GROUPS
+from annotation.people.group_presenters import KEEPS_GROUPS
 from annotation.people.identity import note_nothing, person_of
 from annotation.people.services import groups as service
 from annotation.people.services import invitations, letters
@@ -32,7 +32,7 @@ def groups(request: HttpRequest) -> HttpResponse:
     if request.method == "POST" and form.is_valid():
         made = service.create_group(name=form.cleaned_data["name"], owner=person_of(request))
         return redirect("annotation:group", group_id=made.pk)
-    context = {"form": form, "groups": group_sheets.groups()}
+    context = {"form": form, "groups": group_presenters.groups()}
     return render(request, "annotation/groups.html", context, status=422 if form.errors else 200)
 
 
@@ -60,9 +60,9 @@ def _group_page(request: HttpRequest, found: PeopleGroup, **forms: Any) -> HttpR
         "group": found,
         "form": GroupPeopleForm(),
         "name_form": GroupForm({"name": found.name}),
-        "members": group_sheets.group_members(found),
-        "roles": group_sheets.roles_of(found),
-        "lines": [(action, action_sentence(action)) for action in group_sheets.actions_of(found)],
+        "members": group_presenters.group_members(found),
+        "roles": group_presenters.roles_of(found),
+        "lines": [(action, action_sentence(action)) for action in group_presenters.actions_of(found)],
     } | forms
     return render(
         request, "annotation/group.html", context, status=422 if any(f.errors for f in forms.values()) else 200
@@ -87,7 +87,7 @@ def rename_group(request: HttpRequest, group_id: int) -> HttpResponse:
 @require_POST
 def remove_from_group(request: HttpRequest, group_id: int, place_id: int) -> HttpResponse:
     """Take one person out of a group."""
-    place = get_object_or_404(group_sheets.members_of_id(group_id), pk=place_id)
+    place = get_object_or_404(group_presenters.members_of_id(group_id), pk=place_id)
     service.remove_people(group=place.group, people=[place.user], actor=person_of(request).get_username())
     return redirect("annotation:group", group_id=group_id)
 

@@ -11,7 +11,7 @@ from django.views.decorators.http import require_POST
 from annotation.access import managed_project
 from annotation.models import Membership, Project, Role
 from annotation.models.machines import MachineAnnotator
-from annotation.people import group_sheets
+from annotation.people import group_presenters
 from annotation.people.forms.groups import GroupRoleForm
 from annotation.people.forms.joining import MemberForm
 from annotation.people.identity import note_nothing, person_of
@@ -42,8 +42,8 @@ def people_page(request: HttpRequest, project: Project, **forms: Form) -> HttpRe
         "machines": set(MachineAnnotator.objects.filter(project=project).values_list("user_id", flat=True)),
         "form": MemberForm(),
         "group_form": GroupRoleForm(),
-        "people": group_sheets.project_people(project),
-        "groups": group_sheets.groups_in(project),
+        "people": group_presenters.project_people(project),
+        "groups": group_presenters.groups_in(project),
     } | forms
     status = 422 if any(form.errors for form in forms.values()) else 200
     return render(request, "annotation/people.html", context, status=status)

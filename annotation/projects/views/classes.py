@@ -99,7 +99,7 @@ def _rows(project: Project) -> list[dict[str, Any]]:
             "is_used": one.name in counts_as and project_classes.merge_is_used(project, one.name),
             "group": one.look.group,
             "colour": COLOUR_NAMES.get(one.look.colour, ""),
-            "words": one.told,
+            "words": one.description_lines,
         }
         for one in listed
     ]

@@ -159,7 +159,7 @@ def list_of(project: Project) -> dict[str, Any]:
     found = listed_classes(tuple(project.classes), tuple(project.settings.get("class_descriptions") or ()), looks)
     typed = label_type(project).finds_classes
     classes = found if typed else [replace(one, code="") for one in found]
-    if not (typed and is_many(project.classes)) and not any(one.told for one in classes):
+    if not (typed and is_many(project.classes)) and not any(one.description_lines for one in classes):
         return {}
     into = counting_places(project)
     members = [

@@ -22,7 +22,7 @@ from annotation.questions import quality as presenters
 from annotation.questions.answers import answer_name, label_type
 from annotation.questions.forms.quality import ChecksForm, QualityForm
 from annotation.questions.images import image_response
-from annotation.questions.machine_sheet import machine_sheet
+from annotation.questions.machine_report import machine_sheet
 from annotation.questions.reviewing import drawn_reviews, waiting_for_review
 from annotation.questions.services import comparing, gold, labelling
 from annotation.questions.suggestion_effect import effect_of

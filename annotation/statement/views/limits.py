@@ -10,12 +10,12 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 
 from annotation.access import managed_project
-from annotation.amounts import typed_words
 from annotation.models import Dataset, DatasetRole
 from annotation.models.limits import LimitRequest, RequestState
 from annotation.people.identity import note_nothing, person_of
 from annotation.people.services import limits
 from annotation.people.services.second_manager import LIFETIME
+from annotation.privacy_amounts import typed_words
 from annotation.statement import budget_levels, presenters
 from annotation.statement.forms.limits import AloneForm, LimitForm
 from privacy.accounting.units import atto_spendable, nano_spendable

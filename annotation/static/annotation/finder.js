@@ -194,8 +194,8 @@ const finder = (() => {
     const none = typed && !shown.length;
     if (none) place.append(element("p", "quiet", words.none));
     if (!typed) return;
-    const told = none ? words.none : words.found.replace("{n}", shown.length).replace("{name}", shown[0].name);
-    byId("announcement").textContent = told;
+    const announcement = none ? words.none : words.found.replace("{n}", shown.length).replace("{name}", shown[0].name);
+    byId("announcement").textContent = announcement;
   }
 
   // All classes in their order, or under their headings where there are any.

@@ -2,7 +2,7 @@
 // no room beside it they are closed. Without this file they open by their heading.
 "use strict";
 
-const told = (() => {
+const guidelinesPanel = (() => {
   const PLACE = "guidelines";
   const room = window.matchMedia("(min-width: 64rem)");
   const panel = () => document.getElementById("guidelines");

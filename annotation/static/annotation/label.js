@@ -32,7 +32,7 @@
 
   function closeAll() {
     for (const details of document.querySelectorAll("details[open]")) {
-      if (!told.standing(details)) details.open = false;
+      if (!guidelinesPanel.standing(details)) details.open = false;
     }
     zoom.toggle(false);
     byId("question")?.focus();
@@ -148,7 +148,7 @@
   function somebodyElse() {
     byId("work").replaceWith(byId("somebody-else").content.cloneNode(true));
     byId("others").replaceChildren();
-    byId("told").replaceChildren();
+    byId("guidelines-place").replaceChildren();
     // It bears the name of who was here before, and its buttons would act for who is here now.
     document.querySelector(".menu")?.remove();
     byId("question").focus({ preventScroll: true });

@@ -390,8 +390,8 @@ class DatasetOut(TypedDict):
     bad_row_count: int
     bad_rows: list[BadRowOut]
     charge: NotRequired[ChargeOut | None]
-    told_uploader: NotRequired[str]
-    told_uploader_as_code: NotRequired[SaidOut | None]
+    uploader_reason: NotRequired[str]
+    uploader_reason_as_code: NotRequired[SaidOut | None]
     source: NotRequired[SourceOut | None]
     job: JobOut
 

@@ -69,6 +69,6 @@ def _moved(release: ModelRelease, channel: str, reason: str, actor: User, *, rol
         project=release.project,
         event=WebhookEvent.CHANNEL,
         subject=f"move {move.pk}",
-        told={"channel": channel, "version": release.version, "reason": move.reason, "rolled_back": rolled_back},
+        facts={"channel": channel, "version": release.version, "reason": move.reason, "rolled_back": rolled_back},
     )
     return move

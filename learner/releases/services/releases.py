@@ -110,7 +110,7 @@ def retire_release(*, release: ModelRelease, reason: str) -> ModelRelease:
             project=release.project,
             event=WebhookEvent.RETIRED,
             subject=f"version {release.version}",
-            told={"version": release.version, "reason": release.retired_reason},
+            facts={"version": release.version, "reason": release.retired_reason},
         )
     return release
 

@@ -118,16 +118,16 @@ def signature(*, secret: str, message_id: str, moment: int, body: bytes) -> str:
     return f"v1,{base64.b64encode(made).decode()}"
 
 
-def write_event(*, project: Project, event: WebhookEvent, subject: str, told: Mapping[str, Any]) -> None:
+def write_event(*, project: Project, event: WebhookEvent, subject: str, facts: Mapping[str, Any]) -> None:
     """Write down, in the transaction in which it happens, what no row keeps the time of."""
     for webhook in Webhook.objects.filter(project=project, removed_at=None, events__contains=event.value):
-        body = message_body(project, event, told)
+        body = message_body(project, event, facts)
         WebhookDelivery.objects.create(webhook=webhook, event=event, subject=subject, body=body)
 
 
-def message_body(project: Project, event: WebhookEvent, told: Mapping[str, Any]) -> str:
+def message_body(project: Project, event: WebhookEvent, facts: Mapping[str, Any]) -> str:
     """Return what is sent and signed: the event, its project, and what there is to say of it."""
-    return json.dumps({"schema": SCHEMA, "event": event, "project": project.slug, **told}, sort_keys=True)
+    return json.dumps({"schema": SCHEMA, "event": event, "project": project.slug, **facts}, sort_keys=True)
 
 
 def send_due() -> None:

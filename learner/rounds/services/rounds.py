@@ -26,7 +26,7 @@ from learner.next_step import ProjectStatus, Step
 from learner.pools import secret_selectors
 from learner.pools import selectors as pool_selectors
 from learner.pools.selectors import Candidates, Examples
-from learner.pools.services import features, room
+from learner.pools.services import disk_space, features
 from learner.releases.services import release_gate, releases
 from learner.rounds.services import (
     ranked_pool,
@@ -233,7 +233,7 @@ def _ask_trusted(chosen: Round, progress: Progress) -> None:
         series=selectors.round_series(project),
     )
     if strategy.needs_model:
-        room.find_room(project)
+        disk_space.find_room(project)
     progress.begin(CHOICE_PAID)
     reservation = attempts.reserve_attempt(
         chosen, account=project.pool_account, event=event, purpose=f"choose the questions of round {chosen.number}"

@@ -19,7 +19,7 @@ from learner.models import Round, ScreenLooks
 from learner.models.rounds import PART_ROWS
 from learner.pools import selectors as pool_selectors
 from learner.pools.selectors import Candidates, Examples
-from learner.pools.services import features, room
+from learner.pools.services import disk_space, features
 from learner.rounds.services import suggestions
 from learner.strategies.rows import OpenRows
 from learner.strategies.screen import Screen, note_looks
@@ -42,7 +42,7 @@ def ask_screened(chosen: Round, screen: Screen, model: LinearModel, progress: Pr
         _store_looks(candidates, looks, fresh)
         raise NothingToAsk("Every record was looked at as often as it may be.")
     event = screen.event_for(pool_size=pool_size, picks=chosen.requested, series=selectors.round_series(project))
-    room.find_room(project)
+    disk_space.find_room(project)
     progress.begin(CHOICE_PAID)
     reservation = attempts.reserve_attempt(
         chosen, account=project.pool_account, event=event, purpose=f"choose the questions of round {chosen.number}"

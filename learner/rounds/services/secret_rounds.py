@@ -28,7 +28,7 @@ from learner.models.rounds import PART_ROWS
 from learner.pools import secret_selectors
 from learner.pools import selectors as pool_selectors
 from learner.pools.selectors import Candidates, Examples
-from learner.pools.services import features, room
+from learner.pools.services import disk_space, features
 from learner.rounds.services import suggestions
 from learner.strategies.blocks import draw_blocks
 from learner.strategies.noisy_clusters import NoisyClusters
@@ -68,7 +68,7 @@ def ask_block(chosen: Round, progress: Progress) -> None:
     sample = secret_sample_of(project, block=block)
     event = sample.event_for(pool_size=0, picks=0, series="single")
     if isinstance(sample, NoisyClusters):
-        room.find_room(project)
+        disk_space.find_room(project)
     progress.begin(CHOICE_PAID)
     reservation = attempts.reserve_attempt(
         chosen, account=project.pool_account, event=event, purpose=f"choose block {block} in secret"

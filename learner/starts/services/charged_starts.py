@@ -18,7 +18,7 @@ from learner.estimators.minibatch_svm import MiniBatchPrivateSVM
 from learner.features.base import Featurizer
 from learner.linear_model import LinearModel
 from learner.models import WarmStart
-from learner.pools.services import features, room
+from learner.pools.services import disk_space, features
 from privacy.errors import SimulationNotReleasable
 from privacy.models import SETTLEMENTS, BudgetAccount, EntryKind, LedgerEntry
 from privacy.services import ledger
@@ -44,7 +44,7 @@ def _train(dataset: Dataset) -> WarmStart:
     account = dataset.account
     assert account is not None
     attempt = _settle_dead(account) + 1
-    room.find_room(dataset.project, [dataset])
+    disk_space.find_room(dataset.project, [dataset])
     reservation = ledger.reserve(
         account=account,
         event=selectors.start_event(dataset.project),

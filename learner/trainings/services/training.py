@@ -17,7 +17,7 @@ from learner.models import ModelRelease, TrainingRun
 from learner.pools import secret_selectors
 from learner.pools import selectors as pool_selectors
 from learner.pools.selectors import Examples
-from learner.pools.services import features, projections, room
+from learner.pools.services import disk_space, features, projections
 from learner.releases.services import publishing, release_gate
 from learner.releases.services.publishing import StagedRelease
 from learner.selectors import answers as answer_selectors
@@ -57,7 +57,7 @@ def train_model(*, run_id: str) -> None:
         if earlier is not None:
             # What earlier blocks have told is in their sums; the model they gave would count it twice.
             estimator.set_params(earlier=earlier.sums, own_weight=earlier.own_weight, prior=_start(run.project))
-        room.find_room(run.project)
+        disk_space.find_room(run.project)
         lease.check()
         reservation = attempts.reserve_attempt(
             run,

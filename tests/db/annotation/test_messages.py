@@ -32,7 +32,7 @@ def columns():
 def test_every_column_that_tells_something_is_one():
     named = {f"{field.model.__name__}.{field.name}" for field in columns()}
     assert named >= {f"{model}.{name}" for model in ("Job", "Round", "TrainingRun") for name in ("error", "message")}
-    assert named >= {"Dataset.told_uploader", "Dataset.bad_row_report", "ImportPart.bad_row_report"}
+    assert named >= {"Dataset.uploader_reason", "Dataset.bad_row_report", "ImportPart.bad_row_report"}
     assert named >= {"ModelRelease.checks", "ModelRelease.held_back"}
     texts = {
         field.name
@@ -41,7 +41,7 @@ def test_every_column_that_tells_something_is_one():
         for field in model._meta.local_concrete_fields
         if field.get_internal_type() in ("CharField", "TextField")
     }
-    assert not texts & {"error", "message", "held_back", "told_uploader"}
+    assert not texts & {"error", "message", "held_back", "uploader_reason"}
 
 
 @pytest.mark.parametrize("field", columns(), ids=str)

@@ -25,7 +25,7 @@ BEGAN = datetime(2026, 3, 1, tzinfo=UTC)
 
 def test_accuracy_stands_beside_a_constant_and_the_words_about_the_classes():
     chart = page_charts.accuracy_chart([("test", 1, Right(0.8, described=0.6)), ("test", 2, Right(0.9, described=0.6))])
-    assert [mark.told for mark in chart.curves[0].marks] == [
+    assert [mark.label for mark in chart.curves[0].marks] == [
         "version 1: 80.0 %, 70.0 % to 95.0 %",
         "version 2: 90.0 %, 70.0 % to 95.0 %",
     ]
@@ -46,7 +46,7 @@ def test_sets_with_constants_of_their_own_have_no_level_in_common():
 def test_numbers_are_written_in_the_readers_language():
     with translation.override("de"):
         chart = page_charts.accuracy_chart([("test", 1, Right(0.855))])
-    assert "85,5 %" in chart.curves[0].marks[0].told
+    assert "85,5 %" in chart.curves[0].marks[0].label
 
 
 def test_what_was_spent_stands_until_today_under_its_limit():
@@ -86,7 +86,7 @@ def test_simulations_and_their_divisions():
     assert [curve.dashed for curve in chart.curves] == [False, True]
     splits = [{"value": share, "point": points[0]} for share in (0.1, 0.5)]
     chart = page_charts.split_chart(splits, across="share")
-    assert chart.curves[0].marks[0].told == "10.0 %: 80.0 %, 70.0 % to 90.0 %"
+    assert chart.curves[0].marks[0].label == "10.0 %: 80.0 %, 70.0 % to 90.0 %"
     assert page_charts.split_chart([], across="share") is None
 
 

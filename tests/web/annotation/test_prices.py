@@ -10,7 +10,6 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from annotation.amounts import delta_words, epsilon_words
 from annotation.data.services import datasets
 from annotation.gates.services import gate
 from annotation.log.action_words import SENTENCES
@@ -18,6 +17,7 @@ from annotation.log.services.history import UNNOTED
 from annotation.models import Dataset, Job, WorkState
 from annotation.people.services import tokens
 from annotation.people.services.tokens import Scope
+from annotation.privacy_amounts import delta_words, epsilon_words
 from annotation.projects.services import projects
 from annotation.statement import charges
 from learner import selectors

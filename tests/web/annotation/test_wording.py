@@ -10,7 +10,6 @@ from django.test import Client, RequestFactory
 from django.urls import reverse
 from django.utils import timezone, translation
 
-from annotation.amounts import delta_words, epsilon_left_words, epsilon_words
 from annotation.choices.presets import PRESETS
 from annotation.data.parsers.rows import BadRow
 from annotation.data.services.bad_rows import BadRowReport
@@ -18,6 +17,7 @@ from annotation.errors import InvalidChoice, InvalidConfiguration
 from annotation.models import DatasetState, Job, Role, WorkState
 from annotation.people.services import tokens
 from annotation.people.services.tokens import Scope
+from annotation.privacy_amounts import delta_words, epsilon_left_words, epsilon_words
 from annotation.tables.cells import EMPTY, TOO_LONG
 from annotation.wording import localized
 from dpal_site.api import refused

@@ -31,7 +31,7 @@ from dpal_site.observables.pages import FOR_MANAGERS, LANGUAGE, LOOPS, PAGES
 from dpal_site.observables.rest import REST
 from dpal_site.observables.rest_managing import MANAGING
 from dpal_site.observables.rest_people import REST_PEOPLE
-from learner import happenings
+from learner import webhook_events
 from learner.models.webhooks import Webhook, WebhookDelivery, WebhookEvent
 from learner.releases.selectors import KEPT_INSIDE
 from tests.counting import begin_over
@@ -249,7 +249,7 @@ def test_messages_to_programs_say_what_is_declared(walk: Walk) -> None:
         project=project, url="https://hooks.example/all", events=list(WebhookEvent.values), salt=b"all"
     )
     Webhook.objects.filter(pk=hook.pk).update(created_at="2000-01-01T00:00Z")
-    assert happenings.record_events()
+    assert webhook_events.record_events()
     told = [json.loads(one.body) for one in WebhookDelivery.objects.filter(webhook=hook)]
     assert {one["event"] for one in told} >= {"release", "round"}
     said = {name for one in told for name in one}

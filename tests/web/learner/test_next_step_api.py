@@ -7,14 +7,14 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from annotation.amounts import epsilon_words
 from annotation.models import Role
 from annotation.people.services import members, tokens
 from annotation.people.services.tokens import Scope
+from annotation.privacy_amounts import epsilon_words
 from annotation.projects.selectors import project_cards
 from annotation.templatetags.privacy_numbers import percent
+from learner.guidance import guidance_for
 from learner.selectors import question_counts
-from learner.way_on import way_on
 from privacy.selectors import guarantee
 from tests import learning
 from tests.factories import make_user
@@ -55,7 +55,7 @@ def read(owner, name: str, project) -> str:
 
 def test_what_a_project_waits_for_by_rest(owner, project):
     told = rest(owner, f"projects/{project.slug}/next-step").json()
-    way, counts = way_on(project), question_counts(project)
+    way, counts = guidance_for(project), question_counts(project)
     assert (told["step"], told["waits_for"]) == (way.status.step, way.blocker) == ("labelling", "answers")
     assert told["sentence"] == way.sentence == "7 questions wait for answers."
     assert told["sentence_as_code"]["parameters"] == {"n": 7}
@@ -70,7 +70,7 @@ def test_acts_bring_their_price(owner):
     learning.work_off(project)
     told = rest(owner, f"projects/{project.slug}/next-step").json()
     close = next(act for act in told["acts"] if act["kind"] == "close_block")
-    assert close["epsilon"] == next(act.price.epsilon for act in way_on(project).acts if act.price is not None)
+    assert close["epsilon"] == next(act.price.epsilon for act in guidance_for(project).acts if act.price is not None)
     assert told["goes_on_at"]
 
 

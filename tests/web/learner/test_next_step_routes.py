@@ -2,11 +2,11 @@
 
 import pytest
 
-from learner.hands import ActKind
+from learner.blockers import ActKind
+from learner.guidance import guidance_for
 from learner.next_step_api import SENT_BY_REST
-from learner.way_on import way_on
 from tests.programs import Program
-from tests.web.learner import test_presses as scenes
+from tests.web.learner import test_buttons as scenes
 
 pytestmark = pytest.mark.django_db(transaction=True)
 # Scenes whose first act is one that is sent, and one for each kind.
@@ -38,7 +38,7 @@ def test_the_route_moves_the_project_on(scene):
     assert answered.status_code in (200, 201, 202)
     if act["epsilon"]:
         assert act["body"].get("most_epsilon", act["epsilon"]) == act["epsilon"]
-    after = way_on(type(found.project).objects.get(pk=found.project.pk))
+    after = guidance_for(type(found.project).objects.get(pk=found.project.pk))
     assert (after.blocker, after.status.step) != (before["waits_for"], before["step"])
 
 

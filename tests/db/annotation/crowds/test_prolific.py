@@ -63,7 +63,7 @@ def test_a_refused_draft_names_our_field(interface, field):
     with pytest.raises(PlatformFault, match="Prolific refuses it") as refused:
         interface.open_draft(draft(**{field: wrong}))
     named = {"address": "Address of this site", "reward_cents": "Pay of a place"}.get(field, field.capitalize())
-    assert refused.value.told.startswith(f"{named}: ")
+    assert refused.value.message.startswith(f"{named}: ")
     assert not refused.value.again
 
 
@@ -100,7 +100,7 @@ def test_what_may_have_been_done_all_the_same_is_said():
     ],
 )
 def test_error_documents_of_every_shape_are_told(document, words):
-    assert fault(400, document).told == words
+    assert fault(400, document).message == words
 
 
 @pytest.mark.parametrize(

@@ -72,8 +72,8 @@ def bring(project, *people, seed=1):
 def assert_refused(dataset, told):
     assert dataset.state == DatasetState.REFUSED
     assert dataset.job.error == HIDDEN, "what it says of other records is for nobody else"
-    assert told in dataset.told_uploader
-    assert not any(name in dataset.told_uploader for name in ("anna", "ben"))
+    assert told in dataset.uploader_reason
+    assert not any(name in dataset.uploader_reason for name in ("anna", "ben"))
     assert not Record.objects.filter(dataset=dataset).exists()
 
 

@@ -157,7 +157,7 @@ class TestBehindAGate:
         assert bring(crowd, SAID, "public_test", by=make_user("other")).state == DatasetState.READY
         refused = bring(crowd, SAID[:2], "pool", by=owner)
         assert (refused.state, refused.job.error) == (DatasetState.REFUSED, HIDDEN)
-        assert refused.told_uploader.startswith("Nothing was stored: the file shares rows with the public test")
+        assert refused.uploader_reason.startswith("Nothing was stored: the file shares rows with the public test")
         assert bring(crowd, learning.sentences(9, seed=5), "pool", by=owner).state == DatasetState.READY
 
     def test_a_pool_that_is_refused_pays_for_no_gate(self, crowd, owner):

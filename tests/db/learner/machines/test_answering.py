@@ -12,7 +12,7 @@ from annotation.errors import AddressRefused, InvalidConfiguration
 from annotation.models import Assignment, AssignmentState, Consensus, Label, Membership, Query, QueryState
 from annotation.models.machines import MachineAnnotator
 from annotation.projects.services import configuring
-from annotation.questions.machine_sheet import machine_sheet
+from annotation.questions.machine_report import machine_sheet
 from annotation.questions.quality import payments_csv
 from annotation.questions.services import labels, queue
 from annotation.questions.services.label_export import export_labels

@@ -25,7 +25,7 @@ from annotation.models.history import Action
 from annotation.people.services import members
 from annotation.projects.services import lifecycle
 from annotation.questions.services import queue, reports
-from learner import happenings
+from learner import webhook_events
 from learner.errors import WebhookRefused
 from learner.models.webhooks import DeliveryState, Webhook, WebhookDelivery
 from learner.releases import webhook_address
@@ -144,8 +144,8 @@ def test_a_release_is_told_once_signed_and_can_be_sent_again(project, manager, r
 
     learning.fill_trusted(project)
     learning.run_to_release(project, make_user(), version=1)
-    assert happenings.record_events() == 2
-    assert happenings.record_events() == 0
+    assert webhook_events.record_events() == 2
+    assert webhook_events.record_events() == 0
     sent.clear()
     webhooks.send_due()
     assert sent == ["learner.tasks.send_webhook_task"] * 2
@@ -181,12 +181,12 @@ def test_a_release_is_told_once_signed_and_can_be_sent_again(project, manager, r
     account = project.pool_account
     spent = guarantee(account).epsilon_spent
     assert not WebhookDelivery.objects.filter(event="budget").exists()
-    happenings.BUDGET_SHARE, share = spent / 20.0, happenings.BUDGET_SHARE
+    webhook_events.BUDGET_SHARE, share = spent / 20.0, webhook_events.BUDGET_SHARE
     try:
-        assert happenings.record_events() == 1
-        assert happenings.record_events() == 0
+        assert webhook_events.record_events() == 1
+        assert webhook_events.record_events() == 0
     finally:
-        happenings.BUDGET_SHARE = share
+        webhook_events.BUDGET_SHARE = share
     assert json.loads(WebhookDelivery.objects.get(event="budget").body)["limit_epsilon"] == 20.0
 
 
@@ -208,8 +208,8 @@ def test_what_managers_set_going_is_told_once(project, manager, receiver):
         account=project.pool_account, epsilon_limit=25.0, delta_limit=1e-4, actor=manager, reason="agreed"
     )
     lifecycle.archive_project(project=project)
-    happenings.record_events()
-    assert happenings.record_events() == 0
+    webhook_events.record_events()
+    assert webhook_events.record_events() == 0
     told = {one.event: json.loads(one.body) for one in WebhookDelivery.objects.filter(webhook=webhook)}
     common = {"schema": "dpal-event/1", "project": project.slug}
     assert told == {
@@ -223,7 +223,7 @@ def test_an_upload_that_went_through_the_gate_is_told(manager, receiver):
     project = learning.open_crowd(manager)
     webhook, _ = webhooks.add_webhook(project=project, url=f"https://{receiver.name}/", events=["gate"])
     dataset = learning.upload(project, [[f"play jazz {n}", f"p{n}"] for n in range(9)], ["text", "contributor"])
-    assert happenings.record_events() == 1
+    assert webhook_events.record_events() == 1
     (delivery,) = WebhookDelivery.objects.filter(webhook=webhook)
     assert json.loads(delivery.body)["dataset"] == dataset.pk
 
@@ -244,8 +244,8 @@ class TestReports:
         project = make_project()
         webhook, secret = webhooks.add_webhook(project=project, url=f"https://{receiver.name}/", events=["report"])
         asked = self.report(project)
-        assert happenings.record_events() == 3
-        assert happenings.record_events() == 0
+        assert webhook_events.record_events() == 3
+        assert webhook_events.record_events() == 0
         told = WebhookDelivery.objects.filter(webhook=webhook)
         common = {"schema": "dpal-event/1", "event": "report", "project": project.slug}
         bodies = sorted((json.loads(one.body) for one in told), key=lambda body: body["question"])
@@ -262,7 +262,7 @@ class TestReports:
         said = {"project": project, "query": query, "annotator": person, "comment": "look again"}
         Report.objects.create(kind=ReportKind.RETURNED, **said)
         Report.objects.create(kind=ReportKind.REPLY, author=project.created_by, **said)
-        assert happenings.record_events() == 0
+        assert webhook_events.record_events() == 0
 
     def test_where_the_choice_is_secret_nobody_is_told(self, receiver):
         project = make_project()
@@ -271,7 +271,7 @@ class TestReports:
         write_settings(project, selection="secret_sample", selection_rate=0.1)
         with pytest.raises(WebhookRefused, match="a message about a report, a review"):
             webhooks.add_webhook(project=project, url=f"https://{receiver.name}/", events=["report", "round"])
-        assert happenings.record_events() == 0
+        assert webhook_events.record_events() == 0
 
 
 def waiting(project, receiver) -> WebhookDelivery:
@@ -363,7 +363,7 @@ def test_a_removed_webhook_hears_nothing_more(project, manager, receiver):
     assert client.post(reverse("learner:remove_webhook", args=[project.slug, webhook.pk])).status_code == 404
     client.post(reverse("learner:send_webhook_again", args=[project.slug, delivery.pk]))
     webhooks.send_delivery(delivery_id=str(delivery.pk))
-    assert happenings.record_events() == 0
+    assert webhook_events.record_events() == 0
     assert receiver.taken == []
 
 

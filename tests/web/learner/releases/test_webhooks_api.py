@@ -6,7 +6,7 @@ from django.db import connection
 from annotation.models import Role
 from annotation.models.history import Action
 from annotation.projects.services import lifecycle
-from learner import happenings
+from learner import webhook_events
 from learner.errors import WebhookRefused
 from learner.models.webhooks import Webhook, WebhookDelivery
 from learner.releases.services import webhooks
@@ -77,7 +77,7 @@ def test_messages_are_listed_and_sent_again(ask, project, sent):
     ask("POST", "webhooks", {"url": URL, "events": ["round"]})
     learning.fill_trusted(project)
     learning.work_off(project)
-    assert happenings.record_events() == 1
+    assert webhook_events.record_events() == 1
     (row,) = ask("GET", "webhooks/deliveries").json()
     assert (row["event"], row["subject"], row["state"], row["attempts"]) == ("round", "round 1", "waiting", 0)
     WebhookDelivery.objects.update(state="given_up", attempts=8, answer="HTTP 500")
@@ -136,9 +136,9 @@ def test_an_event_that_is_added_is_told_from_then_on_and_one_that_is_dropped_no_
     waiting.refresh_from_db()
     assert (waiting.state, waiting.answer) == ("given_up", "removed")
     # Nothing of before, as with a webhook that is new.
-    assert happenings.record_events() == 0
+    assert webhook_events.record_events() == 0
     lifecycle.archive_project(project=project)
-    assert happenings.record_events() == 1
+    assert webhook_events.record_events() == 1
     assert WebhookDelivery.objects.get(event="settings").subject.startswith("change ")
 
 

@@ -16,7 +16,7 @@ from annotation.models.people import Membership
 from annotation.people.services import members
 from annotation.projects.services import lifecycle
 from annotation.questions.services import guidelines, labels, queue
-from learner import happenings
+from learner import webhook_events
 from learner.models import Round, TrainingRun
 from learner.models.webhooks import Webhook, WebhookDelivery, WebhookEvent
 from learner.releases.services import webhooks
@@ -46,8 +46,8 @@ def listen(project, event):
 
 def told(hook):
     """Look twice and return what is said beside event and project."""
-    happenings.record_events()
-    assert happenings.record_events() == 0
+    webhook_events.record_events()
+    assert webhook_events.record_events() == 0
     said = [json.loads(one.body) for one in WebhookDelivery.objects.filter(webhook=hook).order_by("created_at")]
     assert all(body.pop("event") == hook.events[0] for body in said)
     return [{name: value for name, value in body.items() if name not in ("schema", "project")} for body in said]
@@ -210,7 +210,7 @@ def test_a_study_that_pauses_again_is_told_again(crowd):
     hook = listen(crowd, "study")
     study(crowd)
     for second, state in enumerate(("ACTIVE", "PAUSED", "PAUSED", "ACTIVE"), start=2):
-        happenings.record_events()
+        webhook_events.record_events()
         moment = timezone.now() + timedelta(seconds=second)
         CrowdStudy.objects.filter(project=crowd).update(state=state, followed_at=moment)
     assert [one["state"] for one in told(hook)] == ["ACTIVE", "PAUSED", "ACTIVE"]
@@ -244,4 +244,4 @@ def test_nothing_is_told_of_a_deleted_project(project):
 
 def test_every_event_has_a_place_that_tells_it():
     elsewhere = {WebhookEvent.RETIRED, WebhookEvent.CHANNEL}
-    assert set(happenings.LOOKED_UP) | elsewhere == set(WebhookEvent)
+    assert set(webhook_events.LOOKED_UP) | elsewhere == set(WebhookEvent)

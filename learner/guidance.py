@@ -24,8 +24,8 @@ from annotation.models import (
 )
 from annotation.statement import charges
 from annotation.work.services import jobs
-from learner import failures, hands
-from learner.hands import Act, ActKind, Blocker, Hands
+from learner import blockers, failures
+from learner.blockers import Act, ActKind, Blocker, Obstacle
 from learner.models import ModelRelease, ReleaseState, Round, StreamBatch, TrainingRun
 from learner.next_step import ProjectStatus, Step, project_status
 from learner.pools import secret_selectors
@@ -39,7 +39,7 @@ PATIENCE = timedelta(minutes=1)
 
 
 @dataclass(frozen=True, slots=True)
-class WayOn:
+class Guidance:
     """Where a project stands, what it waits for, what a manager can do about it, and when it goes on by itself."""
 
     status: ProjectStatus
@@ -49,17 +49,17 @@ class WayOn:
     goes_on_at: datetime | None = None
 
 
-def way_on(project: Project) -> WayOn:
+def guidance_for(project: Project) -> Guidance:
     """Say what a project waits for and what moves it on."""
     status = project_status(project)
     found = _BY_STEP[status.step](project, status)
-    if status.step in (Step.ASK, Step.CHOOSING) and hands.has_nobody(project):
+    if status.step in (Step.ASK, Step.CHOOSING) and blockers.has_nobody(project):
         # Questions will come by themselves; that nobody is there to answer them would be noticed only then.
-        return _with_hands(status, hands.nobody(project))
+        return _with_obstacle(status, blockers.nobody(project))
     return _after_a_failure(project, status, found)
 
 
-def _after_a_failure(project: Project, status: ProjectStatus, found: WayOn) -> WayOn:
+def _after_a_failure(project: Project, status: ProjectStatus, found: Guidance) -> Guidance:
     """Name a training that failed before what else would do: its labels count as used until it is started anew."""
     if status.step not in (Step.LABELLING, Step.FEW_LABELS, Step.LABELS_SPENT, Step.FINISHED):
         return found
@@ -68,24 +68,24 @@ def _after_a_failure(project: Project, status: ProjectStatus, found: WayOn) -> W
         return found
     told = joined_messages(" ", [failures.failed_words([row]), as_message("Start it anew, or go on without it.")])
     again = _anew("training", str(row.pk), failures.price_of(project, row))
-    return WayOn(status, Blocker.FAILED, told, (again, *found.acts), found.goes_on_at)
+    return Guidance(status, Blocker.FAILED, told, (again, *found.acts), found.goes_on_at)
 
 
-def _with_hands(status: ProjectStatus, found: Hands, *more: Act) -> WayOn:
-    return WayOn(status, found.blocker, found.sentence, (*found.acts, *more), found.goes_on_at)
+def _with_obstacle(status: ProjectStatus, found: Obstacle, *more: Act) -> Guidance:
+    return Guidance(status, found.blocker, found.sentence, (*found.acts, *more), found.goes_on_at)
 
 
-def _closed_or_paused(project: Project, status: ProjectStatus) -> WayOn:
+def _closed_or_paused(project: Project, status: ProjectStatus) -> Guidance:
     if project.state == ProjectState.DELETED:
-        return WayOn(status, Blocker.DELETED, as_message("Nothing moves it on: what it held is gone."))
+        return Guidance(status, Blocker.DELETED, as_message("Nothing moves it on: what it held is gone."))
     if project.state == ProjectState.ARCHIVED:
         told = as_message("Take it out of the archive to go on.")
-        return WayOn(status, Blocker.ARCHIVED, told, (Act(ActKind.TAKE_OUT_OF_ARCHIVE),))
+        return Guidance(status, Blocker.ARCHIVED, told, (Act(ActKind.TAKE_OUT_OF_ARCHIVE),))
     price = None if project.arrival == Arrival.STREAM else training_price(project)
-    return WayOn(status, Blocker.PAUSED, as_message("Resume the project."), (Act(ActKind.RESUME, price),))
+    return Guidance(status, Blocker.PAUSED, as_message("Resume the project."), (Act(ActKind.RESUME, price),))
 
 
-def _at_work(project: Project, status: ProjectStatus) -> WayOn:
+def _at_work(project: Project, status: ProjectStatus) -> Guidance:
     """Say that a worker is at it, or that none is there to take it."""
     waiting: list[Round | TrainingRun] = [
         *Round.objects.filter(project=project, state=WorkState.WAITING, created_at__lt=Now() - PATIENCE),
@@ -93,27 +93,27 @@ def _at_work(project: Project, status: ProjectStatus) -> WayOn:
     ]
     if waiting:
         return _no_worker(status, waiting[0].created_at)
-    return WayOn(status, Blocker.WORKER, as_message("Nothing is to be done: a worker is at it."))
+    return Guidance(status, Blocker.WORKER, as_message("Nothing is to be done: a worker is at it."))
 
 
-def _no_worker(status: ProjectStatus, since: datetime) -> WayOn:
+def _no_worker(status: ProjectStatus, since: datetime) -> Guidance:
     told = as_message(
         "No worker has taken this since {since}. Ask whoever runs this site to look at its workers.", since=since
     )
-    return WayOn(status, Blocker.NO_WORKER, told, (Act(ActKind.LOOK_AT_WORK),))
+    return Guidance(status, Blocker.NO_WORKER, told, (Act(ActKind.LOOK_AT_WORK),))
 
 
-def _due(project: Project, status: ProjectStatus) -> WayOn:
+def _due(project: Project, status: ProjectStatus) -> Guidance:
     if jobs.is_busy():
         told = as_message("Nothing is to be done: the site is busy, and this begins when others are done.")
-        return WayOn(status, Blocker.BUSY, told)
-    return WayOn(status, Blocker.WORKER, as_message("Nothing is to be done: it begins by itself within a minute."))
+        return Guidance(status, Blocker.BUSY, told)
+    return Guidance(status, Blocker.WORKER, as_message("Nothing is to be done: it begins by itself within a minute."))
 
 
-def _without_pool(project: Project, status: ProjectStatus) -> WayOn:
+def _without_pool(project: Project, status: ProjectStatus) -> Guidance:
     """Find why there is nothing to ask about: no upload, one that is being read, refused, or that nothing passed."""
     if project.arrival == Arrival.STREAM:
-        return WayOn(status, Blocker.RECORDS, as_message("Post records."), (Act(ActKind.POST_RECORDS),))
+        return Guidance(status, Blocker.RECORDS, as_message("Post records."), (Act(ActKind.POST_RECORDS),))
     upload = Act(ActKind.UPLOAD, charges.upload_charge(project, DatasetRole.POOL))
     pools = Dataset.objects.filter(project=project, role=DatasetRole.POOL).select_related("job", "gate_job")
     for dataset in pools.order_by("-pk"):
@@ -124,16 +124,16 @@ def _without_pool(project: Project, status: ProjectStatus) -> WayOn:
         told = as_message(
             "No text was said often enough to pass the gate. Upload more at once, or see what else helps."
         )
-        return WayOn(status, Blocker.NOTHING_PASSED, told, (upload, Act(ActKind.SEE_WHAT_PASSES)))
+        return Guidance(status, Blocker.NOTHING_PASSED, told, (upload, Act(ActKind.SEE_WHAT_PASSES)))
     if pools.exists() and not pools.exclude(state=DatasetState.REFUSED).exists():
         told = as_message("The upload was refused. Its page says why; upload the file again once it is mended.")
         newest = pools.order_by("-pk")[0]
-        return WayOn(status, Blocker.REFUSED, told, (upload, Act(ActKind.SEE_UPLOAD, subject=str(newest.pk))))
+        return Guidance(status, Blocker.REFUSED, told, (upload, Act(ActKind.SEE_UPLOAD, subject=str(newest.pk))))
     told = as_message("Upload a pool: the records that questions are asked about.")
-    return WayOn(status, Blocker.POOL, told, (upload,))
+    return Guidance(status, Blocker.POOL, told, (upload,))
 
 
-def _unread(project: Project, status: ProjectStatus, dataset: Dataset) -> WayOn | None:
+def _unread(project: Project, status: ProjectStatus, dataset: Dataset) -> Guidance | None:
     """Say what an upload waits for before anything of it can be asked; None where nothing does."""
     job: Job | None = dataset.job
     if job is not None and job.state == WorkState.DONE:
@@ -144,25 +144,25 @@ def _unread(project: Project, status: ProjectStatus, dataset: Dataset) -> WayOn 
         price = charges.upload_charge(project, dataset.role, dataset)
         if job.pk == dataset.job_id:
             told = as_message("Reading the upload was stopped. Start it anew.")
-            return WayOn(status, Blocker.FAILED, told, (_anew("job", str(job.pk), price),))
+            return Guidance(status, Blocker.FAILED, told, (_anew("job", str(job.pk), price),))
         told = as_message("The gate ended without a result. Send the upload through it again.")
-        return WayOn(status, Blocker.GATE_FAILED, told, (Act(ActKind.GATE_AGAIN, price, str(dataset.pk)),))
+        return Guidance(status, Blocker.GATE_FAILED, told, (Act(ActKind.GATE_AGAIN, price, str(dataset.pk)),))
     if job.state == WorkState.WAITING and Job.objects.filter(pk=job.pk, created_at__lt=Now() - PATIENCE).exists():
         return _no_worker(status, job.created_at)
     told = as_message("The upload is being read. Questions come by themselves.")
-    if hands.has_nobody(project):
-        return _with_hands(status, hands.nobody(project))
-    return WayOn(status, Blocker.READING, told)
+    if blockers.has_nobody(project):
+        return _with_obstacle(status, blockers.nobody(project))
+    return Guidance(status, Blocker.READING, told)
 
 
 def _anew(kind: str, key: str, price: Cost | None) -> Act:
     return Act(ActKind.START_ANEW, price, f"{kind} {key}")
 
 
-def _answers(project: Project, status: ProjectStatus) -> WayOn:
+def _answers(project: Project, status: ProjectStatus) -> Guidance:
     """Say who has to answer, or which time has to come."""
     block = secret_selectors.open_block(project)
-    found = hands.hands_for(project)
+    found = blockers.obstacle_for(project)
     if block is not None:
         # The same offer whatever is answered: when a block is closed shows outside, and must not follow the answers.
         close = Act(ActKind.CLOSE_BLOCK, training_price(project), str(block.block))
@@ -172,52 +172,54 @@ def _answers(project: Project, status: ProjectStatus) -> WayOn:
             block=block.block,
         )
         if found is None:
-            return WayOn(status, Blocker.BLOCK, told, (close,), block.closes_at)
-        return WayOn(
+            return Guidance(status, Blocker.BLOCK, told, (close,), block.closes_at)
+        return Guidance(
             status, found.blocker, joined_messages(" ", [found.sentence, told]), (*found.acts, close), block.closes_at
         )
     if found is not None:
-        return _with_hands(status, found)
+        return _with_obstacle(status, found)
     closes = StreamBatch.objects.filter(stream__project=project, closes_at__gt=Now()).aggregate(at=Min("closes_at"))[
         "at"
     ]
-    return WayOn(status, Blocker.WINDOW, as_message("Nothing is to be done until the window's time comes."), (), closes)
+    return Guidance(
+        status, Blocker.WINDOW, as_message("Nothing is to be done until the window's time comes."), (), closes
+    )
 
 
-def _few_labels(project: Project, status: ProjectStatus) -> WayOn:
+def _few_labels(project: Project, status: ProjectStatus) -> Guidance:
     told = as_message("Train a model on what there is, or upload more.")
     upload = Act(ActKind.UPLOAD, charges.upload_charge(project, DatasetRole.POOL))
-    return WayOn(status, Blocker.FEW_LABELS, told, (Act(ActKind.TRAIN_ON_FEW, training_price(project)), upload))
+    return Guidance(status, Blocker.FEW_LABELS, told, (Act(ActKind.TRAIN_ON_FEW, training_price(project)), upload))
 
 
-def _labels_spent(project: Project, status: ProjectStatus) -> WayOn:
+def _labels_spent(project: Project, status: ProjectStatus) -> Guidance:
     told = as_message("Raise the annotation budget to ask on.")
-    return WayOn(status, Blocker.LABELS_SPENT, told, (Act(ActKind.RAISE_ANSWERS),))
+    return Guidance(status, Blocker.LABELS_SPENT, told, (Act(ActKind.RAISE_ANSWERS),))
 
 
-def _cannot_pay(project: Project, status: ProjectStatus) -> WayOn:
+def _cannot_pay(project: Project, status: ProjectStatus) -> Guidance:
     account = project.pool_account if project.arrival == Arrival.STREAM else training_account(project)
     acts = [Act(ActKind.RAISE_LIMIT, subject=str(account.pk))]
     quota = quota_of(account)
     if quota is not None:
         acts.append(Act(ActKind.SEE_POPULATION, subject=quota.population.slug))
     told = as_message("Raise the limit of the budget, if what its people lose then is worth the next model.")
-    return WayOn(status, Blocker.BUDGET, told, tuple(acts))
+    return Guidance(status, Blocker.BUDGET, told, tuple(acts))
 
 
-def _stuck(project: Project, status: ProjectStatus) -> WayOn:
+def _stuck(project: Project, status: ProjectStatus) -> Guidance:
     held = ModelRelease.objects.filter(project=project, state=ReleaseState.CANDIDATE).exclude(held_back="").first()
     if held is not None:
         told = as_message("Have version {version} checked again once the reason is mended.", version=held.version)
-        return WayOn(status, Blocker.HELD_BACK, told, (Act(ActKind.CHECK_AGAIN, subject=str(held.version)),))
+        return Guidance(status, Blocker.HELD_BACK, told, (Act(ActKind.CHECK_AGAIN, subject=str(held.version)),))
     row = failures.start_anew_of(project)
     assert row is not None, "what stops a project can be started anew"
     kind = "round" if isinstance(row, Round) else "training"
     told = as_message("Start it anew once the reason is mended; nobody else does.")
-    return WayOn(status, Blocker.FAILED, told, (_anew(kind, str(row.pk), failures.price_of(project, row)),))
+    return Guidance(status, Blocker.FAILED, told, (_anew(kind, str(row.pk), failures.price_of(project, row)),))
 
 
-def _finished(project: Project, status: ProjectStatus) -> WayOn:
+def _finished(project: Project, status: ProjectStatus) -> Guidance:
     newest = newest_release(project)
     look = () if newest is None else (Act(ActKind.SEE_RELEASE, subject=str(newest.version)),)
     if newest is not None and (loses_to := beaten_by(newest)):
@@ -228,22 +230,22 @@ def _finished(project: Project, status: ProjectStatus) -> WayOn:
                 "The newest version is no better than the words about the classes. Its page says what would help."
             )
         )
-        return WayOn(status, Blocker.BEATEN, told, look)
+        return Guidance(status, Blocker.BEATEN, told, look)
     made = releases_of(project).values_list("version", flat=True).first() or 0
     if project.maximum_releases is not None and made >= project.maximum_releases:
         told = as_message("Use the newest version; plan more versions if it should go on.")
-        return WayOn(status, Blocker.VERSIONS, told, (*look, Act(ActKind.PLAN_MORE_VERSIONS)))
+        return Guidance(status, Blocker.VERSIONS, told, (*look, Act(ActKind.PLAN_MORE_VERSIONS)))
     if secret_selectors.labels_in_secret(project):
         told = as_message(
             "Use the newest version: every block of this project is used, and more needs another project."
         )
-        return WayOn(status, Blocker.BLOCKS_USED, told, look)
+        return Guidance(status, Blocker.BLOCKS_USED, told, look)
     told = as_message("Use the newest version, or upload more to ask about.")
     upload = Act(ActKind.UPLOAD, charges.upload_charge(project, DatasetRole.POOL))
-    return WayOn(status, Blocker.ALL_ASKED, told, (*look, upload))
+    return Guidance(status, Blocker.ALL_ASKED, told, (*look, upload))
 
 
-_BY_STEP: dict[Step, Callable[[Project, ProjectStatus], WayOn]] = {
+_BY_STEP: dict[Step, Callable[[Project, ProjectStatus], Guidance]] = {
     Step.PAUSED: _closed_or_paused,
     Step.CHOOSING: _at_work,
     Step.TRAINING: _at_work,

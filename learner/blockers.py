@@ -105,7 +105,7 @@ class Act:
 
 
 @dataclass(frozen=True, slots=True)
-class Hands:
+class Obstacle:
     """What keeps open questions from being answered, and what helps; `goes_on_at` is when it ends by itself."""
 
     blocker: Blocker
@@ -124,13 +124,13 @@ def has_nobody(project: Project) -> bool:
     return not annotators_of(project).exists()
 
 
-def nobody(project: Project) -> Hands:
+def nobody(project: Project) -> Obstacle:
     """Say that there is nobody to answer."""
     told = as_message("Nobody can answer yet. Add annotators, invite them, or begin by yourself.")
-    return Hands(Blocker.NOBODY, told, (Act(ActKind.ANSWER_MYSELF), Act(ActKind.ADD_PEOPLE)))
+    return Obstacle(Blocker.NOBODY, told, (Act(ActKind.ANSWER_MYSELF), Act(ActKind.ADD_PEOPLE)))
 
 
-def hands_for(project: Project) -> Hands | None:
+def obstacle_for(project: Project) -> Obstacle | None:
     """Say what the open questions wait for; None where none is open."""
     opened = Query.objects.filter(project=project, state=QueryState.OPEN)
     if not opened.exists():
@@ -141,11 +141,11 @@ def hands_for(project: Project) -> Hands | None:
     working = [member for member in members if member.paused_at is None]
     if not working:
         told = as_message("Every annotator is paused. Let somebody go on, or add people.")
-        return Hands(Blocker.PEOPLE_PAUSED, told, (Act(ActKind.LET_PEOPLE_GO_ON), Act(ActKind.ADD_PEOPLE)))
+        return Obstacle(Blocker.PEOPLE_PAUSED, told, (Act(ActKind.LET_PEOPLE_GO_ON), Act(ActKind.ADD_PEOPLE)))
     if work_limits.is_quiet(project) and project.quiet_until is not None:
         until = work_limits.next_time(project.quiet_until)
         told = as_message("These are quiet hours: nothing is handed out until {until}.", until=until)
-        return Hands(Blocker.QUIET, told, (Act(ActKind.CHANGE_HOURS),), until)
+        return Obstacle(Blocker.QUIET, told, (Act(ActKind.CHANGE_HOURS),), until)
     if len(members) > ASKED_ONE_BY_ONE:
         return _going_on(opened.count())
     limits = {member.user_id: work_limits.limit_reached(project, member.user) for member in working}
@@ -157,18 +157,20 @@ def hands_for(project: Project) -> Hands | None:
     return _left_over(project, opened)
 
 
-def _going_on(n: int) -> Hands:
+def _going_on(n: int) -> Obstacle:
     told = as_plural_message("{n} question waits for an answer.", "{n} questions wait for answers.", n=n)
-    return Hands(Blocker.ANSWERS, told, (Act(ActKind.LABEL),))
+    return Obstacle(Blocker.ANSWERS, told, (Act(ActKind.LABEL),))
 
 
-def _at_their_limits(reached: set[WorkLimit]) -> Hands:
+def _at_their_limits(reached: set[WorkLimit]) -> Obstacle:
     acts = (Act(ActKind.CHANGE_LIMITS), Act(ActKind.ADD_PEOPLE))
     if reached == {WorkLimit.ANSWERS_PER_DAY}:
         tomorrow = selectors.site_midnight() + timedelta(days=1)
         told = as_message("Every annotator has given as many answers today as one may. They go on tomorrow.")
-        return Hands(Blocker.LIMITS, told, acts, tomorrow)
-    return Hands(Blocker.LIMITS, as_message("Every annotator has reached a limit of this project. Add people."), acts)
+        return Obstacle(Blocker.LIMITS, told, acts, tomorrow)
+    return Obstacle(
+        Blocker.LIMITS, as_message("Every annotator has reached a limit of this project. Add people."), acts
+    )
 
 
 def _shown_to_somebody(opened: QuerySet[Query], people: Iterable[int]) -> QuerySet[Query]:
@@ -182,7 +184,7 @@ def _shown_to_somebody(opened: QuerySet[Query], people: Iterable[int]) -> QueryS
     return opened.filter(open_slots__gt=0).filter(for_all & Exists(somebody) | Exists(theirs))
 
 
-def _left_over(project: Project, opened: QuerySet[Query]) -> Hands:
+def _left_over(project: Project, opened: QuerySet[Query]) -> Obstacle:
     """Say what questions wait for that nobody who works now can be shown."""
     held = Assignment.objects.filter(query__in=opened, state=AssignmentState.LEASED)
     if held.exists():
@@ -190,7 +192,7 @@ def _left_over(project: Project, opened: QuerySet[Query]) -> Hands:
         told = as_message(
             "Somebody is at the last open questions. What they leave comes back by itself at {back}.", back=back
         )
-        return Hands(Blocker.HELD, told, (Act(ActKind.LABEL),), back)
+        return Obstacle(Blocker.HELD, told, (Act(ActKind.LABEL),), back)
     free = opened.filter(open_slots__gt=0)
     waits = free.filter(assigned_to__isnull=False, open_slots=1).count()
     if waits:
@@ -199,7 +201,7 @@ def _left_over(project: Project, opened: QuerySet[Query]) -> Hands:
             "{n} questions wait for the people they were assigned to, who answer nothing now.",
             n=waits,
         )
-        return Hands(Blocker.ASSIGNED, told, (Act(ActKind.ASSIGN_ANEW), Act(ActKind.CHANGE_LIMITS)))
+        return Obstacle(Blocker.ASSIGNED, told, (Act(ActKind.ASSIGN_ANEW), Act(ActKind.CHANGE_LIMITS)))
     told = as_plural_message(
         "{n} question waits for somebody who has neither answered nor skipped it.",
         "{n} questions wait for somebody who has neither answered nor skipped them.",
@@ -208,4 +210,4 @@ def _left_over(project: Project, opened: QuerySet[Query]) -> Hands:
     # Where answers are randomised, which questions get a response must not follow what was answered.
     by_hand = project.oracle == Oracle.TRUSTED or not project.settings.get(Kind.RANDOMIZER.key)
     more = (Act(ActKind.SET_ASIDE),) if by_hand else ()
-    return Hands(Blocker.ANOTHER, told, (Act(ActKind.ADD_PEOPLE), *more))
+    return Obstacle(Blocker.ANOTHER, told, (Act(ActKind.ADD_PEOPLE), *more))

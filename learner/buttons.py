@@ -9,9 +9,9 @@ from django.urls import reverse
 
 from annotation.models import Project
 from annotation.statement import charges
-from learner.hands import Act, ActKind, annotators_of
+from learner.blockers import Act, ActKind, annotators_of
+from learner.guidance import Guidance, guidance_for
 from learner.next_step import Step
-from learner.way_on import WayOn, way_on
 from privacy.accounting.cost import Cost
 
 # Where questions are about to come, whoever answers them may wait on the page on which they appear.
@@ -42,7 +42,7 @@ PAGES_OF = {
 
 
 @dataclass(frozen=True, slots=True)
-class Press:
+class Button:
     """A button or a link: where it leads, what it sends if it sends anything, and what that has charged."""
 
     kind: str
@@ -55,33 +55,39 @@ class Press:
 
 def next_step_context(project: Project, viewer: AbstractBaseUser | AnonymousUser) -> dict[str, Any]:
     """Return what the next step's part of a page shows to a manager."""
-    way = way_on(project)
+    guidance = guidance_for(project)
     answers = annotators_of(project).filter(user=viewer.pk, paused_at=None).exists()
-    return {"project": project, "way": way, "presses": presses(project, way, viewer=viewer, answers=answers)}
+    return {
+        "project": project,
+        "guidance": guidance,
+        "buttons": buttons(project, guidance, viewer=viewer, answers=answers),
+    }
 
 
-def presses(project: Project, way: WayOn, *, viewer: AbstractBaseUser | AnonymousUser, answers: bool) -> list[Press]:
+def buttons(
+    project: Project, guidance: Guidance, *, viewer: AbstractBaseUser | AnonymousUser, answers: bool
+) -> list[Button]:
     """Return what the viewer can press, the first first; who is no annotator is not sent to the label page."""
-    acts = [act for act in way.acts if act.kind != ActKind.LABEL or answers]
-    if answers and way.status.step in QUESTIONS_COMING:
+    acts = [act for act in guidance.acts if act.kind != ActKind.LABEL or answers]
+    if answers and guidance.status.step in QUESTIONS_COMING:
         acts.append(Act(ActKind.LABEL))
-    return [press_of(project, act, viewer) for act in acts]
+    return [button_of(project, act, viewer) for act in acts]
 
 
-def press_of(project: Project, act: Act, viewer: AbstractBaseUser | AnonymousUser) -> Press:
+def button_of(project: Project, act: Act, viewer: AbstractBaseUser | AnonymousUser) -> Button:
     """Return the button or the link of an act."""
     label = str(act.kind.label)
     if act.kind in PAGES:
         name, part = PAGES[act.kind]
-        return Press(act.kind, label, reverse(name, args=[project.slug]) + part, act.price)
+        return Button(act.kind, label, reverse(name, args=[project.slug]) + part, act.price)
     if act.kind in PAGES_OF:
-        return Press(act.kind, label, reverse(PAGES_OF[act.kind], args=[project.slug, act.subject]), act.price)
+        return Button(act.kind, label, reverse(PAGES_OF[act.kind], args=[project.slug, act.subject]), act.price)
     if act.kind == ActKind.SEE_POPULATION:
-        return Press(act.kind, label, reverse("annotation:population", args=[act.subject]), act.price)
+        return Button(act.kind, label, reverse("annotation:population", args=[act.subject]), act.price)
     address, fields = SENT[act.kind](project.slug, act.subject, viewer)
     if act.price is not None:
         fields = fields | {charges.AGREED: charges.token_of(act.price)}
-    return Press(act.kind, label, address, act.price, sends=True, fields=fields)
+    return Button(act.kind, label, address, act.price, sends=True, fields=fields)
 
 
 def _to(name: str, *more: object) -> tuple[str, dict[str, str]]:

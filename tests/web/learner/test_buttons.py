@@ -12,7 +12,6 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from annotation.amounts import epsilon_words
 from annotation.data.services import datasets, streams
 from annotation.models import (
     Assignment,
@@ -26,16 +25,17 @@ from annotation.models import (
     WorkState,
 )
 from annotation.people.services import limits, members
+from annotation.privacy_amounts import epsilon_words
 from annotation.projects.services import configuring, lifecycle, projects
 from annotation.questions.services import assigning, gold, labels, queue, setting_aside
 from annotation.work.services import work
-from learner.hands import Act, ActKind, Blocker
+from learner.blockers import Act, ActKind, Blocker
+from learner.buttons import button_of, next_step_context
+from learner.guidance import Guidance, guidance_for
 from learner.models import ModelRelease, Round, TrainingRun
 from learner.next_step import Step
-from learner.presses import next_step_context, press_of
 from learner.rounds.services import rounds
 from learner.trainings.services import training
-from learner.way_on import WayOn, way_on
 from tests import learning, streaming
 from tests.factories import make_user
 from tests.owning import without_rules
@@ -65,8 +65,8 @@ class Scene:
         client.force_login(self.manager)
         return client
 
-    def way(self) -> WayOn:
-        return way_on(Project.objects.get(pk=self.project.pk))
+    def way(self) -> Guidance:
+        return guidance_for(Project.objects.get(pk=self.project.pk))
 
 
 def trusted(**settings) -> Scene:
@@ -475,18 +475,18 @@ ON_THE_PAGE: dict[ActKind, Callable[[Scene, Act], None]] = {
 def take(scene: Scene, act: Act) -> None:
     """Do what an act says, by its button or on its page."""
     scene.project.refresh_from_db()
-    press = press_of(scene.project, act, scene.manager)
-    if press.sends:
-        assert scene.browser.post(press.address, press.fields).status_code == 302
+    button = button_of(scene.project, act, scene.manager)
+    if button.sends:
+        assert scene.browser.post(button.address, button.fields).status_code == 302
         return
     if act.kind != ActKind.LABEL:
         # Whoever is no annotator is not led to the label page.
-        assert scene.browser.get(press.address).status_code == 200, press.address
+        assert scene.browser.get(button.address).status_code == 200, button.address
     if act.kind not in LOOKS:
         ON_THE_PAGE[act.kind](scene, act)
 
 
-def told(way: WayOn) -> tuple[str, ...]:
+def told(way: Guidance) -> tuple[str, ...]:
     """Return what a project waits for and says of it, without the times."""
     return (way.status.step, way.blocker, way.status.sentence, *(act.kind for act in way.acts))
 
@@ -581,9 +581,9 @@ class TestPages:
     def test_an_annotator_is_led_to_the_label_page_and_who_is_none_is_not(self):
         scene = waits_for_answers()
         shown = next_step_context(scene.project, scene.manager)
-        assert [press.kind for press in shown["presses"]] == []
+        assert [button.kind for button in shown["buttons"]] == []
         shown = next_step_context(scene.project, scene.annotator)
-        assert [press.kind for press in shown["presses"]] == ["label"]
+        assert [button.kind for button in shown["buttons"]] == ["label"]
 
     def test_only_managers_see_what_a_project_waits_for(self):
         scene = waits_for_answers()
