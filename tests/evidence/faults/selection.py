@@ -71,8 +71,8 @@ SELECTION = [
     Mutant(
         "coins of a larger rate than is charged",
         "learner/rounds/services/secret_rounds.py",
-        "draw_blocks(dataset.row_count, first_block_rate(dataset.project), rng)",
-        "draw_blocks(dataset.row_count, 1.5 * first_block_rate(dataset.project), rng)",
+        "draw_blocks(min(PART_ROWS, dataset.row_count - start), rate, rng)",
+        "draw_blocks(min(PART_ROWS, dataset.row_count - start), 1.5 * rate, rng)",
         (f"{SECRET_ROUNDS}::test_coins_fall_at_the_rates_that_are_charged",),
     ),
     Mutant(
