@@ -30,7 +30,7 @@ TESTED_THROUGH_OTHERS: dict[tuple[str, str], tuple[str, ...]] = {
     ),
     (
         "tests/web/annotation/questions/test_label.py",
-        "what the page that labels keeps of an answer that was sent before",
+        "why somebody is shown a question, as the page that labels says it",
     ): ("annotation/gates/receipts.py",),
     ("tests/web/annotation/test_configuration.py", "sentences of a history, read where settings change"): (
         "annotation/log/history.py",
