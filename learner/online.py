@@ -158,32 +158,6 @@ def guessed_classes(
     return np.where(rng.integers(2, size=len(rows)) == 1, guesses, evenly)
 
 
-def told_classes(
-    guesses: NDArray[np.int64], confirmed: NDArray[np.bool_], *, n_classes: int
-) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
-    """Return which answers name a class, and the classes of these: all of two classes, of more a yes alone.
-
-    A record whose answer names none enters no sum, as one does that nobody answered.
-
-    Parameters
-    ----------
-    guesses : ndarray of shape (n,)
-        Places of the classes that were asked about.
-    confirmed : ndarray of shape (n,)
-        Whether the answer was yes.
-    n_classes : int
-        >= 2.
-
-    Returns
-    -------
-    ndarray of shape (n,), ndarray of shape (n_named,)
-        Which answers name a class, and the places of these classes.
-    """
-    if n_classes == 2:
-        return np.ones(len(guesses), dtype=np.bool_), np.where(confirmed, guesses, 1 - guesses)
-    return confirmed, guesses[confirmed]
-
-
 def simulated_arrival(
     learner: NoisyGradientDescent,
     X: NDArray[np.float32],

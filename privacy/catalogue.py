@@ -47,9 +47,12 @@ class Catalogue:
 
     def all(self) -> Iterator[type[Choice]]:
         """Yield every choice, to whichever thread asks first and to those that ask meanwhile."""
+        self._load_all()
+        yield from list(self._choices.values())
+
+    def _load_all(self) -> None:
         for source in list(self._sources):
             self._load(source)
-        yield from list(self._choices.values())
 
     def _load(self, source: Callable[[], Iterable[type[Choice]]]) -> None:
         """Register what a source names; it stays where that fails.
@@ -76,7 +79,8 @@ class Catalogue:
 
     def find(self, kind: Kind, name: str) -> type[Choice] | None:
         """Return a choice by its name, None where there is none."""
-        return next((choice for choice in self.of_kind(kind) if choice.name == name), None)
+        self._load_all()
+        return self._choices.get((kind, name))
 
     def offered(self, kind: Kind, *, oracle: str, arrival: str, data_kinds: Collection[str]) -> list[type[Choice]]:
         """Return what this site has of a kind and what has a proof in front of an oracle, for one of the data kinds."""

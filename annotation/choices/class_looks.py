@@ -6,6 +6,7 @@ from functools import lru_cache
 from string import ascii_lowercase
 from typing import Any, ClassVar, Final
 
+from annotation.choices.label_types.base import DIGITS
 from annotation.choices.label_types.catalogue import label_type_of
 from privacy.choices import Choice, Kind, parameter
 from privacy.wording import as_message
@@ -16,8 +17,7 @@ MOST_GROUPS: Final = 50
 # Each is a token of the style sheet for light and one for dark, legible on every ground that classes stand on.
 COLOURS: Final = ("red", "orange", "yellow", "green", "teal", "blue", "purple", "pink", "brown", "grey")
 # So many have a key by themselves, 1 to 9 and 0; more are found by typing.
-MOST_KEYED: Final = 10
-DIGITS: Final = "1234567890"
+MOST_KEYED: Final = len(DIGITS)
 # What else the label page does by a letter: accept, comment, flag, guidelines, list, skip, undo, why, zoom.
 PAGE_KEYS: Final = "acfglsuwz"
 OWN_KEYS: Final = "".join(letter for letter in ascii_lowercase if letter not in PAGE_KEYS)

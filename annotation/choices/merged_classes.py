@@ -46,9 +46,9 @@ def merge_hindrance(settings: Mapping[str, Any]) -> str:
     if settings["arrival"] == "stream":
         return STREAM
     kind = label_type_of(str(settings["question_kind"]), settings)
-    if not kind.finds_classes:
-        return FIXED_ANSWERS
-    return SEVERAL if kind.takes_several else ""
+    if kind.merges:
+        return ""
+    return SEVERAL if kind.takes_several else FIXED_ANSWERS
 
 
 def broken_merge(

@@ -14,8 +14,6 @@ from privacy.wording import as_message
 STREAM_SELECTIONS: Final = ("all", "bernoulli_screen", "exponential_screen")
 ONLINE_ESTIMATORS: Final = ("mi_ogd", "bandit_ogd")
 BATCH_ESTIMATORS: Final = ("running_sums", "minibatch_svm")
-# What learns from a yes or a no to a guess.
-CONFIRMED_ESTIMATORS: Final = ("running_sums", "bandit_ogd")
 STREAM_ESTIMATORS: Final = (*BATCH_ESTIMATORS, *ONLINE_ESTIMATORS)
 STREAM_POLICIES: Final = ("immediate", "flsw", "flsw_hidden", "flmb", "doubling")
 POOL_POLICIES: Final = ("per_round", "doubling")
@@ -115,8 +113,6 @@ def _broken_in_a_pool(settings: Mapping[str, Any]) -> dict[str, str]:
         broken["selection"] = "Only a stream asks about every record."
     if settings.get("screen_shrinks") and settings["selection"] != "bernoulli_screen":
         broken["screen_shrinks"] = "What is near shrinks with the updates of a stream; a pool has none."
-    if settings.get("question_kind", "choose") == "confirm":
-        broken["question_kind"] = "Confirmations teach online learning only, which needs a stream."
     if settings.get("estimator") in ONLINE_ESTIMATORS:
         broken["estimator"] = "Online learning takes each record once, as it comes: it needs a stream."
     return broken
@@ -138,11 +134,6 @@ def _broken_shape(settings: Mapping[str, Any]) -> dict[str, str]:
         broken["screen_shrinks"] = "Only the screen of two rates has a slab that updates can make narrower."
     if settings.get("overlap", 1) != 1:
         broken["overlap"] = "A record of a stream is answered by one person: its answer feeds one step."
-    confirms, estimator = settings.get("question_kind", "choose") == "confirm", settings.get("estimator")
-    if confirms and estimator not in CONFIRMED_ESTIMATORS:
-        broken["question_kind"] = "Only running sums and bandit learning learn from a no."
-    elif estimator == "bandit_ogd" and not confirms:
-        broken["question_kind"] = "Bandit learning asks for confirmations: it learns from nothing else."
     return broken
 
 

@@ -35,7 +35,6 @@ from annotation.models.kinds import (
     Oracle,
     PrivacyUnit,
     ProjectState,
-    QuestionKind,
     Selection,
     UpdatePolicy,
 )

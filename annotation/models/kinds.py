@@ -77,15 +77,6 @@ class UpdatePolicy(models.TextChoices):
     FLMB = "flmb", _("stream: batches of a fixed number of questions")
 
 
-class QuestionKind(models.TextChoices):
-    """What an annotator is asked about a record."""
-
-    CHOOSE = "choose", _("choose a class")
-    SEVERAL = "several", _("choose several classes")
-    CONFIRM = "confirm", _("say whether the model's guess is right")
-    RATING = "rating", _("rate on a scale")
-
-
 class ProjectState(models.TextChoices):
     """Whether questions are handed out."""
 

@@ -68,23 +68,15 @@ def compare_answers(answers: Sequence[Answer], *, method: Method, kind: LabelTyp
     """
     if not answers:
         raise ValueError("answers must hold at least one answer, got none")
-    opinions = _majority(answers, kind) if method == "majority" else _modelled(answers, method)
+    by_task = _by_task(answers)
+    if method == "majority":
+        opinions = {task: kind.opinion(votes) for task, votes in by_task.items()}
+    else:
+        opinions = _modelled(answers, method)
     given: Counter[int] = Counter(answer.person for answer in answers)
     equal: Counter[int] = Counter(answer.person for answer in answers if opinions[answer.task][0] == answer.choice)
     skills = {person: equal[person] / number for person, number in given.items()}
-    return Comparison(opinions=opinions, skills=skills, alpha=kind.alpha(_by_task(answers)))
-
-
-def _majority(answers: Sequence[Answer], kind: LabelType) -> dict[int, tuple[int, float]]:
-    opinions = {}
-    for task, votes in _by_task(answers).items():
-        counted = Counter(votes)
-        best = max(counted, key=lambda choice: (counted[choice], -choice))
-        agreement = kind.agreed(votes) if kind.takes_several else None
-        opinions[task] = (best, counted[best] / len(votes))
-        if agreement is not None:
-            opinions[task] = (agreement.choice, agreement.agreeing / len(votes))
-    return opinions
+    return Comparison(opinions=opinions, skills=skills, alpha=kind.alpha(by_task))
 
 
 def _modelled(answers: Sequence[Answer], method: Method) -> dict[int, tuple[int, float]]:

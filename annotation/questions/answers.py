@@ -11,10 +11,9 @@ from django.utils.translation import gettext
 from annotation.choices.consensus import Agreement
 from annotation.choices.label_types.base import LabelType
 from annotation.choices.label_types.catalogue import label_type_of
-from annotation.choices.label_types.class_sets import number_of, places_of
 from annotation.choices.merged_classes import counts_as
 from annotation.errors import InvalidChoice
-from annotation.models import Project, QuestionKind, ReportKind
+from annotation.models import Project, ReportKind
 
 
 def label_type(project: Project) -> LabelType:
@@ -24,17 +23,13 @@ def label_type(project: Project) -> LabelType:
 
 def answer_names(project: Project) -> list[str]:
     """Return the names among which an answer is given, in the order in which they are shown."""
-    if project.question_kind == QuestionKind.CONFIRM:
-        return [gettext("Yes, it is right"), gettext("No, it is wrong")]
-    return list(project.classes)
+    return [gettext(word) for word in label_type(project).words] or list(project.classes)
 
 
 def answer_name(project: Project, choice: int) -> str:
     """Return what a stored answer is called."""
-    kind = label_type(project)
-    if not kind.takes_several:
-        return answer_names(project)[choice]
-    return ", ".join(kind.exported(choice, [str(name) for name in project.classes], None)) or gettext("none of them")
+    names = answer_names(project)
+    return ", ".join(str(names[place]) for place in label_type(project).places(choice)) or gettext("none of them")
 
 
 def counting_places(project: Project) -> tuple[int, ...]:
@@ -93,7 +88,8 @@ def refuse_no_answer(project: Project, choice: int) -> None:
 
 def stored_choice(project: Project, choice: int | None, choices: Sequence[int] | None) -> int:
     """Return as one number what a program answers: a position, or a list of them where several may be named."""
-    if not label_type(project).takes_several:
+    kind = label_type(project)
+    if not kind.takes_several:
         if choice is None or choices is not None:
             raise InvalidChoice("Answer with `choice`, the position of one class.")
         return choice
@@ -102,14 +98,14 @@ def stored_choice(project: Project, choice: int | None, choices: Sequence[int] |
     if len(set(choices)) != len(choices):
         raise InvalidChoice("A class is named once.")
     try:
-        return number_of(choices)
+        return kind.stored(choices)
     except ValueError:
         raise InvalidChoice("So many classes are not stored together.") from None
 
 
 def places_in(project: Project, choice: int) -> tuple[int, ...]:
     """Return the positions of the classes that a stored answer names."""
-    return places_of(choice) if label_type(project).takes_several else (choice,)
+    return label_type(project).places(choice)
 
 
 def last_done(desk: Any) -> str | None:

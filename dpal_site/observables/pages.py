@@ -153,8 +153,9 @@ QUESTIONS = (
         "annotation/label.html annotation/_label.html annotation/_label_empty.html annotation/_label_others.html"
         " annotation/_label_question.html annotation/_why.html annotation/_promise.html annotation/why.html"
         " annotation/own_statistics.html annotation/own_answers.html annotation/guidelines.html"
-        " annotation/_guidelines.html annotation/_label_guidelines.html",
-        "project.name project.slug project.question project.question_kind project.data_kind project.columns column"
+        " annotation/_guidelines.html annotation/_label_guidelines.html"
+        " annotation/_keys_choose.html annotation/_keys_several.html annotation/_keys_confirm.html",
+        "project.name project.slug project.question project.data_kind project.columns column"
         " column.name column.high project.confirm_answers"
         " project.answers_per_day project.answers_per_person project.currency project.oracle project.arrival"
         " project.selection project.gate_k project.gate_kind project.gate_floor project.gold_share"
@@ -200,11 +201,12 @@ QUESTIONS = (
         "annotation/label.html annotation/_label_answer.html annotation/_label_choose.html annotation/_label_scale.html"
         " annotation/_label_several.html annotation/_label_ticked.html annotation/_label_find.html"
         " annotation/_label_classes.html"
+        " annotation/_keys_choose.html annotation/_keys_several.html annotation/_keys_confirm.html"
         " annotation/_label_others.html annotation/_label_instead.html annotation/_label_undo.html",
         "class_list classes_mark own_keys is_many is_grouped groups heading members colour suggests one.* words example"
-        " asked.answers asked.is_many asked.widget asked.with_list"
-        " asked.most asked.none_allowed asked.confirm_answers asked.gate_floor asked.gate_k asked.gate_kind"
-        " asked.has_guess asked.oracle asked.privacy_unit choices"
+        " asked.answers asked.is_many asked.kind.widget asked.with_list keys_page"
+        " asked.kind.most_classes asked.kind.names_none asked.confirm_answers asked.gate_floor asked.gate_k"
+        " asked.gate_kind asked.has_guess asked.oracle asked.privacy_unit choices"
         " letter shortcut key name value token slug flags.items reason reasons.items",
         LABELLERS,
         Basis.PUBLIC,

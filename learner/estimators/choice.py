@@ -8,11 +8,12 @@ from typing import Any, ClassVar, Final, Literal, Protocol, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from annotation.choices.label_types.learning import LearnsLabels
 from annotation.choices.selection_rules import features_of
 from learner.linear_model import LinearModel
 from privacy.accounting.event import Event
 from privacy.accounting.events import RandomizedAnswersEvent
-from privacy.choices import Choice, Kind, parameter
+from privacy.choices import parameter
 from privacy.wording import as_message
 from privacy.wording import gettext_noop as _
 
@@ -79,7 +80,7 @@ class Shape:
 
 
 @dataclass(frozen=True)
-class EstimatorChoice(Choice):
+class EstimatorChoice(LearnsLabels):
     """An estimator with its parameters as a project chooses them.
 
     Attributes
@@ -88,7 +89,6 @@ class EstimatorChoice(Choice):
         What a model card says of it.
     """
 
-    kind: ClassVar[Kind] = Kind.ESTIMATOR
     words: ClassVar[str]
     # Each training pays for itself; of a stream everything stays.
     stays: ClassVar[bool] = False

@@ -1,7 +1,7 @@
 """Several classes a record: one logistic model for each class, all of them from one noisy release of sums."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit
 from sklearn.utils.validation import validate_data
 
+from annotation.choices.label_types.base import Teaching
 from annotation.choices.label_types.several import ChooseSeveral
 from learner.estimators.choice import GaussianChoice, Shape
 from learner.estimators.logistic import NORM_SLACK
@@ -18,7 +19,7 @@ from learner.estimators.sums import PrivateSums
 from learner.linear_model import LinearModel
 from privacy.accounting.cost import Adjacency
 from privacy.accounting.events_sums import SumsEvent, charged_delta, sums_event, sums_mu
-from privacy.choices import Kind, Sound, parameter
+from privacy.choices import Sound, parameter
 from privacy.mechanisms.randomness import RandomSource
 from privacy.mechanisms.sums import NoisySums
 from privacy.wording import gettext_noop as _
@@ -166,6 +167,8 @@ class LabelSets(GaussianChoice):
     name: ClassVar[str] = "label_sets"
     label: ClassVar[str] = _("several classes a record, from noisy sums, one price for any classes (has a delta)")
     words: ClassVar[str] = "logistic models of several classes a record, made from one noisy release of sums"
+    learns: ClassVar[Collection[Teaching]] = (Teaching.SETS,)
+    learns_only: ClassVar[str] = _("This model learns several classes a record; here each answer names one.")
     sound: ClassVar[Sound] = Sound(oracles=("trusted",), arrivals=("pool",), why_not=dict(ChooseSeveral.sound.why_not))
 
     moment_share: float = parameter(
@@ -187,10 +190,3 @@ class LabelSets(GaussianChoice):
             norm_bound=shape.norm_bound,
             prior=shape.prior,
         )
-
-    def rules(self, settings: Mapping[str, Any]) -> Mapping[str, str]:
-        """Refuse answers of one class each, for which other models need less noise."""
-        broken = dict(super().rules(settings))
-        if settings.get(Kind.LABEL_TYPE.key) != ChooseSeveral.name:
-            broken["estimator"] = _("This model learns several classes a record; here each answer names one.")
-        return broken

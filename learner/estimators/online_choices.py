@@ -1,20 +1,22 @@
 """What a project chooses for learning from each answer of a stream at once."""
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final
 
+from annotation.choices.label_types.base import Teaching
+from annotation.choices.label_types.learning import LearnsLabels
 from privacy.accounting.event import Event
-from privacy.choices import Choice, Kind, Sound, parameter
+from privacy.choices import Sound, parameter
 from privacy.wording import gettext_noop as _
 
 OF_STREAMS: Final = {"pool": _("Online gradient descent takes the records of a stream, one after another.")}
 
 
 @dataclass(frozen=True)
-class _Online(Choice):
+class _Online(LearnsLabels):
     """Learning from each answer at once; `learner.online` has its parameters."""
 
-    kind: ClassVar[Kind] = Kind.ESTIMATOR
     sound: ClassVar[Sound] = Sound(oracles=("trusted",), arrivals=("stream",), why_not=OF_STREAMS)
 
     noise_sigma: float = parameter(
@@ -69,3 +71,5 @@ class Confirmations(_Online):
     name: ClassVar[str] = "bandit_ogd"
     label: ClassVar[str] = _("online gradient descent from confirmations (has a delta)")
     words: ClassVar[str] = "logistic regression by noisy online gradient descent from confirmations"
+    learns: ClassVar[Collection[Teaching]] = (Teaching.CONFIRMATIONS,)
+    learns_only: ClassVar[str] = _("Bandit learning asks for confirmations: it learns from nothing else.")

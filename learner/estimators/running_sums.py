@@ -1,13 +1,14 @@
 """A classifier from running sums: with every batch of a stream a new version, made of all batches so far."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from annotation.choices.label_types.base import Teaching
 from learner.estimators.choice import GaussianChoice, Shape
 from learner.estimators.linear import largest_norm
 from learner.estimators.logistic import NORM_SLACK
@@ -250,6 +251,7 @@ class OfRunningSums(GaussianChoice):
     name: ClassVar[str] = "running_sums"
     label: ClassVar[str] = _("running sums: each version is made of all answers so far, at one price (has a delta)")
     words: ClassVar[str] = "linear model made from noisy running sums"
+    learns: ClassVar[Collection[Teaching]] = (Teaching.CLASSES, Teaching.CONFIRMATIONS)
     stays: ClassVar[bool] = True
     sound: ClassVar[Sound] = Sound(
         oracles=("trusted",),

@@ -17,12 +17,14 @@ class ChooseOne(LabelType):
     help: ClassVar[str] = _("Each record has one class: the one that more than half of the answers name.")
     widget: ClassVar[str] = "annotation/_label_choose.html"
     finds_classes: ClassVar[bool] = True
+    grows: ClassVar[bool] = True
+    merges: ClassVar[bool] = True
     coefficient: ClassVar[str] = _("Krippendorff's alpha")
 
     def possible(self, n_classes: int) -> int:
         """Return one answer for each class."""
         return n_classes
 
-    def exported(self, choice: int, classes: Sequence[str], guess: int | None) -> list[str]:
+    def exported(self, choice: int, classes: Sequence[str], guess: int | None) -> str:
         """Return the name of the class."""
-        return [classes[choice]]
+        return classes[choice]

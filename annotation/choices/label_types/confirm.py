@@ -2,13 +2,18 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Final
 
-from annotation.choices.label_types.base import LabelType
+import numpy as np
+from numpy.typing import NDArray
+
+from annotation.choices.label_types.base import LabelType, Teaching
 from privacy.choices import Sound
 from privacy.wording import gettext_noop as _
 
-BANDIT_ONLY = _("Confirmations teach online learning only, which needs a stream.")
+YES: Final = 0
+NO: Final = 1
+BANDIT_ONLY: Final = _("Confirmations teach online learning only, which needs a stream.")
 
 
 @dataclass(frozen=True)
@@ -22,14 +27,35 @@ class ConfirmGuess(LabelType):
         oracles=("trusted",), arrivals=("stream",), why_not={"crowd": BANDIT_ONLY, "pool": BANDIT_ONLY}
     )
     widget: ClassVar[str] = "annotation/_label_choose.html"
+    keys_page: ClassVar[str] = "annotation/_keys_confirm.html"
+    about_guess: ClassVar[bool] = True
+    words: ClassVar[Sequence[str]] = (_("Yes, it is right"), _("No, it is wrong"))
+    letters: ClassVar[Sequence[str]] = (_("Y"), _("N"))
+    teaches: ClassVar[Teaching] = Teaching.CONFIRMATIONS
+    not_learned: ClassVar[str] = _("Only running sums and bandit learning learn from a no.")
     coefficient: ClassVar[str] = _("Krippendorff's alpha")
 
     def possible(self, n_classes: int) -> int:
         """Return two answers, however many classes there are."""
         return 2
 
-    def exported(self, choice: int, classes: Sequence[str], guess: int | None) -> list[str]:
+    def exported(self, choice: int, classes: Sequence[str], guess: int | None) -> str:
         """Return the class that was guessed, or its absence."""
         if guess is None:
-            return [classes[choice]]
-        return [classes[guess] if choice == 0 else f"not {classes[guess]}"]
+            return classes[choice]
+        return classes[guess] if choice == YES else f"not {classes[guess]}"
+
+    def targets(
+        self, choices: NDArray[np.int64], guesses: NDArray[np.int64] | None, *, n_classes: int
+    ) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
+        """Return which answers name a class, and the classes of these: all of two classes, of more a yes alone.
+
+        A record whose answer names none enters no sum, as one does that nobody answered. Answers to nothing are classes
+        themselves.
+        """
+        if guesses is None:
+            return super().targets(choices, guesses, n_classes=n_classes)
+        confirmed = choices == YES
+        if n_classes == 2:
+            return np.ones(len(guesses), dtype=np.bool_), np.where(confirmed, guesses, 1 - guesses)
+        return confirmed, guesses[confirmed]

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Final
 
 from annotation.choices.consensus import Agreement, median, median_by_coin
-from annotation.choices.label_types.base import LabelType
+from annotation.choices.label_types.base import DIGITS, LAST_STEP, LabelType
 from annotation.choices.label_types.coefficient import Differences, ordinal
 from privacy.choices import Sound
 from privacy.mechanisms.randomness import RandomSource
@@ -37,9 +37,15 @@ class Rate(LabelType):
         """Return one answer for each step."""
         return n_classes
 
-    def exported(self, choice: int, classes: Sequence[str], guess: int | None) -> list[str]:
+    def exported(self, choice: int, classes: Sequence[str], guess: int | None) -> str:
         """Return the name of the step."""
-        return [classes[choice]]
+        return classes[choice]
+
+    def keys(self, names: Sequence[str]) -> list[str]:
+        """Return the digit of each place, or its own digit on a scale of digits."""
+        if all(name in (*DIGITS, "10") for name in names):
+            return [name if len(name) == 1 else LAST_STEP for name in names]
+        return super().keys(names)
 
     def agreed(self, votes: Sequence[int]) -> Agreement | None:
         """Return the median; of an even number whose two middle answers differ there is none."""
@@ -51,6 +57,7 @@ class Rate(LabelType):
 
     def rules(self, settings: Mapping[str, Any]) -> Mapping[str, str]:
         """Refuse a scale that has more steps than keys."""
-        if len(settings["classes"]) <= MOST_STEPS:
-            return {}
-        return {"classes": as_message("A scale has at most {most} steps.", most=MOST_STEPS)}
+        broken = dict(super().rules(settings))
+        if len(settings["classes"]) > MOST_STEPS:
+            broken["classes"] = as_message("A scale has at most {most} steps.", most=MOST_STEPS)
+        return broken

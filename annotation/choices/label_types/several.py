@@ -1,23 +1,23 @@
 """Several classes: any number up to a declared one."""
 
-import json
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final
 
+import numpy as np
+from numpy.typing import NDArray
+
 from annotation.choices.consensus import Agreement
-from annotation.choices.label_types.base import LabelType
-from annotation.choices.label_types.class_sets import MOST_FAR, NEAR, number_of, places_of
+from annotation.choices.label_types.base import LabelType, Teaching
+from annotation.choices.label_types.class_sets import MOST_FAR, NEAR, number_of, places_of, set_members
 from annotation.choices.label_types.set_agreement import masi_alpha
 from privacy.choices import Kind, Sound, parameter
 from privacy.mechanisms.randomness import RandomSource
 from privacy.wording import as_message
 from privacy.wording import gettext_noop as _
 
-# The estimator whose sensitivity grows with the most labels of a record, and by the root of them alone.
-ESTIMATOR: Final = "label_sets"
 # What looks at no score: how doubtful a set is has no measure here.
 SELECTIONS: Final = ("secret_sample", "random")
 NO_STREAM: Final = _("A stream takes one noisy step for each answer, which has a proof for one class each.")
@@ -38,8 +38,16 @@ class ChooseSeveral(LabelType):
         oracles=("trusted",), arrivals=("pool",), why_not={"stream": NO_STREAM, "crowd": NO_CROWD}
     )
     widget: ClassVar[str] = "annotation/_label_several.html"
+    keys_page: ClassVar[str] = "annotation/_keys_several.html"
     finds_classes: ClassVar[bool] = True
     takes_several: ClassVar[bool] = True
+    grows: ClassVar[bool] = True
+    randomizers: ClassVar[Collection[str] | None] = ()
+    teaches: ClassVar[Teaching] = Teaching.SETS
+    # By the one estimator whose sensitivity grows with the most labels of a record, and by the root of them alone.
+    not_learned: ClassVar[str] = as_message(
+        "Several classes a record are learned by {wanted} alone: its noise is proven for them.", wanted="label_sets"
+    )
     coefficient: ClassVar[str] = _("Krippendorff's alpha with the MASI distance of sets")
 
     labels_per_record: int = parameter(
@@ -73,13 +81,27 @@ class ChooseSeveral(LabelType):
             return as_message("Choose at least one of the classes.")
         return ""
 
+    @property
+    def most_classes(self) -> int:
+        """As many as the project declares."""
+        return self.labels_per_record
+
+    @property
+    def names_none(self) -> bool:
+        """As the project declares."""
+        return self.none_allowed
+
+    def places(self, choice: int) -> tuple[int, ...]:
+        """Return the positions of the set's classes, in increasing order."""
+        return places_of(choice)
+
+    def stored(self, places: Iterable[int]) -> int:
+        """Return the number of the set."""
+        return number_of(places)
+
     def exported(self, choice: int, classes: Sequence[str], guess: int | None) -> list[str]:
         """Return the names of the chosen classes, in the order of the project's list."""
         return [classes[place] for place in places_of(choice)]
-
-    def cell(self, choice: int, classes: Sequence[str], guess: int | None) -> str:
-        """Return the names as a JSON list, which no name of a class can be mistaken for."""
-        return json.dumps(self.exported(choice, classes, guess), ensure_ascii=False)
 
     def agreed(self, votes: Sequence[int]) -> Agreement | None:
         """Return the classes that more than half of the answers name, None where those are none and somebody named any.
@@ -101,6 +123,11 @@ class ChooseSeveral(LabelType):
         agreeing = min((n if place in kept else len(votes) - n for place, n in named.items()), default=len(votes))
         return Agreement(choice=number_of(kept), votes=len(votes), agreeing=agreeing)
 
+    def opinion(self, votes: Sequence[int]) -> tuple[int, float]:
+        """Return what the answers agree on class by class, where they do; else the set that most of them name."""
+        agreement = self.agreed(votes)
+        return super().opinion(votes) if agreement is None else (agreement.choice, agreement.agreeing / len(votes))
+
     def settled(self, votes: Sequence[int], *, rng: RandomSource) -> int:
         """Refuse: a response that says a set by chance has no proof here."""
         raise NotImplementedError(NO_CROWD)
@@ -109,10 +136,16 @@ class ChooseSeveral(LabelType):
         """Return alpha where sets are the nearer the more they share."""
         return masi_alpha(list(questions.values()))
 
+    def targets(
+        self, choices: NDArray[np.int64], guesses: NDArray[np.int64] | None, *, n_classes: int
+    ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+        """Return that all answers teach, and which classes each holds, shape (n, n_classes)."""
+        return np.ones(len(choices), dtype=np.bool_), set_members(choices, n_classes)
+
     def rules(self, settings: Mapping[str, Any]) -> Mapping[str, str]:
         """Refuse more labels than classes, sets without a number, and what has a proof or a measure for one class."""
         n_classes = len(settings["classes"])
-        broken: dict[str, str] = {}
+        broken = dict(super().rules(settings))
         if self.labels_per_record > n_classes:
             broken["labels_per_record"] = as_message(
                 "A record cannot have more classes than there are: {n_classes}.", n_classes=n_classes
@@ -120,11 +153,6 @@ class ChooseSeveral(LabelType):
         elif n_classes > NEAR and self.labels_per_record > MOST_FAR:
             broken["labels_per_record"] = as_message(
                 "With more than {near} classes a record has at most {most} of them.", near=NEAR, most=MOST_FAR
-            )
-        if "estimator" in settings and settings["estimator"] != ESTIMATOR:
-            broken["estimator"] = as_message(
-                "Several classes a record are learned by {wanted} alone: its noise is proven for them.",
-                wanted=ESTIMATOR,
             )
         if settings.get("selection", SELECTIONS[0]) not in SELECTIONS or settings.get("screened_blocks"):
             broken["selection"] = _(

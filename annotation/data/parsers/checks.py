@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from annotation.choices.label_types.class_sets import number_of
-from annotation.choices.label_types.several import ChooseSeveral
+from annotation.choices.label_types.base import LabelType
 from annotation.data.parsers.rows import BadRow, Layout, RawBatch, RowBatch
 from annotation.tables.cells import (
     EMPTY,
@@ -134,22 +133,22 @@ def read_label(cell: Any, places: Mapping[str, int]) -> int:
     return place
 
 
-def stored_label(cell: Any, places: Mapping[str, int], sets: ChooseSeveral | None) -> int:
+def stored_label(cell: Any, places: Mapping[str, int], sets: LabelType | None) -> int:
     """Return what is stored for a label: the position of a class, or the number of a set of them."""
     return read_label(cell, places) if sets is None else read_label_set(cell, places, sets)
 
 
-def read_label_set(cell: Any, places: Mapping[str, int], sets: ChooseSeveral) -> int:
+def read_label_set(cell: Any, places: Mapping[str, int], sets: LabelType) -> int:
     """Return the number of a set: a list of names, the JSON of one, one name, or several with `|` between them."""
     named = [str(name).strip() for name in _names_in(cell, places)]
     if any(name not in places for name in named):
         raise BadCell(NOT_A_CLASS)
     chosen = {places[name] for name in named}
-    if not chosen and not sets.none_allowed:
+    if not chosen and not sets.names_none:
         raise BadCell(EMPTY)
-    if len(chosen) > sets.labels_per_record:
-        raise BadCell(as_message("names more classes than the {most} a record may have", most=sets.labels_per_record))
-    return number_of(chosen)
+    if sets.most_classes is not None and len(chosen) > sets.most_classes:
+        raise BadCell(as_message("names more classes than the {most} a record may have", most=sets.most_classes))
+    return sets.stored(chosen)
 
 
 def _names_in(cell: Any, places: Mapping[str, int]) -> Sequence[Any]:

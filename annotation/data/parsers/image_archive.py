@@ -11,7 +11,7 @@ from typing import BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from annotation.choices.label_types.several import ChooseSeveral
+from annotation.choices.label_types.base import LabelType
 from annotation.data.parsers.checks import owners_columns, read_owner_cell, stored_label
 from annotation.data.parsers.pictures import NOT_AN_IMAGE, read_image
 from annotation.data.parsers.rows import BadRow, FirstRows, KeptPicture, Layout, RowBatch
@@ -151,7 +151,7 @@ def is_image_entry(entry: zipfile.ZipInfo) -> bool:
     return not entry.is_dir() and "__MACOSX" not in name.parts and name.name not in (".DS_Store", "Thumbs.db")
 
 
-def read_folder_label(filename: str, places: dict[str, int], sets: ChooseSeveral | None = None) -> int:
+def read_folder_label(filename: str, places: dict[str, int], sets: LabelType | None = None) -> int:
     """Return the class whose name is the image's folder; of sets the names may stand beside one another."""
     try:
         return stored_label(PurePosixPath(filename).parent.name, places, sets)

@@ -134,7 +134,7 @@ def _cells(raw: RawBatch, layout: Layout, column: PreviewColumn) -> list[Preview
 def _label(label: int, layout: Layout) -> str:
     if layout.sets is None:
         return layout.classes[label]
-    return ", ".join(layout.sets.exported(label, layout.classes, None))
+    return ", ".join(layout.classes[place] for place in layout.sets.places(label))
 
 
 def _shown(value: Any) -> str:

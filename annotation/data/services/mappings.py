@@ -7,7 +7,6 @@ from typing import Any, BinaryIO, cast, get_args
 from django.conf import settings
 
 from annotation.choices.label_types.catalogue import label_type_of
-from annotation.choices.label_types.several import ChooseSeveral
 from annotation.data.parsers.encodings import Encoding
 from annotation.data.parsers.guessing import guess_columns, remembered
 from annotation.data.parsers.reading import Format, detect_format
@@ -137,7 +136,7 @@ def layout_of(project: Project, role: str, mapping: Mapping[str, Any]) -> Layout
         sources=features,
         answers=mapping.get("answers", "majority"),
         annotator=mapping.get("annotator"),
-        sets=kind if isinstance(kind, ChooseSeveral) else None,
+        sets=kind if kind.takes_several else None,
         # Behind a gate people see what it counted, which is those values; those who see records see the picture.
         pictures=project.data_kind == DataKind.IMAGE and project.oracle == Oracle.TRUSTED,
     )

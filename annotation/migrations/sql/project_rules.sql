@@ -32,7 +32,8 @@ CREATE FUNCTION annotation_broken_rules(settings jsonb) RETURNS SETOF text LANGU
             WHEN selection = 'top_c' THEN settings ->> 'selection_epsilon' IS NOT NULL
             WHEN selection = 'secret_sample' THEN settings ->> 'selection_rate' IS NOT NULL
             ELSE selection <> '' END),
-        -- Which policies a stream or a pool has, `annotation_project_within_proof` says, and of their numbers their ranges.
+        -- Which policies and types of label a stream or a pool has, `annotation_project_within_proof` says, and of their
+        -- numbers their ranges.
         ('stream', CASE settings ->> 'arrival'
             WHEN 'stream' THEN settings ->> 'oracle' = 'trusted' AND settings ->> 'overlap' = '1'
                 AND num_nulls(settings ->> 'window_hours', settings ->> 'windows_ahead',
@@ -40,8 +41,7 @@ CREATE FUNCTION annotation_broken_rules(settings jsonb) RETURNS SETOF text LANGU
                 AND num_nulls(settings ->> 'window_length') = CASE policy WHEN 'immediate' THEN 1 ELSE 0 END
                 AND num_nulls(settings ->> 'window_denominator') = CASE policy WHEN 'flsw_hidden' THEN 0 ELSE 1 END
                 AND policy <> ''
-            ELSE settings ->> 'question_kind' IN ('choose', 'several', 'rating') AND settings ->> 'window_length' IS NULL
-                AND policy <> '' END),
+            ELSE settings ->> 'question_kind' <> '' AND settings ->> 'window_length' IS NULL AND policy <> '' END),
         -- Only principal directions look at records, so only they cost anything.
         ('features_fit_data',
             (settings ->> 'features' = 'principal') = (settings ->> 'features_epsilon' IS NOT NULL)

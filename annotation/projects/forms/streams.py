@@ -7,9 +7,9 @@ from django import forms
 from django.utils.translation import gettext_lazy as _
 
 from annotation.choices.catalogue import CATALOGUE
-from annotation.choices.label_types.confirm import ConfirmGuess
+from annotation.choices.label_types.learning import not_learned
 from annotation.choices.preset import Preset
-from annotation.choices.stream_rules import BATCH_ESTIMATORS, CONFIRMED_ESTIMATORS, STREAM_POLICIES
+from annotation.choices.stream_rules import BATCH_ESTIMATORS, STREAM_POLICIES
 from annotation.models import DataKind, Selection, UpdatePolicy
 from annotation.projects.forms.choosing import ChoosingForm
 from privacy.choices import Kind
@@ -88,12 +88,11 @@ class StreamProjectForm(ChoosingForm):
     def __init__(self, *args: Any, preset: Preset, **kwargs: Any) -> None:
         kwargs["initial"] = {**preset.defaults, **(kwargs.get("initial") or {})}
         super().__init__(*args, preset=preset, **kwargs)
-        confirms = preset.defaults.get("question_kind") == ConfirmGuess.name
         offered = dict(self.offered(Kind.ESTIMATOR))
         models, policies = self.fields["estimator"], self.fields["update_policy"]
         assert isinstance(models, forms.ChoiceField)
         assert isinstance(policies, forms.ChoiceField)
-        learning = [name for name in BATCH_ESTIMATORS if not confirms or name in CONFIRMED_ESTIMATORS]
+        learning = [name for name in BATCH_ESTIMATORS if not not_learned({**preset.defaults, Kind.ESTIMATOR.key: name})]
         models.choices = [(name, _(offered[name])) for name in learning]
         policies.choices = [(policy, UpdatePolicy(policy).label) for policy in STREAM_POLICIES]
         self.fields["training_epsilon"].label = _("Epsilon of one update")

@@ -11,6 +11,7 @@ from django.utils.text import slugify
 from annotation.choices.account_kind import DELTA_SHARE, filter_of
 from annotation.choices.answers_unit import answers_unit
 from annotation.choices.gates import ALL_GATE_FIELDS
+from annotation.choices.label_types.choose import ChooseOne
 from annotation.choices.planned_settings import planned_settings
 from annotation.choices.presets import PRESETS, broken_rules, epsilon_of_kind
 from annotation.choices.refusals import refuse_broken
@@ -23,7 +24,6 @@ from annotation.models import (
     Oracle,
     Project,
     ProjectState,
-    QuestionKind,
     Role,
     UpdatePolicy,
 )
@@ -65,7 +65,7 @@ def create_project(
         "labels_epsilon": None,
         "gate_kind": "k_anonymity",
         "features": Features.STANDARD.value,
-        "question_kind": QuestionKind.CHOOSE.value,
+        "question_kind": ChooseOne.name,
         "update_policy": UpdatePolicy.PER_ROUND.value,
         **dict.fromkeys(ALL_GATE_FIELDS),
         **chosen.defaults,

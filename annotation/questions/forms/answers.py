@@ -6,8 +6,8 @@ from typing import Any, cast
 from django import forms
 from django.utils.translation import gettext_lazy as _
 
-from annotation.choices.label_types.class_sets import MOST_CLASSES, number_of
-from annotation.choices.label_types.several import ChooseSeveral
+from annotation.choices.label_types.base import LabelType
+from annotation.choices.label_types.class_sets import MOST_CLASSES
 from annotation.models import Project
 from annotation.questions.answers import label_type, possible_answers
 from annotation.wording import localized
@@ -46,11 +46,11 @@ class SeveralClassesField(forms.Field):
 
     widget = Boxes
 
-    def __init__(self, kind: ChooseSeveral, names: Sequence[str], **kwargs: Any) -> None:
+    def __init__(self, kind: LabelType, names: Sequence[str], **kwargs: Any) -> None:
         super().__init__(required=False, **kwargs)
         self._kind, self._n_classes = kind, len(names)
         boxes: list[tuple[int | str, Any]] = list(enumerate(names))
-        self.widget.choices = [*boxes, *([(NONE_BOX, _("None of them"))] if kind.none_allowed else [])]
+        self.widget.choices = [*boxes, *([(NONE_BOX, _("None of them"))] if kind.names_none else [])]
 
     def clean(self, value: tuple[list[str], bool]) -> int:
         """Return the number of the set, or say what is wrong with it."""
@@ -63,7 +63,7 @@ class SeveralClassesField(forms.Field):
         if not none and not places:
             raise forms.ValidationError(_("Tick at least one box."))
         try:
-            choice = number_of(places)
+            choice = self._kind.stored(places)
         except ValueError:
             raise forms.ValidationError(_("So many classes are not stored together.")) from None
         if refusal := self._kind.refusal(choice, self._n_classes):
@@ -75,7 +75,7 @@ class SeveralClassesField(forms.Field):
         boxes = cast("Boxes", self.widget)
         ticked, _none = boxes.value_from_datadict(data, {}, "choice")
         try:
-            return number_of(self._places(ticked)) or None
+            return self._kind.stored(self._places(ticked)) or None
         except ValueError:
             return None
 
@@ -88,6 +88,6 @@ class SeveralClassesField(forms.Field):
 def answer_field(project: Project, **kwargs: Any) -> forms.Field:
     """Return the field in which a question of the project is answered."""
     kind = label_type(project)
-    if isinstance(kind, ChooseSeveral):
+    if kind.takes_several:
         return SeveralClassesField(kind, [str(name) for name in project.classes], **kwargs)
     return OneClassField(possible_answers(project), **kwargs)

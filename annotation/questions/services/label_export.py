@@ -178,10 +178,7 @@ def _row(row: Row, classes: list[str], asked: LabelType, places: Sequence[int]) 
     suggested, percent, shown, kind, tags, owner_id, pairs = told
 
     def name(position: int | None) -> str | list[str] | None:
-        if position is None:
-            return None
-        names = asked.exported(position, classes, guess)
-        return names if asked.takes_several else names[0]
+        return None if position is None else asked.exported(position, classes, guess)
 
     def counted_name(position: int | None) -> str | list[str] | None:
         return name(places[position] if places and position is not None else position)

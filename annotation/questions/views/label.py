@@ -24,7 +24,7 @@ from annotation.choices.suggestions import suggests
 from annotation.data.services.pixels import ImageAhead, image_ahead
 from annotation.errors import NotMember
 from annotation.gates import receipts
-from annotation.models import Assignment, Project, QuestionKind, ReportKind
+from annotation.models import Assignment, Project, ReportKind
 from annotation.questions import answers, work_limits
 from annotation.questions.class_list import is_many
 from annotation.questions.forms.labels import CommentForm, FlagForm, LabelForm, SkipForm
@@ -305,11 +305,12 @@ def _page(request: HttpRequest, context: dict[str, Any], status: int) -> HttpRes
         context |= label_parts.guidelines_parts(project, standing, pictures)
         if sent_back := getattr(project, "sent_back", 0):
             context["sent_back"] = sent_back
-        finds_classes = answers.label_type(project).finds_classes
-        if not part and project.question_kind != QuestionKind.CONFIRM:
+        asked = answers.label_type(project)
+        if not part and not asked.about_guess:
             context |= label_parts.list_of(project)
-        context["is_many"] = finds_classes and is_many(project.classes)
-        context["own_keys"] = finds_classes and bool(project.settings.get("class_keys"))
+        context["keys_page"] = asked.keys_page
+        context["is_many"] = asked.finds_classes and is_many(project.classes)
+        context["own_keys"] = asked.finds_classes and bool(project.settings.get("class_keys"))
         context["suggests"] = suggests(project.settings) is not None
         context["guidelines_open"] = part or request.GET.get("guidelines") == "open"
     return render(request, "annotation/_label.html" if part else "annotation/label.html", context, status=status)

@@ -19,15 +19,14 @@ from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext as _
 
 from annotation import selectors
-from annotation.choices.class_looks import DIGITS, NO_LOOK, Look, grouped, keys_of, looks_of
-from annotation.models import Guidelines, Project, QuestionKind
+from annotation.choices.class_looks import NO_LOOK, Look, grouped, keys_of, looks_of
+from annotation.choices.label_types.base import LabelType
+from annotation.models import Guidelines, Project
 from annotation.questions.answers import answer_names, counting_places, label_type, places_in
 from annotation.questions.class_list import is_many, listed_classes
 from annotation.questions.forms.labels import FLAGS, SKIP_REASONS
 from annotation.questions.guideline_text import ShownPicture, guidelines_html
 
-# Of the eleventh step of a scale.
-LAST_STEP = "-"
 # Takes what the model suggests; with a list of classes, where letters find one, together with Shift.
 ACCEPT = "a"
 ASSIGNMENT, KEY, TOKEN = (str(uuid4()) for _number in range(3))
@@ -38,12 +37,7 @@ class Asked:
     """All that decides how a question of a project is answered and what protects whom it is about."""
 
     language: str
-    kind: str
-    widget: str
-    finds_classes: bool
-    # How many may be ticked; None where one is chosen.
-    most: int | None
-    none_allowed: bool
+    kind: LabelType
     answers: tuple[str, ...]
     # Of each class the one it counts as; empty where none was merged.
     places: tuple[int, ...]
@@ -64,7 +58,7 @@ class Asked:
     @property
     def is_many(self) -> bool:
         """Whether classes are found by typing."""
-        return self.finds_classes and is_many(self.answers)
+        return self.kind.finds_classes and is_many(self.answers)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,11 +79,7 @@ def parts_of(assignment: Any, *, token: str, earlier: int | None, last: str | No
     kind = label_type(project)
     asked = Asked(
         language=language,
-        kind=project.question_kind,
-        widget=kind.widget,
-        finds_classes=kind.finds_classes,
-        most=project.labels_per_record if kind.takes_several else None,
-        none_allowed=kind.takes_several and project.none_allowed,
+        kind=kind,
         answers=tuple(answer_names(project)),
         places=counting_places(project),
         looks=looks_of(project.settings, project.classes) if kind.finds_classes else (),
@@ -188,19 +178,13 @@ def _looks(asked: Asked) -> Sequence[Look]:
 
 
 def _keys(asked: Asked) -> list[str]:
-    """Return the key of each answer: its own, the digit of its place, or its own digit on a scale of digits."""
-    if asked.looks:
-        return keys_of(asked.looks)
-    if asked.kind == QuestionKind.RATING and all(name in (*DIGITS, "10") for name in asked.answers):
-        return [name if len(name) == 1 else LAST_STEP for name in asked.answers]
-    return list((DIGITS + LAST_STEP)[: len(asked.answers)])
+    """Return the key of each answer: its own, or the one its type of label gives it."""
+    return keys_of(asked.looks) if asked.looks else asked.kind.keys(asked.answers)
 
 
 def _shortcuts(value: int, key: str, asked: Asked) -> str:
-    """Return the keys that give an answer, apart by spaces: its own, the letter of a yes, a no or a suggestion."""
-    keys = [key]
-    if asked.kind == QuestionKind.CONFIRM:
-        keys.append((_("Y"), _("N"))[value].lower())
+    """Return the keys that give an answer, apart by spaces: its own, its letter, that of a suggestion."""
+    keys = [key, *(_(letter).lower() for letter in asked.kind.letters[value : value + 1])]
     if value == asked.suggested:
         keys.append(ACCEPT)
     return " ".join(key for key in keys if key)

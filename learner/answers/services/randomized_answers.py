@@ -16,8 +16,8 @@ from django.db import transaction
 from django.db.models import Count
 from numpy.typing import NDArray
 
-from annotation.choices.label_types.catalogue import label_type_named
 from annotation.models import Label, Project, Query
+from annotation.questions.answers import label_type
 from learner import selectors
 from learner.configuration.pool import answers_event_of, featurizer_of
 from learner.errors import NotEnoughLabels
@@ -150,7 +150,7 @@ def _agreed(project: Project, questions: Sequence[Query], rng: SecureRandom) -> 
     for query_id, choice in given.values_list("query_id", "choice"):
         if choice is not None:
             votes[query_id].append(choice)
-    kind = label_type_named(project.question_kind)
+    kind = label_type(project)
     return np.array([kind.settled(votes[question.pk], rng=rng) for question in questions], dtype=np.int64)
 
 

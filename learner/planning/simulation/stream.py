@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
+from annotation.choices.label_types.confirm import NO, YES, ConfirmGuess
 from learner.estimators.mi_ogd import NoisyGradientDescent
 from learner.estimators.minibatch_svm import MiniBatchPrivateSVM
 from learner.estimators.running_sums import RunningSums
@@ -19,7 +20,7 @@ from learner.estimators.version_zero import (
     version_zero,
 )
 from learner.linear_model import LinearModel
-from learner.online import guessed_classes, simulated_arrival, told_classes
+from learner.online import guessed_classes, simulated_arrival
 from learner.planning.simulation.noise_free import MOST_TUNED, clear_answers, strength_of
 from learner.planning.simulation.outcome import MeanAccuracy, Outcome, OutcomePoint, SimulatedAccount
 from learner.planning.simulation.stream_settings import StreamSettings
@@ -191,7 +192,8 @@ class _Play:
                 named, labels = np.ones(len(own), dtype=np.bool_), self.task.labels[own]
                 if guesses_matter:
                     guesses = np.array([guessed.pop(slot) for slot in batch.slots])
-                    named, labels = told_classes(guesses, guesses == labels, n_classes=len(self.task.classes))
+                    said = np.where(guesses == labels, YES, NO)
+                    named, labels = ConfirmGuess().targets(said, guesses, n_classes=len(self.task.classes))
                 epoch = self._update(learner, batch, (self.rows[own[named]], labels), epoch)
                 answered += len(own)
                 yield answered, learner

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from typing import Any, Self, cast
 
 from annotation.choices.catalogue import chosen_of, declaration_of
+from annotation.choices.label_types.catalogue import label_type_of
+from annotation.choices.label_types.choose import ChooseOne
 from annotation.choices.presets import PRESETS, broken_rules
 from learner.estimators.choice import INTERCEPT_SCALING, Shape
 from learner.estimators.minibatch_svm import MiniBatchPrivateSVM
@@ -77,7 +79,8 @@ class StreamSettings:
     @property
     def confirms(self) -> bool:
         """Whether people confirm or reject guesses, and sums learn from that."""
-        return self.values.get("question_kind") == "confirm" and self._by_batches
+        kind = label_type_of(self.values.get("question_kind", ChooseOne.name), self.values)
+        return kind.about_guess and self._by_batches
 
     @property
     def ahead(self) -> int:

@@ -20,11 +20,10 @@ from django.db import transaction
 from django.db.models import Exists, OuterRef, QuerySet
 from numpy.typing import NDArray
 
-from annotation.choices.label_types.class_sets import set_members
 from annotation.data.services import files
 from annotation.errors import FileDamaged
 from annotation.models import Dataset, DatasetRole, DatasetState, Project, Record
-from annotation.questions.answers import counting_places
+from annotation.questions.answers import counting_places, label_type
 from learner.configuration.classes import counted_places, places_of_model
 from learner.errors import ArtifactCorrupt, NotReleased, ReasonMissing
 from learner.linear_model import LinearModel
@@ -193,7 +192,7 @@ def _score_sets(
 ) -> Score:
     """Measure a model of sets: right is whoever is given all its classes and no other; words alone name one class."""
     members = _in_places(model.members(values), model, dataset)
-    truth = set_members(numbers, members.shape[1])
+    truth = _members(dataset.project, numbers)
     found = set_measures(members, _in_places(model.probabilities(values), model, dataset), truth)
     if described is not None:
         leaders = described.argmax(axis=1) if described.ndim == 2 else (described > 0).astype(np.intp)
@@ -219,12 +218,18 @@ def public_outcomes(model: LinearModel, datasets: Sequence[Dataset]) -> Outcomes
     names = tuple(dataset.name for dataset in datasets)
     project = datasets[0].project
     if model.names_sets:
-        return Outcomes(probabilities, set_members(truth, len(project.classes)), names)
+        return Outcomes(probabilities, _members(project, truth), names)
     if counting_places(project):
         # What counts as none of the model's classes comes behind them.
         known = {name: number for number, name in enumerate(model.classes)}
         truth = np.array([known.get(str(name), len(known)) for name in project.classes], dtype=np.int64)[truth]
     return Outcomes(probabilities, truth, names)
+
+
+def _members(project: Project, numbers: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Return which classes each label names, shape (n, n_classes)."""
+    _taught, members = label_type(project).targets(numbers, None, n_classes=len(project.classes))
+    return members
 
 
 def _in_places(said: NDArray[Scalar], model: LinearModel, dataset: Dataset) -> NDArray[Scalar]:

@@ -8,7 +8,9 @@ import numpy as np
 from django.db.models import Max
 from numpy.typing import NDArray
 
+from annotation.choices.label_types.confirm import YES
 from annotation.models import Consensus, DataKind, Project, Query, QueryState
+from annotation.questions.answers import label_type
 from annotation.questions.services import labels
 from learner import online
 from learner.configuration.pool import featurizer_of
@@ -25,9 +27,6 @@ from learner.starts.services import version_zero, warm_start
 from learner.work.services.dispatch import TRAIN_MODEL_TASK, send_on_commit
 from privacy.errors import SimulationNotReleasable
 from privacy.services.faults import fault_point
-
-# Answers of one question of a `confirm` project, in the order of its buttons.
-CONFIRMED = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,12 +144,12 @@ def _learn(
         online.learn_confirmations(
             learner,
             [directions[answer.query_id] for answer in everything],
-            [answer.choice == CONFIRMED for answer in everything],
+            [answer.choice == YES for answer in everything],
             counts,
         )
         return
     if isinstance(learner, RunningSums):
-        _add_up(learner, [batch.number for batch in batches], answers, featurizer)
+        _add_up(project, learner, [batch.number for batch in batches], answers, featurizer)
         return
     rows = (
         featurizer.transform([answer.record for answer in everything])
@@ -172,12 +171,16 @@ def _learn(
 
 
 def _add_up(
-    learner: RunningSums, numbers: list[int], answers: dict[int, list[AgreedAnswer]], featurizer: Featurizer
+    project: Project,
+    learner: RunningSums,
+    numbers: list[int],
+    answers: dict[int, list[AgreedAnswer]],
+    featurizer: Featurizer,
 ) -> None:
     """Release the sums of an epoch with each of these batches."""
     read: dict[int, tuple[NDArray[np.float32], NDArray[np.int64]]] = {}
     for number in _read_for(learner, numbers):
-        own, choices = _named(answers.get(number, []), n_classes=len(learner.classes_))
+        own, choices = _named(project, answers.get(number, []))
         rows = featurizer.transform([answer.record for answer in own]) if own else None
         nothing = np.empty((0, featurizer.dimension), dtype=np.float32)
         read[number] = (nothing if rows is None else rows, choices)
@@ -185,11 +188,10 @@ def _add_up(
         learner.update([read[each] for each in range(learner.first_of_epoch(number - 1) + 1, number + 1)])
 
 
-def _named(answers: list[AgreedAnswer], *, n_classes: int) -> tuple[list[AgreedAnswer], NDArray[np.int64]]:
+def _named(project: Project, answers: list[AgreedAnswer]) -> tuple[list[AgreedAnswer], NDArray[np.int64]]:
     """Return the answers that name a class, and the class each names; a yes or a no names what was guessed, or not."""
     choices = np.array([answer.choice for answer in answers], dtype=np.int64)
-    guesses = [answer.guess for answer in answers if answer.guess is not None]
-    if not guesses:
-        return answers, choices
-    named, classes = online.told_classes(np.array(guesses), choices == CONFIRMED, n_classes=n_classes)
+    told = [answer.guess for answer in answers if answer.guess is not None]
+    guesses = np.array(told, dtype=np.int64) if told else None
+    named, classes = label_type(project).targets(choices, guesses, n_classes=len(project.classes))
     return [answer for answer, names in zip(answers, named, strict=True) if names], classes

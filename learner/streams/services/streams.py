@@ -15,7 +15,8 @@ from django.db.models.functions import Now
 from numpy.typing import NDArray
 
 from annotation.data.services import streams as records
-from annotation.models import Project, QuestionKind
+from annotation.models import Project
+from annotation.questions.answers import label_type
 from annotation.statement.label_budget import questions_left
 from learner import online
 from learner.configuration.pool import featurizer_of
@@ -167,7 +168,7 @@ def _ask(
     if isinstance(learner, BanditMutualInformationOGD):
         guesses = learner.guess_all(rows[seen.selected])
         places = [guess.place for guess in guesses]
-    elif project.question_kind == QuestionKind.CONFIRM:
+    elif label_type(project).about_guess:
         places = online.guessed_classes(learner, rows[seen.selected], rng=SecureRandom()).tolist()
     asked = records.ask_records(
         project=project,

@@ -2,14 +2,13 @@
 
 import numpy as np
 
-from annotation.choices.label_types.class_sets import set_members
 from annotation.models import Oracle, Project
+from annotation.questions.answers import label_type
 from learner import selectors
 from learner.configuration.classes import learned_classes
 from learner.configuration.pool import charged_event, estimator_of
 from learner.estimators.choice import PrivateEstimator
 from learner.estimators.kinds import multiclass_of
-from learner.estimators.label_sets import PrivateLabelSets
 from learner.estimators.minibatch_svm import MiniBatchPrivateSVM
 from learner.features.base import Featurizer
 from learner.linear_model import LinearModel
@@ -126,16 +125,15 @@ def _fit(
     progress.begin(FEATURES)
     X = features.stacked_features(examples.datasets, dimension=featurizer.dimension, tell=progress.tell)
     rows = np.ascontiguousarray(X[examples.rows])
+    taught, targets = label_type(run.project).targets(classes, None, n_classes=len(run.project.classes))
     progress.begin(FIT)
     estimator.on_step = progress.tell
     if isinstance(estimator, MiniBatchPrivateSVM):
         # Batches are cut from all questions asked, whose number is public, and not from those agreed on.
         slots, n_slots = pool_selectors.question_slots(run.project, examples)
-        estimator.fit_slots(rows, classes, slots=slots, n_slots=n_slots)
-    elif isinstance(estimator, PrivateLabelSets):
-        estimator.fit(rows, set_members(classes, len(run.project.classes)))
+        estimator.fit_slots(rows[taught], targets, slots=slots[taught], n_slots=n_slots)
     else:
-        estimator.fit(rows, classes)
+        estimator.fit(rows[taught], targets)
     if not estimator.releasable:
         raise SimulationNotReleasable("The noise came from a seed, so the model carries no guarantee.")
     classes_in_order = learned_classes(run.project)

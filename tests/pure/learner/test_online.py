@@ -15,7 +15,6 @@ from learner.online import (
     learn_answers,
     learn_confirmations,
     simulated_arrival,
-    told_classes,
 )
 from learner.policies import FixedWindows, ImmediateUpdates
 from privacy.mechanisms.randomness import SimulationRandom
@@ -133,23 +132,19 @@ def sums_after(n_classes: int) -> tuple[RunningSums, np.ndarray]:
     return sums.fit(X, y), X
 
 
-def test_of_two_classes_the_model_guesses_and_either_answer_names_one():
+def test_of_two_classes_the_model_guesses():
     sums, X = sums_after(2)
     guesses = guessed_classes(sums, X, rng=SimulationRandom(2))
     assert guesses.tolist() == sums.predict(X).tolist()
-    named, classes = told_classes(np.array([0, 1, 1]), np.array([True, False, True]), n_classes=2)
-    assert (named.tolist(), classes.tolist()) == ([True, True, True], [0, 0, 1])
 
 
-def test_of_more_classes_half_of_the_guesses_are_drawn_and_a_no_names_none():
+def test_of_more_classes_half_of_the_guesses_are_drawn():
     """Seeded; the share of evenly drawn guesses of one of three classes is 1/6 each, within 5 standard errors."""
     sums, X = sums_after(3)
     rows = np.repeat(X[:1], 9000, axis=0)
     shares = np.bincount(guessed_classes(sums, rows, rng=SimulationRandom(3)), minlength=3) / 9000
     model = int(sums.predict(X[:1])[0])
     assert shares == pytest.approx([4 / 6 if place == model else 1 / 6 for place in range(3)], abs=0.025)
-    named, classes = told_classes(np.array([0, 1, 2]), np.array([True, False, True]), n_classes=3)
-    assert (named.tolist(), classes.tolist()) == ([True, False, True], [0, 2])
 
 
 def test_nobody_to_ask_is_guessed_nothing():

@@ -197,7 +197,8 @@ def written(row: Shown) -> set[str]:
 def test_what_a_declared_template_includes_is_declared() -> None:
     places = {place for row in PAGES for place in row.places}
     included = {inner for place in places for inner in included_in(place)}
-    assert included - {"asked.widget"} | {kind.widget for kind in LABEL_TYPES} <= places
+    chosen = {template for kind in LABEL_TYPES for template in (kind.widget, kind.keys_page)}
+    assert included - {"asked.kind.widget", "keys_page"} | chosen <= places
 
 
 def test_no_page_looks_up_for_somebody_what_their_role_may_not_read(walk: Walk) -> None:

@@ -58,8 +58,7 @@ def test_nothing_is_agreed_on_only_where_most_say_so():
 def test_files_name_the_classes():
     kind, names = ChooseSeveral(2, True), ["a, b", 'c"', "d"]
     assert kind.exported(number_of([0, 2]), names, None) == ["a, b", "d"]
-    assert kind.cell(number_of([0, 1]), names, None) == '["a, b", "c\\""]'
-    assert kind.cell(0, names, None) == "[]"
+    assert kind.exported(0, names, None) == []
 
 
 def test_no_coin_settles_sets():
@@ -74,7 +73,6 @@ def test_no_coin_settles_sets():
         ({"labels_per_record": 6}, "labels_per_record"),
         ({"classes": [str(n) for n in range(62)], "labels_per_record": 7}, "labels_per_record"),
         ({"classes": [str(n) for n in range(61)], "labels_per_record": 60}, None),
-        ({"estimator": "sums"}, "estimator"),
         ({"selection": "top_c"}, "selection"),
         ({"screened_blocks": True}, "selection"),
         ({"suggestions": "released_model"}, "suggestions"),

@@ -1,0 +1,31 @@
+"""Which model learns from which labels."""
+
+import pytest
+
+from annotation.choices.catalogue import CATALOGUE
+from annotation.choices.label_types.learning import not_learned
+from privacy.choices import Kind
+
+SOUND = {"oracle": "trusted", "arrival": "pool", "data_kind": "text", "classes": list("abcde"), "labels_per_record": 2}
+SOUND |= {"estimator": "label_sets", "selection": "secret_sample"}
+
+
+@pytest.mark.parametrize(
+    ("changed", "words"),
+    [
+        ({}, ""),
+        ({"estimator": "sums"}, "learned by label_sets alone"),
+        ({"question_kind": "choose"}, "here each answer names one"),
+        ({"question_kind": "rating"}, "here each answer names one"),
+        ({"question_kind": "confirm", "estimator": "sums"}, "learn from a no"),
+        ({"question_kind": "rating", "estimator": "sums"}, ""),
+        ({"question_kind": "rating", "estimator": "bandit_ogd"}, "learns from nothing else"),
+    ],
+)
+def test_a_model_learns_what_it_is_made_for(changed, words):
+    settings = SOUND | {"question_kind": "several"} | changed
+    rule = not_learned(settings)
+    assert words in rule
+    assert bool(rule) == bool(words)
+    if rule and settings["estimator"] != "bandit_ogd":
+        assert CATALOGUE.find(Kind.ESTIMATOR, settings["estimator"]).broken_by(settings)["estimator"] == rule

@@ -1,0 +1,177 @@
+"""A type of label declared here alone is there everywhere: asked, agreed on, randomised, learned and exported."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from annotation.choices.catalogue import CATALOGUE
+from annotation.choices.consensus import Agreement
+from annotation.choices.label_types.base import LabelType
+from annotation.choices.label_types.coefficient import Differences, ordinal
+from annotation.choices.presets import PRESETS
+from annotation.errors import InvalidChoice
+from annotation.models import Assignment, AssignmentState, Consensus, Label, Role
+from annotation.models.configurations import KnownChoice
+from annotation.projects.forms.wizard import WizardStep
+from annotation.projects.services.known_choices import note_choice
+from annotation.questions.services import comparing, label_export, labels, queue
+from learner.models import ModelRelease
+from learner.models.answers import RandomizedLabel
+from privacy.choices import Sound
+from tests import learning
+from tests.factories import add_members, make_annotators, make_project, make_user, open_records
+from tests.markup import tight
+
+pytestmark = pytest.mark.django_db(transaction=True)
+SHY = 2
+
+
+@dataclass(frozen=True)
+class Shyly(LabelType):
+    """One of two classes, or that it is hard to say; an answer is stored as the position of its class, or as 2."""
+
+    name: ClassVar[str] = "shyly"
+    label: ClassVar[str] = "choose a class or say that it is hard"
+    help: ClassVar[str] = "What is hard to say teaches nothing."
+    sound: ClassVar[Sound] = Sound(arrivals=("pool",), why_not={"stream": "A stream cannot wait for the shy."})
+    widget: ClassVar[str] = "annotation/_label_choose.html"
+    keys_page: ClassVar[str] = "annotation/_keys_confirm.html"
+    words: ClassVar[tuple[str, ...]] = ("surely the first", "surely the second", "hard to say")
+    letters: ClassVar[tuple[str, ...]] = ("P", "Q", "H")
+    coefficient: ClassVar[str] = "alpha of the shy"
+    randomizers: ClassVar[tuple[str, ...]] = ("randomized_consensus",)
+    differences: ClassVar[Differences] = staticmethod(ordinal)
+
+    def possible(self, n_classes):
+        return 3
+
+    def exported(self, choice, classes, guess):
+        return "?" if choice == SHY else classes[choice]
+
+    def places(self, choice):
+        return (choice,)
+
+    def agreed(self, votes):
+        # Whoever dares outvotes the shy.
+        bold = [vote for vote in votes if vote != SHY] or [SHY]
+        best = max(bold, key=bold.count)
+        return Agreement(choice=best, votes=len(votes), agreeing=votes.count(best))
+
+    def settled(self, votes, *, rng):
+        found = self.agreed(votes).choice
+        return int(rng.integers(2)) if found == SHY else found
+
+    def targets(self, choices, guesses, *, n_classes):
+        taught = choices != SHY
+        return taught, choices[taught]
+
+
+@pytest.fixture
+def declared() -> Iterator[None]:
+    """Declare it, as its line in the catalogue and `migrate` would."""
+    CATALOGUE.register(Shyly)
+    note_choice(Shyly)
+    yield
+    CATALOGUE.withdraw(Shyly)
+    KnownChoice.objects.filter(name="shyly").delete()
+
+
+@pytest.fixture
+def project(declared):
+    return make_project(question_kind="shyly", classes=["good", "bad"], overlap=3)
+
+
+def logged_in(person):
+    client = Client()
+    client.force_login(person)
+    return client
+
+
+def answer(project, choices):
+    for person, choice in zip(make_annotators(project, len(choices)), choices, strict=True):
+        labels.submit_label(assignment=queue.claim_next(project=project, user=person), choice=choice)
+
+
+def test_the_wizard_offers_it_where_it_has_a_proof(declared):
+    client = logged_in(make_user(is_superuser=True))
+    for preset, offered in (("pool-experts", True), ("voice-crowd", True)):
+        page = client.get(reverse("annotation:wizard", args=[preset, WizardStep.TASK])).content.decode()
+        assert ("choose a class or say that it is hard" in page) == offered
+    streams = [preset for preset in PRESETS.values() if preset.defaults.get("arrival") == "stream"]
+    broken = Shyly.broken_by(dict(streams[0].defaults) | {"oracle": "trusted", "classes": ["a", "b"]})
+    assert broken == {"question_kind": "A stream cannot wait for the shy."}
+
+
+def test_the_label_page_asks_it_in_its_words_by_its_keys(project):
+    (person,) = make_annotators(project, 1)
+    open_records(project, 1)
+    web = logged_in(person)
+    html = tight(web.get(reverse("annotation:label", args=(project.slug,))).content.decode())
+    assert 'value="2" data-shortcut="3 h"' in html
+    assert "hard to say" in html
+    assert "say that the guess is wrong" in html
+    held = Assignment.objects.get(state=AssignmentState.LEASED)
+    web.post(reverse("annotation:submit", args=(held.pk,)), {"choice": SHY})
+    assert Label.objects.get().choice == SHY
+    open_records(project, 1)
+    with pytest.raises(InvalidChoice, match="3 answers"):
+        labels.submit_label(assignment=queue.claim_next(project=project, user=person), choice=3)
+
+
+def test_answers_agree_and_are_compared_its_way_and_stand_in_files_by_its_names(project):
+    open_records(project, 1)
+    answer(project, [SHY, 1, SHY])
+    agreed = Consensus.objects.get()
+    assert (agreed.choice, agreed.votes, agreed.agreeing) == (1, 3, 1)
+    report = comparing.start_report(project=project, owner=project.created_by)
+    comparing.make_report(job_id=str(report.job_id))
+    report.refresh_from_db()
+    assert report.alpha == pytest.approx(Shyly().alpha({1: [SHY, 1, SHY]}))
+    add_members(project, project.created_by, role=Role.MANAGER)
+    page = logged_in(project.created_by).get(reverse("annotation:quality", args=(project.slug,)))
+    assert "alpha of the shy" in page.content.decode()
+    lines = b"".join(label_export.export_labels(project=project, format="jsonl")).decode().splitlines()
+    rows = [json.loads(line) for line in lines]
+    assert sorted((row["answer"], row["consensus"]) for row in rows) == [("?", "bad"), ("?", "bad"), ("bad", "bad")]
+
+
+def test_what_it_teaches_is_what_a_training_reads(declared):
+    owner, person = make_user(is_superuser=True), make_user()
+    project = learning.open_trusted(owner, question_kind="shyly", selection="random", classes=learning.CLASSES)
+    learning.fill_trusted(project)
+    learning.work_off(project)
+    add_members(project, person)
+    hard = queue.claim_next(project=project, user=person)
+    labels.submit_label(assignment=hard, choice=SHY)
+    # A model of two classes refuses a third: what was hard to say has not reached it.
+    learning.run_to_release(project, person, version=1)
+    assert ModelRelease.objects.get(project=project).version == 1
+
+
+def test_what_a_crowd_agrees_on_is_said_by_chance_its_way(declared):
+    """A response names one of two classes: what nobody dared to say is settled by a coin of the type's own."""
+    settings = {"label_randomizer": "randomized_consensus", "answers_epsilon": 4.0, "labels_epsilon": 4.0}
+    settings |= {"estimator": "channel", "repeat_votes": False, "features": "static_encoder", "overlap": 3}
+    project = learning.open_crowd(make_user(), question_kind="shyly", **settings)
+    learning.fill_crowd(project)
+    people = make_annotators(project, 3)
+    learning.work_off(project)
+    for person in people:
+        while (held := queue.claim_next(project=project, user=person)) is not None:
+            labels.submit_label(assignment=held, choice=SHY)
+    learning.work_off(project, version=1)
+    assert set(Consensus.objects.values_list("choice", flat=True)) == {SHY}
+    said = list(RandomizedLabel.objects.values_list("said", flat=True))
+    assert len(said) == 8
+    assert set(said) <= {0, 1}
+
+
+def test_what_has_no_proof_for_it_does_not_randomise_it(declared):
+    broken = Shyly().rules({"label_randomizer": "shouting"})
+    assert set(broken) == {"label_randomizer"}
+    assert not Shyly().rules({"label_randomizer": "randomized_consensus"})
