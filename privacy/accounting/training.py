@@ -7,6 +7,7 @@ Two forms of the objective are used. ``sum``: :math:`\sum_i \ell_i(w) + (\Lambda
 """
 
 import math
+from functools import lru_cache
 from typing import Literal
 
 from privacy.accounting import checks
@@ -262,6 +263,7 @@ def gaussian_objective_delta(
     return gaussian_delta(gradient_bound / sigma, left) if left >= 0 else 1.0
 
 
+@lru_cache(maxsize=64)
 def gaussian_objective_perturbation(
     epsilon: float,
     delta: float,
@@ -300,7 +302,6 @@ def gaussian_objective_perturbation(
     while gaussian_delta(high, left) < delta:
         low, high = high, 2 * high
     # The ratio G / sigma; bisection ends on the side whose delta is the smaller.
-    for _ in range(200):
-        middle = (low + high) / 2
+    while low < (middle := (low + high) / 2) < high:
         low, high = (middle, high) if gaussian_delta(middle, left) <= delta * _DELTA_SLACK else (low, middle)
     return gradient_bound / low, extra

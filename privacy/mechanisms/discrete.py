@@ -2,13 +2,14 @@
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 from opendp.domains import atom_domain, vector_domain
 from opendp.measurements import make_gaussian, make_laplace
 from opendp.metrics import l1_distance, l2_distance
-from opendp.mod import enable_features
+from opendp.mod import Measurement, enable_features
 
 from privacy.mechanisms.randomness import RandomSource, SimulationRandom
 
@@ -57,8 +58,7 @@ class DiscreteLaplace:
             p = -math.expm1(-1 / self.scale)
             noise: NDArray[np.int64] = np.subtract(*rng.generator.geometric(p, size=(2, counts.size)))
             return counts + noise
-        measurement = make_laplace(vector_domain(atom_domain(T="i64")), l1_distance(T="i64"), self.scale)
-        return np.array(measurement(counts.tolist()), dtype=np.int64)
+        return np.array(_exact_laplace(self.scale)(counts.tolist()), dtype=np.int64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,8 +91,18 @@ class DiscreteGaussian:
         _check_counts(counts)
         if isinstance(rng, SimulationRandom):
             return counts + _simulated_gaussian(self.scale, counts.size, rng.generator)
-        measurement = make_gaussian(vector_domain(atom_domain(T="i64")), l2_distance(T="f64"), self.scale)
-        return np.array(measurement(counts.tolist()), dtype=np.int64)
+        return np.array(_exact_gaussian(self.scale)(counts.tolist()), dtype=np.int64)
+
+
+# What draws holds a scale and no state; to describe it anew for each draw costs more than the draw.
+@lru_cache(maxsize=64)
+def _exact_laplace(scale: float) -> Measurement:
+    return make_laplace(vector_domain(atom_domain(T="i64")), l1_distance(T="i64"), scale)
+
+
+@lru_cache(maxsize=64)
+def _exact_gaussian(scale: float) -> Measurement:
+    return make_gaussian(vector_domain(atom_domain(T="i64")), l2_distance(T="f64"), scale)
 
 
 def release_on_grid(
