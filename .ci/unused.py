@@ -38,6 +38,7 @@ EXCUSED = {
         "markdown-it": "heading_open heading_close table_open table_close fence",
         "readers of files": "seekable writable readinto",
         "the database": "RateCount CachedCount GuessCount",
+        "migrations": "FirstMigration",
         "values that documents and rows hold": "EXPOSURE_CAPPED_SCREEN VERSION_SPACE_SCREEN "
         "LOGISTIC_GAUSSIAN LOGISTIC_OUTPUT HUBER_SVM HUBER_SVM_GAUSSIAN HUBER_SVM_OUTPUT MI_OGD "
         "DAWID_SKENE ADD_REMOVE REPLACE MAP",

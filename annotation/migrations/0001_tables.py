@@ -11,6 +11,7 @@ from django.conf import settings
 from django.db import migrations, models
 
 import privacy.models.messages
+from privacy.first_migration import FirstMigration
 
 SQL = Path(__file__).parent / "sql"
 # In this order: a rule may call what an earlier file defines.
@@ -50,9 +51,7 @@ RULES = (
 )
 
 
-class Migration(migrations.Migration):
-    initial = True
-
+class Migration(FirstMigration):
     dependencies = [
         ("privacy", "0001_tables"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),

@@ -6,6 +6,8 @@ import django.db.models.deletion
 from django.conf import settings
 from django.db import migrations, models
 
+from privacy.first_migration import FirstMigration
+
 SQL = Path(__file__).parent / "sql"
 RULES = (
     "counts",
@@ -13,9 +15,7 @@ RULES = (
 )
 
 
-class Migration(migrations.Migration):
-    initial = True
-
+class Migration(FirstMigration):
     dependencies = [migrations.swappable_dependency(settings.AUTH_USER_MODEL)]
 
     operations = [

@@ -11,6 +11,7 @@ from django.conf import settings
 from django.db import migrations, models
 
 import privacy.models.messages
+from privacy.first_migration import FirstMigration
 
 SQL = Path(__file__).parent / "sql"
 # In this order: a rule may call what an earlier file defines.
@@ -29,9 +30,7 @@ RULES = (
 )
 
 
-class Migration(migrations.Migration):
-    initial = True
-
+class Migration(FirstMigration):
     dependencies = [
         ("annotation", "0001_tables"),
         ("privacy", "0001_tables"),

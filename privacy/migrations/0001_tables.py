@@ -6,6 +6,8 @@ import django.db.models.deletion
 import django.db.models.functions.datetime
 from django.db import migrations, models
 
+from privacy.first_migration import FirstMigration
+
 SQL = Path(__file__).parent / "sql"
 # In this order: a rule may call what an earlier file defines.
 RULES = (
@@ -16,9 +18,7 @@ RULES = (
 )
 
 
-class Migration(migrations.Migration):
-    initial = True
-
+class Migration(FirstMigration):
     dependencies = []
 
     operations = [
