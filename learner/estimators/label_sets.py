@@ -13,7 +13,7 @@ from sklearn.utils.validation import validate_data
 from annotation.choices.label_types.base import Teaching
 from annotation.choices.label_types.several import ChooseSeveral
 from learner.estimators.choice import GaussianChoice, Shape
-from learner.estimators.logistic import NORM_SLACK
+from learner.estimators.linear import NORM_SLACK
 from learner.estimators.set_models import DIRECTIONS, chosen_direction, set_scores, summarise_sets
 from learner.estimators.sums import PrivateSums
 from learner.linear_model import LinearModel

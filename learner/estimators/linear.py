@@ -15,6 +15,8 @@ from learner.estimators.convex import BLOCK_ROWS, ROUNDING, LinearObjective, Log
 from learner.estimators.rows import over_rows
 
 LOSS = LogisticLoss()
+# Rows may exceed the declared bound by this much (they were scaled in single precision); it is charged.
+NORM_SLACK = 2.0**-20
 
 
 class LinearLogisticClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -135,6 +137,12 @@ class LinearLogisticClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
             self.coef_, self.intercept_ = stacked[:, :-1], stacked[:, -1] * self.intercept_scaling
         else:
             self.coef_, self.intercept_ = stacked, np.zeros(len(stacked))
+
+
+def refuse_longer_rows(rows: NDArray[np.floating], norm_bound: float) -> None:
+    """Refuse rows that are longer than their declared bound, which the noise was measured by; none is fine."""
+    if len(rows) and (longest := largest_norm(rows)) > norm_bound * (1 + NORM_SLACK):
+        raise ValueError(f"rows must have a norm of at most {norm_bound}, got {longest:.6g}: clip them first")
 
 
 def largest_norm(rows: NDArray[np.floating]) -> float:

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from learner.estimators.convex import minimise
-from learner.estimators.linear import LinearLogisticClassifier, largest_norm
+from learner.estimators.linear import NORM_SLACK, LinearLogisticClassifier, refuse_longer_rows
 from learner.linear_model import LinearModel
 from privacy.accounting.cost import ADJACENCIES, Adjacency
 from privacy.accounting.events import (
@@ -30,8 +30,6 @@ from privacy.mechanisms.randomness import RandomSource, random_source
 
 Method = Literal["objective", "output", "gaussian"]
 TrainingEvent = ObjectivePerturbationEvent | OutputPerturbationEvent | GaussianObjectiveEvent
-# Rows may exceed the declared bound by this much (they were scaled in single precision); it is charged.
-NORM_SLACK = 2.0**-20
 # Keeps the price recomputed from an event, which is rounded outwards, below the epsilon asked for.
 PRICE_MARGIN = 1 - 2.0**-44
 
@@ -185,8 +183,7 @@ class PrivateLogisticRegression(LinearLogisticClassifier):
         self._check_parameters()
         rng = random_source(self.random_state)
         rows, labels = self._validated(X, y)
-        if (longest := largest_norm(rows)) > self.norm_bound * (1 + NORM_SLACK):
-            raise ValueError(f"rows must have a norm of at most {self.norm_bound}, got {longest:.6g}: clip them first")
+        refuse_longer_rows(rows, self.norm_bound)
         classes = self._learned_classes(labels) if self.classes is None and rng.simulated else self._declared_classes()
         event = self._event(rows.shape[1], len(classes))
         priors = self._priors(rows.shape[1], event.n_models)

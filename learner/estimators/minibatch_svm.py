@@ -7,8 +7,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import optimize
 
-from learner.estimators.linear import largest_norm
-from learner.estimators.logistic import NORM_SLACK, PRICE_MARGIN
+from learner.estimators.linear import NORM_SLACK, refuse_longer_rows
+from learner.estimators.logistic import PRICE_MARGIN
 from learner.estimators.streaming import Array, StreamingLinearClassifier, project_to_ball
 from privacy.accounting.composition import gaussian_delta
 from privacy.accounting.cost import ADJACENCIES, Adjacency
@@ -236,8 +236,7 @@ class MiniBatchPrivateSVM(StreamingLinearClassifier):
         self, X: ArrayLike, y: ArrayLike, *, classes: Any, begin: bool
     ) -> tuple[NDArray[np.floating], NDArray[np.intp]]:
         rows, places = super()._examples(X, y, classes=classes, begin=begin)
-        if len(rows) and (longest := largest_norm(rows)) > self.norm_bound * (1 + NORM_SLACK):
-            raise ValueError(f"rows must have a norm of at most {self.norm_bound}, got {longest:.6g}: clip them first")
+        refuse_longer_rows(rows, self.norm_bound)
         return rows, places
 
     def _event(self, n_features: int, n_classes: int) -> MinibatchSgdEvent:

@@ -10,8 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from annotation.choices.label_types.base import Teaching
 from learner.estimators.choice import GaussianChoice, Shape
-from learner.estimators.linear import largest_norm
-from learner.estimators.logistic import NORM_SLACK
+from learner.estimators.linear import NORM_SLACK, refuse_longer_rows
 from learner.estimators.running_total import RunningTotal
 from learner.estimators.streaming import Array, StreamingLinearClassifier
 from learner.estimators.sums import PrivateSums
@@ -220,8 +219,7 @@ class RunningSums(StreamingLinearClassifier):
         rows, labels = np.asarray(X), np.asarray(y)
         if rows.ndim != 2 or rows.shape[1] != self.n_features_in_ or labels.shape != rows.shape[:1]:
             raise ValueError(f"rows must have {self.n_features_in_} columns and one label each, got {rows.shape}")
-        if len(rows) and (longest := largest_norm(rows)) > self.norm_bound * (1 + NORM_SLACK):
-            raise ValueError(f"rows must have a norm of at most {self.norm_bound}, got {longest:.6g}: clip them first")
+        refuse_longer_rows(rows, self.norm_bound)
         members = np.stack([labels == name for name in self.classes_], axis=1)
         if not members.any(axis=1).all():
             raise ValueError("y holds labels that are not among the declared classes")

@@ -7,8 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit, softmax
 
-from learner.estimators.linear import LinearLogisticClassifier, largest_norm
-from learner.estimators.logistic import NORM_SLACK
+from learner.estimators.linear import NORM_SLACK, LinearLogisticClassifier, refuse_longer_rows
 from learner.linear_model import LinearModel
 from privacy.accounting.cost import ADJACENCIES, Adjacency
 from privacy.accounting.events_steps import CenteredStepsEvent, GradientStepsEvent, gradient_steps_event
@@ -131,8 +130,7 @@ class PrivateSoftmaxSteps(LinearLogisticClassifier):
         self._check_parameters()
         rng = random_source(self.random_state)
         rows, labels = self._validated(X, y)
-        if (longest := largest_norm(rows)) > self.norm_bound * (1 + NORM_SLACK):
-            raise ValueError(f"rows must have a norm of at most {self.norm_bound}, got {longest:.6g}: clip them first")
+        refuse_longer_rows(rows, self.norm_bound)
         classes = self._learned_classes(labels) if self.classes is None and rng.simulated else self._declared_classes()
         event = self._event(rows.shape[1], len(classes))
         members = np.stack([labels == name for name in classes], axis=1).astype(np.float64)

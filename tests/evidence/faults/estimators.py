@@ -171,19 +171,15 @@ ESTIMATORS = [
         "return 0.999 * math.sqrt(max(over_rows(largest_square, len(rows)))) * (1 +",
         ("tests/pure/learner/estimators/test_rows.py::test_no_row_is_longer_than_the_largest_norm_says",),
     ),
-    *(
-        Mutant(
-            f"rows longer than declared, taken by {taken_by}",
-            file,
-            "(longest := largest_norm(rows)) > self.norm_bound * (1",
-            "(longest := largest_norm(rows)) > 2 * self.norm_bound * (1",
-            tuple(f"{BATTERY}::test_a_row_a_hair_longer_than_declared_is_refused[float64-{name}]" for name in names),
-        )
-        for taken_by, file, names in (
-            ("logistic and Huber losses", LOGISTIC, ("objective", "gaussian", "huber output")),
-            ("mini-batches", "learner/estimators/minibatch_svm.py", ("batches", "gaussian batches")),
-            ("sums", SUMS, ("sums",)),
-        )
+    Mutant(
+        "rows longer than declared, taken by every estimator",
+        "learner/estimators/linear.py",
+        "(longest := largest_norm(rows)) > norm_bound * (1",
+        "(longest := largest_norm(rows)) > 2 * norm_bound * (1",
+        tuple(
+            f"{BATTERY}::test_a_row_a_hair_longer_than_declared_is_refused[float64-{name}]"
+            for name in ("objective", "gaussian", "huber output", "batches", "gaussian batches", "sums")
+        ),
     ),
     Mutant(
         "a constant column nobody pays for",
