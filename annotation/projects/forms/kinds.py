@@ -8,33 +8,17 @@ from django import forms
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from annotation.choices.cards import ChoiceCards
 from annotation.choices.presets import PRESETS, broken_rules
-from annotation.models import Arrival, Oracle, PrivacyUnit, Project
+from annotation.models import Project
 from annotation.projects.forms.pool import PoolProjectForm
 from annotation.projects.forms.streams import StreamProjectForm
-from annotation.projects.forms.wizard import arrival_of, preset_of
+from annotation.projects.forms.wizard import KindFields, arrival_of, preset_of
 from annotation.projects.settings_words import setting_name, setting_value
 
 
-class KindForm(forms.Form):
+class KindForm(KindFields):
     """Who answers, how records come, whose presence is hidden, and whose values the other settings take."""
 
-    oracle = forms.ChoiceField(
-        choices=Oracle.choices,
-        widget=ChoiceCards,
-        label=_("Who answers"),
-    )
-    arrival = forms.ChoiceField(
-        choices=Arrival.choices,
-        widget=ChoiceCards,
-        label=_("How records come"),
-    )
-    privacy_unit = forms.ChoiceField(
-        choices=PrivacyUnit.choices,
-        widget=ChoiceCards,
-        label=_("Unit of privacy"),
-    )
     preset = forms.ChoiceField(
         required=False,
         label=_("Preset"),

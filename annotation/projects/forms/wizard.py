@@ -82,8 +82,8 @@ STEPS_OF_KINDS: Mapping[Kind | None, WizardStep] = {
 ASSUMED = {"name": "-", "question": "-", "classes": "1\n2"}
 
 
-class ProtectionForm(forms.Form):
-    """Who answers, how records come, and whose presence is hidden; what has no proof together is refused."""
+class KindFields(forms.Form):
+    """Who answers, how records come, and whose presence is hidden."""
 
     oracle = forms.ChoiceField(
         choices=Oracle.choices,
@@ -100,6 +100,10 @@ class ProtectionForm(forms.Form):
         widget=ChoiceCards,
         label=_("Unit of privacy"),
     )
+
+
+class ProtectionForm(KindFields):
+    """The same of a new project; what has no proof together is refused."""
 
     def __init__(self, data: Any = None, *, preset: Preset, draft: Mapping[str, Any]) -> None:
         unit = draft.get("privacy_unit", preset.defaults["privacy_unit"])
