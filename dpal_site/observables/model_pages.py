@@ -46,7 +46,8 @@ BUDGET = (
         "how far what is left reaches, by prices of parameters",
     ),
     Shown(
-        "annotation/budget.html annotation/statement.html annotation/_spending_table.html",
+        "annotation/budget.html annotation/statement.html annotation/_statement_head.html"
+        " annotation/_spending_table.html",
         "line line.account line.account_id line.amount line.ancestor line.delta line.descends_from line.epsilon"
         " line.name line.operations line.percent line.reason line.sequence line.state line.what line.when line.who"
         " table.currency table.heading table.lines table.title",

@@ -14,15 +14,15 @@ NOISE = [
     Mutant(
         "seven tenths of discrete Laplace noise from the library",
         "privacy/mechanisms/discrete.py",
-        'l1_distance(T="i64"), self.scale)',
-        'l1_distance(T="i64"), 0.7 * self.scale)',
+        'l1_distance(T="i64"), scale)',
+        'l1_distance(T="i64"), 0.7 * scale)',
         (f"{NOISE_SCALE}::test_exact_discrete_laplace",),
     ),
     Mutant(
         "seven tenths of discrete Gaussian noise from the library",
         "privacy/mechanisms/discrete.py",
-        'l2_distance(T="f64"), self.scale)',
-        'l2_distance(T="f64"), 0.7 * self.scale)',
+        'l2_distance(T="f64"), scale)',
+        'l2_distance(T="f64"), 0.7 * scale)',
         (f"{NOISE_SCALE}::test_exact_discrete_gaussian",),
     ),
     Mutant(
