@@ -6,6 +6,7 @@ Pure tests start nothing. The first test that asks for the database starts an em
 
 import contextlib
 import fcntl
+import gc
 import os
 import shutil
 import subprocess
@@ -142,6 +143,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         try_again(items, config.rootpath)
     if ORDER:
         items[:] = shuffled(items, ORDER)
+
+
+def pytest_collection_finish() -> None:
+    """Keep the collector of garbage from what was collected, which stays, and from looking as often as a site needs."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(20_000, 20, 20)
 
 
 def pytest_unconfigure() -> None:

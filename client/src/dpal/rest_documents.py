@@ -386,8 +386,8 @@ class DatasetOut(TypedDict):
     name: str
     role: str
     state: str
-    row_count: int
-    bad_row_count: int
+    row_count: int | None
+    bad_row_count: int | None
     bad_rows: list[BadRowOut]
     charge: NotRequired[ChargeOut | None]
     uploader_reason: NotRequired[str]

@@ -123,8 +123,10 @@ def test_a_program_registers_one_and_may_name_its_most(crowd, owner, table):
     assert told["charge"] == {"epsilon": price.epsilon, "delta": price.delta}
     assert told["source"] == {"address": table.as_uri(), "snapshot": "", "iceberg_snapshot": None}
     assert told["name"] == "today"
+    assert (told["row_count"], told["bad_row_count"]) == (None, None)
     datasets.import_dataset(job_id=told["job"]["id"])
     (listed,) = program.get(reverse("api:list_datasets", args=[crowd.slug])).json()
+    assert (listed["row_count"], listed["bad_row_count"]) == (len(TEXTS), None)
     assert listed["source"]["snapshot"] == PoolSource.objects.get().snapshot != ""
 
 
