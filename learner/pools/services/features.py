@@ -25,8 +25,8 @@ from learner.pools.services.projections import ensure_projection
 from learner.work.services.progress import Tell, silent, spread
 from privacy.services.faults import fault_point
 
-# A page that is read brings 15 others along: so many rows take 16 MiB at most.
-SCATTERED_ROWS = 256
+# A row that is read maps what the system keeps of the file in one piece, up to 2 MiB: so many take 16 MiB at most.
+SCATTERED_ROWS = 8
 
 
 class StackedMatrix:
