@@ -5,7 +5,7 @@ References
 .. [1] MLCommons, "Croissant Format Specification", version 1.1, https://docs.mlcommons.org/croissant.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 CROISSANT = "http://mlcommons.org/croissant/1.1"
@@ -72,6 +72,7 @@ FIELDS: dict[str, tuple[str | list[str], str]] = {
 }
 # Each column that whoever brought the records wanted kept is one of the file, under its name behind this.
 METADATA_PREFIX = "metadata."
+OF_ANY_LENGTH = {"isArray": True, "arrayShape": "-1"}
 KEPT = (TEXT, "A column of the record's that whoever brought it wanted kept.")
 UNPROTECTED = (
     "Answers as people gave them, for whoever manages the project: no differential privacy covers this file, and the "
@@ -88,6 +89,7 @@ def croissant_description(
     question: str,
     classes: Sequence[str],
     declared: Sequence[str],
+    lists: Collection[str],
     made_on: str,
     sha256: str,
     size: int,
@@ -102,6 +104,8 @@ def croissant_description(
         What can be answered.
     declared : sequence of str
         Columns that were kept with the records, by the names that whoever brought them gave.
+    lists : collection of str
+        Columns of the file that hold several classes in one row.
     made_on : str
         Day on which the file was written, ISO 8601.
     sha256 : str
@@ -133,7 +137,7 @@ def croissant_description(
         ],
         "recordSet": [
             _classes(classes),
-            _answers(declared),
+            _answers(declared, lists),
         ],
     }
 
@@ -151,7 +155,7 @@ def _classes(classes: Sequence[str]) -> dict[str, Any]:
     }
 
 
-def _answers(declared: Sequence[str]) -> dict[str, Any]:
+def _answers(declared: Sequence[str], lists: Collection[str]) -> dict[str, Any]:
     fields = [(name, name, kind, meaning) for name, (kind, meaning) in FIELDS.items()]
     # No space may stand in an id, so the owner's columns are numbered there.
     fields += [
@@ -170,6 +174,7 @@ def _answers(declared: Sequence[str]) -> dict[str, Any]:
                 "name": name,
                 "description": meaning,
                 "dataType": kind,
+                **(OF_ANY_LENGTH if name in lists else {}),
                 "source": {"fileObject": {"@id": LABELS}, "extract": {"column": name}},
             }
             for key, name, kind, meaning in fields

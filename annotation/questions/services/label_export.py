@@ -274,6 +274,7 @@ def _croissant(project: Project, chunks: Iterator[Sequence[Row]]) -> Iterator[by
             question=project.question,
             classes=[str(name) for name in project.classes],
             declared=declared,
+            lists=ANSWERS if label_type(project).takes_several else (),
             made_on=moment.date().isoformat(),
             sha256=digest.hexdigest(),
             size=size,
@@ -331,11 +332,10 @@ def _task(answers: list[Row]) -> dict[str, Any]:
         "meta": {
             "dataset": dataset,
             "row": number,
-            "consensus": answers[0][9],
             "tags": json.loads(answers[0][16] or "[]"),
             "owner_id": answers[0][17],
             "metadata": answers[0][METADATA],
-            **dict(zip(COLUMNS[12:15], answers[0][12:15], strict=True)),
+            **dict(zip(COLUMNS[9:15], answers[0][9:15], strict=True)),
         },
         "annotations": [
             {
@@ -349,7 +349,7 @@ def _task(answers: list[Row]) -> dict[str, Any]:
                         "type": "choices",
                         "value": {"choices": answer[5] if isinstance(answer[5], list) else [answer[5]]},
                         # Its importer takes `completed_by` for the address of one of its own users, so not there.
-                        "meta": {"annotator": answer[6], "annotator_kind": answer[15]},
+                        "meta": {"annotator": answer[6], "annotator_kind": answer[15], "counts_as": answer[-1]},
                     }
                 ],
             }
