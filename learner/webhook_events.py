@@ -47,8 +47,10 @@ DECISIONS = frozenset({Step.FEW_LABELS, Step.LABELS_SPENT, Step.CANNOT_PAY, Step
 REVIEW_PAUSE = timedelta(days=1)
 ROLE_ENDED = ("annotation:remove_member", "api:remove_member")
 GROUP_LEFT = (LEFT, "annotation:take_group_role", "api:take_group_role")
-# Work that reads answers: when it fails follows from them.
+# Work that reads answers: when it ends follows from them.
 READS_ANSWERS = (jobs.COMPARE, jobs.EXPORT)
+# What somebody asked for and no other event tells of once it is done.
+ASKED_FOR = (jobs.SURVEY, jobs.COMPARE, jobs.SIMULATE, jobs.EXPORT)
 Told = tuple[str, dict[str, Any]]
 
 
@@ -201,6 +203,17 @@ def _failures(webhook: Webhook, since: datetime) -> Iterator[Told]:
         yield f"training {run}", {"work": "training", "version": version}
 
 
+def _finished(webhook: Webhook, since: datetime) -> Iterator[Told]:
+    """Yield that work somebody asked for is done, by the number under which its result is found."""
+    done = Job.objects.filter(
+        project=webhook.project, state=WorkState.DONE, kind__in=ASKED_FOR, finished_at__gte=since
+    ).order_by("finished_at")
+    if webhook.project.hides_selection:
+        done = done.exclude(kind__in=READS_ANSWERS)
+    for job, kind in done.values_list("pk", "kind"):
+        yield f"job {job}", {"work": kind, "job": str(job)}
+
+
 def _members(webhook: Webhook, since: datetime) -> Iterator[Told]:
     """Yield who came, paused or left, by the number of the role; none of those a crowd platform sends, nor machines."""
     here = Membership.objects.filter(project=webhook.project, user__machine=None, user__crowd_participations=None)
@@ -259,8 +272,9 @@ def _whole_second(moment: datetime) -> datetime:
 
 
 # What no row keeps the time of, a version taken back and a channel moved, is written down where it happens. No event is
-# what two people say to each other (an answer sent back, a reply); who takes part in a study, and when; what waits in a
-# population, whose managers are not the project's; and that a project is deleted: its addresses go with it.
+# that somebody answered, and what answers agree on, for how soon follows from what was read; what two people say to
+# each other (an answer sent back, a reply); who takes part in a study, and when; what waits in a population, whose
+# managers are not the project's; and that a project is deleted: its addresses go with it.
 LOOKED_UP: dict[WebhookEvent, Callable[[Webhook, datetime], Iterator[Told]]] = {
     WebhookEvent.RELEASE: _releases,
     WebhookEvent.ROUND: _rounds,
@@ -275,6 +289,7 @@ LOOKED_UP: dict[WebhookEvent, Callable[[Webhook, datetime], Iterator[Told]]] = {
     WebhookEvent.REVIEW: _reviews,
     WebhookEvent.WAITING: _waiting,
     WebhookEvent.FAILED: _failures,
+    WebhookEvent.FINISHED: _finished,
     WebhookEvent.MEMBER: _members,
     WebhookEvent.GUIDELINES: _guidelines,
     WebhookEvent.STUDY: _studies,

@@ -65,8 +65,9 @@ WEBHOOKS = (
         "step work job change membership role",
         MANAGERS,
         Basis.MANAGERS,
-        "that a manager must decide, that work failed and not why, that somebody has a role or lost it, by its number;"
-        " where the choice of questions is secret, no decision, no training, no comparison of answers and no pause",
+        "that a manager must decide, that work failed and not why or is done, that somebody has a role or lost it, by"
+        " its number; where the choice of questions is secret, no decision, no training, no comparison of answers or"
+        " file of labels and no pause",
     ),
     Shown(
         "webhook",

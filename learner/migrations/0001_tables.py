@@ -683,6 +683,7 @@ class Migration(FirstMigration):
                             ("request", "request to a second manager"),
                             ("forgotten", "contributor forgotten"),
                             ("archived", "project archived or taken out of the archive"),
+                            ("finished", "longer work done"),
                         ],
                         max_length=10,
                     ),

@@ -32,6 +32,7 @@ class WebhookEvent(models.TextChoices):
     REQUEST = "request", _("request to a second manager")
     FORGOTTEN = "forgotten", _("contributor forgotten")
     ARCHIVED = "archived", _("project archived or taken out of the archive")
+    FINISHED = "finished", _("longer work done")
 
 
 class DeliveryState(models.TextChoices):

@@ -1619,6 +1619,7 @@ WebhookEvent = Literal[
     "request",
     "forgotten",
     "archived",
+    "finished",
 ]
 
 

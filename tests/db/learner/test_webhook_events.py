@@ -152,6 +152,18 @@ def failed(project):
     return [*always, {"work": "compare", "job": str(compared.pk)}, {"work": "training", "version": 4}]
 
 
+def finished(project):
+    """A file, a comparison and a simulation are done; an upload has an event of its own, and one failed."""
+    kinds = ("export", "compare", "simulate", "import")
+    made = [
+        Job.objects.create(project=project, kind=kind, state=WorkState.DONE, finished_at=timezone.now())
+        for kind in kinds
+    ]
+    Job.objects.create(project=project, kind="export", state=WorkState.FAILED, finished_at=timezone.now())
+    told_of = made[2:3] if project.hides_selection else made[:3]
+    return [{"work": job.kind, "job": str(job.pk)} for job in told_of]
+
+
 def forgotten(project):
     job = Job.objects.create(project=project, kind="forget", state=WorkState.DONE, finished_at=timezone.now())
     made = Forgetting.objects.create(project=project, job=job, reference="r", actor="lead", finished_at=timezone.now())
@@ -171,6 +183,7 @@ HAPPENED = {
     "review": review,
     "waiting": waiting,
     "failed": failed,
+    "finished": finished,
     "forgotten": forgotten,
     "archived": archived,
 }
