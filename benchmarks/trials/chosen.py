@@ -1,6 +1,6 @@
 """What settings of presets were chosen on, and what presets reach as they ship on tasks that no choice names."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 # What settings were chosen on, and where that is said.
@@ -22,39 +22,43 @@ CHOSEN_ON = (
     ),
     (
         "streams",
-        "MNIST 0/9, KDD; SMS spam; SLURP 18, CLINC 10, ten digits",
+        "MNIST 0/9, KDD; SMS spam; SLURP 18 and 60, CLINC 10 and 50, ten digits",
         "[recipes.md](recipes.md), ADR [58](../adr/0058-a-stream-of-experts-learns-from-sums.md), "
-        "[64](../adr/0064-every-preset-beats-a-constant.md), [65](../adr/0065-names-start-running-sums.md)",
+        "[64](../adr/0064-every-preset-beats-a-constant.md), [65](../adr/0065-names-start-running-sums.md), "
+        "[81](../adr/0081-columns-apart.md)",
     ),
 )
 WORDS = (
     "No task was kept aside while settings were chosen. Named here is what a choice rests on by its own record, and "
-    "two tasks that no record names. Their records are not apart from the others', so they show less than new data. "
-    "Rows of a stream that stand below version 0 lose. A project flags such a release, and does not make it the latest "
-    "by itself. The crowd has no row: SLURP 60 had a part in its choice, and CLINC 150 was not played."
+    "for each kind of preset tasks that no record of its own names. Their records are not apart from the others', so "
+    "they show less than new data. A row below version 0 loses. A project flags such a release, and does not make it "
+    "the latest by itself. The crowd has no row: SLURP 60 had a part in its choice, and CLINC 150 was not played."
 )
 
 
-def held_out_lines(tasks: dict[str, Any], held_out: Sequence[str]) -> list[str]:
+def held_out_lines(tasks: dict[str, Any], held_out: Mapping[str, Sequence[str]]) -> list[str]:
     """Return what was chosen on what, and the table of tasks that are held out."""
     lines = [WORDS, "", "| preset | chosen on | where that is said |", "|---|---|---|"]
     lines += [f"| {' | '.join(row)} |" for row in CHOSEN_ON]
     lines += ["", "| held out | preset | labels | project | random | version 0 | constant | no privacy |"]
     lines.append("|---|---|---|---|---|---|---|---|")
-    for name in held_out:
-        for preset, made in _played(tasks, name):
-            for point in made["points"]:
-                lines.append(
-                    f"| {name} | {preset} | {point['labels']:,} | {' | '.join(map(shown, _compared(point)))} |"
-                )
+    for kind, names in held_out.items():
+        for name in names:
+            for preset, made in _played(tasks, name, kind):
+                for point in made["points"]:
+                    lines.append(
+                        f"| {name} | {preset} | {point['labels']:,} | {' | '.join(map(shown, _compared(point)))} |"
+                    )
     return lines
 
 
-def _played(tasks: dict[str, Any], name: str) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield every preset that was played on a task as it ships, and what came of it."""
-    if made := tasks.get(name, {}).get("blocks"):
-        yield "pool-experts", made
-    yield from tasks.get(name, {}).get("streams", {}).get("presets", {}).items()
+def _played(tasks: dict[str, Any], name: str, kind: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield every preset of a kind that was played on a task as it ships, and what came of it."""
+    found = tasks.get(name, {}).get(kind)
+    if found and kind == "blocks":
+        yield "pool-experts", found
+    elif found:
+        yield from found["presets"].items()
 
 
 def _compared(point: dict[str, Any]) -> list[dict[str, Any] | None]:

@@ -151,9 +151,12 @@ def class_means(summary: Summary, prior: Matrix | None = None, *, by_column: boo
     high = float(np.log(summary.energy))
     common = float(np.exp(optimize.minimize_scalar(surprise, bounds=(high - 20, high), method="bounded").x))
     left = summary.deviations - counts * scale(common) * start
-    # Each column's own variance, pulled towards the common one: few classes say little about a column.
-    own = np.maximum((left**2 - sampling).sum(axis=0) / (counts**2).sum(), 0.0)
-    weight = len(counts) / (len(counts) + 10) if by_column else 0.0
+    # Each column's own variance, pulled towards the common one: few classes say little about a column, and where chance
+    # explains how columns differ, they say nothing.
+    seen = (left**2 - sampling).sum(axis=0) / (counts**2).sum()
+    chance = 2 * float(((counts**2 * common + sampling) ** 2).sum() / (counts**2).sum() ** 2)
+    weight = min(len(counts) / (len(counts) + 10), max(1 - chance / max(float(seen.var()), 1e-300), 0.0))
+    own = np.maximum(seen, 0.0) if by_column else np.full_like(seen, common)
     spread = np.maximum(weight * own + (1 - weight) * common, LEAST_VARIANCE * common)
     left = summary.deviations - counts * scale(spread) * start
     share = counts**2 * spread / (counts**2 * spread + sampling)

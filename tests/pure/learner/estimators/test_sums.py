@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from sklearn.datasets import load_digits
 from sklearn.linear_model import LogisticRegression
 
-from learner.estimators.sum_models import MODELS, class_means, repaired, split_noise, summarise
+from learner.estimators.sum_models import MODELS, Summary, class_means, repaired, split_noise, summarise
 from learner.estimators.sums import PrivateSums
 from learner.linear_model import LinearModel
 from privacy.accounting.cost import ADJACENCIES
@@ -180,6 +180,29 @@ def test_without_noise_class_means_are_the_means():
     for k in range(3):
         np.testing.assert_allclose(means[k] + summary.mean, X[y == k].mean(axis=0), atol=3e-3)
     assert variances.max() < 1e-3
+
+
+def mean_errors(own, noise):
+    """Return the squared errors of class means, with a variance of each column and with one for all."""
+    rng = np.random.default_rng(11)
+    counts = np.full(60, 20.0)
+    truth = rng.normal(size=(60, len(own))) * np.sqrt(own)
+    spread = float(own.mean()) * len(own)
+    sampled = counts[:, None] * truth + rng.normal(size=truth.shape) * np.sqrt(20 * spread / len(own))
+    noisy = sampled + rng.normal(size=truth.shape) * noise**0.5
+    summary = Summary(counts, np.zeros(len(own)), noisy, noise, None, spread)
+    return [((class_means(summary, by_column=each)[0] - truth) ** 2).mean() for each in (True, False)]
+
+
+def test_columns_that_noise_alone_tells_apart_are_one():
+    """Taking each at its own would count the noise of the luckiest twice, for twice the error here."""
+    by_column, together = mean_errors(np.full(128, 0.01), noise=400.0)
+    assert by_column < 1.05 * together
+
+
+def test_columns_that_differ_are_told_apart():
+    by_column, together = mean_errors(np.r_[np.full(8, 0.1), np.full(120, 0.0005)], noise=4.0)
+    assert by_column < 0.8 * together
 
 
 def test_split_noise_gives_two_independent_versions():
