@@ -26,7 +26,7 @@ PEERS = {
 BILLION, MILLION, GIB = 10**9, 10**6, 2**30
 NIGHT_HOURS, MACHINE_CORES, DATABASE_CORES = 8, 8, 16
 # What the choice that holds most, a screen, held of each of ten million candidates (rounds.md).
-HOLDER_BYTES = 40.1
+HOLDER_BYTES = 6.3
 # Runs before this day listed every candidate of a round.
 UNLISTED_SINCE = "2026-11-24"
 EXACT_BYTES = 2**27
