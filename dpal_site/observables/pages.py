@@ -255,8 +255,8 @@ QUESTIONS = (
         " may have used it, never by what others answered",
     ),
     Shown(
-        "annotation/own_answers.html annotation/_own_asked.html",
-        "one.question one.question.*",
+        "annotation/own_answers.html annotation/_own_asked.html annotation/_whole_text.html",
+        "one.question one.question.* text",
         LABELLERS,
         Basis.PAID,
         "what the viewer was asked before: in a crowd project gate output; in a trusted one the record itself",
@@ -291,9 +291,9 @@ QUESTIONS = (
         "which answers became labels: in trusted projects alone, whose annotators are inside",
     ),
     Shown(
-        "annotation/review.html annotation/_picture.html",
+        "annotation/review.html annotation/_picture.html annotation/_whole_text.html",
         "query query.pk url number question question.fields.items question.fields question.image_url question.text"
-        " name value votes n agreed accepted is_disputed is_drawn guess"
+        " text name value votes n agreed accepted is_disputed is_drawn guess"
         " image image.width image.height source called",
         REVIEWERS,
         Basis.INSIDE,
@@ -308,9 +308,9 @@ QUESTIONS = (
         "how many questions somebody decided, and how many wait for it: by what was answered, so for reviewers alone",
     ),
     Shown(
-        "annotation/review.html annotation/_guidelines.html",
+        "annotation/review.html annotation/_guidelines.html annotation/_label_classes.html",
         "project.name project.slug guidelines.created_at guidelines.text guidelines.version guidelines_shown"
-        " examples example.*",
+        " examples example example.* class_list classes_mark heading members one.* words",
         REVIEWERS,
         Basis.PUBLIC,
         "declared and written by the project's managers",

@@ -164,6 +164,20 @@ def test_tags_names_and_people_by_keys_on_a_phone(page, live_server, project, pe
     assert Query.objects.get(assigned_to=people[1]).record.text == TEXTS[4]
 
 
+def test_all_of_a_page_are_ticked_by_one_key(page, live_server, project, people):
+    sign_in(page, live_server, people[0])
+    page.goto(live_server.url + reverse("annotation:questions", args=[project.slug]) + "?state=open")
+    boxes = page.locator("tbody input")
+    page.get_by_role("button", name="Tick all of this page").press("Enter")
+    assert [box.is_checked() for box in boxes.all()] == [True, True]
+    page.get_by_role("button", name="Tick none").press("Enter")
+    assert [box.is_checked() for box in boxes.all()] == [False, False]
+    boxes.first.press("Space")
+    page.get_by_role("button", name="Tick all of this page").press("Enter")
+    page.get_by_role("button", name="Set aside").press("Enter")
+    expect(page.get_by_role("status")).to_contain_text("2 questions were set aside.")
+
+
 def test_without_scripts_the_table_works(browser, live_server, project, people):
     with browser.new_context(java_script_enabled=False) as context:
         page = context.new_page()
@@ -174,6 +188,7 @@ def test_without_scripts_the_table_works(browser, live_server, project, people):
         page.get_by_role("button", name="Show these").click()
         expect(page.locator("tbody tr")).to_have_count(1)
         page.goto(live_server.url + reverse("annotation:questions", args=[project.slug]) + "?state=open")
+        expect(page.locator("[data-tick]")).to_be_hidden()
         for box in page.locator("tbody input").all():
             box.check()
         page.get_by_role("button", name="Set aside").click()

@@ -307,7 +307,7 @@ def _page(request: HttpRequest, context: dict[str, Any], status: int) -> HttpRes
             context["sent_back"] = sent_back
         asked = answers.label_type(project)
         if not part and not asked.about_guess:
-            context |= label_parts.list_of(project)
+            context |= label_parts.list_of(project, typed=True)
         context["keys_page"] = asked.keys_page
         context["is_many"] = asked.finds_classes and is_many(project.classes)
         context["own_keys"] = asked.finds_classes and bool(project.settings.get("class_keys"))

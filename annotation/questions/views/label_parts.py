@@ -143,11 +143,14 @@ def _answer(asked: Asked) -> str:
         return render_to_string("annotation/_label_answer.html", context)
 
 
-def list_of(project: Project) -> dict[str, Any]:
-    """Return what a whole page shows of the classes beside the question: nothing where their buttons say it all."""
+def list_of(project: Project, *, typed: bool) -> dict[str, Any]:
+    """Return what a whole page shows of the classes beside the question: nothing where their buttons say it all.
+
+    Where classes are typed each stands with its code.
+    """
     looks = looks_of(project.settings, project.classes)
     found = listed_classes(tuple(project.classes), tuple(project.settings.get("class_descriptions") or ()), looks)
-    typed = label_type(project).finds_classes
+    typed = typed and label_type(project).finds_classes
     classes = found if typed else [replace(one, code="") for one in found]
     if not (typed and is_many(project.classes)) and not any(one.description_lines for one in classes):
         return {}

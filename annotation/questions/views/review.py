@@ -56,6 +56,7 @@ def review_queue(request: HttpRequest, slug: str) -> HttpResponse:
         "progress": reviewing.progress_of(project),
         "undoable": undoable and undoable.get_state_display(),
         **label_parts.guidelines_parts(project, standing, pictures),
+        **label_parts.list_of(project, typed=False),
     }
     if held is not None:
         context |= _sheet(project, held.query, manages=manages)

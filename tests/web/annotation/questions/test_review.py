@@ -1,13 +1,13 @@
-"""The page of reviewers where a project can only be read."""
+"""The page of reviewers: where a project can only be read, and what it shows beside a question."""
 
 import pytest
 from django.test import Client
 from django.urls import reverse
 
-from annotation.models import Project, ProjectState, Role
+from annotation.models import Project, ProjectState, Query, Record, Role
 from annotation.models.reviews import Review
 from annotation.questions.services import labels, queue
-from tests.factories import add_members, make_annotators, make_project, make_user, open_records
+from tests.factories import add_members, make_annotators, make_project, make_user, open_records, write_settings
 
 pytestmark = pytest.mark.django_db
 
@@ -36,3 +36,33 @@ def test_nothing_is_leased_in_an_archive(disputed, role):
     Project.objects.filter(pk=disputed.pk).update(state=ProjectState.ACTIVE)
     assert 'id="decide"' in client.get(page).content.decode()
     assert Review.objects.count() == 1
+
+
+def test_a_long_record_is_there_to_its_last_word_wherever_somebody_decides_about_it(disputed):
+    """Headings are cut; what stands below one is not."""
+    text = f"{'word ' * 500}the end"
+    Record.objects.update(text=text)
+    boss, query = disputed.memberships.first().user, Query.objects.get()
+    add_members(disputed, boss, role=Role.MANAGER)
+    client = Client()
+    client.force_login(boss)
+    for name, arguments in (("review", []), ("question", [query.pk]), ("own_answers", [])):
+        shown = client.get(reverse(f"annotation:{name}", args=[disputed.slug, *arguments])).content.decode()
+        assert "The whole text" in shown, name
+        assert text in shown, name
+    Record.objects.update(text=text[-2000:])
+    assert "The whole text" not in client.get(reverse("annotation:review", args=[disputed.slug])).content.decode()
+
+
+def test_whoever_decides_reads_what_each_class_means(disputed):
+    person = make_user("who")
+    add_members(disputed, person, role=Role.REVIEWER)
+    client = Client()
+    client.force_login(person)
+    page = reverse("annotation:review", args=[disputed.slug])
+    assert 'id="classes"' not in client.get(page).content.decode()
+    write_settings(disputed, class_descriptions=["music: what is played", 'music: "a song"'])
+    shown = client.get(page).content.decode()
+    assert "what is played" in shown
+    assert "<q>a song</q>" in shown
+    assert "data-code" not in shown
