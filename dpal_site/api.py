@@ -39,6 +39,7 @@ from annotation.rest.base import BearerToken
 from annotation.rest.responses import as_code, problem_reference
 from annotation.statement.api import router as ledger_router
 from annotation.statement.limits_api import router as limits_router
+from annotation.statement.log_api import router as log_router
 from dpal_site import problems
 from dpal_site.operations_api import router as operations_router
 from dpal_site.problems import problem_response
@@ -112,6 +113,7 @@ api.add_router("", kind_router)
 api.add_router("", beside_router)
 api.add_router("", ledger_router)
 api.add_router("", limits_router)
+api.add_router("", log_router)
 api.add_router("", populations_router)
 api.add_router("", managers_router)
 api.add_router("", members_router)

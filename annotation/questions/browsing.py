@@ -110,6 +110,11 @@ def questions(project: Project, wanted: WantedQuestions, *, readable: bool, befo
         found = found.select_related("record")
     queries = list(found.select_related("assigned_to").order_by("-pk")[: PAGE + 1])
     more, queries = len(queries) > PAGE, queries[:PAGE]
+    return QuestionPage(question_rows(project, queries, readable=readable), queries[-1].pk if more else None)
+
+
+def question_rows(project: Project, queries: Sequence[Query], *, readable: bool) -> list[Row]:
+    """Return the row of each of some questions, in four statements however many they are."""
     ids = [query.pk for query in queries]
     given: dict[int, list[Label]] = {}
     current = Label.objects.filter(query__in=ids, superseded_at=None, choice__isnull=False)
@@ -120,7 +125,7 @@ def questions(project: Project, wanted: WantedQuestions, *, readable: bool, befo
     for report in Report.objects.filter(query__in=ids, resolved_at=None).select_related("annotator").order_by("pk"):
         said.setdefault(report.query_id, []).append(report)
     tags = _tags_of(ids)
-    rows = [
+    return [
         Row(
             query=query,
             shown=shown_to_manager(project, query) if readable else None,
@@ -135,7 +140,6 @@ def questions(project: Project, wanted: WantedQuestions, *, readable: bool, befo
         )
         for query in queries
     ]
-    return QuestionPage(rows, queries[-1].pk if more else None)
 
 
 def _narrowed(project: Project, wanted: WantedQuestions, *, readable: bool) -> QuerySet[Query]:

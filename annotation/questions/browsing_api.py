@@ -80,6 +80,39 @@ class QuestionRowOut(Schema):
     metadata: dict[str, str | None] | None = Field(None, description="The owner's columns, where `owner_id` is told.")
 
 
+class QuestionEventOut(Schema):
+    """Something that happened to a question; `who` is null where it happened by itself."""
+
+    when: datetime
+    who: str | None
+    what: Literal[
+        "answered",
+        "corrected",
+        "taken_back",
+        "skipped",
+        "held",
+        "agreed",
+        "resolved",
+        "broken",
+        "sensitive",
+        "comment",
+        "returned",
+        "reply",
+        "read",
+        "looked_again",
+        "action",
+    ]
+    value: str | None = Field(
+        description="The answer, the reason to skip, to whom a manager wrote, or of an action the page or route."
+    )
+
+
+class QuestionOut(QuestionRowOut):
+    """One question with all that happened to it, oldest first; what was said is at `questions/{id}/comments`."""
+
+    events: list[QuestionEventOut]
+
+
 class QuestionsOut(Schema):
     """At most 50 questions, newest first, and where the next page begins."""
 
@@ -163,6 +196,21 @@ def change_questions(request: HttpRequest, slug: str, body: ChangeIn) -> Any:
     return {"changed": done}
 
 
+# Behind the route of changes, whose address fits this one, too.
+@router.get(
+    "projects/{slug:slug}/questions/{query_id}",
+    response=QuestionOut,
+    summary="One question with all that happened to it",
+)
+def get_question(request: HttpRequest, slug: str, query_id: str) -> Any:
+    require_scope(request, Scope.LABELS_READ)
+    project = project_for(request, slug, Role.MANAGER)
+    asked = browsing.asked_questions(project).select_related("record", "assigned_to")
+    query = get_object_or_404(asked, pk=browsing.row_id(query_id))
+    (row,) = browsing.question_rows(project, [query], readable=may_read_questions(project, request.user))
+    return _row(row) | {"events": [_event(event) for event in browsing.history_of(project, query)]}
+
+
 @router.get("projects/{slug:slug}/views", response=list[ViewOut], summary="Kept views: the caller's and shared ones")
 def list_views(request: HttpRequest, slug: str) -> Any:
     require_scope(request, Scope.LABELS_READ)
@@ -229,6 +277,10 @@ def _row(row: browsing.Row) -> dict[str, Any]:
         "owner_id": row.shown and row.shown.owner_id,
         "metadata": dict(row.shown.metadata) if row.shown and row.shown.metadata is not None else None,
     }
+
+
+def _event(event: browsing.QuestionEvent) -> dict[str, Any]:
+    return {"when": event.when, "who": event.who or None, "what": event.kind, "value": event.value or None}
 
 
 def _view(view: SavedView) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Any
 
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404
 from ninja import Field, File, Form, Router, Schema, Status, UploadedFile
 
@@ -14,7 +14,7 @@ from annotation.questions.guideline_text import NAME_LENGTH, snippet_of
 from annotation.questions.services import guideline_pictures as service
 from annotation.rest.base import project_for, require_scope
 from annotation.rest.idempotency import idempotent
-from annotation.rest.responses import write_responses
+from annotation.rest.responses import responses, write_responses
 
 router = Router()
 
@@ -60,6 +60,18 @@ def add_guideline_picture(
     return _picture(
         service.add_guideline_picture(project=project, data=data, description=form.description, by=person_of(request))
     )
+
+
+@router.get(
+    "projects/{slug:slug}/guidelines/pictures/{digest}",
+    summary="A picture of the guidelines, by its digest or by the name that shows it, for who is asked or reviews",
+    openapi_extra=responses(responses={200: {"description": "The picture", "content": {"image/webp": {}}}}),
+)
+def get_guideline_picture(request: HttpRequest, slug: str, digest: str) -> HttpResponse:
+    require_scope(request, Scope.PROJECTS_READ)
+    kept = service.guideline_pictures(project_for(request, slug, Role.MANAGER, Role.ANNOTATOR, Role.REVIEWER))
+    named = {"digest__startswith": digest} if len(digest) == NAME_LENGTH else {"digest": digest}
+    return HttpResponse(bytes(get_object_or_404(kept, **named).content), content_type="image/webp")
 
 
 @router.delete(

@@ -9,6 +9,7 @@ from annotation.errors import InvalidChoice
 from annotation.models import Role
 from annotation.people.identity import person_of
 from annotation.people.services.tokens import Scope
+from annotation.questions.class_list import listed_classes
 from annotation.questions.forms.labelling import MAX_EXAMPLES
 from annotation.questions.services import guidelines
 from annotation.rest.base import project_for, require_scope
@@ -46,12 +47,21 @@ class GuidelineExampleOut(Schema):
     reason: str
 
 
+class ClassMeaningOut(Schema):
+    """What managers say of a class, and examples of it."""
+
+    name: str
+    words: list[str]
+    examples: list[str]
+
+
 class GuidelinesOut(Schema):
-    """The version that stands."""
+    """The version that stands, and the classes of which managers say what they mean."""
 
     version: int
     text: str
     examples: list[GuidelineExampleOut]
+    classes: list[ClassMeaningOut]
 
 
 class GuidelinesSavedOut(Schema):
@@ -65,8 +75,19 @@ class GuidelinesSavedOut(Schema):
 )
 def get_guidelines(request: HttpRequest, slug: str) -> Any:
     require_scope(request, Scope.PROJECTS_READ)
-    standing = guidelines.current_guidelines(project_for(request, slug, Role.MANAGER, Role.ANNOTATOR))
-    return {"version": standing.version, "text": standing.text, "examples": standing.examples}
+    project = project_for(request, slug, Role.MANAGER, Role.ANNOTATOR, Role.REVIEWER)
+    standing = guidelines.current_guidelines(project)
+    described = listed_classes(tuple(project.classes), tuple(project.settings.get("class_descriptions") or ()))
+    return {
+        "version": standing.version,
+        "text": standing.text,
+        "examples": standing.examples,
+        "classes": [
+            {"name": one.name, "words": list(one.words), "examples": list(one.examples)}
+            for one in described
+            if one.description_lines
+        ],
+    }
 
 
 @router.post(

@@ -11,11 +11,12 @@ from ninja import Field, Router, Schema, Status
 
 from annotation import selectors
 from annotation.choices.label_types.class_sets import MOST_CLASSES
-from annotation.models import Query, QueryState
+from annotation.models import Query, QueryState, Role
 from annotation.people.identity import person_of
 from annotation.people.services.tokens import Scope
 from annotation.questions import answers, browsing, quality, reviewing
 from annotation.questions.images import IMAGE_ANSWER, reviewed_image
+from annotation.questions.services import review
 from annotation.questions.services import reviewing as decisions
 from annotation.questions.services.reports import MAX_COMMENT_LENGTH
 from annotation.rest.base import project_for, require_scope
@@ -70,15 +71,25 @@ class Decision(StrEnum):
     RETURN = "return"
     SET_ASIDE = "set_aside"
     SKIP = "skip"
+    ASK = "ask"
+    LEAVE_OUT = "leave_out"
+
+
+# What becomes of a disputed question that nobody decides.
+DECISIONS_OF_MANAGERS = frozenset({Decision.ASK, Decision.LEAVE_OUT})
 
 
 class DecisionIn(Schema):
-    """A decision: to settle takes an answer as a label does, to return takes a comment for whoever answered."""
+    """A decision: to settle takes an answer as a label does, to return takes a comment for whoever answered.
+
+    Managers alone have one more person asked about a disputed question, leave it out, or keep it as a check.
+    """
 
     decision: Decision
     choice: int | None = Field(None, ge=0)
     choices: list[Annotated[int, Field(ge=0, lt=MOST_CLASSES)]] | None = None
     comment: str = Field("", max_length=MAX_COMMENT_LENGTH)
+    keep_as_check: bool = Field(False, description="Whether what is settled is a hidden check from now on.")
 
 
 @router.get("projects/{slug:slug}/reviews", response=ProgressOut, summary="How far the review is")
@@ -156,7 +167,8 @@ def undo_review(request: HttpRequest, slug: str) -> Any:
 @idempotent
 def decide_review(request: HttpRequest, slug: str, query_id: str, body: DecisionIn) -> Any:
     require_scope(request, Scope.LABELS_WRITE)
-    project = project_for(request, slug, *reviewing.REVIEWERS)
+    of_managers = body.decision in DECISIONS_OF_MANAGERS or body.keep_as_check
+    project = project_for(request, slug, *((Role.MANAGER,) if of_managers else reviewing.REVIEWERS))
     query = get_object_or_404(Query, project=project, pk=browsing.row_id(query_id))
     about: dict[str, Any] = {"project": project, "person": person_of(request), "query_id": query.pk}
     if body.decision == Decision.SKIP:
@@ -166,5 +178,10 @@ def decide_review(request: HttpRequest, slug: str, query_id: str, body: Decision
     elif body.decision == Decision.RETURN:
         decisions.return_reviewed(**about, comment=body.comment)
     elif body.decision == Decision.SETTLE:
-        decisions.settle_reviewed(**about, choice=answers.stored_choice(project, body.choice, body.choices))
+        choice = answers.stored_choice(project, body.choice, body.choices)
+        decisions.settle_reviewed(**about, choice=choice, keep_as_check=body.keep_as_check)
+    elif body.decision == Decision.ASK:
+        review.ask_beyond_overlap(project=project, query_id=query.pk)
+    elif body.decision == Decision.LEAVE_OUT:
+        review.leave_out_disputed(project=project, query_id=query.pk)
     return Status(204, None)

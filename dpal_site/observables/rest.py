@@ -106,12 +106,13 @@ REST = (
         "pictures that managers keep for the guidelines",
     ),
     Shown(
-        "QuestionsOut QuestionRowOut QuestionRowOut.metadata CountOut ChangedOut ViewOut ViewOut.chosen",
+        "QuestionsOut QuestionRowOut QuestionRowOut.metadata QuestionOut QuestionOut.metadata QuestionEventOut CountOut"
+        " ChangedOut ViewOut ViewOut.chosen",
         "*",
         MANAGERS,
         Basis.MANAGERS,
-        "questions and answers as on their page: managers are inside; `text`, `fields`, `image_url`, `owner_id` and"
-        " `metadata` for those alone who may read what questions show",
+        "questions, answers and what happened to one, as on their pages: managers are inside; `text`, `fields`,"
+        " `image_url`, `owner_id` and `metadata` for those alone who may read what questions show",
     ),
     Shown(
         "CommentOut",

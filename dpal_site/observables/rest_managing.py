@@ -4,6 +4,13 @@ from dpal_site.observables.kinds import MANAGERS, Basis, Shown
 
 MANAGING = (
     Shown(
+        "ActionOut ActionOut.target",
+        "*",
+        MANAGERS,
+        Basis.MANAGERS,
+        "who did what in the project, as on the page of the log: managers are inside; no word of a record or an answer",
+    ),
+    Shown(
         "DescriptionOut",
         "name question lease_seconds",
         MANAGERS,

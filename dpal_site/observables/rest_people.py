@@ -1,6 +1,6 @@
 """Fields of those routes by which people come, are looked after, and answer, by the schemas of their description."""
 
-from dpal_site.observables.kinds import EVERYBODY, LABELLERS, MANAGERS, OPERATORS, TRUSTED, Basis, Shown
+from dpal_site.observables.kinds import EVERYBODY, LABELLERS, MANAGERS, OPERATORS, REVIEWERS, TRUSTED, Basis, Shown
 
 REST_PEOPLE = (
     Shown(
@@ -54,11 +54,11 @@ REST_PEOPLE = (
         "what annotators report, as on its page; `text` for those alone who may read what questions show",
     ),
     Shown(
-        "GuidelinesOut GuidelineExampleOut",
+        "GuidelinesOut GuidelineExampleOut ClassMeaningOut",
         "*",
-        LABELLERS | MANAGERS,
+        LABELLERS | MANAGERS | REVIEWERS,
         Basis.PUBLIC,
-        "what managers wrote for whoever is asked; examples are made up",
+        "what managers wrote for whoever is asked or reviews, words about classes among it; examples are made up",
     ),
     Shown("GuidelinesSavedOut", "version", MANAGERS, Basis.PUBLIC, "how many versions of the guidelines there are"),
     Shown(

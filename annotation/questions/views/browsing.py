@@ -1,6 +1,6 @@
 """The questions of a project in a table, what managers do with several at once, and one with its history."""
 
-from dataclasses import fields
+from dataclasses import fields, replace
 from urllib.parse import parse_qsl
 
 from django.contrib import messages
@@ -15,10 +15,12 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST
 
 from annotation.access import managed_project
+from annotation.log.action_words import SENTENCES
 from annotation.models import Project, QueryState
 from annotation.models.marks import SavedView, Tag
 from annotation.people.identity import note_nothing, person_of
 from annotation.questions import browsing, conversations
+from annotation.questions.browsing import QuestionEvent
 from annotation.questions.forms.browsing import ChosenForm, QuestionFilter, ReplyForm, ViewForm
 from annotation.questions.images import readable_image, size_ahead
 from annotation.questions.report_selectors import may_read_questions
@@ -61,7 +63,6 @@ HAPPENED = {
     "reply": gettext_lazy("wrote to"),
     "read": gettext_lazy("read it"),
     "looked_again": gettext_lazy("looked again"),
-    "action": gettext_lazy("a manager acted"),
 }
 
 
@@ -170,7 +171,7 @@ def question(request: HttpRequest, slug: str, query_id: int) -> HttpResponse:
     project = managed_project(request, slug)
     query = get_object_or_404(browsing.asked_questions(project).select_related("record", "assigned_to"), pk=query_id)
     shown = browsing.shown_to_manager(project, query) if may_read_questions(project, request.user) else None
-    events = [(event, HAPPENED[event.kind]) for event in browsing.history_of(project, query)]
+    events = [_event_words(event) for event in browsing.history_of(project, query)]
     context = {
         "project": project,
         "query": query,
@@ -213,6 +214,13 @@ def reply(request: HttpRequest, slug: str, query_id: int) -> HttpResponse:
 def asked_image(request: HttpRequest, slug: str, query_id: int) -> HttpResponse:
     """The image of a question, for a manager who may read what it shows."""
     return readable_image(request, managed_project(request, slug), query_id)
+
+
+def _event_words(event: QuestionEvent) -> tuple[QuestionEvent, str]:
+    """Return an event with the words for it; of what managers did those of the log, which need no value."""
+    if event.kind == "action":
+        return replace(event, value=""), str(SENTENCES.get(event.value, event.value))
+    return event, str(HAPPENED[event.kind])
 
 
 def _back(request: HttpRequest, slug: str) -> HttpResponse:

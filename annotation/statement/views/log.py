@@ -2,7 +2,6 @@
 
 import csv
 from collections.abc import Iterator
-from datetime import datetime, time, timedelta
 
 from django import forms
 from django.contrib.auth.decorators import login_required
@@ -10,11 +9,11 @@ from django.core.paginator import Paginator
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, StreamingHttpResponse
 from django.shortcuts import render
-from django.utils import timezone
 from django.utils.translation import gettext_lazy as _
 
 from annotation.access import managed_project
 from annotation.log.action_words import SENTENCES, action_sentence
+from annotation.log.history import actions_in
 from annotation.models import Project
 from annotation.models.history import Action
 from annotation.statement.spending import Echo, safe_cell
@@ -43,21 +42,7 @@ class LogFilter(forms.Form):
 
     def lines(self, project: Project) -> QuerySet[Action]:
         """Return what fits, newest first; what cannot be read narrows nothing."""
-        chosen = self.cleaned_data if self.is_valid() else {}
-        found = project.actions.order_by("-pk")
-        if chosen.get("actor"):
-            found = found.filter(actor=chosen["actor"])
-        if chosen.get("route"):
-            found = found.filter(route=chosen["route"])
-        if chosen.get("since"):
-            found = found.filter(created_at__gte=_midnight(chosen["since"]))
-        if chosen.get("until"):
-            found = found.filter(created_at__lt=_midnight(chosen["until"] + timedelta(days=1)))
-        return found
-
-
-def _midnight(day: object) -> datetime:
-    return timezone.make_aware(datetime.combine(day, time.min))  # type: ignore[arg-type]
+        return actions_in(project, **(self.cleaned_data if self.is_valid() else {}))
 
 
 @login_required

@@ -9,6 +9,7 @@ from typing import Any, Literal, cast
 from dpal.rest_documents import (
     AccountOut,
     ActedOut,
+    ActionOut,
     AgreementOut,
     AnnotatorOut,
     AppointmentIn,
@@ -116,6 +117,7 @@ from dpal.rest_documents import (
     ProgressOut,
     ProjectIn,
     ProjectOut,
+    QuestionOut,
     QuestionsOut,
     ReasonIn,
     RecordsOut,
@@ -262,6 +264,10 @@ class Rest:
             upload(self.site, f"projects/{quoted(str(slug))}/guidelines/pictures", file, fields, lambda sent: None),
         )
 
+    def get_guideline_picture(self, slug: str, digest: str) -> Iterator[bytes]:
+        """A picture of the guidelines, by its digest or by the name that shows it, for who is asked or reviews."""
+        return self.site.streamed(f"projects/{quoted(str(slug))}/guidelines/pictures/{quoted(str(digest))}")
+
     def delete_guideline_picture(self, slug: str, digest: str) -> None:
         """Delete a picture that the guidelines do not show."""
         self.site.call("DELETE", f"projects/{quoted(str(slug))}/guidelines/pictures/{quoted(str(digest))}")
@@ -312,6 +318,12 @@ class Rest:
         """Do something with several questions at once."""
         return cast(
             "ChangedOut", self.site.call("POST", f"projects/{quoted(str(slug))}/questions/changes", body=body, key=key)
+        )
+
+    def get_question(self, slug: str, query_id: str) -> QuestionOut:
+        """One question with all that happened to it."""
+        return cast(
+            "QuestionOut", self.site.call("GET", f"projects/{quoted(str(slug))}/questions/{quoted(str(query_id))}")
         )
 
     def list_views(self, slug: str) -> list[ViewOut]:
@@ -542,6 +554,23 @@ class Rest:
         return cast(
             "SecondManagerOut",
             self.site.call("POST", f"projects/{quoted(str(slug))}/second-manager", body=body, key=key),
+        )
+
+    def list_actions(
+        self,
+        slug: str,
+        *,
+        who: str | None = None,
+        route: str | None = None,
+        since: str | None | None = None,
+        until: str | None | None = None,
+    ) -> Iterator[ActionOut]:
+        """Who did what in a project, newest first."""
+        return cast(
+            "Iterator[ActionOut]",
+            self.site.listed(
+                f"projects/{quoted(str(slug))}/log", query={"who": who, "route": route, "since": since, "until": until}
+            ),
         )
 
     def list_populations(self) -> list[PopulationOut]:

@@ -44,6 +44,14 @@ class ActedOut(TypedDict):
     id: str
 
 
+class ActionOut(TypedDict):
+    when: str
+    who: str
+    what: str
+    route: str
+    target: dict[str, int]
+
+
 class AgreementOut(TypedDict):
     method: str
     answers: int
@@ -273,6 +281,12 @@ class ClassIn(TypedDict):
     known_beforehand: NotRequired[bool]
 
 
+class ClassMeaningOut(TypedDict):
+    name: str
+    words: list[str]
+    examples: list[str]
+
+
 class ClosedBlockOut(TypedDict):
     block: int
     closes_at: str
@@ -397,7 +411,7 @@ class DatasetOut(TypedDict):
 
 
 DatasetRole = Literal["pool", "public_test", "public_start", "charged_start"]
-Decision = Literal["settle", "return", "set_aside", "skip"]
+Decision = Literal["settle", "return", "set_aside", "skip", "ask", "leave_out"]
 
 
 class DecisionIn(TypedDict):
@@ -405,6 +419,7 @@ class DecisionIn(TypedDict):
     choice: NotRequired[int | None]
     choices: NotRequired[list[int] | None]
     comment: NotRequired[str]
+    keep_as_check: NotRequired[bool]
 
 
 class DeletionIn(TypedDict):
@@ -697,6 +712,7 @@ class GuidelinesOut(TypedDict):
     version: int
     text: str
     examples: list[GuidelineExampleOut]
+    classes: list[ClassMeaningOut]
 
 
 class GuidelinesSavedOut(TypedDict):
@@ -864,6 +880,15 @@ class LineageOut(TypedDict):
     kind: str
     purpose: str
     hash: str
+
+
+class LogIn(TypedDict):
+    limit: NotRequired[int]
+    offset: NotRequired[int]
+    who: NotRequired[str]
+    route: NotRequired[str]
+    since: NotRequired[str | None]
+    until: NotRequired[str | None]
 
 
 class LongWorkOut(TypedDict):
@@ -1218,6 +1243,48 @@ class ProjectOut(TypedDict):
 
 
 QueryState = Literal["unasked", "open", "gold", "closed", "disputed", "withdrawn", "set_aside", "in_review"]
+
+
+class QuestionEventOut(TypedDict):
+    when: str
+    who: str | None
+    what: Literal[
+        "answered",
+        "corrected",
+        "taken_back",
+        "skipped",
+        "held",
+        "agreed",
+        "resolved",
+        "broken",
+        "sensitive",
+        "comment",
+        "returned",
+        "reply",
+        "read",
+        "looked_again",
+        "action",
+    ]
+    value: str | None
+
+
+class QuestionOut(TypedDict):
+    id: int
+    state: QueryState
+    round_number: int | None
+    answers: list[CountOut]
+    annotators: list[str]
+    agreed: str | None
+    reports: list[ReportKind]
+    answered_at: str | None
+    tags: list[str]
+    assigned_to: str | None
+    text: str | None
+    fields: dict[str, Any] | None
+    image_url: NotRequired[str | None]
+    owner_id: NotRequired[str | None]
+    metadata: NotRequired[dict[str, str | None] | None]
+    events: list[QuestionEventOut]
 
 
 class QuestionRowOut(TypedDict):

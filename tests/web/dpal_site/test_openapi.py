@@ -65,7 +65,7 @@ from tests.studies import connect, open_paid_crowd, open_study
 
 pytestmark = pytest.mark.django_db(transaction=True)
 REQUESTS_PER_ROUTE = 4
-ROUTES = 174
+ROUTES = 177
 # Routes are taken in so many parts, of which an ordinary run asks one what is made up.
 PARTS = 4
 # Routes that the scope for reading projects opens.
@@ -76,6 +76,7 @@ READ_WITH_PROJECTS = tuple(
         "projects/{slug}",
         "projects/{slug}/next-step",
         "projects/{slug}/members",
+        "projects/{slug}/log",
         "projects/{slug}/guidelines",
         "projects/{slug}/gate",
         "projects/{slug}/groups",
@@ -85,6 +86,7 @@ READ_WITH_PROJECTS = tuple(
         "projects/{slug}/studies/account",
         "projects/{slug}/studies/{study_id}",
         "projects/{slug}/guidelines/pictures",
+        "projects/{slug}/guidelines/pictures/{digest}",
         "projects/{slug}/configuration",
         "projects/{slug}/configuration/file",
         "projects/{slug}/configuration/differences/{other}",

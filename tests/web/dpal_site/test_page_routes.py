@@ -1,10 +1,14 @@
 """What a page changes a program can change: each page that takes something names its routes, or why there is none."""
 
 import inspect
+import re
 from collections.abc import Iterator
+from pathlib import Path
 
+from django.conf import settings
 from django.urls import get_resolver
 
+from dpal_site.api import api
 from tests.permission_scene import api_routes, named_patterns
 
 TOKENS = (
@@ -131,6 +135,17 @@ WITHOUT = {
     "learner:draft_plan": DRAFT,
     "learner:use_draft_plan": DRAFT,
 }
+# Buttons of a page that send one view another value each, and where its route takes the same.
+BUTTON = re.compile(r'name="(?:action|decision|do)"\s+value="(\w+)"')
+SEVERAL_BUTTONS = {
+    "limit_requests.html": ("LimitDecisionIn", "decision"),
+    "population.html": ("WishDecisionIn", "decision"),
+    "questions.html": ("ChangeIn", "action"),
+    "reported.html": ("SetAsideDecisionIn", "decision"),
+    "review.html": ("DecisionIn", "decision"),
+    "study.html": ("StudyChangeIn", "change"),
+}
+CALLED = {"leave": "leave_out"}
 # Pages of the sign-in library and of the administration, and what is no page.
 OTHERS = ("admin:", "api:", "hub:", "account_", "mfa_", "socialaccount_", "openid")
 
@@ -156,3 +171,27 @@ def test_every_route_that_is_named_is_there():
 def test_a_page_without_a_row_is_noticed():
     assert "learner:close_block" in set(pages_that_change())
     assert "learner:releases" not in set(pages_that_change())
+
+
+def buttons_by_template() -> dict[str, set[str]]:
+    """Return what the buttons of each template send, where it has such buttons."""
+    found = {
+        path.name: set(BUTTON.findall(path.read_text()))
+        for app in ("annotation", "learner")
+        for path in (Path(settings.BASE_DIR) / app / "templates" / app).glob("*.html")
+    }
+    return {name: values for name, values in found.items() if values}
+
+
+def test_every_button_of_a_page_that_has_several_is_a_value_of_its_route():
+    schemas = api.get_openapi_schema()["components"]["schemas"]
+    buttons = buttons_by_template()
+    assert buttons.keys() == SEVERAL_BUTTONS.keys()
+    for page, (schema, field) in SEVERAL_BUTTONS.items():
+        declared = schemas[schema]["properties"][field]
+        taken = schemas[declared["$ref"].rsplit("/")[-1]] if "$ref" in declared else declared
+        assert {CALLED.get(value, value) for value in buttons[page]} <= set(taken["enum"]), page
+
+
+def test_a_button_is_noticed():
+    assert {"ask", "leave", "skip", "set_aside", "return"} <= buttons_by_template()["review.html"]

@@ -12,7 +12,8 @@ from annotation.models import Label, Picture, Query, QueryState, Record, Report,
 from annotation.models.history import Action
 from annotation.models.marks import SavedView, Tag
 from annotation.questions import browsing
-from annotation.questions.services import labels, queue, reports
+from annotation.questions.services import correcting, labels, queue, reports
+from annotation.questions.services import reviewing as decisions
 from tests.factories import add_members, make_annotators, make_candidates, make_project, make_records, make_user
 
 pytestmark = pytest.mark.django_db
@@ -214,6 +215,9 @@ class TestAtOnce:
         kinds = [event.kind for event, _words in history.context["events"]]
         assert kinds[:3] == ["answered", "answered", "agreed"]
         assert sorted(kinds[3:]) == ["action", "returned", "returned"]
+        # In the words of the log, not by the name of a route.
+        assert "Sent a question back to those who answered" in history.content.decode()
+        assert "question:send_back" not in history.content.decode()
 
     def test_chosen_questions_are_set_aside(self, project, manager, asked):
         client = browser_of(manager)
@@ -235,6 +239,30 @@ class TestAtOnce:
         response = client.post(reverse("annotation:change_questions", args=[project.slug]), sent)
         assert response["Location"].startswith(f"{page(project)}?")
         assert "\n" not in response["Location"]
+
+
+@pytest.mark.django_db(transaction=True)
+class TestHistory:
+    def test_answers_changes_skips_reports_and_decisions_stand_in_their_order(self, project, manager, people, asked):
+        """The second question is divided; the third is answered anew; the fourth is skipped after a comment."""
+        correcting.correct_answer(project=project, user=people[0], query_id=asked[2], choice=1)
+        held = queue.claim_next(project=project, user=people[0])
+        labels.skip_assignment(assignment=held, reason="unclear")
+        decisions.claim_review(project=project, person=manager)
+        decisions.settle_reviewed(project=project, person=manager, query_id=asked[1], choice=1)
+        client, first, second = browser_of(manager), *(person.get_username() for person in people)
+
+        def happened(query_id):
+            found = client.get(reverse("annotation:question", args=[project.slug, query_id])).context["events"]
+            return [(event.who, str(words), event.value) for event, words in found]
+
+        assert happened(asked[2]) == [(first, "answered", "other"), (first, "answered anew", "music")]
+        assert happened(held.query_id) == [(first, "commented", ""), (first, "skipped", "unclear")]
+        assert happened(asked[1]) == [
+            (first, "answered", "sport"),
+            (second, "answered", "music"),
+            ("manager", "agreed on", "music"),
+        ]
 
 
 def change(client, project, *ids, **sent):

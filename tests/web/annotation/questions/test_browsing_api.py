@@ -61,6 +61,32 @@ def test_rows_are_narrowed_down_by_names(program, ids, people):
     assert program("GET", "questions?annotator=nobody").status_code == 422
 
 
+def test_one_question_comes_with_all_that_happened_to_it(program, ids, people):
+    program("POST", "questions/changes", {"action": "tag", "questions": [ids[0]], "tag": "look"})
+    program("POST", "questions/changes", {"action": "send_back", "questions": [ids[0]], "comment": "really?"})
+    found = program("GET", f"questions/{ids[0]}").json()
+    happened, name = found.pop("events"), people[0].get_username()
+    (row,) = program("GET", "questions?state=closed").json()["questions"]
+    assert found == row
+    assert [(one["what"], one["who"], one["value"]) for one in happened[:2]] == [
+        ("answered", name, "music"),
+        ("agreed", None, "music"),
+    ]
+    assert {(one["what"], one["who"], one["value"]) for one in happened[2:]} == {
+        ("action", "manager", "question:tag"),
+        ("action", "manager", "question:send_back"),
+        ("returned", name, None),
+    }
+    assert [one["when"] for one in happened] == sorted(one["when"] for one in happened)
+    for nowhere in ("0", "x", "changes", str(ids[2] + 1)):
+        assert program("GET", f"questions/{nowhere}").status_code in (404, 405)
+
+
+def test_a_hidden_check_is_no_question_to_look_at(program, ids):
+    Query.objects.filter(pk=ids[1]).update(state="gold")
+    assert program("GET", f"questions/{ids[1]}").status_code == 404
+
+
 def test_changes_come_out_in_the_table(program, ids, people):
     name = people[1].get_username()
     change = {"action": "assign", "questions": ids, "person": name}

@@ -1,16 +1,19 @@
 """Pictures of guidelines by REST: added once, listed with their line, deleted when no line shows them."""
 
+import io
 from datetime import timedelta
 
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
+from PIL import Image
 
 from annotation.models import Role
 from annotation.people.services import tokens
 from annotation.people.services.tokens import Scope
 from annotation.questions.services.guidelines import save_guidelines
-from tests.factories import a_png, add_members, make_project, make_user
+from tests.factories import a_png, add_members, make_annotators, make_project, make_user
+from tests.rest_caller import Caller
 
 pytestmark = pytest.mark.django_db
 
@@ -31,6 +34,12 @@ def test_they_are_added_listed_and_deleted():
     assert made["markdown"] == f"![a ripe tomato](picture:{made['digest'][:16]})"
     assert add(a_png()).json() == made
     assert client.get(address).json() == [made]
+    (ann,) = make_annotators(project, 1)
+    for name in (made["digest"], made["digest"][:16]):
+        seen = Caller(ann).get(f"projects/{project.slug}/guidelines/pictures/{name}")
+        assert (seen["Content-Type"], Image.open(io.BytesIO(seen.content)).size) == ("image/webp", (3, 2))
+    for name in (made["digest"][:15], "0" * 16, "%"):
+        assert Caller(ann).get(f"projects/{project.slug}/guidelines/pictures/{name}").status_code == 404
     wrong = add(b"none")
     assert (wrong.status_code, wrong["Content-Type"]) == (422, "application/problem+json")
     assert wrong.json()["detail"] == "file: is not a readable PNG, JPEG or WebP image"

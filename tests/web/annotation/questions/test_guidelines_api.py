@@ -4,6 +4,7 @@ import pytest
 
 from annotation.models import Guidelines, Membership, Role
 from annotation.models.idempotency import IdempotentAnswer
+from annotation.projects.services.configuring import configure_project
 from tests.factories import add_members, make_annotators, make_manager, make_project, make_user
 from tests.rest_caller import Caller
 
@@ -29,11 +30,21 @@ def test_a_version_is_written_read_and_known(project, program):
     # The same words again are the version that stands.
     assert versions == 3 * [{"version": versions[0]["version"]}]
     assert versions[0]["version"] >= before
-    assert reader.get(at).json() == versions[0] | {"text": "# Fruit", "examples": [EXAMPLE]}
+    assert reader.get(at).json() == versions[0] | {"text": "# Fruit", "examples": [EXAMPLE], "classes": []}
     assert Guidelines.objects.filter(text="# Fruit").count() == 1
     assert not IdempotentAnswer.objects.filter(body__icontains="fruit").exists()
     assert reader.post(f"{at}/read").status_code == 204
     assert Membership.objects.get(user=ann).guidelines_seen == versions[0]["version"]
+
+
+def test_what_each_class_means_comes_with_them(project):
+    lines = ["music: what is played", 'music: "a song"', "Sport: what is trained"]
+    configure_project(project=project, changes={"class_descriptions": lines}, actor=project.created_by)
+    (ann,) = make_annotators(project, 1)
+    assert Caller(ann).get(f"projects/{project.slug}/guidelines").json()["classes"] == [
+        {"name": "sport", "words": ["what is trained"], "examples": []},
+        {"name": "music", "words": ["what is played"], "examples": ["a song"]},
+    ]
 
 
 def test_what_the_page_refuses_is_refused_here(project, program):
@@ -49,7 +60,7 @@ def test_what_the_page_refuses_is_refused_here(project, program):
 
 def test_who_may_read_and_who_may_write(project):
     at = f"projects/{project.slug}/guidelines"
-    for role, read in ((Role.ANNOTATOR, 200), (Role.ENGINEER, 404), (Role.REVIEWER, 404)):
+    for role, read in ((Role.ANNOTATOR, 200), (Role.ENGINEER, 404), (Role.REVIEWER, 200)):
         other = make_user()
         add_members(project, other, role=role)
         assert Caller(other).get(at).status_code == read

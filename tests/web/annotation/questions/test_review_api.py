@@ -9,10 +9,12 @@ from django.test import Client
 from annotation.data.services import emptying
 from annotation.models import Consensus, Query, QueryState, Report, Role
 from annotation.models.idempotency import IdempotentAnswer
+from annotation.models.quality import GoldQuery
 from annotation.people.services import tokens
 from annotation.people.services.tokens import Scope
 from annotation.questions.services import labels, queue
-from tests.factories import add_members, make_annotators, make_project, make_user, open_records
+from tests.factories import add_members, make_annotators, make_manager, make_project, make_user, open_records
+from tests.rest_caller import Caller
 
 pytestmark = pytest.mark.django_db
 
@@ -76,6 +78,28 @@ def test_decisions(project, disputed, send):
     assert send(f"/{disputed.pk}", {"decision": "set_aside"}).status_code == 204
     disputed.refresh_from_db()
     assert disputed.state == QueryState.SET_ASIDE
+
+
+OF_MANAGERS = (
+    ({"decision": "ask"}, QueryState.OPEN),
+    ({"decision": "leave_out"}, QueryState.WITHDRAWN),
+    ({"decision": "settle", "choice": 1, "keep_as_check": True}, QueryState.GOLD),
+)
+
+
+@pytest.mark.parametrize(("body", "state"), OF_MANAGERS)
+def test_managers_alone_do_what_their_page_offers_them_alone(project, disputed, send, body, state):
+    assert send(f"/{disputed.pk}", body).status_code == 404
+    disputed.refresh_from_db()
+    assert disputed.state == QueryState.DISPUTED
+    manager = Caller(make_manager(project))
+    assert manager.post(f"projects/{project.slug}/reviews/{disputed.pk}", body).status_code == 204
+    disputed.refresh_from_db()
+    assert disputed.state == state
+    assert GoldQuery.objects.count() == body.get("keep_as_check", False)
+    # Of what is disputed no more there is nothing to ask.
+    again = manager.post(f"projects/{project.slug}/reviews/{disputed.pk}", {"decision": "ask"})
+    assert again.status_code == 422
 
 
 def test_what_cannot_be_is_refused(project, disputed, send):

@@ -139,3 +139,7 @@ def test_routes_that_share_an_address_are_told_apart(client, project) -> None:
     # Looking for the next question to review leaves no line, whatever else its address does.
     assert program.post(f"/api/v1/projects/{project.slug}/reviews").status_code == 204
     assert Action.objects.filter(pk__gt=before).count() == 1
+
+
+def test_the_last_day_there_is_narrows_nothing(client, project):
+    assert len(rows(client, project, until="9999-12-31")) == 4
