@@ -13,7 +13,7 @@ from ninja.errors import HttpError
 from annotation import selectors
 from annotation.data.services import datasets, streams, tables
 from annotation.errors import InvalidRecords, InvalidUpload
-from annotation.models import BadRows, Dataset, DatasetRole, DatasetState, Job, PoolSource, Role
+from annotation.models import BadRows, Dataset, DatasetRole, Job, PoolSource, Role
 from annotation.people.identity import person_of
 from annotation.people.services.tokens import Scope
 from annotation.rest.base import project_for, require_scope
@@ -117,7 +117,7 @@ class DatasetOut(Schema):
     name: str
     role: str
     state: str
-    row_count: int | None = Field(description="Null until they are counted.")
+    row_count: int | None = Field(alias="counted_rows", description="Null until they are counted.")
     bad_row_count: int | None = Field(description="Null of a table that stays where it is, whose rows nobody judges.")
     bad_rows: list[BadRowOut] = Field(alias="bad_row_report")
     charge: ChargeOut | None = Field(
@@ -127,12 +127,6 @@ class DatasetOut(Schema):
     uploader_reason_as_code: SaidOut | None = None
     source: SourceOut | None = Field(None, description="Where the rows lie, unless this site keeps them.")
     job: JobOut
-
-    @staticmethod
-    def resolve_row_count(dataset: Dataset) -> int | None:
-        """Return how many rows there are, once they were counted."""
-        refused = dataset.state == DatasetState.REFUSED and DatasetOut.resolve_source(dataset) is not None
-        return None if refused or dataset.state == DatasetState.RECEIVING else dataset.row_count
 
     @staticmethod
     def resolve_bad_row_count(dataset: Dataset) -> int | None:

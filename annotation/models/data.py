@@ -87,6 +87,12 @@ class Dataset(models.Model):
             ),
         )
 
+    @property
+    def counted_rows(self) -> int | None:
+        """How many rows there are; None until they are counted, and of a table that was refused before that."""
+        refused = self.state == DatasetState.REFUSED and getattr(self, "source", None) is not None
+        return None if refused or self.state == DatasetState.RECEIVING else self.row_count
+
     def __str__(self) -> str:
         return self.name
 

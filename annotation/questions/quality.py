@@ -9,6 +9,7 @@ from typing import Any
 
 from django.contrib.auth.models import User
 from django.db.models import Avg, Count, F, Max, Q, QuerySet, Sum
+from django.db.models.fields.json import KeyTextTransform
 from django.db.models.functions import Now
 from django.utils import timezone
 
@@ -288,11 +289,11 @@ def payments_csv(project: Project) -> Iterator[str]:
 def opinions_csv(project: Project) -> Iterator[str]:
     """Return what the last report takes each question for."""
     writer = csv.writer(Echo())
-    yield writer.writerow(["question", "class", "probability", "method"])
+    yield writer.writerow(["question", "owner_id", "class", "probability", "method"])
     opinions = Opinion.objects.filter(report__project=project).order_by("query").select_related("report")
-    for opinion in opinions.iterator(chunk_size=2000):
-        name = safe_cell(answer_name(project, opinion.choice))
-        yield writer.writerow([opinion.query_id, name, f"{opinion.probability:.6f}", opinion.report.method])
+    for opinion in opinions.annotate(owner_id=KeyTextTransform("id", "query__record__metadata")).iterator(chunk_size=2000):
+        names = [safe_cell(opinion.owner_id or ""), safe_cell(answer_name(project, opinion.choice))]
+        yield writer.writerow([opinion.query_id, *names, f"{opinion.probability:.6f}", opinion.report.method])
 
 
 def counted_votes(query: Query) -> list[tuple[str, int]]:

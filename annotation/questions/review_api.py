@@ -11,6 +11,7 @@ from ninja import Field, Router, Schema, Status
 
 from annotation import selectors
 from annotation.choices.label_types.class_sets import MOST_CLASSES
+from annotation.errors import InvalidChoice
 from annotation.models import Query, QueryState, Role
 from annotation.people.identity import person_of
 from annotation.people.services.tokens import Scope
@@ -167,6 +168,8 @@ def undo_review(request: HttpRequest, slug: str) -> Any:
 @idempotent
 def decide_review(request: HttpRequest, slug: str, query_id: str, body: DecisionIn) -> Any:
     require_scope(request, Scope.LABELS_WRITE)
+    if body.keep_as_check and body.decision != Decision.SETTLE:
+        raise InvalidChoice("Only what is settled can be kept as a check.")
     of_managers = body.decision in DECISIONS_OF_MANAGERS or body.keep_as_check
     project = project_for(request, slug, *((Role.MANAGER,) if of_managers else reviewing.REVIEWERS))
     query = get_object_or_404(Query, project=project, pk=browsing.row_id(query_id))

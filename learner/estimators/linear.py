@@ -140,9 +140,22 @@ class LinearLogisticClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
 
 
 def refuse_longer_rows(rows: NDArray[np.floating], norm_bound: float) -> None:
-    """Refuse rows that are longer than their declared bound, which the noise was measured by; none is fine."""
-    if len(rows) and (longest := largest_norm(rows)) > norm_bound * (1 + NORM_SLACK):
-        raise ValueError(f"rows must have a norm of at most {norm_bound}, got {longest:.6g}: clip them first")
+    """Refuse rows that are longer than their declared bound, which the noise was measured by; none is fine.
+
+    Parameters
+    ----------
+    rows : ndarray of shape (n, d)
+        Private rows; how long one is stays out of the message, which logs may hold.
+    norm_bound : float
+        Largest L2 norm, > 0; `NORM_SLACK` of it may be exceeded.
+
+    Raises
+    ------
+    ValueError
+        If a row is longer.
+    """
+    if len(rows) and largest_norm(rows) > norm_bound * (1 + NORM_SLACK):
+        raise ValueError(f"rows must have a norm of at most {norm_bound}: clip them first")
 
 
 def largest_norm(rows: NDArray[np.floating]) -> float:

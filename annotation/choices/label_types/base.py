@@ -54,8 +54,8 @@ class LabelType(Choice):
     coefficient : str
         What is said beside its alpha.
     randomizers : collection of str or None
-        What may say by chance what people answer; None of an answer that is one of a public number, as every randomiser
-        takes it.
+        What may say by chance what people answer: nothing unless a type says so, and None where an answer is one of the
+        classes, as every randomiser takes it.
     teaches : Teaching
         What a model learns from; whoever learns from it, `LearnsLabels` says.
     not_learned : str
@@ -74,7 +74,7 @@ class LabelType(Choice):
     merges: ClassVar[bool] = False
     coefficient: ClassVar[str]
     differences: ClassVar[Differences] = staticmethod(nominal)
-    randomizers: ClassVar[Collection[str] | None] = None
+    randomizers: ClassVar[Collection[str] | None] = ()
     teaches: ClassVar[Teaching] = Teaching.CLASSES
     not_learned: ClassVar[str] = _("This model learns nothing from such answers.")
 

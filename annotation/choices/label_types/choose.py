@@ -1,6 +1,6 @@
 """Single choice: one of the classes."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -19,6 +19,7 @@ class ChooseOne(LabelType):
     finds_classes: ClassVar[bool] = True
     grows: ClassVar[bool] = True
     merges: ClassVar[bool] = True
+    randomizers: ClassVar[Collection[str] | None] = None
     coefficient: ClassVar[str] = _("Krippendorff's alpha")
 
     def possible(self, n_classes: int) -> int:

@@ -1,6 +1,6 @@
 """Rating: a step of a scale whose order matters."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final
 
@@ -32,6 +32,7 @@ class Rate(LabelType):
     widget: ClassVar[str] = "annotation/_label_scale.html"
     coefficient: ClassVar[str] = _("Krippendorff's alpha, ordinal")
     differences: ClassVar[Differences] = staticmethod(ordinal)
+    randomizers: ClassVar[Collection[str] | None] = None
 
     def possible(self, n_classes: int) -> int:
         """Return one answer for each step."""

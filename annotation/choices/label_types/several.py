@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final
 
@@ -42,7 +42,6 @@ class ChooseSeveral(LabelType):
     finds_classes: ClassVar[bool] = True
     takes_several: ClassVar[bool] = True
     grows: ClassVar[bool] = True
-    randomizers: ClassVar[Collection[str] | None] = ()
     teaches: ClassVar[Teaching] = Teaching.SETS
     # By the one estimator whose sensitivity grows with the most labels of a record, and by the root of them alone.
     not_learned: ClassVar[str] = as_message(

@@ -275,6 +275,15 @@ class TestComparing:
         comparing.make_report(job_id=str(again.job_id))
         assert QualityReport.objects.count() == Opinion.objects.count() == 1
 
+    def test_what_it_takes_a_question_for_stands_beside_the_owners_id(self, disputed):
+        Record.objects.filter(pk=disputed.record_id).update(metadata={"id": "=order 7", "columns": []})
+        report = comparing.start_report(project=disputed.project, owner=make_user())
+        comparing.make_report(job_id=str(report.job_id))
+        head, line = quality.opinions_csv(disputed.project)
+        assert head.strip() == "question,owner_id,class,probability,method"
+        # No spreadsheet takes it for a formula.
+        assert line.strip().startswith(f"{disputed.pk},'=order 7,")
+
     def test_nothing_to_compare_says_so(self):
         project = make_project()
         report = comparing.start_report(project=project, owner=make_user())

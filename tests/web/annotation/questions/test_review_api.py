@@ -108,6 +108,11 @@ def test_what_cannot_be_is_refused(project, disputed, send):
     assert send(f"/{disputed.pk}", {"decision": "settle"}).status_code == 422
     assert send(f"/{disputed.pk}", {"decision": "settle", "choice": 3}).status_code == 422
     assert send(f"/{disputed.pk}", {"decision": "guess"}).status_code == 422
+    nothing_to_keep = send(f"/{disputed.pk}", {"decision": "skip", "keep_as_check": True})
+    assert (nothing_to_keep.status_code, nothing_to_keep.json()["detail"]) == (
+        422,
+        "Only what is settled can be kept as a check.",
+    )
     assert send("/undo").status_code == 409
 
 
