@@ -118,7 +118,7 @@ class DatasetOut(Schema):
     role: str
     state: str
     row_count: int | None = Field(alias="counted_rows", description="Null until they are counted.")
-    bad_row_count: int | None = Field(description="Null of a table that stays where it is, whose rows nobody judges.")
+    bad_row_count: int | None = Field(description="Null until they are counted, and of a table that stays where it is.")
     bad_rows: list[BadRowOut] = Field(alias="bad_row_report")
     charge: ChargeOut | None = Field(
         None, description="What the next way of this upload through the gate costs; it begins once the rows are read."
@@ -130,8 +130,9 @@ class DatasetOut(Schema):
 
     @staticmethod
     def resolve_bad_row_count(dataset: Dataset) -> int | None:
-        """Return how many rows cannot be used, where they are looked at."""
-        return None if DatasetOut.resolve_source(dataset) is not None else dataset.bad_row_count
+        """Return how many rows cannot be used, once they were looked at."""
+        unseen = dataset.counted_rows is None or DatasetOut.resolve_source(dataset) is not None
+        return None if unseen else dataset.bad_row_count
 
     @staticmethod
     def resolve_source(dataset: Dataset) -> PoolSource | None:

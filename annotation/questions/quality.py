@@ -291,7 +291,8 @@ def opinions_csv(project: Project) -> Iterator[str]:
     writer = csv.writer(Echo())
     yield writer.writerow(["question", "owner_id", "class", "probability", "method"])
     opinions = Opinion.objects.filter(report__project=project).order_by("query").select_related("report")
-    for opinion in opinions.annotate(owner_id=KeyTextTransform("id", "query__record__metadata")).iterator(chunk_size=2000):
+    opinions = opinions.annotate(owner_id=KeyTextTransform("id", "query__record__metadata"))
+    for opinion in opinions.iterator(chunk_size=2000):
         names = [safe_cell(opinion.owner_id or ""), safe_cell(answer_name(project, opinion.choice))]
         yield writer.writerow([opinion.query_id, *names, f"{opinion.probability:.6f}", opinion.report.method])
 

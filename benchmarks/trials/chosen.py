@@ -32,8 +32,7 @@ WORDS = (
     "No task was kept aside while settings were chosen. Named here is what a choice rests on by its own record, and "
     "for each kind of preset tasks that no record of its own names. Their records are not apart from the others', so "
     "they show less than new data. A row below version 0 loses. A project flags such a release, and does not make it "
-    "the latest by itself. The crowd has no row: SLURP 60 had a part in its choice, and CLINC 150 was not played. "
-    "Nor have streams a row yet, whose task is CLINC 77."
+    "the latest by itself. The crowd has no row: SLURP 60 had a part in its choice, and CLINC 150 was not played."
 )
 
 

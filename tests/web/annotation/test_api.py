@@ -106,6 +106,8 @@ def test_an_upload_is_accepted_and_its_job_can_be_watched(project: Project, mana
     assert response.status_code == 202, response.json()
     job = response.json()["job"]["id"]
     assert client.get(f"/api/v1/jobs/{job}").json()["state"] == "waiting"
+    (waiting,) = client.get(url).json()
+    assert (waiting["state"], waiting["row_count"], waiting["bad_row_count"]) == ("receiving", None, None)
     datasets.import_dataset(job_id=job)
     listed = client.get(url).json()[0]
     assert (listed["state"], listed["row_count"], listed["bad_row_count"]) == ("ready", 2, 1)
