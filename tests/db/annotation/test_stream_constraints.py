@@ -76,6 +76,19 @@ def test_a_stream_without_a_proof_is_refused(fields, rule):
         make_project(**STREAM | fields)
 
 
+@pytest.mark.parametrize(
+    ("fields", "rule"),
+    [
+        ({"question_kind": "confirm"}, "annotation_project_question_kind_fits_oracle"),
+        ({"question_kind": "guess"}, "no choice declares this value of labelling.question_kind"),
+        (STREAM | {"question_kind": "rating"}, "annotation_project_stream"),
+    ],
+)
+def test_a_type_of_label_that_has_no_proof_there_is_refused(fields, rule):
+    with pytest.raises(IntegrityError, match=rule):
+        make_project(**fields)
+
+
 def test_only_a_stream_asks_about_every_record():
     with pytest.raises(IntegrityError, match="annotation_project_selection_fits_oracle"):
         make_project(selection="all")
