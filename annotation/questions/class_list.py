@@ -107,5 +107,6 @@ def _pairs(letters: str) -> Iterable[str]:
 
 def _words(name: str) -> list[str]:
     """Return the words of a name in small letters without accents, as they are typed."""
-    plain = "".join(sign for sign in unicodedata.normalize("NFKD", name.casefold()) if not unicodedata.combining(sign))
-    return re.findall(r"[^\W\d_]+", plain)
+    signs = (sign for sign in unicodedata.normalize("NFKD", name.casefold()) if not unicodedata.combining(sign))
+    # No number is a letter, of whatever script: 1 to 9 answer.
+    return "".join(sign if sign.isalpha() else " " for sign in signs).split()

@@ -1,6 +1,6 @@
 """Codes that annotators type for classes, and what is shown of them."""
 
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from annotation.choices.class_looks import Look
@@ -11,6 +11,7 @@ def test_a_code_is_of_the_names_own_letters_where_one_is_left():
     assert codes_of(["card arrival", "cash", "Été froid", "cards again"]) == ["ca", "cs", "ef", "cr"]
 
 
+@example(["0", "A\N{BRAHMI NUMBER ONE}"])
 @given(st.lists(st.text(min_size=1, max_size=12), min_size=2, max_size=80, unique=True))
 def test_no_two_codes_are_alike_whatever_the_names(names):
     codes = codes_of(names)
