@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
+from django.contrib.auth import get_user_model
 from django.db.models import BooleanField, Exists, F, Func, OuterRef, Q, QuerySet, Value
 from django.urls import reverse
 from django.utils import timezone
@@ -21,11 +22,13 @@ from annotation.models import (
     AssignmentState,
     Consensus,
     Label,
+    Membership,
     Project,
     Query,
     QueryState,
     Report,
     ReportKind,
+    Role,
 )
 from annotation.models.marks import Tagged
 from annotation.models.questions import ANSWERED
@@ -88,6 +91,28 @@ class QuestionEvent:
     who: str
     kind: str
     value: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Answering:
+    """Somebody whose answers may be looked for."""
+
+    id: int
+    name: str
+    has_left: bool
+
+
+def answering_people(project: Project) -> list[Answering]:
+    """Return a project's annotators and whoever answered here and has left, by name."""
+    member = Exists(Membership.objects.filter(project=project, role=Role.ANNOTATOR, user=OuterRef("pk")))
+    turns = Assignment.objects.filter(project=project, annotator=OuterRef("pk"), state=AssignmentState.LABELLED)
+    known = (
+        get_user_model().objects.alias(member=member, answered=Exists(turns)).filter(Q(member=True) | Q(answered=True))
+    )
+    return [
+        Answering(pk, name, not stays)
+        for pk, name, stays in known.annotate(stays=member).order_by("username").values_list("pk", "username", "stays")
+    ]
 
 
 def row_id(text: str) -> int | None:

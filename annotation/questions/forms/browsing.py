@@ -3,12 +3,20 @@
 from typing import Any
 
 from django import forms
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from annotation.models import Membership, Project, QueryState, ReportKind, Role
+from annotation.models import Project, QueryState, ReportKind
 from annotation.models.marks import Tag
 from annotation.questions.answers import answer_names
-from annotation.questions.browsing import ASKED, PAGE, SHORTEST_SEARCH, WantedQuestions, row_id
+from annotation.questions.browsing import (
+    ASKED,
+    PAGE,
+    SHORTEST_SEARCH,
+    WantedQuestions,
+    answering_people,
+    row_id,
+)
 from annotation.questions.forms.labels import WordsField
 from annotation.questions.services import assigning
 from annotation.questions.services.reports import MAX_COMMENT_LENGTH
@@ -34,6 +42,10 @@ FLAGS = [
 ACTIONS = ("set_aside", "send_back", "tag", "untag", "assign", "unassign")
 
 
+def _left(name: str) -> str:
+    return gettext("{name} (has left)").format(name=name)
+
+
 class QuestionFilter(forms.Form):
     """Which questions; an empty field narrows nothing, and the address of the answer is the view to keep."""
 
@@ -57,14 +69,13 @@ class QuestionFilter(forms.Form):
     def __init__(self, data: object, *, project: Project, readable: bool) -> None:
         super().__init__(data)  # type: ignore[arg-type]
         states = [(state.value, state.label) for state in QueryState if state in ASKED]
-        members = Membership.objects.filter(project=project, role=Role.ANNOTATOR).order_by("user__username")
-        people = list(members.values_list("user", "user__username"))
+        people = answering_people(project)
         named = {
             "state": states,
             "choice": list(enumerate(answer_names(project))),
-            "annotator": people,
+            "annotator": [(one.id, _left(one.name) if one.has_left else one.name) for one in people],
             "tag": list(Tag.objects.filter(project=project).order_by("name").values_list("pk", "name")),
-            "assigned": people,
+            "assigned": [(one.id, one.name) for one in people if not one.has_left],
         }
         for name, choices in named.items():
             field = self.fields[name]

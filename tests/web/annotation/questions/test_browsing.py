@@ -8,10 +8,11 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from annotation.data.services.emptying import empty_records
-from annotation.models import Label, Picture, Query, QueryState, Record, Report, Role
+from annotation.models import Label, Membership, Picture, Query, QueryState, Record, Report, Role
 from annotation.models.history import Action
 from annotation.models.marks import SavedView, Tag
 from annotation.questions import browsing
+from annotation.questions.forms.browsing import QuestionFilter
 from annotation.questions.services import correcting, labels, queue, reports
 from annotation.questions.services import reviewing as decisions
 from tests.factories import add_members, make_annotators, make_candidates, make_project, make_records, make_user
@@ -101,6 +102,19 @@ def test_by_annotator(project, manager, people, asked):
     client = browser_of(manager)
     assert found(client, project, annotator=people[0].pk) == [asked[2], asked[1], asked[0]]
     assert found(client, project, annotator=people[1].pk) == [asked[1], asked[0]]
+
+
+def test_by_an_annotator_who_has_left(project, manager, people, asked):
+    stranger = make_user("stranger")
+    Membership.objects.get(project=project, user=people[1]).delete()
+    client = browser_of(manager)
+    assert found(client, project, annotator=people[1].pk) == [asked[1], asked[0]]
+    form = QuestionFilter({}, project=project, readable=False)
+    by, waits_for = form.fields["annotator"].choices, form.fields["assigned"].choices
+    assert (people[1].pk, f"{people[1].get_username()} (has left)") in by
+    assert stranger.pk not in dict(by)
+    # Nothing waits for who is not here.
+    assert people[1].pk not in dict(waits_for)
 
 
 class TestWhatManagersRead:

@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 from django.test import Client
 
-from annotation.models import Query, Role
+from annotation.models import Membership, Query, Role
 from annotation.people.services import tokens
 from annotation.people.services.tokens import Scope
 from annotation.questions.services import labels, queue
@@ -46,6 +46,13 @@ def program(project):
         return client.generic(method, address, **sent)
 
     return ask
+
+
+def test_rows_of_who_has_left(program, project, ids, people):
+    Membership.objects.get(project=project, user=people[0]).delete()
+    (row,) = program("GET", f"questions?annotator={people[0].get_username()}").json()["questions"]
+    assert row["id"] == ids[0]
+    assert program("GET", f"questions?assigned={people[0].get_username()}").status_code == 422
 
 
 def test_rows_are_narrowed_down_by_names(program, ids, people):
