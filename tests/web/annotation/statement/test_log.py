@@ -106,7 +106,7 @@ def test_the_filters_narrow_the_page_and_the_file(client, project) -> None:
     whole = client.get(page).content.decode()
     assert "Retired a release (version 3)" in whole
     assert "What was over its period was erased (records 5)" in whole
-    assert "<td>ben</td>" not in client.get(page, {"actor": "ann"}).content.decode()
+    assert ">ben</td>" not in client.get(page, {"actor": "ann"}).content.decode()
     assert [row[1] for row in rows(client, project, actor="ben")] == ["ben"]
     assert len(rows(client, project, route="annotation:people")) == 2
     assert rows(client, project, until="2001-01-01") == []
@@ -122,7 +122,7 @@ def test_lines_come_in_pages(client, project) -> None:
     Action.objects.bulk_create(Action(project=project, actor="cat", route="annotation:people") for _ in range(60))
     page = reverse("annotation:log", args=[project.slug])
     assert "?page=2" in client.get(page).content.decode()
-    assert "<td>ben</td>" in client.get(page, {"page": 2}).content.decode()
+    assert ">ben</td>" in client.get(page, {"page": 2}).content.decode()
 
 
 def test_routes_that_share_an_address_are_told_apart(client, project) -> None:
