@@ -192,7 +192,7 @@ def test_the_page_shows_what_goes_and_changes_the_periods(project) -> None:
     kept = periods.retention_of(project)
     assert (kept.records_days, kept.comments_days, kept.actions_days) == (30, None, 90)
     age_uploads(project, 31)
-    assert '>6</td>' in client.get(page).content.decode()
+    assert ">6</td>" in client.get(page).content.decode()
 
 
 def test_the_command_says_first_and_does_then(project) -> None:
