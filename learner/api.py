@@ -21,7 +21,7 @@ from learner.models import ModelRelease, ReleaseState, Round
 from learner.releases import selectors as release_selectors
 from learner.releases.downloads import RETIRED_WARNING, described_response, file_response
 from learner.releases.model_out import ModelOut, described_out, model_out
-from learner.releases.no_privacy import estimate_of_run, estimates_for
+from learner.releases.no_privacy import estimate_of_run, with_estimates
 from learner.releases.services import described
 from learner.rounds.services import predictions
 
@@ -96,8 +96,7 @@ def _release(request: HttpRequest, slug: str, version: str) -> ModelRelease:
 def list_models(request: HttpRequest, response: HttpResponse, slug: str, page: Query[Page]) -> Any:
     found = selectors.releases_of(_project(request, slug))
     shown = list(page_of(found, page, request=request, response=response))
-    estimated = estimates_for(shown)
-    return [model_out(release, estimated(release)) for release in shown]
+    return [model_out(*each) for each in with_estimates(shown)]
 
 
 @router.get(
@@ -110,7 +109,7 @@ def get_model(request: HttpRequest, slug: str, version: str) -> Any:
     if version == DESCRIBED:
         return described_out(described.described_release(_project(request, slug)))
     found = _release(request, slug, version)
-    return model_out(found, estimate_of_run(found.training_run))
+    return model_out(found, selectors.trained_on(found.training_run), estimate_of_run(found.training_run))
 
 
 @router.get(

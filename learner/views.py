@@ -1,5 +1,6 @@
 """Pages of a project's progress and of its released models."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from django.contrib import messages
@@ -29,7 +30,7 @@ from learner.pools.secret_selectors import TrainedOn
 from learner.releases import selectors as release_selectors
 from learner.releases.described_card import VERSION
 from learner.releases.downloads import described_response, file_response
-from learner.releases.no_privacy import estimate_of_run, estimate_said, estimates_for
+from learner.releases.no_privacy import estimate_of_run, estimate_said, with_estimates
 from learner.releases.selectors import Accuracy
 from learner.releases.services import described, releases
 from learner.rounds.services import rounds, secret_rounds
@@ -43,23 +44,18 @@ Row = tuple[ModelRelease, TrainedOn, list[Accuracy], PlannersEstimate | None]
 
 def _rows(project: Project) -> list[Row]:
     """Return each release with what may be said of what it was trained on, how well it does, and beside what."""
-    found = list(selectors.releases_of(project))
-    estimated = estimates_for(found)
     return [
-        (
-            release,
-            selectors.trained_on(release.training_run),
-            release_selectors.accuracies_of(release),
-            estimated(release),
-        )
-        for release in found
+        (release, used, release_selectors.accuracies_of(release), estimate)
+        for release, used, estimate in with_estimates(list(selectors.releases_of(project)))
     ]
 
 
-def _standing(project: Project) -> dict[str, Any]:
+def _standing(project: Project, rows: Sequence[Row] = ()) -> dict[str, Any]:
+    """Return the moving numbers; `rows` are those of all releases, where they are on the page as well."""
     newest = selectors.newest_release(project)
     forecast = plan_forecast(project)
-    estimate = None if newest is None else estimate_of_run(newest.training_run)
+    known = next((row[-1] for row in rows if row[0] == newest), None)
+    estimate = known if rows or newest is None else estimate_of_run(newest.training_run)
     return {
         "project": project,
         "counts": selectors.question_counts(project),
@@ -88,11 +84,12 @@ def overview(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 def _overview(project: Project) -> dict[str, Any]:
-    context = _standing(project)
+    rows = _rows(project)
+    context = _standing(project, rows)
     return context | {
         "more_answers": stopping.more_answers(project, context["newest"]),
         "rounds": [Costed.of(chosen, chosen.committed_entry) for chosen in selectors.rounds_of(project)[:SHOWN_ROUNDS]],
-        "rows": _rows(project),
+        "rows": rows,
         "may_manage": True,
     }
 

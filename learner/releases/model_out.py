@@ -11,6 +11,7 @@ from learner import selectors
 from learner.features.encoder import PublishedFile
 from learner.models import ModelRelease, ReleaseState
 from learner.planning.estimates import PlannersEstimate
+from learner.pools.secret_selectors import TrainedOn
 from learner.releases import selectors as release_selectors
 from learner.releases.described_card import MARK, VERSION, zero_promise
 from learner.releases.environment import environment
@@ -121,10 +122,9 @@ class ModelOut(Schema):
     lineage: list[LineageOut]
 
 
-def model_out(release: ModelRelease, estimate: PlannersEstimate | None) -> dict[str, Any]:
+def model_out(release: ModelRelease, used: TrainedOn, estimate: PlannersEstimate | None) -> dict[str, Any]:
     """Return a release as routes tell of it."""
     slug, version = release.project.slug, release.version
-    used = selectors.trained_on(release.training_run)
     return {
         "version": version,
         "state": release.state,

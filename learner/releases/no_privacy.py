@@ -1,10 +1,11 @@
 """The planner's estimate of a model without privacy, as it stands beside the accuracy of a release."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from learner import selectors
 from learner.models import ModelRelease, TrainingRun
 from learner.planning.estimates import PlannersEstimate, simulated_course
+from learner.pools.secret_selectors import TrainedOn
 from privacy.wording import as_message
 
 
@@ -32,9 +33,15 @@ def estimate_of_run(run: TrainingRun) -> PlannersEstimate | None:
     return simulated_course(run.project).at(selectors.labels_told(run))
 
 
-def estimates_for(releases: Sequence[ModelRelease]) -> Callable[[ModelRelease], PlannersEstimate | None]:
-    """Return what finds the estimate of each of a project's releases, having looked the simulation up once."""
+def with_estimates(
+    releases: Sequence[ModelRelease],
+) -> list[tuple[ModelRelease, TrainedOn, PlannersEstimate | None]]:
+    """Return each of a project's releases with what its training used and its estimate, for a few statements in all."""
     if not releases:
-        return lambda _release: None
+        return []
     course = simulated_course(releases[0].project)
-    return lambda release: course.at(selectors.labels_told(release.training_run))
+    used = selectors.trained_on_each([release.training_run for release in releases])
+    return [
+        (release, each, course.at(selectors.labels_told(release.training_run, each)))
+        for release, each in zip(releases, used, strict=True)
+    ]

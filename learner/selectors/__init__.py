@@ -1,7 +1,9 @@
 """What was released, who may see it, and what a project does next and why."""
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Literal
 
 from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
@@ -135,22 +137,38 @@ def trained_on(run: TrainingRun) -> TrainedOn:
     Visible rounds: the questions asked when it was started; how many of them got an agreed answer depends on what the
     records hold. A secret block: the size of the pool and the rate of the coins, which are public, and nothing else.
     """
+    return trained_on_each([run])[0]
+
+
+def trained_on_each(runs: Sequence[TrainingRun]) -> list[TrainedOn]:
+    """Return the same of several trainings of a project, in one statement however many they are."""
+    rounds = [run for run in runs if run.stream_batches is None and run.block is None]
+    done: list[tuple[datetime | None, int | None]] = []
+    if rounds:
+        ended = Round.objects.filter(project=rounds[0].project_id, state=WorkState.DONE)
+        done += ended.values_list("finished_at", "selected")
+    return [_trained_on(run, done) for run in runs]
+
+
+def _trained_on(run: TrainingRun, done: Sequence[tuple[datetime | None, int | None]]) -> TrainedOn:
     if run.stream_batches is not None:
         return stream_selectors.stream_trained_on(run)
     if run.block is not None:
         sample = secret_sample_of(run.project, block=run.block.block or 0)
         return TrainedOn(pool_size=run.block.requested, rate=sample.rate)
-    asked = Round.objects.filter(project=run.project_id, state=WorkState.DONE, finished_at__lte=run.created_at)
-    return TrainedOn(questions=int(asked.aggregate(questions=Sum("selected", default=0))["questions"]))
+    return TrainedOn(questions=sum(selected or 0 for ended, selected in done if ended and ended <= run.created_at))
 
 
-def labels_told(run: TrainingRun) -> int:
-    """Return about how many labels a training had, by public numbers: questions asked, or what the coins give."""
+def labels_told(run: TrainingRun, used: TrainedOn | None = None) -> int:
+    """Return about how many labels a training had, by public numbers: questions asked, or what the coins give.
+
+    `used` is what `trained_on` says of it, where that is known.
+    """
     if run.block is not None:
         numbers = range(1, (run.block.block or 0) + 1)
         rates = sum(secret_sample_of(run.project, block=number).rate for number in numbers)
         return round((run.block.requested or 0) * rates)
-    used = trained_on(run)
+    used = used or trained_on(run)
     return round((used.pool_size or 0) * (used.rate or 0)) if used.questions is None else used.questions
 
 
