@@ -44,6 +44,7 @@ from dpal_site import problems
 from dpal_site.operations_api import router as operations_router
 from dpal_site.problems import problem_response
 from learner.api import router as learner_router
+from learner.dashboard.tables_api import router as tables_router
 from learner.dashboard.work_api import router as work_router
 from learner.errors import LearnerError
 from learner.forgetting.api import router as forgetting_router
@@ -132,6 +133,7 @@ api.add_router("", lifecycle_router)
 api.add_router("", webhooks_router)
 api.add_router("", going_on_router)
 api.add_router("", work_router)
+api.add_router("", tables_router)
 api.add_router("", forgetting_router)
 api.add_router("", next_step_router)
 api.add_router("", planning_router)

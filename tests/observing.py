@@ -178,7 +178,10 @@ def fields_of(answer: Any, schema: Any, schemas: dict[str, Any]) -> Iterator[tup
             yield from fields_of(one, schema.get("items", {}), schemas)
         return
     options = [schema, *schema.get("anyOf", [])]
-    name = next((option["$ref"].removeprefix(REFERENCE) for option in options if "$ref" in option), "")
+    named = [option["$ref"].removeprefix(REFERENCE) for option in options if "$ref" in option]
+    # Of several schemas the one that has these fields; a field that no schema has is the first one's.
+    told = answer.keys() if isinstance(answer, dict) else set()
+    name = next((one for one in named if told <= schemas[one].get("properties", {}).keys()), next(iter(named), ""))
     if isinstance(answer, dict) and name:
         described = schemas[name].get("properties", {})
         for field, value in answer.items():

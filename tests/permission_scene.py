@@ -221,6 +221,7 @@ class Scene:
             "api:survey_dataset": {"slug": crowd.slug, "dataset_id": behind_gate.dataset_id},
             "learner:dashboard_plot": {"name": "spending"},
             "learner:dashboard_csv": {"name": "spending"},
+            "api:list_dashboard_rows": {"name": "spending"},
             "learner:cancel_work": {"kind": "job", "key": str(pool.job_id)},
             "learner:retry_work": {"kind": "job", "key": str(pool.job_id)},
             "api:cancel_work": {"kind": "job", "work_id": str(pool.job_id)},

@@ -3,7 +3,8 @@
 from datetime import date, datetime, time, timedelta
 from typing import Any
 
-from django.db.models import QuerySet
+from django.db.models import F, QuerySet, Window
+from django.db.models.functions import RowNumber
 from django.utils import timezone
 
 from annotation.models import Project
@@ -35,6 +36,15 @@ def fixed_settings(project: Project) -> list[tuple[str, Any]]:
     """Return what a guarantee rests on, by name."""
     found = [(name, getattr(project, name)) for name in FIXED]
     return [(name, value) for name, value in found if value not in (None, [], "")]
+
+
+def changes_in(project: Project) -> QuerySet[Any]:
+    """Return changes of the configuration, newest first, with the `version` each made.
+
+    What a project was opened with is version 1.
+    """
+    place = Window(RowNumber(), order_by=F("pk").asc())
+    return project.changes.annotate(version=place + 1).order_by("-pk")
 
 
 def actions_in(

@@ -1,8 +1,9 @@
 """REST routes of choices and configurations: what may be chosen, what a project chose, and choosing anew."""
 
+from datetime import datetime
 from typing import Any
 
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404
 from ninja import Field, Query, Router, Schema, Status
 from ninja.errors import HttpError
@@ -15,6 +16,7 @@ from annotation.choices.configuration import frozen_settings
 from annotation.choices.presets import LONGEST_CLASS
 from annotation.choices.services import configurations
 from annotation.errors import InvalidConfiguration
+from annotation.log.history import changes_in
 from annotation.models import Project, Role
 from annotation.people.identity import note_about, person_of
 from annotation.people.services.tokens import Scope
@@ -24,7 +26,8 @@ from annotation.projects.services import classes, configuring, projects
 from annotation.rest.base import ProjectOut, require_scope
 from annotation.rest.base import router as projects_router
 from annotation.rest.idempotency import idempotent
-from annotation.rest.responses import write_responses
+from annotation.rest.pagination import Page, page_of
+from annotation.rest.responses import paged, write_responses
 from privacy.accounting.events_people import MOST_RECORDS_PER_PERSON
 from privacy.choices import Kind
 from privacy.wording import as_message, joined_rules
@@ -208,6 +211,23 @@ class ProjectIn(ConfigurationFileIO):
     )
 
 
+class ChangedSettingOut(Schema):
+    """A setting by its name, with its values before and after a change."""
+
+    setting: str
+    before: Any
+    after: Any
+
+
+class ConfigurationChangeOut(Schema):
+    """A change of what a project chose; what it was opened with is version 1."""
+
+    version: int = Field(description="The one that this change made.")
+    when: datetime
+    who: str = Field(description="Empty where no person did it.")
+    settings: list[ChangedSettingOut]
+
+
 class DifferenceOut(Schema):
     """A setting in which two projects differ."""
 
@@ -224,6 +244,29 @@ class DifferenceOut(Schema):
 def get_configuration_file(request: HttpRequest, slug: str) -> Any:
     require_scope(request, Scope.PROJECTS_READ)
     return file_of(_project(request, slug))
+
+
+@router.get(
+    "projects/{slug:slug}/configuration/changes",
+    response=list[ConfigurationChangeOut],
+    summary="What changed in a project's configuration, and who changed it, newest first",
+    openapi_extra=paged(),
+)
+def list_configuration_changes(request: HttpRequest, response: HttpResponse, slug: str, page: Query[Page]) -> Any:
+    require_scope(request, Scope.PROJECTS_READ)
+    found = changes_in(_project(request, slug))
+    return [
+        {
+            "version": change.version,
+            "when": change.created_at,
+            "who": change.actor,
+            "settings": [
+                {"setting": name, "before": before, "after": after}
+                for name, (before, after) in sorted(change.fields.items())
+            ],
+        }
+        for change in page_of(found, page, request=request, response=response)
+    ]
 
 
 @router.get(

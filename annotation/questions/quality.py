@@ -267,32 +267,54 @@ def quality_facts(project: Project) -> tuple[object, ...]:
     )
 
 
-def payments_csv(project: Project) -> Iterator[str]:
-    """Return who earned what by accepted answers, as lines of CSV whose cells no spreadsheet takes for a formula.
+@dataclass(frozen=True, slots=True)
+class Payment:
+    """What somebody is to be paid; price and amount are none where the project says no price."""
+
+    sheet: PersonSheet
+    price: Decimal | None
+
+    @property
+    def amount(self) -> Decimal | None:
+        """The price of all accepted answers."""
+        return None if self.price is None else self.price * self.sheet.accepted
+
+
+def payments_of(project: Project) -> list[Payment]:
+    """Return who earned what by accepted answers, by their names; a language model is nobody.
 
     Whoever is paid reads this, so in front of a crowd answers are accepted by checks alone.
     """
+    machines, strangers = machine_users(project), project.oracle == Oracle.CROWD
+    return [
+        Payment(person.judged_by_checks() if strangers else person, project.price_per_label)
+        for person in annotators_work(project)
+        if person.membership.user_id not in machines
+    ]
+
+
+def payments_csv(project: Project) -> Iterator[str]:
+    """Return the payments as lines of CSV whose cells no spreadsheet takes for a formula."""
     writer = csv.writer(Echo())
     yield writer.writerow(["person", "answers", "accepted", "not accepted", "undecided", "price", "amount", "currency"])
-    price = project.price_per_label
-    machines = machine_users(project)
-    for person in annotators_work(project):
-        if person.membership.user_id in machines:
-            continue
-        sheet = person.judged_by_checks() if project.oracle == Oracle.CROWD else person
-        amount = "" if price is None else str(price * sheet.accepted)
+    for paid in payments_of(project):
+        sheet, amount = paid.sheet, "" if paid.amount is None else str(paid.amount)
         counts = (sheet.answers, sheet.accepted, sheet.refused, sheet.waiting)
-        cells = [safe_cell(sheet.membership.user.username), *counts, price or "", amount, safe_cell(project.currency)]
-        yield writer.writerow(cells)
+        name, currency = safe_cell(sheet.membership.user.username), safe_cell(project.currency)
+        yield writer.writerow([name, *counts, paid.price or "", amount, currency])
+
+
+def opinions_of(project: Project) -> QuerySet[Any]:
+    """Return what the last report takes each question for, by their numbers, with the owner's ids."""
+    opinions = Opinion.objects.filter(report__project=project).order_by("query").select_related("report")
+    return opinions.annotate(owner_id=KeyTextTransform("id", "query__record__metadata"))
 
 
 def opinions_csv(project: Project) -> Iterator[str]:
-    """Return what the last report takes each question for."""
+    """Return what the last report takes each question for as lines of CSV."""
     writer = csv.writer(Echo())
     yield writer.writerow(["question", "owner_id", "class", "probability", "method"])
-    opinions = Opinion.objects.filter(report__project=project).order_by("query").select_related("report")
-    opinions = opinions.annotate(owner_id=KeyTextTransform("id", "query__record__metadata"))
-    for opinion in opinions.iterator(chunk_size=2000):
+    for opinion in opinions_of(project).iterator(chunk_size=2000):
         names = [safe_cell(opinion.owner_id or ""), safe_cell(answer_name(project, opinion.choice))]
         yield writer.writerow([opinion.query_id, *names, f"{opinion.probability:.6f}", opinion.report.method])
 

@@ -1,6 +1,7 @@
-"""REST routes of how good answers are: hidden checks, people and their pauses, and comparing all answers."""
+"""REST routes of how good answers are: hidden checks, people, pauses and payments, and comparing all answers."""
 
 from datetime import datetime
+from decimal import Decimal
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse
@@ -10,8 +11,8 @@ from ninja import Field, Query, Router, Schema, Status
 from annotation import selectors
 from annotation.data.api import JobOut
 from annotation.errors import InvalidConfiguration
-from annotation.models import Membership, Role
-from annotation.models.quality import GoldQuery, GoldSource, PauseReason, QualityReport
+from annotation.models import Membership, Oracle, Role
+from annotation.models.quality import Aggregation, GoldQuery, GoldSource, PauseReason, QualityReport
 from annotation.people.identity import person_of
 from annotation.people.services.tokens import Scope
 from annotation.questions import quality
@@ -72,6 +73,57 @@ class AnnotatorOut(Schema):
     is_warned: bool
     paused_at: datetime | None
     pause_reason: str
+
+
+class PaymentOut(Schema):
+    """What somebody is to be paid by accepted answers; amounts are texts, so that nobody rounds them."""
+
+    username: str
+    answers: int
+    accepted: int
+    refused: int
+    undecided: int
+    price: str | None = Field(description="For one accepted answer; null where the project names none.")
+    amount: str | None
+    currency: str
+
+
+class OpinionsIn(Page):
+    """Where a page of opinions begins."""
+
+    after: int = Field(0, ge=0, le=2**63 - 1, description="Only questions with a larger number.")
+
+
+class OpinionOut(Schema):
+    """What the last comparison takes a question for, and how likely that is right by its model."""
+
+    question: int
+    owner_id: str | None
+    answer: str
+    probability: float
+    method: Aggregation
+
+
+class OwnStatisticsOut(Schema):
+    """What the caller did and what became of it; checks move in steps of five."""
+
+    answered_today: int
+    answered_in_seven_days: int
+    answers: int
+    accepted: int | None = Field(description="Null in front of a crowd, like what was refused or is undecided.")
+    refused: int | None
+    undecided: int | None
+    skipped: int
+    seconds: float | None = Field(description="For an answer on average in seven days, to a tenth.")
+    checks: int
+    checks_right: int
+    low: float = Field(description="Lower end of the 95 % interval of the accuracy at checks.")
+    high: float
+    is_warned: bool
+    is_paused: bool
+    pause_reason: PauseReason | None
+    earned: str | None = Field(description="By accepted answers, as a text; null where the project names no price.")
+    currency: str
 
 
 class AgreementOut(Schema):
@@ -162,6 +214,62 @@ def list_annotators(request: HttpRequest, slug: str) -> Any:
     ]
 
 
+@router.get(
+    "projects/{slug:slug}/payments",
+    response=list[PaymentOut],
+    summary="Who is to be paid what, by accepted answers",
+    openapi_extra=paged(),
+)
+def list_payments(request: HttpRequest, response: HttpResponse, slug: str, page: Query[Page]) -> Any:
+    require_scope(request, Scope.LABELS_READ)
+    project = project_for(request, slug, Role.MANAGER)
+    return [
+        {
+            "username": paid.sheet.membership.user.get_username(),
+            "answers": paid.sheet.answers,
+            "accepted": paid.sheet.accepted,
+            "refused": paid.sheet.refused,
+            "undecided": paid.sheet.waiting,
+            "price": _money(paid.price),
+            "amount": _money(paid.amount),
+            "currency": project.currency,
+        }
+        for paid in page_of(quality.payments_of(project), page, request=request, response=response)
+    ]
+
+
+@router.get(
+    "projects/{slug:slug}/statistics",
+    response=OwnStatisticsOut,
+    summary="What the caller answered, how they did at checks, and what they earned",
+)
+def get_own_statistics(request: HttpRequest, slug: str) -> Any:
+    require_scope(request, Scope.LABELS_WRITE)
+    project = project_for(request, slug, Role.ANNOTATOR)
+    own = quality.own_statistics(project=project, user=person_of(request))
+    sheet, checks, member = own.sheet, own.sheet.checks, own.sheet.membership
+    known = project.oracle == Oracle.TRUSTED
+    return {
+        "answered_today": own.today,
+        "answered_in_seven_days": own.week,
+        "answers": sheet.answers,
+        "accepted": sheet.accepted if known else None,
+        "refused": sheet.refused if known else None,
+        "undecided": sheet.waiting if known else None,
+        "skipped": own.skipped,
+        "seconds": None if own.seconds is None else round(own.seconds, 1),
+        "checks": checks.answered,
+        "checks_right": checks.right,
+        "low": checks.low,
+        "high": checks.high,
+        "is_warned": gold.is_warned(project, checks),
+        "is_paused": member.paused_at is not None,
+        "pause_reason": member.pause_reason or None,
+        "earned": _money(own.earned),
+        "currency": project.currency,
+    }
+
+
 @router.post(
     "projects/{slug:slug}/members/{membership_id}/pause",
     response={204: None},
@@ -208,6 +316,28 @@ def compare_answers(request: HttpRequest, slug: str) -> Any:
     return Status(202, comparing.start_report(project=project, owner=person_of(request)))
 
 
+@router.get(
+    "projects/{slug:slug}/opinions",
+    response=list[OpinionOut],
+    summary="What the last comparison takes each question for",
+    openapi_extra=paged(),
+)
+def list_opinions(request: HttpRequest, response: HttpResponse, slug: str, page: Query[OpinionsIn]) -> Any:
+    require_scope(request, Scope.LABELS_READ)
+    project = project_for(request, slug, Role.MANAGER)
+    found = quality.opinions_of(project).filter(query__gt=page.after)
+    return [
+        {
+            "question": opinion.query_id,
+            "owner_id": opinion.owner_id,
+            "answer": answer_name(project, opinion.choice),
+            "probability": opinion.probability,
+            "method": opinion.report.method,
+        }
+        for opinion in page_of(found, page, request=request, response=response)
+    ]
+
+
 def _found_check(request: HttpRequest, slug: str, check_id: str) -> GoldQuery:
     checks = GoldQuery.objects.filter(query__project=project_for(request, slug, Role.MANAGER))
     return get_object_or_404(checks.select_related("query__record__dataset"), pk=row_id(check_id))
@@ -216,6 +346,10 @@ def _found_check(request: HttpRequest, slug: str, check_id: str) -> GoldQuery:
 def _annotator(request: HttpRequest, slug: str, membership_id: str) -> Membership:
     annotators = Membership.objects.filter(project=project_for(request, slug, Role.MANAGER), role=Role.ANNOTATOR)
     return get_object_or_404(annotators, pk=row_id(membership_id))
+
+
+def _money(amount: Decimal | None) -> str | None:
+    return None if amount is None else str(amount)
 
 
 def _check(one: Any) -> dict[str, Any]:

@@ -1,5 +1,6 @@
 """Long lists in pages: `limit` and `offset` in the query, and in the answer where the next page is."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from django.db.models import QuerySet
@@ -16,8 +17,10 @@ class Page(Schema):
     offset: int = Field(0, ge=0, le=2**31, description="Rows to leave out first.")
 
 
-def page_of(found: QuerySet[Any], page: Page, *, request: HttpRequest, response: HttpResponse) -> list[Any]:
-    """Return one page of an ordered queryset; the header Link names the next page while there is one (RFC 8288)."""
+def page_of(
+    found: QuerySet[Any] | Sequence[Any], page: Page, *, request: HttpRequest, response: HttpResponse
+) -> list[Any]:
+    """Return one page of what is there in order; the header Link names the next page while there is one (RFC 8288)."""
     # One more than asked says whether there is a next page without counting all rows.
     rows = list(found[page.offset : page.offset + page.limit + 1])
     if len(rows) > page.limit:

@@ -12,6 +12,7 @@ from dpal_site.observables.kinds import (
     Basis,
     Shown,
 )
+from dpal_site.observables.rest_dashboard import REST_DASHBOARD
 from dpal_site.observables.rest_managing import MANAGING
 from dpal_site.observables.rest_people import REST_PEOPLE
 
@@ -377,14 +378,6 @@ REST = (
     Shown("ChoiceOut.parameters", "*", EVERYBODY, Basis.PUBLIC, "the JSON schema of a choice"),
     Shown("AssignmentOut.fields", "*", LABELLERS, Basis.INSIDE, "a record's columns, in trusted projects alone"),
     Shown(
-        "ConfigurationOut ConfigurationOut.document ConfigurationOut.fixed"
-        " ConfigurationFileIO ConfigurationFileIO.settings DifferenceOut",
-        "*",
-        MANAGERS,
-        Basis.MANAGERS,
-        "settings before they are used; those a release was made with stand in it",
-    ),
-    Shown(
         "DatasetOut ChargeOut BadRowOut JobOut ExportOut RecordsOut SourceOut",
         "*",
         MANAGERS,
@@ -393,6 +386,7 @@ REST = (
         " keyed with a secret of its registration, and an Iceberg snapshot's number is drawn by who wrote it",
     ),
     Shown("TracesOut ForgettingOut", "*", MANAGERS, Basis.MANAGERS, "what a contributor left, counted from the rows"),
+    *REST_DASHBOARD,
     *MANAGING,
     *REST_PEOPLE,
 )

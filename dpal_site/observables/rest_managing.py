@@ -53,6 +53,15 @@ MANAGING = (
         Basis.MANAGERS,
         "how long work took and why it failed follow from what it read",
     ),
+    Shown(
+        "ConfigurationOut ConfigurationOut.document ConfigurationOut.fixed ConfigurationChangeOut ChangedSettingOut"
+        " ChangedSettingOut.before ChangedSettingOut.after ConfigurationFileIO ConfigurationFileIO.settings"
+        " DifferenceOut",
+        "*",
+        MANAGERS,
+        Basis.MANAGERS,
+        "settings before they are used; those a release was made with stand in it",
+    ),
     Shown("ComparisonOut", "*", MANAGERS, Basis.PUBLIC, "projects of the caller's own that ask at random"),
     Shown(
         "ClosedBlockOut TrainingOut",

@@ -40,11 +40,26 @@ REST_PEOPLE = (
         "how people come to a project; the link itself in the answer to who made it, once",
     ),
     Shown(
-        "CheckOut CheckOut.fields CheckOut.metadata ChecksAddedOut AnnotatorOut AgreementOut",
+        "CheckOut CheckOut.fields CheckOut.metadata ChecksAddedOut AnnotatorOut AgreementOut PaymentOut OpinionOut",
         "*",
         MANAGERS,
         Basis.MANAGERS,
-        "hidden checks and everybody's answers, as on the page of quality: managers are inside",
+        "hidden checks, everybody's answers and their pay, as on the page of quality: managers are inside",
+    ),
+    Shown(
+        "OwnStatisticsOut",
+        "answered_today answered_in_seven_days answers skipped seconds checks checks_right low high is_warned is_paused"
+        " pause_reason earned currency",
+        LABELLERS,
+        Basis.OWN,
+        "what the caller did; in a crowd it is judged by hidden checks alone, whose answers are not protected",
+    ),
+    Shown(
+        "OwnStatisticsOut",
+        "accepted refused undecided",
+        TRUSTED,
+        Basis.INSIDE,
+        "which answers became labels: in trusted projects alone, whose annotators are inside",
     ),
     Shown(
         "ReportOut SkippedOut SetAsideOut",

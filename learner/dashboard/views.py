@@ -1,6 +1,6 @@
 """The dashboard: where a project stands in numbers, plots with their numbers under them, files, and work in hand."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime, time
 from typing import Any
 
@@ -26,14 +26,12 @@ from learner import page_charts, plots, selectors
 from learner.access import may_manage, project_of
 from learner.dashboard import tables as dashboard
 from learner.dashboard.forms import ComparisonForm
+from learner.dashboard.reading import OUTSIDE, compared_projects, plain_rows, readable_table
 from learner.dashboard.rows import found_work
 from learner.releases import selectors as release_selectors
 from learner.rounds.services import rounds
 from learner.selectors import stopping
-from privacy.models import BudgetAccount
 
-# What engineers see, too; the rest is for those inside.
-OUTSIDE = ("spending", "purposes", "releases")
 SHOWN_ROWS = 30
 Amounts = dict[str, list[tuple[datetime, float]]]
 
@@ -45,34 +43,13 @@ def _managed(request: HttpRequest, slug: str) -> Project:
     return project
 
 
-def _compared(request: HttpRequest, project: Project) -> list[Project]:
-    """Return the project and the one beside it, if the viewer is in that one, too."""
-    beside = selectors.projects_with_models(request.user).filter(pk=project.compared_with_id or 0)
-    return [project, *beside]
-
-
-def _table(request: HttpRequest, project: Project, name: str) -> dashboard.Table:
-    accounts: list[BudgetAccount] = list(presenters.statement_accounts(project))
-    tables: dict[str, Callable[[], dashboard.Table]] = {
-        "spending": lambda: dashboard.spending_table(project, accounts),
-        "purposes": lambda: dashboard.purposes_table(project, accounts),
-        "releases": lambda: dashboard.releases_table(_compared(request, project)),
-        "labels": lambda: dashboard.labels_table(project),
-        "annotators": lambda: dashboard.annotators_table(project),
-        "work": lambda: dashboard.work_table(project),
-    }
-    if name not in tables or not (name in OUTSIDE or may_manage(request, project)):
-        raise Http404
-    return tables[name]()
-
-
 @login_required
 @never_cache
 def show(request: HttpRequest, slug: str) -> HttpResponse:
     """Everything at a glance; engineers see what was spent and released."""
     project = project_of(request, slug)
     managing = may_manage(request, project)
-    compared = _compared(request, project)
+    compared = compared_projects(request, project)
     facts = (
         presenters.ledger_facts(project),
         release_selectors.release_facts(compared),
@@ -86,7 +63,7 @@ def show(request: HttpRequest, slug: str) -> HttpResponse:
 
 def _board(request: HttpRequest, project: Project, compared: list[Project], *, managing: bool) -> dict[str, Any]:
     names = [*OUTSIDE, "labels", "annotators"] if managing else OUTSIDE
-    tables = {name: _table(request, project, name) for name in names}
+    tables = {name: readable_table(request, project, name) for name in names}
     context = {
         "project": project,
         "may_manage": managing,
@@ -135,15 +112,11 @@ def work_list(request: HttpRequest, slug: str) -> HttpResponse:
 def download(request: HttpRequest, slug: str, name: str) -> StreamingHttpResponse:
     """One table of the dashboard for a spreadsheet."""
     project = project_of(request, slug)
-    table = _table(request, project, name)
-    lines = table_csv([column.name for column in table.columns], map(_in_utc, table.rows))
+    table = readable_table(request, project, name)
+    lines = table_csv([column.name for column in table.columns], plain_rows(table))
     response = StreamingHttpResponse(lines, content_type="text/csv; charset=utf-8")
     response["Content-Disposition"] = f'attachment; filename="{project.slug}-{name}.csv"'
     return response
-
-
-def _in_utc(row: Sequence[Any]) -> list[Any]:
-    return [dashboard.utc(value) if isinstance(value, datetime) else value for value in row]
 
 
 @login_required
@@ -153,7 +126,7 @@ def plot(request: HttpRequest, slug: str, name: str) -> HttpResponse:
     drawn = {"spending": _spending, "purposes": _purposes, "labels": _labels, "releases": _releases}
     if name not in drawn:
         raise Http404
-    table = _table(request, project, name)
+    table = readable_table(request, project, name)
     if not table.rows:
         raise Http404
     return HttpResponse(

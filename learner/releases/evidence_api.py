@@ -1,19 +1,24 @@
-"""REST routes about releases as a whole: the evidence that their promise holds."""
+"""REST routes about releases as a whole: the evidence that their promise holds, and an evaluator's questions."""
 
 from dataclasses import asdict
 from typing import Any
 
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404
 from ninja import Field, Router, Schema
 
 from annotation.people.services.tokens import Scope
 from annotation.rest.base import require_scope
-from annotation.rest.responses import Moment
+from annotation.rest.responses import Moment, responses
 from learner import selectors
+from learner.access import project_of
 from learner.releases.evidence_report import evidence_of
+from learner.releases.services.evaluation_facts import facts_of
+from learner.releases.sp800_226 import answered
 
 router = Router()
+MARKDOWN = "text/markdown; charset=utf-8"
+DOCUMENT = {200: {"description": "The document", "content": {"text/markdown": {}}}}
 
 
 class EvidenceRunOut(Schema):
@@ -110,3 +115,13 @@ def get_evidence(request: HttpRequest, slug: str) -> Any:
         "faults": sheet.found.faults and asdict(sheet.found.faults),
         "releases": [asdict(each) for each in sheet.asked],
     }
+
+
+@router.get(
+    "projects/{slug:slug}/evaluation",
+    summary="The questions of NIST SP 800-226 with the project's answers, as Markdown",
+    openapi_extra=responses(responses=DOCUMENT),
+)
+def get_evaluation(request: HttpRequest, slug: str) -> HttpResponse:
+    require_scope(request, Scope.MODELS_READ)
+    return HttpResponse(answered(facts_of(project_of(request, slug))), content_type=MARKDOWN)

@@ -51,19 +51,16 @@ def settings(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 def _versions(project: Project) -> list[dict[str, Any]]:
-    """Return the newest changes; what a project was opened with is version 1."""
-    newest = project.changes.count() + 1
-    found = project.changes.order_by("-pk")[:SHOWN]
     return [
         {
-            "version": newest - place,
+            "version": change.version,
             "change": change,
             "fields": [
                 (setting_name(name), setting_value(name, before), setting_value(name, after))
                 for name, (before, after) in sorted(change.fields.items())
             ],
         }
-        for place, change in enumerate(found)
+        for change in history.changes_in(project)[:SHOWN]
     ]
 
 

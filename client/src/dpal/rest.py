@@ -12,6 +12,7 @@ from dpal.rest_documents import (
     ActionOut,
     AgreementOut,
     AnnotatorOut,
+    AnnotatorRowOut,
     AppointmentIn,
     ArchivedIn,
     AssignmentOut,
@@ -36,6 +37,7 @@ from dpal.rest_documents import (
     CommonLimitOut,
     ComparisonIn,
     ComparisonOut,
+    ConfigurationChangeOut,
     ConfigurationFileIO,
     ConfigurationOut,
     ConsistencyOut,
@@ -82,6 +84,7 @@ from dpal.rest_documents import (
     Kind,
     KindIn,
     KindPreviewOut,
+    LabelDayOut,
     LabelIn,
     LabelOut,
     LimitDecisionIn,
@@ -101,9 +104,12 @@ from dpal.rest_documents import (
     MostIn,
     MoveIn,
     NextStepOut,
+    OpinionOut,
     OwnAnswersOut,
     OwnCommentOut,
+    OwnStatisticsOut,
     ParticipationDecisionIn,
+    PaymentOut,
     PeopleChangedOut,
     PlanIn,
     PlanOut,
@@ -117,10 +123,12 @@ from dpal.rest_documents import (
     ProgressOut,
     ProjectIn,
     ProjectOut,
+    PurposeRowOut,
     QuestionOut,
     QuestionsOut,
     ReasonIn,
     RecordsOut,
+    ReleaseRowOut,
     ReportOut,
     RetentionIn,
     RetiredOut,
@@ -134,6 +142,7 @@ from dpal.rest_documents import (
     SettingsIn,
     SettledIn,
     SkipIn,
+    SpendingRowOut,
     StandingOut,
     StartedOut,
     StateIn,
@@ -433,6 +442,12 @@ class Rest:
     def get_configuration_file(self, slug: str) -> ConfigurationFileIO:
         """A project's configuration as a file."""
         return cast("ConfigurationFileIO", self.site.call("GET", f"projects/{quoted(str(slug))}/configuration/file"))
+
+    def list_configuration_changes(self, slug: str) -> Iterator[ConfigurationChangeOut]:
+        """What changed in a project's configuration, and who changed it, newest first."""
+        return cast(
+            "Iterator[ConfigurationChangeOut]", self.site.listed(f"projects/{quoted(str(slug))}/configuration/changes")
+        )
 
     def get_differences(self, slug: str, other: str) -> list[DifferenceOut]:
         """In which settings two projects differ."""
@@ -808,6 +823,14 @@ class Rest:
         """Everybody's answers and their checks."""
         return cast("list[AnnotatorOut]", self.site.call("GET", f"projects/{quoted(str(slug))}/annotators"))
 
+    def list_payments(self, slug: str) -> Iterator[PaymentOut]:
+        """Who is to be paid what, by accepted answers."""
+        return cast("Iterator[PaymentOut]", self.site.listed(f"projects/{quoted(str(slug))}/payments"))
+
+    def get_own_statistics(self, slug: str) -> OwnStatisticsOut:
+        """What the caller answered, how they did at checks, and what they earned."""
+        return cast("OwnStatisticsOut", self.site.call("GET", f"projects/{quoted(str(slug))}/statistics"))
+
     def pause_member(self, slug: str, membership_id: str, *, key: str = "") -> None:
         """Ask an annotator nothing further; what they hold they may still answer."""
         self.site.call("POST", f"projects/{quoted(str(slug))}/members/{quoted(str(membership_id))}/pause", key=key)
@@ -823,6 +846,12 @@ class Rest:
     def compare_answers(self, slug: str, *, key: str = "") -> AgreementOut:
         """Have a worker compare all answers as they stand."""
         return cast("AgreementOut", self.site.call("POST", f"projects/{quoted(str(slug))}/agreement", key=key))
+
+    def list_opinions(self, slug: str, *, after: int | None = None) -> Iterator[OpinionOut]:
+        """What the last comparison takes each question for."""
+        return cast(
+            "Iterator[OpinionOut]", self.site.listed(f"projects/{quoted(str(slug))}/opinions", query={"after": after})
+        )
 
     def get_guidelines(self, slug: str) -> GuidelinesOut:
         """What annotators are told, as they read it."""
@@ -1115,6 +1144,15 @@ class Rest:
             "ComparisonOut", self.site.call("POST", f"projects/{quoted(str(slug))}/comparison", body=body, key=key)
         )
 
+    def list_dashboard_rows(
+        self, slug: str, name: str
+    ) -> Iterator[SpendingRowOut | PurposeRowOut | ReleaseRowOut | LabelDayOut | AnnotatorRowOut]:
+        """Rows of the dashboard's table spending, purposes, releases, labels or annotators, in English."""
+        return cast(
+            "Iterator[SpendingRowOut | PurposeRowOut | ReleaseRowOut | LabelDayOut | AnnotatorRowOut]",
+            self.site.listed(f"projects/{quoted(str(slug))}/dashboard/{quoted(str(name))}"),
+        )
+
     def preview_forgetting_of(self, slug: str, body: ContributorIn) -> TracesOut:
         """What forgetting a contributor would erase."""
         return cast("TracesOut", self.site.call("POST", f"projects/{quoted(str(slug))}/forgettings/preview", body=body))
@@ -1158,6 +1196,10 @@ class Rest:
     def get_evidence(self, slug: str) -> EvidenceOut:
         """What shows that the promise holds."""
         return cast("EvidenceOut", self.site.call("GET", f"projects/{quoted(str(slug))}/evidence"))
+
+    def get_evaluation(self, slug: str) -> Iterator[bytes]:
+        """The questions of NIST SP 800-226 with the project's answers, as Markdown."""
+        return self.site.streamed(f"projects/{quoted(str(slug))}/evaluation")
 
     def get_operations(self) -> StandingOut:
         """Queues, and the work that waits, runs or failed lately."""

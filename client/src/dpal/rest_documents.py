@@ -52,6 +52,9 @@ class ActionOut(TypedDict):
     target: dict[str, int]
 
 
+Aggregation = Literal["majority", "dawid_skene", "mace"]
+
+
 class AgreementOut(TypedDict):
     method: str
     answers: int
@@ -75,6 +78,15 @@ class AnnotatorOut(TypedDict):
     is_warned: bool
     paused_at: str | None
     pause_reason: str
+
+
+class AnnotatorRowOut(TypedDict):
+    person: str
+    answers: int
+    like_the_majority: int
+    unlike_the_majority: int
+    checks_right: int
+    checks_answered: int
 
 
 class AppointmentIn(TypedDict):
@@ -208,6 +220,12 @@ class ChangedOut(TypedDict):
     changed: list[int]
 
 
+class ChangedSettingOut(TypedDict):
+    setting: str
+    before: Any
+    after: Any
+
+
 class ChannelOut(TypedDict):
     channel: str
     version: int
@@ -329,6 +347,13 @@ class ComparisonIn(TypedDict):
 class ComparisonOut(TypedDict):
     beside: str | None
     choices: list[str]
+
+
+class ConfigurationChangeOut(TypedDict):
+    version: int
+    when: str
+    who: str
+    settings: list[ChangedSettingOut]
 
 
 class ConfigurationFileIO(TypedDict):
@@ -823,6 +848,14 @@ class KindPreviewOut(TypedDict):
     why_not_as_code: list[SaidOut]
 
 
+class LabelDayOut(TypedDict):
+    day: str
+    answers: int
+    answers_so_far: int
+    agreed: int
+    unanimous: int
+
+
 class LabelIn(TypedDict):
     choice: NotRequired[int | None]
     choices: NotRequired[list[int] | None]
@@ -1051,6 +1084,20 @@ class NoPrivacyOut(TypedDict):
     said_as_code: SaidOut | None
 
 
+class OpinionOut(TypedDict):
+    question: int
+    owner_id: str | None
+    answer: str
+    probability: float
+    method: Aggregation
+
+
+class OpinionsIn(TypedDict):
+    limit: NotRequired[int]
+    offset: NotRequired[int]
+    after: NotRequired[int]
+
+
 Oracle = Literal["trusted", "crowd"]
 
 
@@ -1088,6 +1135,26 @@ class OwnCommentOut(TypedDict):
     is_unread: bool
 
 
+class OwnStatisticsOut(TypedDict):
+    answered_today: int
+    answered_in_seven_days: int
+    answers: int
+    accepted: int | None
+    refused: int | None
+    undecided: int | None
+    skipped: int
+    seconds: float | None
+    checks: int
+    checks_right: int
+    low: float
+    high: float
+    is_warned: bool
+    is_paused: bool
+    pause_reason: PauseReason | None
+    earned: str | None
+    currency: str
+
+
 ParticipationDecision = Literal["return", "reject"]
 
 
@@ -1112,6 +1179,20 @@ class PassingOut(TypedDict):
     texts: float
     text_share: float
     contribution_share: float
+
+
+PauseReason = Literal["checks", "manager"]
+
+
+class PaymentOut(TypedDict):
+    username: str
+    answers: int
+    accepted: int
+    refused: int
+    undecided: int
+    price: str | None
+    amount: str | None
+    currency: str
 
 
 class PeopleChangedOut(TypedDict):
@@ -1242,6 +1323,17 @@ class ProjectOut(TypedDict):
     overlap: int
 
 
+class PurposeRowOut(TypedDict):
+    account: str
+    by: str
+    name: str
+    operations: int
+    epsilon: float
+    rho: float
+    delta: float
+    percent: float
+
+
 QueryState = Literal["unasked", "open", "gold", "closed", "disputed", "withdrawn", "set_aside", "in_review"]
 
 
@@ -1346,6 +1438,16 @@ class RecallOut(TypedDict):
 class RecordsOut(TypedDict):
     accepted: int
     first_slot: int
+
+
+class ReleaseRowOut(TypedDict):
+    project: str
+    version: int
+    test_set: str
+    examples: int
+    accuracy: float
+    low: float
+    high: float
 
 
 ReportKind = Literal["broken", "sensitive", "comment", "returned", "reply"]
@@ -1477,6 +1579,14 @@ class SourceOut(TypedDict):
     address: str
     snapshot: str
     iceberg_snapshot: NotRequired[int | None]
+
+
+class SpendingRowOut(TypedDict):
+    account: str
+    when: str
+    epsilon_spent: float
+    epsilon_left: float
+    epsilon_limit: float
 
 
 class StandingOut(TypedDict):

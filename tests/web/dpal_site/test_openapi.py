@@ -65,7 +65,7 @@ from tests.studies import connect, open_paid_crowd, open_study
 
 pytestmark = pytest.mark.django_db(transaction=True)
 REQUESTS_PER_ROUTE = 4
-ROUTES = 177
+ROUTES = 183
 # Routes are taken in so many parts, of which an ordinary run asks one what is made up.
 PARTS = 4
 # Routes that the scope for reading projects opens.
@@ -88,6 +88,7 @@ READ_WITH_PROJECTS = tuple(
         "projects/{slug}/guidelines/pictures",
         "projects/{slug}/guidelines/pictures/{digest}",
         "projects/{slug}/configuration",
+        "projects/{slug}/configuration/changes",
         "projects/{slug}/configuration/file",
         "projects/{slug}/configuration/differences/{other}",
         "choices",
@@ -227,7 +228,7 @@ class Site:
             "population": lambda: self.population.slug,
             # What is taken back is not what other routes are asked about.
             "version": lambda: "1" if operation.path.endswith("/retire") else "latest",
-            "name": lambda: "privacy.json",
+            "name": lambda: "spending" if "/dashboard/" in operation.path else "privacy.json",
             "before": lambda: "1",
             "channel": self.moved,
             "view_id": self.kept,

@@ -1,4 +1,7 @@
-"""What a page changes a program can change: each page that takes something names its routes, or why there is none."""
+"""What a page changes a program can change, and what a page gives as a file a program can read.
+
+Each page that takes something, and each file, names its routes, or why there is none.
+"""
 
 import inspect
 import re
@@ -135,6 +138,23 @@ WITHOUT = {
     "learner:draft_plan": DRAFT,
     "learner:use_draft_plan": DRAFT,
 }
+# Files that pages give away, and the numbers that they show one person.
+READING = {
+    "annotation:bad_rows": "list_datasets",
+    "annotation:configuration_file": "get_configuration_file",
+    "annotation:log_csv": "list_actions",
+    "annotation:opinions": "list_opinions",
+    "annotation:own_statistics": "get_own_statistics",
+    "annotation:payments": "list_payments",
+    "annotation:population_statement": "get_population_statement",
+    "annotation:settings": "list_configuration_changes get_description list_actions",
+    "annotation:statement_csv": "list_entries",
+    "annotation:statement_json": "get_statement",
+    # The table of work is a list of its own.
+    "learner:dashboard_csv": "list_dashboard_rows list_work",
+    "learner:download_evaluation": "get_evaluation",
+}
+A_FILE = re.compile(r"\.(csv|json|md)$")
 # Buttons of a page that send one view another value each, and where its route takes the same.
 BUTTON = re.compile(r'name="(?:action|decision|do)"\s+value="(\w+)"')
 SEVERAL_BUTTONS = {
@@ -166,6 +186,19 @@ def test_each_page_that_changes_something_has_a_route_or_says_why_not():
 def test_every_route_that_is_named_is_there():
     known = {name for name, method in api_routes() if method != "GET"}
     assert {name for names in ROUTES.values() for name in names.split()} <= known
+
+
+def test_each_file_has_a_route_that_reads_the_same():
+    files = {
+        name
+        for name, pattern in named_patterns(get_resolver().url_patterns)
+        if not name.startswith(OTHERS) and A_FILE.search(str(pattern.pattern))
+    }
+    assert len(files) > 9
+    assert files <= READING.keys()
+    assert {name for names in READING.values() for name in names.split()} <= {
+        name for name, method in api_routes() if method == "GET"
+    }
 
 
 def test_a_page_without_a_row_is_noticed():

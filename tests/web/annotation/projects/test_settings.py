@@ -20,6 +20,7 @@ from privacy.services import ledger
 from tests.counting import new_counter
 from tests.factories import add_members, make_project, make_user, open_records, write_settings
 from tests.owning import as_owner
+from tests.rest_caller import Caller
 
 pytestmark = pytest.mark.django_db
 FIXED = {
@@ -85,6 +86,41 @@ def test_the_history_counts_versions_and_speaks_the_readers_language(client, pro
     assert rows[0][1][1] == ("Prozent der Fragen, die verdeckte Kontrollfragen sind", "0", "25")
     assert rows[0][1][2][1:] == ("1", "2")
     assert "Version 3" in page.content.decode()
+
+
+def test_a_program_reads_the_same_history_page_by_page(client, project, manager):
+    save(client, project, name="Another")
+    write_settings(project, overlap=2, gold_share=0.25)
+    save(client, project, name="A third")
+    ask, at = Caller(manager), f"projects/{project.slug}/configuration/changes"
+    told = ask.get(at).json()
+    page = client.get(reverse("annotation:settings", args=[project.slug]))
+    assert [change["version"] for change in told] == [row["version"] for row in page.context["changes"]] == [4, 3, 2]
+    assert ask.get(f"projects/{project.slug}/configuration").json()["version"] == 4
+    assert [change["who"] for change in told] == ["manager", "", "manager"]
+    assert told[0]["settings"] == [{"setting": "name", "before": "Another", "after": "A third"}]
+    written = {one["setting"]: (one["before"], one["after"]) for one in told[1]["settings"]}
+    assert (written["overlap"], written["gold_share"]) == ((1, 2), (0.0, 0.25))
+    for change, row in zip(told, page.context["changes"], strict=True):
+        assert [
+            (setting_name(one["setting"]), *(setting_value(one["setting"], one[side]) for side in ("before", "after")))
+            for one in change["settings"]
+        ] == row["fields"]
+    first = ask.get(at, limit=1)
+    assert first.json() == told[:1]
+    assert f"{at}?limit=1&offset=1" in first.headers["Link"]
+    # A version keeps its number on every page.
+    assert ask.get(at, limit=1, offset=1).json() == told[1:2]
+    other = make_project(owner=manager)
+    add_members(other, manager, role=Role.MANAGER)
+    assert ask.get(f"projects/{other.slug}/configuration/changes").json() == []
+
+
+@pytest.mark.parametrize("role", [Role.ANNOTATOR, Role.ENGINEER, Role.REVIEWER])
+def test_the_history_is_for_managers(project, role):
+    other = make_user()
+    add_members(project, other, role=role)
+    assert Caller(other).get(f"projects/{project.slug}/configuration/changes").status_code == 404
 
 
 def test_every_setting_has_a_name_and_its_values_words(project):

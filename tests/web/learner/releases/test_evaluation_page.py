@@ -13,12 +13,13 @@ from privacy.services import ledger
 from privacy.services.checkpoints import site_key
 from tests import learning
 from tests.factories import add_members, make_account, make_project, make_user
+from tests.programs import Program
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
 def page_of(project, role=Role.ENGINEER) -> tuple[str, str]:
-    """Return the page and the file, as somebody of a role reads them."""
+    """Return the page and the file, as somebody of a role reads them; a program of theirs gets the same file."""
     person, client = make_user(), Client()
     add_members(project, person, role=role)
     client.force_login(person)
@@ -26,6 +27,8 @@ def page_of(project, role=Role.ENGINEER) -> tuple[str, str]:
     file = client.get(reverse("learner:download_evaluation", args=[project.slug]))
     assert page.status_code == file.status_code == 200
     assert "sp800-226.md" in file["Content-Disposition"]
+    told = Program(person, project)("GET", "evaluation")
+    assert (told["Content-Type"], told.content) == ("text/markdown; charset=utf-8", file.content)
     return page.content.decode(), file.content.decode()
 
 
@@ -98,3 +101,10 @@ def test_the_unit_says_what_one_person_may_contribute(fields, words):
     account = make_account(unit=fields["privacy_unit"])
     document = answered(facts_of(make_project(pool_account=account, **fields)))
     assert words in answer_to(document, "Is what one person contributes bounded?")
+
+
+@pytest.mark.parametrize("role", [Role.ANNOTATOR, Role.REVIEWER])
+def test_a_program_of_somebody_who_comes_for_no_models_gets_nothing(role):
+    project, person = make_project(pool_account=make_account()), make_user()
+    add_members(project, person, role=role)
+    assert Program(person, project)("GET", "evaluation").status_code == 404

@@ -1,0 +1,44 @@
+"""Which tables of the dashboard there are, and who reads which; its page, its files and its route ask here."""
+
+from collections.abc import Callable
+from datetime import datetime
+from typing import Any
+
+from django.http import Http404, HttpRequest
+
+from annotation.models import Project
+from annotation.statement import presenters
+from learner import selectors
+from learner.access import may_manage
+from learner.dashboard import tables
+from privacy.models import BudgetAccount
+
+# What engineers see, too; the rest is for those inside.
+OUTSIDE = ("spending", "purposes", "releases")
+
+
+def compared_projects(request: HttpRequest, project: Project) -> list[Project]:
+    """Return the project and the one beside it, if the viewer is in that one, too."""
+    beside = selectors.projects_with_models(request.user).filter(pk=project.compared_with_id or 0)
+    return [project, *beside]
+
+
+def readable_table(request: HttpRequest, project: Project, name: str) -> tables.Table:
+    """Return a table by its name; one that the viewer may not read is not there."""
+    accounts: list[BudgetAccount] = list(presenters.statement_accounts(project))
+    found: dict[str, Callable[[], tables.Table]] = {
+        "spending": lambda: tables.spending_table(project, accounts),
+        "purposes": lambda: tables.purposes_table(project, accounts),
+        "releases": lambda: tables.releases_table(compared_projects(request, project)),
+        "labels": lambda: tables.labels_table(project),
+        "annotators": lambda: tables.annotators_table(project),
+        "work": lambda: tables.work_table(project),
+    }
+    if name not in found or not (name in OUTSIDE or may_manage(request, project)):
+        raise Http404
+    return found[name]()
+
+
+def plain_rows(table: tables.Table) -> list[list[Any]]:
+    """Return the rows as files and programs get them, times in UTC."""
+    return [[tables.utc(value) if isinstance(value, datetime) else value for value in row] for row in table.rows]

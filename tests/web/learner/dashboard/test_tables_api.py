@@ -1,0 +1,144 @@
+"""Tables of the dashboard by REST: the rows of their files, for whoever may read these, by tokens that may."""
+
+import csv
+import io
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+from django.urls import reverse
+
+from annotation.models import Project, Role
+from annotation.people.services import members
+from annotation.people.services.tokens import Scope
+from dpal_site.api import api
+from dpal_site.observables.kinds import Reader, readers_of
+from dpal_site.observables.rest import REST
+from dpal_site.observables.rest_dashboard import REST_DASHBOARD
+from learner.dashboard import tables_api
+from learner.dashboard.reading import OUTSIDE
+from tests import learning
+from tests.factories import make_user
+from tests.programs import Program
+
+pytestmark = pytest.mark.django_db(transaction=True)
+ROWS = {
+    "spending": tables_api.SpendingRowOut,
+    "purposes": tables_api.PurposeRowOut,
+    "releases": tables_api.ReleaseRowOut,
+    "labels": tables_api.LabelDayOut,
+    "annotators": tables_api.AnnotatorRowOut,
+}
+
+
+@pytest.fixture
+def manager() -> User:
+    return make_user("manager")
+
+
+@pytest.fixture
+def project(manager: User) -> Project:
+    """A project with a round answered and a version released."""
+    opened = learning.open_trusted(manager)
+    learning.fill_trusted(opened)
+    learning.run_to_release(opened, make_user("ann"), version=1)
+    return opened
+
+
+def file_rows(person: User, project: Project, name: str, **headers: str) -> list[dict[str, str]]:
+    client = Client(headers=headers)
+    client.force_login(person)
+    answer = client.get(reverse("learner:dashboard_csv", args=[project.slug, name]))
+    return list(csv.DictReader(io.StringIO(answer.getvalue().decode(), newline="")))
+
+
+def as_text(row: dict[str, Any]) -> dict[str, str]:
+    """Return a row as its file writes it."""
+    written = {name: "" if value is None else str(value) for name, value in row.items()}
+    return written | ({"when": written["when"].replace("Z", "+00:00")} if "when" in written else {})
+
+
+def test_each_table_has_the_rows_of_its_file(project: Project, manager: User) -> None:
+    ask = Program(manager, project)
+    for name, schema in ROWS.items():
+        rows = ask("GET", f"dashboard/{name}").json()
+        assert rows, name
+        assert all(list(row) == list(schema.model_fields) for row in rows), name
+        assert [as_text(row) for row in rows] == file_rows(manager, project, name), name
+
+
+def test_every_table_of_the_page_has_its_schema(project: Project, manager: User) -> None:
+    client = Client()
+    client.force_login(manager)
+    shown = client.get(reverse("learner:dashboard", args=[project.slug])).context["tables"]
+    assert shown.keys() == ROWS.keys() == tables_api.SCOPES.keys()
+    for name, one in shown.items():
+        assert [column.name for column in one["table"].columns] == list(ROWS[name].model_fields), name
+
+
+def test_a_table_comes_in_pages(project: Project, manager: User) -> None:
+    ask = Program(manager, project)
+    rows = ask("GET", "dashboard/spending").json()
+    assert len(rows) > 2
+    first = ask("GET", "dashboard/spending?limit=2")
+    assert first.json() == rows[:2]
+    assert "dashboard/spending?limit=2&offset=2>" in first.headers["Link"]
+    assert ask("GET", "dashboard/spending?limit=1000&offset=2").json() == rows[2:]
+
+
+def test_words_are_english_whatever_the_program_reads(project: Project, manager: User) -> None:
+    ask = Program(manager, project)
+    english = ask("GET", "dashboard/purposes").json()
+    ask.client.defaults["HTTP_ACCEPT_LANGUAGE"] = "de"
+    assert ask("GET", "dashboard/purposes").json() == english
+    assert {row["by"] for row in english} == {"Mechanism", "Round or release", "Person"}
+    german = file_rows(manager, project, "purposes", accept_language="de")
+    assert {row["by"] for row in german}.isdisjoint({"Mechanism", "Round or release"})
+
+
+def test_engineers_read_what_was_spent_and_released(project: Project) -> None:
+    engineer = make_user()
+    members.add_member(project=project, user=engineer, role=Role.ENGINEER)
+    ask = Program(engineer, project)
+    assert {name for name in ROWS if ask("GET", f"dashboard/{name}").status_code == 200} == set(OUTSIDE)
+    assert set(REST_DASHBOARD) <= set(REST)
+    described = api.get_openapi_schema()["components"]["schemas"]
+    for name, schema in ROWS.items():
+        place = schema.__name__
+        for field in described[place]["properties"]:
+            readers = readers_of(REST_DASHBOARD, frozenset({place}), field)
+            assert (Reader.ENGINEER in readers) == (name in OUTSIDE), (place, field)
+
+
+@pytest.mark.parametrize("role", [Role.ANNOTATOR, Role.REVIEWER, None])
+def test_others_are_told_that_there_is_nothing(project: Project, role: Role | None) -> None:
+    other = make_user()
+    if role is not None:
+        members.add_member(project=project, user=other, role=role)
+    ask = Program(other, project)
+    assert {ask("GET", f"dashboard/{name}").status_code for name in ROWS} == {404}
+
+
+def test_what_is_no_table_is_not_there(project: Project, manager: User) -> None:
+    ask = Program(manager, project)
+    for name in ("work", "nonsense", "spending.csv"):
+        assert ask("GET", f"dashboard/{name}").status_code == 404
+
+
+def test_a_token_reads_a_table_as_it_reads_what_it_is_made_of(project: Project, manager: User) -> None:
+    """Where a token may not read the ledger, it reads no sums over it either."""
+    for name, needed in tables_api.SCOPES.items():
+        assert Program(manager, project, needed)("GET", f"dashboard/{name}").status_code == 200
+        others = [scope for scope in Scope if scope != needed]
+        assert Program(manager, project, *others)("GET", f"dashboard/{name}").status_code == 403
+
+
+def test_where_answers_are_hidden_there_is_no_row(manager: User) -> None:
+    secret = learning.open_secret(manager)
+    learning.fill_trusted(secret)
+    learning.work_off(secret)
+    assert learning.label_everything(secret, make_user(), at_most=3) == 3
+    ask = Program(manager, secret)
+    assert ask("GET", "dashboard/spending").json()
+    assert [ask("GET", f"dashboard/{name}").json() for name in ("labels", "annotators")] == [[], []]
