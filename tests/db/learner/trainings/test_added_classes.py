@@ -20,7 +20,7 @@ from tests.factories import make_user
 pytestmark = pytest.mark.django_db(transaction=True)
 CONSTANT = 0.3
 # So little noise that counts can be read off the sums.
-QUIET = {"training_epsilon": 60.0, "training_delta": 1e-6, "pool_epsilon": 400.0, "pool_delta": 1e-3}
+QUIET = {"training_epsilon": 150.0, "training_delta": 1e-6, "pool_epsilon": 650.0, "pool_delta": 1e-3}
 SECRET = [
     {"estimator": "sums", "features": "planned", "text_columns": 16},
     {"estimator": "planned", "features": "planned", "text_columns": 16, "smoothing": 1.0},
