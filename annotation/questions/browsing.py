@@ -102,7 +102,7 @@ class Answering:
     has_left: bool
 
 
-def answering_people(project: Project) -> list[Answering]:
+def known_annotators(project: Project) -> list[Answering]:
     """Return a project's annotators and whoever answered here and has left, by name."""
     member = Exists(Membership.objects.filter(project=project, role=Role.ANNOTATOR, user=OuterRef("pk")))
     turns = Assignment.objects.filter(project=project, annotator=OuterRef("pk"), state=AssignmentState.LABELLED)

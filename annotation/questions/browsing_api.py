@@ -246,7 +246,7 @@ def _by_number(project: Project, wanted: QuestionsIn) -> Mapping[str, Any]:
     chosen = {name: value for name, value in wanted.dict().items() if value not in ("", None)}
     numbers = {
         "choice": {str(name): place for place, name in enumerate(answer_names(project))},
-        "annotator": {one.name: one.id for one in browsing.answering_people(project)},
+        "annotator": {one.name: one.id for one in browsing.known_annotators(project)},
         "assigned": _people(project),
         "tag": {name: pk for pk, name in Tag.objects.filter(project=project).values_list("pk", "name")},
     }

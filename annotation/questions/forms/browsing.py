@@ -14,7 +14,7 @@ from annotation.questions.browsing import (
     PAGE,
     SHORTEST_SEARCH,
     WantedQuestions,
-    answering_people,
+    known_annotators,
     row_id,
 )
 from annotation.questions.forms.labels import WordsField
@@ -69,7 +69,7 @@ class QuestionFilter(forms.Form):
     def __init__(self, data: object, *, project: Project, readable: bool) -> None:
         super().__init__(data)  # type: ignore[arg-type]
         states = [(state.value, state.label) for state in QueryState if state in ASKED]
-        people = answering_people(project)
+        people = known_annotators(project)
         named = {
             "state": states,
             "choice": list(enumerate(answer_names(project))),
