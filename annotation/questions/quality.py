@@ -247,7 +247,7 @@ def own_statistics(*, project: Project, user: User) -> OwnStatistics:
         today=done.filter(finished_at__gte=selectors.midnight()).count(),
         week=done.filter(finished_at__gte=timezone.now() - timedelta(days=7)).count(),
         skipped=skipped,
-        seconds=took.total_seconds() if took else None,
+        seconds=None if took is None else took.total_seconds(),
         earned=None if project.price_per_label is None else project.price_per_label * sheet.accepted,
     )
 
