@@ -19,11 +19,19 @@ from learner.planning.simulation.trusted import encoded_records, settings_of, si
 
 # So many labels settle a strength; more hardly move it.
 MOST_TUNED = 1_000
+# Of so many labels times classes a fit takes minutes, and hardly moves from seed to seed.
+MOST_OF_ALL_SEEDS = 500_000
+FEWER_SEEDS = 3
 # Epsilon at which noise is far below what a release is rounded to in print.
 HARDLY_ANY_NOISE = "300"
 LOGISTIC = {"C": [1.0, 10.0, 100.0]}
 KERNEL = {"C": [10.0, 100.0], "gamma": [0.3, 1.0, 3.0]}
 PIPELINE = {f"logisticregression__{name}": values for name, values in LOGISTIC.items()}
+
+
+def seeds_for(task: SimulationTask, labels: int, seeds: int) -> int:
+    """Return over how many seeds baselines and peers learn from so many labels."""
+    return min(seeds, FEWER_SEEDS) if labels * len(task.classes) > MOST_OF_ALL_SEEDS else seeds
 
 
 def sample_of(task: SimulationTask, labels: int, seed: int) -> NDArray[np.intp]:
@@ -52,7 +60,7 @@ def _accuracies(
 ) -> dict[str, dict[str, float]]:
     found = {}
     for labels in task.label_counts:
-        samples = [sample_of(task, labels, seed) for seed in range(seeds)]
+        samples = [sample_of(task, labels, seed) for seed in range(seeds_for(task, labels, seeds))]
         few = samples[0][:MOST_TUNED]
         counts = np.bincount(task.labels[few])
         folds = StratifiedKFold(3 if counts[counts > 0].min() >= 3 else 2, shuffle=True, random_state=0)
