@@ -179,7 +179,11 @@ class TestRequestsIntoTheNetworkBehind:
 
 
 LOOKUPS = ("password", "created_by__password", "user__api_tokens__digest")
-PASSING = re.compile(r"[A-Za-z0-9_-]{36,}|[0-9a-f]{8}-[0-9a-f-]{27}|\d+(\.\d+)? (ms|s)\b")
+# Tokens, ids, durations, and the mark of a moving part, which is drawn from its address as well.
+PASSING = re.compile(
+    r"[A-Za-z0-9_-]{36,}|[0-9a-f]{8}-[0-9a-f-]{27}|\d+(\.\d+)? (ms|s)\b"
+    r'|"If-None-Match": "[0-9a-f]{32}"'
+)
 
 
 def told_apart(client, address):
@@ -193,9 +197,7 @@ def told_apart(client, address):
         for own in (value, quote(value)):
             for repeated in (f"{name}={own}", f"{name}%3D{own}", f'name="{name}" value="{own}"'):
                 text = text.replace(repeated, "")
-        return answer.status_code, re.sub(
-            r"[A-Za-z0-9_-]{36,}|[0-9a-f]{8}-[0-9a-f-]{27}|\d+(\.\d+)? (ms|s)\b", "", text
-        )
+        return answer.status_code, PASSING.sub("", text)
 
     filters = [f"{lookup}__startswith" for lookup in LOOKUPS]
     found = [name for name in filters if body(name, "p") != body(name, "q")]
