@@ -15,8 +15,9 @@ from annotation.models import GateRun, Job, Query
 from dpal_site.embedded import host
 from dpal_site.embedded.servers import REPOSITORY
 from privacy.engines.spark import SparkEngine
-from tests.db.annotation.gates.test_scan import know_the_coins, passed, spends, upload
+from tests.db.annotation.gates.test_scan import know_the_coins, spends
 from tests.faults.storm.site import descendants
+from tests.gate_scans import crowd, passed, upload
 from tests.spark_cluster import PATIENCE_SECONDS, block, command_line, needs_spark
 
 pytestmark = [pytest.mark.faults, pytest.mark.django_db(transaction=True), needs_spark]
@@ -60,7 +61,7 @@ def drivers():
 @pytest.mark.parametrize("executors", [2, 4])
 def test_every_executor_is_killed_once_and_the_bytes_are_the_same(cluster, monkeypatch, settings, executors):
     know_the_coins(monkeypatch)
-    alone = passed(upload())
+    alone = passed(upload(crowd()))
     pointed_at(cluster, executors, monkeypatch, settings)
     killed: set[int] = set()
 
@@ -71,7 +72,7 @@ def test_every_executor_is_killed_once_and_the_bytes_are_the_same(cluster, monke
                 killed.add(pid)
 
     struck(monkeypatch, strike)
-    dataset = upload()
+    dataset = upload(crowd())
     assert passed(dataset) == alone
     assert len(killed) >= executors
     assert spends(dataset) == ["reserve", "commit"]
@@ -82,9 +83,9 @@ def test_a_driver_killed_while_it_counts_is_charged_once_and_the_next_lets_the_s
     cluster, monkeypatch, settings, executors
 ):
     know_the_coins(monkeypatch)
-    alone = passed(upload())
+    alone = passed(upload(crowd()))
     pointed_at(cluster, executors, monkeypatch, settings)
-    dataset = upload()
+    dataset = upload(crowd())
 
     def strike():
         for pid in drivers():
@@ -121,7 +122,7 @@ def test_the_manuals_lines_and_the_compose_file_point_a_site_at_it(cluster, monk
         "SPARK_LOCAL_IP": "127.0.0.1",
     }
     monkeypatch.setattr("tests.db.annotation.gates.test_scan.TEXTS", ["said by many"] * 2000)
-    dataset = upload()
+    dataset = upload(crowd())
     job = Job.objects.get(pk=dataset.gate_job_id)
     supervisor.start("worker", [str(Path(sys.executable).parent / command[0]), *command[1:]], told)
     seen: set[int] = set()
