@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from privacy.accounting import checks
-from privacy.accounting.cost import Adjacency, Cost
+from privacy.accounting.cost import LARGEST_EXPONENT, Adjacency, Cost
 from privacy.accounting.event import Event
 from privacy.accounting.events_training import FIXED_SLOTS, SecretSampleEvent, require_slot
 from privacy.accounting.units import outward
@@ -230,8 +230,8 @@ def series_event(
     if len(parts) != len(rates) or not all(part > 0 for part in parts):
         raise ValueError(as_message("shares must be > 0, one of each block"))
     whole = math.fsum(parts)
-    room = math.expm1(epsilon) * (1 - 2.0**-40)
-    epsilons = tuple(math.log1p(room * part / whole / rate) for part, rate in zip(parts, rates, strict=True))
+    kept = 1 - 2.0**-40
+    epsilons = tuple(_inner(epsilon, rate * whole / part / kept) for part, rate in zip(parts, rates, strict=True))
     # Both bounds on delta grow in proportion to the blocks' own.
     deltas = tuple(delta * part / whole / rate for part, rate in zip(parts, rates, strict=True))
     if any(found >= 1 for found in deltas):
@@ -241,6 +241,11 @@ def series_event(
         return event
     scale = min(1.0, delta / event.cost().delta) * (1 - 2.0**-40)
     return SecretSeriesEvent(event.rates, epsilons, tuple(found * scale for found in deltas))
+
+
+def _inner(epsilon: float, rate: float) -> float:
+    """Return the epsilon of what, seen at a rate, costs `epsilon`, however large that is."""
+    return math.log1p(math.expm1(epsilon) / rate) if epsilon < LARGEST_EXPONENT else epsilon - math.log(rate)
 
 
 def even_training(
@@ -278,8 +283,8 @@ def even_training(
         checks.rate("rate", rate)
     paying = rates[:releases]
     if as_series:
-        return math.log1p(math.expm1(epsilon) / math.fsum(paying)), delta / math.fsum(rates)
-    low, high = epsilon / len(paying), math.log1p(math.expm1(epsilon) / min(paying))
+        return _inner(epsilon, math.fsum(paying)), delta / math.fsum(rates)
+    low, high = epsilon / len(paying), _inner(epsilon, min(paying))
     for _ in range(80):
         middle = (low + high) / 2
         told = math.fsum(mixture_epsilon([rate], [middle]) for rate in paying)

@@ -11,7 +11,7 @@ from scipy.stats import norm
 from privacy.accounting.composition import gaussian_epsilon
 from privacy.accounting.cost import NoProof
 from privacy.accounting.events import GaussianEvent, MinibatchSgdEvent, SecretBlockEvent, SecretSeriesEvent
-from privacy.accounting.events_series import even_training, series_event
+from privacy.accounting.events_series import even_training, mixture_epsilon, series_event
 from privacy.accounting.screens import hidden_selection_epsilon
 
 
@@ -214,6 +214,18 @@ def test_a_series_that_stops_by_what_it_saw_has_paid_for_every_outcome(data, sto
         ratios = [s / q if bit else (1 - s) / (1 - q) for bit, q, s in zip(path, quiet, loud, strict=False)]
         ratio = 1 + sum(rate * (found - 1) for rate, found in zip(rates, ratios, strict=False))
         assert abs(math.log(ratio)) <= price * (1 + 1e-9) + 1e-12
+
+
+@pytest.mark.parametrize("as_series", [True, False])
+def test_a_limit_that_no_exponential_holds_is_divided_as_well(as_series):
+    rates = (0.1, 0.1, 0.2, 0.4)
+    below, _missed = even_training(699.0, 0.0, rates, releases=4, as_series=as_series)
+    above, _missed = even_training(4000.0, 0.0, rates, releases=4, as_series=as_series)
+    if as_series:
+        # Beyond, each pays as much more as the limit is larger.
+        assert above - below == pytest.approx(4000.0 - 699.0)
+    paid = mixture_epsilon(rates, [above] * 4) if as_series else sum(mixture_epsilon([rate], [above]) for rate in rates)
+    assert 0.999 * 4000.0 < paid <= 4000.0 * (1 + 1e-12)
 
 
 @given(
