@@ -1,6 +1,6 @@
-"""Who asks, found out at every click: the session and the person, each by one prepared statement.
+"""Who asks, found out at every click: the session and its person, by one prepared statement.
 
-Django's own stores and backends ask the same, but write the statement anew every time, which takes longer than the
+Django's own stores and backends ask twice, and write the statement anew every time, which takes longer than the
 answer. And Django stores a session under the very key that its browser holds; here that is a secret, of which the
 database has the digest. The process of the label pages reads neither table: it asks functions, by the secret.
 """
@@ -32,6 +32,12 @@ SESSION_BY_KEY = "SELECT session_data, seen_at FROM dpal_site_session WHERE sess
 SEEN = "SELECT dpal_site_session_seen(%s)"
 ENDED = "SELECT dpal_site_session_ended(%s)"
 USER = Columns(User, "person")
+# With the person, who is asked for next.
+SESSION_AND_PERSON = (
+    f"SELECT kept.session_data, kept.seen_at, {USER.sql} FROM dpal_site_session kept"  # noqa: S608 - names of columns
+    " LEFT JOIN auth_user person ON person.id = kept.person_id"
+    " WHERE kept.session_key = %s AND kept.expire_date > now()"
+)
 PERSON = f"SELECT {USER.sql} FROM auth_user person WHERE person.id = %s"  # noqa: S608 - names of columns
 # In the model's order, as `from_db` takes them.
 VISITOR_FIELDS = ["id", "is_superuser", "username", "is_staff", "is_active"]
@@ -41,6 +47,8 @@ KEY_SALT = "django.contrib.auth.models.AbstractBaseUser.get_session_auth_hash"
 BLOCK_BYTES = 64
 SECRET = re.compile(r"[a-z0-9]{32}")
 _secret: ContextVar[str] = ContextVar("secret of the visitor's session", default="")
+# Read with the session of this request, and used once.
+_beside: ContextVar[User | None] = ContextVar("person of the visitor's session", default=None)
 
 
 class NotWritable(Exception):
@@ -70,13 +78,19 @@ class SessionStore(db.SessionStore):
 
     def load(self) -> dict[str, Any]:
         """Return what the session holds; nothing, and no key, where there is none or it is over."""
-        statement, key = (SESSION, self.secret) if self.secret else (SESSION_BY_KEY, self.session_key)
-        row = fetch_one(statement, [key])
+        if not self.secret:
+            row = fetch_one(SESSION_BY_KEY, [self.session_key])
+        elif settings.SERVES_LABELS_ALONE:
+            row = fetch_one(SESSION, [self.secret])
+        else:
+            row = fetch_one(SESSION_AND_PERSON, [self.session_key])
         if row is None:
             self._session_key = None
             return {}
-        self.seen_at = row[1]
-        return self.decode(row[0])
+        data, self.seen_at, *person = row
+        if person:
+            _beside.set(USER.build(iter(person)))
+        return self.decode(data)
 
     def create_model_instance(self, data: dict[str, Any]) -> Session:
         """Write down whose session it is as well."""
@@ -117,6 +131,7 @@ class SessionMiddleware(middleware.SessionMiddleware):
         shown = request.COOKIES.get(settings.SESSION_COOKIE_NAME, "")
         secret = shown if SECRET.fullmatch(shown) else ""
         _secret.set(secret)
+        _beside.set(None)
         request.session = SessionStore(secret=secret)
 
     def process_response(self, request: HttpRequest, response: HttpResponse) -> HttpResponse:
@@ -145,12 +160,20 @@ class ByEmail(allauth_backends.AuthenticationBackend):  # type: ignore[misc]
 
 
 def _person(backend: django_backends.ModelBackend, user_id: int) -> User | None:
-    if settings.SERVES_LABELS_ALONE:
-        user = _visitor(user_id)
-    else:
-        row = fetch_one(PERSON, [user_id])
-        user = USER.build(iter(row)) if row else None
+    user = _visitor(user_id) if settings.SERVES_LABELS_ALONE else _read_beside(user_id) or _read(user_id)
     return user if user and backend.user_can_authenticate(user) else None
+
+
+def _read_beside(user_id: int) -> User | None:
+    """Return whom the session was read with; once, for the row may have changed by the second time."""
+    user = _beside.get()
+    _beside.set(None)
+    return user if user and user.pk == user_id else None
+
+
+def _read(user_id: int) -> User | None:
+    row = fetch_one(PERSON, [user_id])
+    return USER.build(iter(row)) if row else None
 
 
 def _visitor(user_id: int) -> User | None:

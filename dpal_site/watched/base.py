@@ -1,8 +1,11 @@
 """Django's Postgres backend for processes that serve pages: no page waits for a server that says nothing.
 
-With the option `silence_seconds` a wait without a word from the server ends; without it this is Django's own.
+With the option `silence_seconds` a wait without a word from the server ends, and a connection that was just used is not
+tried with a statement before it is used again; without it this is Django's own.
 """
 
+import select
+import time
 from functools import partial
 from typing import Any, TypeVar
 
@@ -14,6 +17,8 @@ from dpal_site.watched.watch import ASK_SECONDS, WATCH, DatabaseSilent, takes_co
 
 Value = TypeVar("Value")
 OPTION = "silence_seconds"
+# So long after its last word a server is taken to be there, if it has not said since that it goes.
+FRESH_SECONDS = 1.0
 
 
 class WatchedConnection(psycopg.Connection[Any]):
@@ -21,6 +26,7 @@ class WatchedConnection(psycopg.Connection[Any]):
 
     longest_silence: float = 0.0
     knock: partial[bool] | None = None
+    heard_at: float = float("-inf")
 
     def wait(self, gen: PQGen[Value], interval: float = 0.1, timeout: float | None = None) -> Value:
         """Wait as psycopg does, but for no server that is silent."""
@@ -29,11 +35,21 @@ class WatchedConnection(psycopg.Connection[Any]):
         try:
             with WATCH.asking():
                 listening = WATCH.listen(gen, longest=self.longest_silence, is_there=self.knock)
-                return super().wait(listening, interval, timeout)
+                found = super().wait(listening, interval, timeout)
+                self.heard_at = time.monotonic()
+                return found
         except DatabaseSilent:
             # Nothing is asked of the server any more, not even to forget the statement.
             self.pgconn.finish()
             raise
+
+    def is_fresh(self) -> bool:
+        """Say whether the server answered a moment ago and has said nothing since, such as that it goes."""
+        if self.closed or time.monotonic() - self.heard_at > FRESH_SECONDS:
+            return False
+        poll = select.poll()
+        poll.register(self.fileno(), select.POLLIN)
+        return not poll.poll(0)
 
 
 class _Psycopg:
@@ -65,6 +81,11 @@ class DatabaseWrapper(base.DatabaseWrapper):
 
     Database = _Psycopg()  # type: ignore[assignment]  # but for `connect`, the module
     through_pooler = False
+
+    def is_usable(self) -> bool:
+        """Ask the server whether it is there, unless it has just answered: no click costs a statement for that."""
+        connection = self.connection
+        return (isinstance(connection, WatchedConnection) and connection.is_fresh()) or bool(super().is_usable())
 
     def get_connection_params(self) -> dict[str, Any]:
         """Say with the rest whether a pooler stands between, where it matters."""

@@ -30,6 +30,45 @@ def is_in(client):
     return client.get(reverse("annotation:tokens")).status_code == 200
 
 
+class TestAPersonComesWithTheSession:
+    """The same one, read in the same statement, for one request and one question."""
+
+    @pytest.fixture
+    def store(self, ann, client):
+        client.force_login(ann)
+        SessionMiddleware(lambda request: None).process_request(HttpRequest())
+        return SessionStore(secret=client.cookies[settings.SESSION_COOKIE_NAME].value)
+
+    def test_nothing_more_is_asked(self, ann, store, django_assert_num_queries):
+        with django_assert_num_queries(1):
+            store.load()
+            found = ByUserName().get_user(ann.pk)
+        assert {field.attname: getattr(found, field.attname) for field in User._meta.concrete_fields} == {
+            field.attname: getattr(User.objects.get(pk=ann.pk), field.attname) for field in User._meta.concrete_fields
+        }
+
+    def test_whoever_asks_again_reads_what_is_stored_by_then(self, ann, store):
+        store.load()
+        User.objects.filter(pk=ann.pk).update(first_name="Anna")
+        assert [ByUserName().get_user(ann.pk).first_name for _ in range(2)] == ["", "Anna"]
+
+    def test_another_one_is_looked_up(self, store):
+        store.load()
+        other = User.objects.create_user("bob")
+        assert ByUserName().get_user(other.pk) == other
+
+    def test_the_next_request_begins_without(self, ann, store):
+        store.load()
+        User.objects.filter(pk=ann.pk).update(is_active=False)
+        SessionMiddleware(lambda request: None).process_request(HttpRequest())
+        assert ByUserName().get_user(ann.pk) is None
+
+    def test_somebody_deactivated_is_out(self, ann, store):
+        User.objects.filter(pk=ann.pk).update(is_active=False)
+        store.load()
+        assert ByUserName().get_user(ann.pk) is None
+
+
 @pytest.mark.parametrize("backend", [ByUserName, ByEmail])
 class TestPeople:
     def test_every_field_is_there(self, backend, ann):

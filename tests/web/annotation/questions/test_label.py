@@ -458,8 +458,8 @@ class TestStatements:
         assert "1 answered today" in response.content.decode()
         assert len(statements) <= 10, [statement["sql"] for statement in statements]
         if overlap == 1:
-            # Session, person, question, answer with its consensus, next question.
-            assert len(statements) == 5, [statement["sql"] for statement in statements]
+            # Session with its person, question, answer with its consensus, next question.
+            assert len(statements) == 4, [statement["sql"] for statement in statements]
 
     def test_submit_and_next_without_scripts(self, browser_of):
         project = make_project()
