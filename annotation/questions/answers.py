@@ -3,7 +3,9 @@
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any
+from uuid import UUID
 
 from django.db.models import F, Q
 from django.utils.translation import gettext
@@ -14,11 +16,18 @@ from annotation.choices.label_types.catalogue import label_type_of
 from annotation.choices.merged_classes import counts_as
 from annotation.errors import InvalidChoice
 from annotation.models import Project, ReportKind
+from annotation.models.configurations import MOST_KNOWN, settings_in
 
 
 def label_type(project: Project) -> LabelType:
     """Return what the project's annotators are asked."""
-    return label_type_of(project.question_kind, project.settings)
+    return _label_type(project.question_kind, project.configuration_id)
+
+
+@lru_cache(maxsize=MOST_KNOWN)
+def _label_type(name: str, configuration_id: UUID) -> LabelType:
+    # A configuration never changes, and no parameter of a type of label is a column of the project.
+    return label_type_of(name, settings_in(configuration_id))
 
 
 def answer_names(project: Project) -> list[str]:
