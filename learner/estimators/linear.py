@@ -1,8 +1,9 @@
 """What the linear classifiers share: checks of rows and labels, one model per class, prediction."""
 
 import math
+from abc import abstractmethod
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,7 +14,11 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from learner.estimators.convex import BLOCK_ROWS, ROUNDING, LinearObjective, LogisticLoss, MarginLoss
 from learner.estimators.rows import over_rows
+from privacy.accounting.events import Event
+from privacy.mechanisms.randomness import RandomSource, random_source
 
+# What a fit is charged.
+Charge = TypeVar("Charge", bound=Event)
 LOSS = LogisticLoss()
 # Rows may exceed the declared bound by this much (they were scaled in single precision); it is charged.
 NORM_SLACK = 2.0**-20
@@ -37,6 +42,8 @@ class LinearLogisticClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
     fit_intercept: bool
     intercept_scaling: float
     gradient_tolerance: float
+    # One softmax over all decision values, where models were not made each against the rest.
+    one_softmax = False
     # Hears how many of the planned steps are made; both numbers are public, and solvers' own steps are none of them.
     on_step: Callable[[int, int], None] | None = None
 
@@ -48,11 +55,11 @@ class LinearLogisticClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
         return values[:, 0] if len(self.coef_) == 1 else values
 
     def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]:
-        """Return class probabilities, shape (n, n_classes): with more than two, each model's share of their sum."""
+        """Return class probabilities, shape (n, n_classes): by models against the rest, each one's share."""
         values = self.decision_function(X)
         if values.ndim == 1:
             return np.stack([expit(-values), expit(values)], axis=1)
-        shares: NDArray[np.float64] = softmax(-np.logaddexp(0.0, -values), axis=1)
+        shares: NDArray[np.float64] = softmax(values if self.one_softmax else -np.logaddexp(0.0, -values), axis=1)
         return shares
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
@@ -137,6 +144,53 @@ class LinearLogisticClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
             self.coef_, self.intercept_ = stacked[:, :-1], stacked[:, -1] * self.intercept_scaling
         else:
             self.coef_, self.intercept_ = stacked, np.zeros(len(stacked))
+
+
+class PricedClassifier(LinearLogisticClassifier, Generic[Charge]):
+    """What is fitted once, over public classes, at a price that is known before any row is read."""
+
+    norm_bound: float
+    random_state: RandomSource | np.random.Generator | int | None
+    simulated_: bool
+
+    @property
+    def releasable(self) -> bool:
+        """Whether the fitted weights carry the guarantee: False before a fit and for simulations."""
+        return not getattr(self, "simulated_", True)
+
+    def event_for(self, n_features: int) -> Charge:
+        """Return what a fit on rows of `n_features` columns must be charged, before any row is read.
+
+        Raises
+        ------
+        ValueError
+            If a parameter is out of range or the classes are not declared.
+        """
+        return self._event(n_features, len(self._declared_classes()))
+
+    @abstractmethod
+    def _check_parameters(self) -> None:
+        """Refuse parameters that are out of range."""
+
+    @abstractmethod
+    def _event(self, n_features: int, n_classes: int) -> Charge:
+        """Return the charge of a fit."""
+
+    def _begin_fit(
+        self, X: ArrayLike, y: ArrayLike
+    ) -> tuple[RandomSource, NDArray[np.floating], NDArray[Any], NDArray[Any], Charge]:
+        """Check all that a fit is given; return its randomness, rows, labels, classes and charge."""
+        self._check_parameters()
+        rng = random_source(self.random_state)
+        rows, labels = self._validated(X, y)
+        refuse_longer_rows(rows, self.norm_bound)
+        classes = self._learned_classes(labels) if self.classes is None and rng.simulated else self._declared_classes()
+        return rng, rows, labels, classes, self._event(rows.shape[1], len(classes))
+
+    def _declared_classes(self) -> NDArray[Any]:
+        if self.classes is None:
+            raise ValueError("classes must be declared: learning them from the labels would be a release")
+        return super()._declared_classes()
 
 
 def refuse_longer_rows(rows: NDArray[np.floating], norm_bound: float) -> None:

@@ -7,11 +7,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from learner.estimators.convex import minimise
-from learner.estimators.linear import NORM_SLACK, LinearLogisticClassifier, refuse_longer_rows
+from learner.estimators.linear import NORM_SLACK, PricedClassifier
 from learner.linear_model import LinearModel
 from privacy.accounting.cost import ADJACENCIES, Adjacency
 from privacy.accounting.events import (
-    Event,
     GaussianObjectiveEvent,
     ObjectivePerturbationEvent,
     OutputPerturbationEvent,
@@ -26,7 +25,7 @@ from privacy.accounting.training import (
 from privacy.mechanisms.discrete import DiscreteLaplace, check_grid, release_on_grid
 from privacy.mechanisms.gaussian import GaussianTilt
 from privacy.mechanisms.k_norm import EuclideanNoise
-from privacy.mechanisms.randomness import RandomSource, random_source
+from privacy.mechanisms.randomness import RandomSource
 
 Method = Literal["objective", "output", "gaussian"]
 TrainingEvent = ObjectivePerturbationEvent | OutputPerturbationEvent | GaussianObjectiveEvent
@@ -34,7 +33,7 @@ TrainingEvent = ObjectivePerturbationEvent | OutputPerturbationEvent | GaussianO
 PRICE_MARGIN = 1 - 2.0**-44
 
 
-class PrivateLogisticRegression(LinearLogisticClassifier):
+class PrivateLogisticRegression(PricedClassifier[TrainingEvent]):
     r"""Release :math:`\arg\min_w \sum_i \ln(1 + e^{-y_i \langle x_i, w\rangle}) + \frac{\Lambda}{2}\|w\|^2` privately.
 
     The number of rows enters neither the noise nor the price, so it may itself be private.
@@ -148,21 +147,6 @@ class PrivateLogisticRegression(LinearLogisticClassifier):
         """Bound on the norm of a row, constant column and rounding of the rows included."""
         return math.hypot(self.norm_bound * (1 + NORM_SLACK), self._constant) * (1 + 2.0**-50)
 
-    @property
-    def releasable(self) -> bool:
-        """Whether the fitted weights carry the guarantee: False before a fit and for simulations."""
-        return not getattr(self, "simulated_", True)
-
-    def event_for(self, n_features: int) -> Event:
-        """Return what a fit on rows of `n_features` columns must be charged, before any row is read.
-
-        Raises
-        ------
-        ValueError
-            If a parameter is out of range or the classes are not declared.
-        """
-        return self._event(n_features, len(self._declared_classes()))
-
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
         """Train and draw the noise.
 
@@ -180,12 +164,7 @@ class PrivateLogisticRegression(LinearLogisticClassifier):
         CertificateMissed
             If the solver stops short of its certificate: nothing may be output, the charge stays.
         """
-        self._check_parameters()
-        rng = random_source(self.random_state)
-        rows, labels = self._validated(X, y)
-        refuse_longer_rows(rows, self.norm_bound)
-        classes = self._learned_classes(labels) if self.classes is None and rng.simulated else self._declared_classes()
-        event = self._event(rows.shape[1], len(classes))
+        rng, rows, labels, classes, event = self._begin_fit(X, y)
         priors = self._priors(rows.shape[1], event.n_models)
         sides = self._sides(labels, classes)
         released = []
@@ -198,11 +177,6 @@ class PrivateLogisticRegression(LinearLogisticClassifier):
         self.privacy_event_ = event
         self.simulated_ = rng.simulated
         return self
-
-    def _declared_classes(self) -> NDArray[Any]:
-        if self.classes is None:
-            raise ValueError("classes must be declared: learning them from the labels would be a release")
-        return super()._declared_classes()
 
     def _check_parameters(self) -> None:
         self._check_positive("epsilon", "regularization", "norm_bound", "intercept_scaling", "gradient_tolerance")

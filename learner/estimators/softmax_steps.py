@@ -5,14 +5,14 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import expit, softmax
+from scipy.special import softmax
 
-from learner.estimators.linear import NORM_SLACK, LinearLogisticClassifier, refuse_longer_rows
+from learner.estimators.linear import NORM_SLACK, PricedClassifier
 from learner.linear_model import LinearModel
 from privacy.accounting.cost import ADJACENCIES, Adjacency
 from privacy.accounting.events_steps import CenteredStepsEvent, GradientStepsEvent, gradient_steps_event
 from privacy.mechanisms.gradient_steps import NoisySteps
-from privacy.mechanisms.randomness import RandomSource, random_source
+from privacy.mechanisms.randomness import RandomSource
 
 # Found on public tasks, see docs/results/utility.md: how far noise alone may carry a weight over all steps, from
 # nothing and from a prior that points the right way already; and the longest step that does not swing to and fro.
@@ -27,7 +27,7 @@ LONGEST_CENTER = 0.95
 PRIOR_LENGTH = 10.0
 
 
-class PrivateSoftmaxSteps(LinearLogisticClassifier):
+class PrivateSoftmaxSteps(PricedClassifier[GradientStepsEvent]):
     r"""Follow noisy gradients of softmax regression, each over all rows.
 
     A record moves a gradient by its residual times its row. Residuals are clipped to a length below one, so records
@@ -103,21 +103,7 @@ class PrivateSoftmaxSteps(LinearLogisticClassifier):
         self.random_state = random_state
 
     fit_intercept = True
-
-    @property
-    def releasable(self) -> bool:
-        """Whether the fitted weights carry the guarantee: False before a fit and for simulations."""
-        return not getattr(self, "simulated_", True)
-
-    def event_for(self, n_features: int) -> GradientStepsEvent:
-        """Return what a fit on rows of `n_features` columns must be charged, before any row is read.
-
-        Raises
-        ------
-        ValueError
-            If a parameter is out of range or the classes are not declared.
-        """
-        return self._event(n_features, len(self._declared_classes()))
+    one_softmax = True
 
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
         """Learn from rows `X`, shape (n_samples, n_features), and their labels `y`.
@@ -127,12 +113,7 @@ class PrivateSoftmaxSteps(LinearLogisticClassifier):
         ValueError
             If a parameter, a row or a label is not as declared.
         """
-        self._check_parameters()
-        rng = random_source(self.random_state)
-        rows, labels = self._validated(X, y)
-        refuse_longer_rows(rows, self.norm_bound)
-        classes = self._learned_classes(labels) if self.classes is None and rng.simulated else self._declared_classes()
-        event = self._event(rows.shape[1], len(classes))
+        rng, rows, labels, classes, event = self._begin_fit(X, y)
         members = np.stack([labels == name for name in classes], axis=1).astype(np.float64)
         if not members.any(axis=1).all():
             raise ValueError("y holds labels that are not among the declared classes")
@@ -151,14 +132,6 @@ class PrivateSoftmaxSteps(LinearLogisticClassifier):
         self.privacy_event_ = event
         self.simulated_ = rng.simulated
         return self
-
-    def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]:
-        """Return class probabilities, shape (n, n_classes)."""
-        values = self.decision_function(X)
-        if values.ndim == 1:
-            return np.stack([expit(-values), expit(values)], axis=1)
-        shares: NDArray[np.float64] = softmax(values, axis=1)
-        return shares
 
     def _with_constant(self, rows: NDArray[np.float64]) -> NDArray[np.float64]:
         return np.hstack([rows, np.full((len(rows), 1), float(self.intercept_scaling))])
@@ -227,11 +200,6 @@ class PrivateSoftmaxSteps(LinearLogisticClassifier):
     @property
     def _row_norm(self) -> float:
         return math.hypot(self.norm_bound * (1 + NORM_SLACK), self.intercept_scaling) * (1 + 2.0**-50)
-
-    def _declared_classes(self) -> NDArray[Any]:
-        if self.classes is None:
-            raise ValueError("classes must be declared: learning them from the labels would be a release")
-        return super()._declared_classes()
 
     def _check_parameters(self) -> None:
         self._check_positive("epsilon", "norm_bound", "intercept_scaling")

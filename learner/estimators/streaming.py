@@ -6,7 +6,6 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import softmax
 
 from learner.estimators.linear import LinearLogisticClassifier
 from privacy.accounting.events import Event
@@ -30,6 +29,7 @@ class StreamingLinearClassifier(LinearLogisticClassifier):
         True if any noise came from a seed: then nothing here may be released.
     """
 
+    one_softmax = True
     random_state: RandomSource | np.random.Generator | int | None
     average: bool
     radius: float
@@ -42,14 +42,6 @@ class StreamingLinearClassifier(LinearLogisticClassifier):
     def releasable(self) -> bool:
         """Whether the weights carry the guarantee: False before the first update and for simulations."""
         return getattr(self, "updates_", 0) > 0 and not self.simulated_
-
-    def predict_proba(self, X: ArrayLike) -> Array:
-        """Return class probabilities, shape (n, n_classes): logistic for two classes, softmax for more."""
-        values = self.decision_function(X)
-        if values.ndim == 1:
-            return super().predict_proba(X)
-        shares: Array = softmax(values, axis=1)
-        return shares
 
     def start(self, n_features: int) -> Self:
         """Start from zero weights, whose classes the constructor declares, before anything is learned."""

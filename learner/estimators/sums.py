@@ -5,21 +5,20 @@ from typing import Any, Literal, Self, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import expit, softmax
 
-from learner.estimators.linear import NORM_SLACK, LinearLogisticClassifier, refuse_longer_rows
+from learner.estimators.linear import NORM_SLACK, PricedClassifier
 from learner.estimators.sum_models import MODELS, PRIOR, Scores, calibrated, chosen_model, summarise
 from learner.linear_model import LinearModel
 from privacy.accounting.cost import ADJACENCIES, Adjacency
 from privacy.accounting.events_sums import SumsEvent, charged_delta, sums_event, sums_mu
-from privacy.mechanisms.randomness import RandomSource, SimulationRandom, random_source
+from privacy.mechanisms.randomness import RandomSource, SimulationRandom
 from privacy.mechanisms.sums import NoisySums, release_sums
 
 ModelName = Literal["auto", "prototypes", "discriminants", "least_squares"]
 BLOCK_ROWS = 65_536
 
 
-class PrivateSums(LinearLogisticClassifier):
+class PrivateSums(PricedClassifier[SumsEvent]):
     r"""Release noisy :math:`\sum_i x_i x_i^\top` and the sum of each class's rows, and make the best model of them.
 
     One record moves all sums together by no more than its norm allows, however many classes there are, so nothing is
@@ -105,21 +104,7 @@ class PrivateSums(LinearLogisticClassifier):
         self.random_state = random_state
 
     fit_intercept = True
-
-    @property
-    def releasable(self) -> bool:
-        """Whether the fitted weights carry the guarantee: False before a fit and for simulations."""
-        return not getattr(self, "simulated_", True)
-
-    def event_for(self, n_features: int) -> SumsEvent:
-        """Return what a fit on rows of `n_features` columns must be charged, before any row is read.
-
-        Raises
-        ------
-        ValueError
-            If a parameter is out of range or the classes are not declared.
-        """
-        return self._event(n_features, len(self._declared_classes()))
+    one_softmax = True
 
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
         """Release the sums of rows `X`, shape (n_samples, n_features), with labels `y`, and make a model.
@@ -129,12 +114,7 @@ class PrivateSums(LinearLogisticClassifier):
         ValueError
             If a parameter, a row or a label is not as declared.
         """
-        self._check_parameters()
-        rng = random_source(self.random_state)
-        rows, labels = self._validated(X, y)
-        refuse_longer_rows(rows, self.norm_bound)
-        classes = self._learned_classes(labels) if self.classes is None and rng.simulated else self._declared_classes()
-        event = self._event(rows.shape[1], len(classes))
+        rng, rows, labels, classes, event = self._begin_fit(X, y)
         members = self._members(labels, classes)
         blocks = (
             (self._with_constant(rows[start : start + BLOCK_ROWS]), members[start : start + BLOCK_ROWS])
@@ -159,14 +139,6 @@ class PrivateSums(LinearLogisticClassifier):
     def with_further_classes(self, class_sums: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return released class sums of the first of the classes with zeros for those behind them."""
         return np.pad(class_sums, ((0, len(self._declared_classes()) - len(class_sums)), (0, 0)))
-
-    def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]:
-        """Return class probabilities, shape (n, n_classes)."""
-        values = self.decision_function(X)
-        if values.ndim == 1:
-            return np.stack([expit(-values), expit(values)], axis=1)
-        shares: NDArray[np.float64] = softmax(values, axis=1)
-        return shares
 
     def _members(self, labels: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.bool_]:
         """Return which of the released class sums each row enters, shape (n, sums)."""
@@ -208,11 +180,6 @@ class PrivateSums(LinearLogisticClassifier):
     def _with_constant(self, rows: NDArray[np.floating]) -> NDArray[np.float64]:
         constant = np.full((len(rows), 1), float(self.intercept_scaling))
         return np.hstack([rows.astype(np.float64, copy=False), constant])
-
-    def _declared_classes(self) -> NDArray[Any]:
-        if self.classes is None:
-            raise ValueError("classes must be declared: learning them from the labels would be a release")
-        return super()._declared_classes()
 
     def _check_parameters(self) -> None:
         self._check_positive("epsilon", "norm_bound", "intercept_scaling", "own_weight")

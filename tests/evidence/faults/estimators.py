@@ -4,6 +4,7 @@ from tests.evidence.planting import Mutant
 
 ESTIMATOR_NOISE = "tests/statistical/learner/test_noise_of_estimators.py"
 CONVEX_NOISE = f"{ESTIMATOR_NOISE}::TestConvex"
+LINEAR = "learner/estimators/linear.py"
 LOGISTIC = "learner/estimators/logistic.py"
 LOGISTIC_TESTS = "tests/pure/learner/estimators/test_logistic.py"
 SUMS = "learner/estimators/sums.py"
@@ -166,14 +167,14 @@ ESTIMATORS = [
     ),
     Mutant(
         "rows longer than they are said to be",
-        "learner/estimators/linear.py",
+        LINEAR,
         "return math.sqrt(max(over_rows(largest_square, len(rows)))) * (1 +",
         "return 0.999 * math.sqrt(max(over_rows(largest_square, len(rows)))) * (1 +",
         ("tests/pure/learner/estimators/test_rows.py::test_no_row_is_longer_than_the_largest_norm_says",),
     ),
     Mutant(
         "rows longer than declared, taken by every estimator",
-        "learner/estimators/linear.py",
+        LINEAR,
         "largest_norm(rows) > norm_bound * (1",
         "largest_norm(rows) > 2 * norm_bound * (1",
         tuple(
@@ -240,25 +241,22 @@ ESTIMATORS = [
         "records_moved(self.adjacency) * moved",
         ("tests/pure/learner/estimators/test_minibatch_svm.py::test_the_price_is_epsilon_whatever_the_parameters",),
     ),
-    *(
-        Mutant(
-            f"classes that {learned_by} learns from the labels of a release",
-            file,
-            "if self.classes is None and rng.simulated else",
-            "if self.classes is None else",
-            (f"{BATTERY}::test_classes_are_declared_and_never_learned[{name}]",),
-        )
-        for learned_by, file, name in (("a minimiser", LOGISTIC, "objective"), ("a model of sums", SUMS, "sums"))
+    Mutant(
+        "classes that an estimator learns from the labels of a release",
+        LINEAR,
+        "if self.classes is None and rng.simulated else",
+        "if self.classes is None else",
+        tuple(f"{BATTERY}::test_classes_are_declared_and_never_learned[{name}]" for name in ("objective", "sums")),
     ),
-    *(
-        Mutant(
-            f"noise from a seed that lets {released} out",
-            file,
-            'return not getattr(self, "simulated_", True)',
-            'return hasattr(self, "simulated_")',
-            (f"{BATTERY}::test_secure_noise_can_be_released_and_a_seed_never[{name}-three]",),
-        )
-        for released, file, name in (("a minimiser", LOGISTIC, "gaussian"), ("sums", SUMS, "sums"))
+    Mutant(
+        "noise from a seed that lets an estimator out",
+        LINEAR,
+        'return not getattr(self, "simulated_", True)',
+        'return hasattr(self, "simulated_")',
+        tuple(
+            f"{BATTERY}::test_secure_noise_can_be_released_and_a_seed_never[{name}-three]"
+            for name in ("gaussian", "sums")
+        ),
     ),
     Mutant(
         "sums at a higher price than was asked for",
