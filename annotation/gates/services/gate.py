@@ -38,6 +38,8 @@ from privacy.wording import as_message, joined_messages
 
 # A killed attempt stays charged, so what kills its worker each time must not eat the budget.
 MAXIMUM_ATTEMPTS = 3
+# What passed is as many Python objects at a time.
+OUTPUT_ROWS = 2**13
 # Of runs of several uploads at once, each but the first looks again what was paid for before it.
 TRIES = 20
 CHARGED = as_message("What the gate reserved stays charged.")
@@ -160,7 +162,7 @@ def gate_key(job: Job, attempt: int) -> UUID:
 def output_digest(passed: pa.Table) -> str:
     """Return the SHA-256 of the whole output: one JSON array [text, count] a line, sorted by text."""
     digest = hashlib.sha256()
-    for batch in passed.to_batches():
+    for batch in passed.to_batches(max_chunksize=OUTPUT_ROWS):
         columns = (column.to_pylist() for column in batch.columns)
         # As `json.dumps` writes each row, which makes an encoder for every one.
         lines = (f"[{encode_basestring(text)}, {count!r}]\n" for text, count in zip(*columns, strict=True))
@@ -179,7 +181,7 @@ def _store_queries(run: GateRun, project: Project, passed: pa.Table) -> None:
         cursor.execute(f"CREATE TEMPORARY TABLE gate_output (text text, counted {count_type}) ON COMMIT DROP")
         with cursor.copy("COPY pg_temp.gate_output (text, counted) FROM STDIN (FORMAT BINARY)") as copy:
             copy.set_types(("text", count_type))
-            for batch in passed.to_batches():
+            for batch in passed.to_batches(max_chunksize=OUTPUT_ROWS):
                 columns = (column.to_pylist() for column in batch.columns)
                 for row in zip(*columns, strict=True):
                     copy.write_row(row)

@@ -111,7 +111,9 @@ def test_the_ledger_holds_the_cost_before_and_the_digest_after(crowd):
     assert commit.output_digest == hashlib.sha256(shown.encode()).hexdigest()
 
 
-def test_the_digest_is_of_the_lines_that_json_writes():
+@pytest.mark.parametrize("at_once", [1, 3, gate.OUTPUT_ROWS])
+def test_the_digest_is_of_the_lines_that_json_writes(monkeypatch, at_once):
+    monkeypatch.setattr(gate, "OUTPUT_ROWS", at_once)
     texts = ['say "stop"', "back\\slash", "line\nend\t\x01\x7f", "Straße 🎵\u2028"]
     for counts in ([8, 9, 10, 2**40], [8.0, 9.5, 1e22, 123456.789]):
         passed = pa.table({"text": texts, "count": counts})
