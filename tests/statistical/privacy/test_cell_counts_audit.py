@@ -72,5 +72,5 @@ def test_a_spread_sample(twin):
 
     training = MinibatchSgdEvent(noise_scale=1 / inner, dimension=1)
     charge = sample.counts_event.cost().epsilon + sample.release_event(training).cost().epsilon
-    bound = found(one_by_one(release), ALONE, 0 * ALONE, trials=TRIALS // 5)
+    bound = found(one_by_one(release), ALONE, 0 * ALONE, trials=TRIALS)
     assert (bound > charge) if twin else (0.3 * charge < bound <= charge)
