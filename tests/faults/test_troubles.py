@@ -60,10 +60,10 @@ def no_room_for_more_than(size):
 
 
 @contextlib.contextmanager
-def locked(url, table):
-    """Hold a table so that nobody else reads or writes it."""
+def locked(url, table, mode="ACCESS EXCLUSIVE"):
+    """Hold a table so that nobody else reads or writes it; with the mode EXCLUSIVE everybody reads."""
     with psycopg.connect(url) as other:
-        other.execute(f"LOCK TABLE {table} IN ACCESS EXCLUSIVE MODE")
+        other.execute(f"LOCK TABLE {table} IN {mode} MODE")
         yield
         other.rollback()
 
@@ -300,12 +300,13 @@ def test_a_task_without_end_is_stopped_and_a_hanging_worker_killed(supervisor, e
         supervisor._environment[name] = value
     project = make_project()
     supervisor.start_worker(concurrency=1)
-    with locked(embedded_servers.owner_url, "annotation_record"):
+    # Whoever uploads reads records; an import writes them.
+    with locked(embedded_servers.owner_url, "annotation_record", "EXCLUSIVE"):
         endless = send(project)
         assert host.wait_until(lambda: Job.objects.get(pk=endless.job_id).state == "failed", 120, 0.2)
     assert Job.objects.get(pk=endless.job_id).error == interruptions.TOOK_TOO_LONG
     assert not Record.objects.exists()
-    with locked(embedded_servers.owner_url, "annotation_record"):
+    with locked(embedded_servers.owner_url, "annotation_record", "EXCLUSIVE"):
         hanging = send(project)
         assert host.wait_until(lambda: Job.objects.get(pk=hanging.job_id).state == "running", 120, 0.2)
         (child,) = descendants(supervisor.pid("worker"))
