@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 import psycopg
 from django.db.backends.postgresql import base
 from psycopg.abc import PQGen
+from psycopg.pq import TransactionStatus
 
 from dpal_site.watched.watch import ASK_SECONDS, WATCH, DatabaseSilent, takes_connections
 
@@ -32,6 +33,8 @@ class WatchedConnection(psycopg.Connection[Any]):
         """Wait as psycopg does, but for no server that is silent."""
         if not self.longest_silence:
             return super().wait(gen, interval, timeout)
+        # What fails says nothing for the next one.
+        self.heard_at = float("-inf")
         try:
             with WATCH.asking():
                 listening = WATCH.listen(gen, longest=self.longest_silence, is_there=self.knock)
@@ -44,8 +47,10 @@ class WatchedConnection(psycopg.Connection[Any]):
             raise
 
     def is_fresh(self) -> bool:
-        """Say whether the server answered a moment ago and has said nothing since, such as that it goes."""
+        """Say whether the server answered a moment ago, waits, and has said nothing since, such as that it goes."""
         if self.closed or time.monotonic() - self.heard_at > FRESH_SECONDS:
+            return False
+        if self.info.transaction_status != TransactionStatus.IDLE:
             return False
         poll = select.poll()
         poll.register(self.fileno(), select.POLLIN)

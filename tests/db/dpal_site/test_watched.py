@@ -3,7 +3,7 @@
 import time
 
 import pytest
-from django.db import DEFAULT_DB_ALIAS, connection
+from django.db import DEFAULT_DB_ALIAS, DatabaseError, connection
 
 from dpal_site.owner import as_owner
 from dpal_site.watched import base
@@ -59,6 +59,25 @@ def test_one_that_was_idle_is_asked(watched, monkeypatch):
 def test_one_that_ended_is_not_usable_however_fresh(watched):
     end(asked(watched, "SELECT pg_backend_pid()"))
     assert not watched.connection.is_fresh()
+    assert not watched.is_usable()
+
+
+def test_one_whose_last_statement_failed_is_asked(watched):
+    process = asked(watched, "SELECT pg_backend_pid()")
+    with pytest.raises(DatabaseError):
+        asked(watched, "SELECT 1 / 0")
+    assert not watched.connection.is_fresh()
+    assert watched.is_usable()
+    assert last_statement(process) == "SELECT 1"
+
+
+def test_one_whose_transaction_broke_is_not_usable(watched):
+    with watched.cursor() as cursor:
+        cursor.execute("BEGIN")
+    asked(watched, "SELECT 42")
+    assert not watched.connection.is_fresh()
+    with pytest.raises(DatabaseError):
+        asked(watched, "SELECT 1 / 0")
     assert not watched.is_usable()
 
 

@@ -1,16 +1,19 @@
 """No privacy beside a release: what the newest simulation of its settings reached, or that nobody made one."""
 
 import hashlib
+import importlib
 from dataclasses import replace
 
 import pytest
 
+from learner.features import catalogue, encoder
 from learner.models.planning import PlanSimulation
 from learner.planning.estimates import simulated_course
 from learner.planning.plan_setups import setup_of
 from learner.releases.no_privacy import estimate_said
 from tests import learning
 from tests.factories import make_user
+from tests.pure.learner.features.encoder_folder import write_package
 
 pytestmark = pytest.mark.django_db
 
@@ -52,3 +55,18 @@ def test_a_simulation_without_the_noise_free_part_gives_no_estimate():
     project = learning.open_trusted(make_user())
     simulate(setup_of(project, 700), curves={"digits": [point(50, 0.7)]}, splits=[])
     assert simulated_course(project).at(50) is None
+
+
+def test_where_the_encoder_is_gone_nothing_is_claimed(tmp_path, monkeypatch):
+    """And so whoever has the encoder elsewhere can still read the release."""
+    write_package(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    importlib.invalidate_caches()
+    monkeypatch.setattr(catalogue, "ENCODER_PACKAGES", ("tiny_encoder", "tokenizers", "safetensors"))
+    monkeypatch.setitem(encoder.PACKAGES, "all-minilm-l6-v2", "tiny_encoder")
+    project = learning.open_trusted(make_user(), features="encoder")
+    made_up = {"made_up": [point(100, 0.8)]}
+    simulate(setup_of(project, 700), curves=made_up, plain=made_up)
+    assert simulated_course(project).at(100) is not None
+    monkeypatch.setitem(encoder.PACKAGES, "all-minilm-l6-v2", "not_installed")
+    assert simulated_course(project).at(100) is None
