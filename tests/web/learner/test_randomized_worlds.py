@@ -7,11 +7,13 @@ whatever then differs for an engineer or an annotator did not come through the r
 import json
 import re
 from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import numpy as np
 import pytest
 from django.db import connection
+from django.template.loader import render_to_string
 from django.test import Client
 
 from annotation.choices.label_types.choose import ChooseOne
@@ -20,6 +22,7 @@ from annotation.questions.agreement import Answer, compare_answers
 from learner.answers.services import randomized_answers
 from learner.models import ModelRelease, TrainingRun
 from learner.models.answers import RandomizedLabel
+from learner.page_charts import history_chart, split_chart
 from privacy.mechanisms.randomized_response import RandomizedResponse
 from tests import learning
 from tests.factories import make_annotators, make_user
@@ -29,8 +32,11 @@ pytestmark = pytest.mark.django_db(transaction=True)
 CLASSES = ["fruit", "tool", "other"]
 # Clocks, what is drawn for each page, keys of rows that both worlds number on, and digests over any of them.
 MOVING = re.compile(
-    r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d)?[^\s\"<]*|\d\d?:\d\d(:\d\d)?( [ap]\.m\.)?|[0-9a-f]{64}"
-    r"|[0-9a-f]{8}-[0-9a-f-]{27}"
+    # The axis of a chart over clocks: what would say the same second twice is written once, so it has more or fewer.
+    r"<text class=\"across(?: last)?\" x=\"[\d.]+\"\s+y=\"\d+\" dy=\"1.4em\">\d\d(:\d\d){1,2}</text>\s*"
+    r"|\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d)?[^\s\"<]*"
+    r"|\d\d?(:\d\d)? [ap]\.m\.|\b(noon|midnight)\b|\d\d?:\d\d(:\d\d)?"
+    r"|[0-9a-f]{64}|[0-9a-f]{8}-[0-9a-f-]{27}"
     # The pace of whoever reads, and charts over clocks.
     r"|(?<=<path class=\"line\" d=)\"[^\"]*\"|\bc?x=\"[\d.]+\""
     r"|about \d+ an hour"
@@ -77,6 +83,22 @@ def crowd(request):
 
 def plain(body: bytes) -> str:
     return MOVING.sub("", body.decode())
+
+
+def test_how_long_a_page_has_stood_is_no_part_of_what_is_compared():
+    """A quick machine writes fewer marks under a chart over clocks; other charts keep theirs."""
+    start = datetime(2026, 11, 27, 12, tzinfo=UTC)
+    pages = []
+    for seconds, hours in ((2, 0), (3, -2), (9, -12), (540, 0)):  # noon, midnight, and an hour without its minutes
+        first = start + timedelta(hours=hours)
+        stood = [(first, 1.0), (first + timedelta(seconds=seconds), 2.0)]
+        chart = history_chart({"labels": stood}, up="ε")
+        pages.append(render_to_string("learner/_chart.html", {"chart": chart, "title": "spent"}))
+    assert len({page.count('class="across') for page in pages}) > 1
+    assert len({plain(page.encode()) for page in pages}) == 1
+    levels = [{"value": share, "point": {"mean": 0.5, "low": 0.4, "high": 0.6}} for share in (0.1, 0.9)]
+    split = render_to_string("learner/_chart.html", {"chart": split_chart(levels, across="share"), "title": "split"})
+    assert split.count('class="across') == plain(split.encode()).count('class="across') > 1
 
 
 def seen_outside(project: Project) -> dict[str, Any]:
