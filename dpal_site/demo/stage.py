@@ -17,7 +17,7 @@ from annotation.projects.services import configuring, projects
 from dpal_site.demo import without_privacy
 from dpal_site.demo.plans import RELEASES, ProjectPlan, UploadFile
 from learner.models import ModelRelease, Round
-from learner.next_step import Step, project_status
+from learner.next_step import ProjectStatus, Step, project_status
 from learner.pools import secret_selectors
 from learner.releases.services import releases
 from learner.rounds.services import secret_rounds
@@ -27,7 +27,7 @@ from privacy.models import SETTLEMENTS, EntryKind, LedgerEntry
 ANNOTATORS = ("annotator", "annotator-2", "annotator-3")
 ADMIN = "admin"
 ENGINEER = "engineer"
-DEAD_ENDS = (Step.CANNOT_PAY, Step.FEW_LABELS, Step.STUCK, Step.PAUSED)
+DEAD_ENDS = (Step.FEW_LABELS, Step.STUCK, Step.PAUSED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,20 +212,41 @@ def words_of_no_privacy(release: ModelRelease) -> str:
 
 
 def is_finished(stage: Stage) -> bool:
-    """Say whether every project has its last release, measured."""
-    measured = ModelRelease.objects.filter(version=RELEASES, evaluations__isnull=False).values("project")
-    return all(Project.objects.filter(pk=project.pk, pk__in=measured).exists() for project in stage.projects)
+    """Say whether every project has its last release, or as many as it could pay for, all of them measured."""
+    return all(_has_all_releases(project) for project in stage.projects)
+
+
+def _has_all_releases(project: Project) -> bool:
+    measured = [release.evaluations.exists() for release in ModelRelease.objects.filter(project=project)]
+    return bool(measured) and all(measured) and (len(measured) >= RELEASES or _cannot_pay(project) is not None)
+
+
+def _cannot_pay(project: Project) -> ProjectStatus | None:
+    """Return what a project without the budget for a further release says: an attempt that died stays charged."""
+    status = project_status(Project.objects.get(pk=project.pk))
+    return status if status.step == Step.CANNOT_PAY else None
 
 
 def dead_end(stage: Stage) -> str:
-    """Return why a project can go no further, or an empty text."""
+    """Return why a project can go no further and has nothing to show, or an empty text."""
     for project in stage.projects:
         if Job.objects.filter(project=project, state=WorkState.FAILED).exists():
             return f"{project.name}: an upload or its gate has failed"
         status = project_status(Project.objects.get(pk=project.pk))
-        if status.step in DEAD_ENDS:
+        unpaid = status.step == Step.CANNOT_PAY and not ModelRelease.objects.filter(project=project).exists()
+        if unpaid or status.step in DEAD_ENDS:
             return f"{project.name}: {status.sentence}"
     return ""
+
+
+def words_of_early_ends(stage: Stage) -> list[str]:
+    """Return one sentence for each project that could not pay for its last release."""
+    found = []
+    for project in stage.projects:
+        released = ModelRelease.objects.filter(project=project).count()
+        if released < RELEASES and (status := _cannot_pay(project)) is not None:
+            found.append(f"{project.name} ended with version {released}: {status.sentence}")
+    return found
 
 
 def open_reservations(stage: Stage) -> int:
@@ -250,39 +271,46 @@ HEADINGS = (
 
 def release_lines(stage: Stage) -> list[tuple[str, ...]]:
     """Return one row of text for each release, its companion's accuracy beside it."""
-    return [_row(pair, version) for pair in stage.pairs for version in range(1, RELEASES + 1)]
+    return [
+        _row(pair, release)
+        for pair in stage.pairs
+        for release in ModelRelease.objects.filter(project=pair.project, version__lte=RELEASES).order_by("version")
+    ]
 
 
 def words_of_choices(stage: Stage) -> list[str]:
-    """Return one sentence for each project: whether its last release is right more often than that of random choice."""
+    """Return one sentence for each project: whether its last release is right more often than that of random choice.
+
+    Where one of the two has fewer, the last version that both have is compared.
+    """
     return [_verdict(pair) for pair in stage.pairs]
 
 
 def _verdict(pair: Pair) -> str:
-    chosen, random = (
-        percent_accuracy(ModelRelease.objects.get(project=project, version=RELEASES)) for project in pair.both
-    )
+    versions = (set(ModelRelease.objects.filter(project=one).values_list("version", flat=True)) for one in pair.both)
+    last = min(RELEASES, max(set.intersection(*versions)))
+    chosen, random = (percent_accuracy(ModelRelease.objects.get(project=one, version=last)) for one in pair.both)
     gain = chosen.share - random.share
     # Both are measured on one public test set; within half an interval of either, nobody can say which is better.
     apart = abs(gain) > max(chosen.high - chosen.low, random.high - random.low) / 2
     how = "as good as" if not apart else "better than" if gain > 0 else "worse than"
-    return f"{pair.project.name}: in this run its choice of questions is {how} random choice ({gain:+.1f} points)."
+    at = "" if last == RELEASES else f" at version {last}"
+    return f"{pair.project.name}: in this run its choice of questions is {how} random choice{at} ({gain:+.1f} points)."
 
 
-def _row(pair: Pair, version: int) -> tuple[str, ...]:
-    release = ModelRelease.objects.get(project=pair.project, version=version)
-    beside = ModelRelease.objects.get(project=pair.companion, version=version)
+def _row(pair: Pair, release: ModelRelease) -> tuple[str, ...]:
+    beside = ModelRelease.objects.filter(project=pair.companion, version=release.version).first()
     accounts = release.guarantee
     return (
         pair.project.name,
-        str(version),
+        str(release.version),
         str(release.labels_used),
         " + ".join(f"{terms['spent_epsilon']:.3f} / {terms['limit_epsilon']:g}" for terms in accounts),
         f"{accounts[0]['spent_delta']:.1e} / {accounts[0]['limit_delta']:.1e}"
         if accounts[0]["limit_delta"]
         else "0 / 0",
         percent_accuracy(release).wording,
-        percent_accuracy(beside).wording,
+        "-" if beside is None else percent_accuracy(beside).wording,
         words_of_no_privacy(release),
         str(releases.folder_of(release)) if files.are_local() else release.folder,
     )

@@ -93,7 +93,7 @@ class Command(BaseCommand):
             raise CommandError(str(problem)) from problem
 
     def _play(self, site: Supervisor, plans: Sequence[ProjectPlan]) -> stages.Stage:
-        """Open the projects and let everybody work until each has its last release."""
+        """Open the projects and let everybody work until each has its last release, or the last it can pay for."""
         started = time.monotonic()
         for plan in plans:
             self._say(f"{plan.name}: {plan.about}.")
@@ -156,7 +156,7 @@ class Command(BaseCommand):
         for row in rows:
             self._say("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
         self._say("")
-        for sentence in stages.words_of_choices(stage):
+        for sentence in (*stages.words_of_early_ends(stage), *stages.words_of_choices(stage)):
             self._say(sentence)
         if not own_data:
             self._say(NATURAL_TEXTS)
