@@ -80,6 +80,8 @@ settings.WHITENOISE_AUTOREFRESH = settings.WHITENOISE_USE_FINDERS = True
 
 # How long an example takes says how busy the machine is, and nothing of what is tested.
 drawn.register_profile("patient", deadline=None)
+# An ordinary run draws fewer examples, and others each time; `make test-slow` draws them all.
+drawn.register_profile("ordinary", parent=drawn.get_profile("patient"), max_examples=40)
 # A planted fault is noticed or not, and not by luck.
 drawn.register_profile("planted", deadline=None, derandomize=True, database=None)
 drawn.load_profile("patient")
@@ -108,6 +110,8 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "slow: takes long; left out of `make test`, run by `make test-slow`")
     config.addinivalue_line("markers", "every_change: a test in a browser that `make test` runs, too")
     config.addinivalue_line("markers", "one_in(n): of its cases `make test` takes every nth, `make test-slow` all")
+    if "not slow" in config.option.markexpr and not config.getoption("--hypothesis-profile"):
+        drawn.load_profile("ordinary")
     if getattr(config.option, "numprocesses", None):
         # Workers inherit this environment and would load the settings before their own conftest names their folder.
         del os.environ["DJANGO_SETTINGS_MODULE"]

@@ -277,14 +277,30 @@ class Scene:
 
 def letter(client: Client, address: str) -> str:
     """Return what a person gets at a page, whether they look at it or send something; two letters if they differ."""
+    return letters_of(look(client, address), send_nothing(client, address))
+
+
+def look(client: Client, address: str) -> Any:
+    """Return what a page answers, and take back whatever that did."""
+    return _as_the_same_person(client, lambda: client.get(address))
+
+
+def send_nothing(client: Client, address: str) -> Any:
+    """Return what a page answers to an empty form, and take back whatever that did."""
+    return _as_the_same_person(client, lambda: client.post(address))
+
+
+def _as_the_same_person(client: Client, send: Any) -> Any:
     cookies = {name: morsel.value for name, morsel in client.cookies.items()}
-    looking = undone(lambda: client.get(address))
+    answer = undone(send)
     # Whoever logged out is logged in again.
     client.cookies.load(cookies)
-    sending = undone(lambda: client.post(address))
-    client.cookies.load(cookies)
-    letters = [outcome(answer) for answer in (looking, sending) if answer.status_code != METHOD_NOT_ALLOWED]
-    return "".join(dict.fromkeys(letters))
+    return answer
+
+
+def letters_of(*answers: Any) -> str:
+    """Return the letters of answers to one person, each once."""
+    return "".join(dict.fromkeys(outcome(one) for one in answers if one.status_code != METHOD_NOT_ALLOWED))
 
 
 def outcome(response: Any) -> str:

@@ -1,8 +1,8 @@
-"""One site with everything in it, read as everybody: pages, answers, headers and files."""
+"""One site with everything in it, read and written to as everybody: who gets in, pages, answers, headers and files."""
 
 import json
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
@@ -14,10 +14,18 @@ from annotation.people.services.tokens import Scope
 from dpal_site.api import api
 from dpal_site.observables.kinds import Reader
 from tests.observing import looked_up, names_in
-from tests.permission_scene import PEOPLE, Scene, api_routes, named_patterns, undone
-from tests.web.dpal_site.test_permissions import BODIES
-from tests.web.dpal_site.test_permissions import FILES as SENT_FILES
-from tests.web.dpal_site.test_permissions import PAGES as PERMITTED
+from tests.permission_rows import BODIES, FILES, PAGES, ROUTES, SENT
+from tests.permission_scene import (
+    PEOPLE,
+    Scene,
+    api_routes,
+    letters_of,
+    look,
+    named_patterns,
+    outcome,
+    send_nothing,
+    undone,
+)
 
 ROLES = {
     "anonymous": Reader.OUTSIDER,
@@ -57,44 +65,66 @@ class Page:
 
 @dataclass(frozen=True, slots=True)
 class Walk:
-    """A site, and all that was read there."""
+    """A site, and all that was read there.
+
+    `let_in` has the letters of each page, one text for each of `PEOPLE`; `alone` and `lacking` those of each route, for
+    programs that hold the one scope it needs, and all scopes but that one.
+    """
 
     scene: Scene
-    pages: list[Page]
-    answers: list[tuple[str, str, Any]]
-    headers: set[str]
-    files: list[tuple[str, str, frozenset[str]]]
+    pages: list[Page] = field(default_factory=list)
+    answers: list[tuple[str, str, Any]] = field(default_factory=list)
+    headers: set[str] = field(default_factory=set)
+    files: list[tuple[str, str, frozenset[str]]] = field(default_factory=list)
+    let_in: dict[str, list[str]] = field(default_factory=dict)
+    alone: dict[str, list[str]] = field(default_factory=dict)
+    lacking: dict[str, list[str]] = field(default_factory=dict)
+
+
+_walks: list[Walk] = []
+
+
+def walked() -> Walk:
+    """Return the first walk of this process, whose rows may be gone, or make one: it takes half a minute."""
+    return _walks[0] if _walks else walk_through(Scene())
 
 
 def walk_through(scene: Scene) -> Walk:
-    """Read one site as everybody."""
-    found = Walk(scene, [], [], set(), [])
+    """Go through one site as everybody."""
+    found = Walk(scene)
     for person in PEOPLE:
-        read_pages(found, person)
-        read_answers(found, person)
+        try_pages(found, person)
+        try_routes(found, person)
     read_files(found)
+    _walks.append(found)
     return found
 
 
-def read_pages(walk: Walk, person: str) -> None:
+def try_pages(walk: Walk, person: str) -> None:
     client = walk.scene.client(person)
     for name, pattern in named_patterns(get_resolver().url_patterns):
-        if name not in PERMITTED:
+        if name not in PAGES:
             continue
         address = walk.scene.address(name, pattern, person)
         with looked_up() if person in OTHERS else nullcontext(set[str]()) as names:
-            response = undone(lambda client=client, address=address: client.get(address))
-        templates = frozenset(one.name for one in getattr(response, "templates", []) if one.name)
-        if response.status_code == 200 or (templates and person in OTHERS):
+            looked = look(client, address)
+        templates = frozenset(one.name for one in getattr(looked, "templates", []) if one.name)
+        if looked.status_code == 200 or (templates and person in OTHERS):
             walk.pages.append(Page(name, person, templates, frozenset(names)))
-        walk.headers.update(response.headers)
+        walk.headers.update(looked.headers)
+        walk.let_in.setdefault(name, []).append(letters_of(looked, send_nothing(client, address)))
 
 
-def read_answers(walk: Walk, person: str) -> None:
-    client, patterns = walk.scene.with_token(person, list(Scope)), dict(named_patterns(get_resolver().url_patterns))
+def try_routes(walk: Walk, person: str) -> None:
+    patterns = dict(named_patterns(get_resolver().url_patterns))
+    needs = {needed for _row, needed in ROUTES.values()}
+    alone = {needed: walk.scene.with_token(person, [needed]) for needed in needs}
+    lacking = {needed: walk.scene.with_token(person, [one for one in Scope if one != needed]) for needed in needs}
     for name, method in api_routes():
-        address = walk.scene.address(f"api:{name}", patterns[f"api:{name}"], person)
-        response = undone(lambda name=name, method=method, address=address: send(client, name, method, address))
+        needed, address = ROUTES[name][1], walk.scene.address(f"api:{name}", patterns[f"api:{name}"], person)
+        response = send(alone[needed], name, method, address)
+        walk.alone.setdefault(name, []).append(outcome(response))
+        walk.lacking.setdefault(name, []).append(outcome(send(lacking[needed], name, method, address)))
         walk.headers.update(response.headers)
         written = not response.streaming and response.headers["Content-Type"].startswith("application/json")
         if response.status_code < 400 and written and response.content:
@@ -102,9 +132,11 @@ def read_answers(walk: Walk, person: str) -> None:
 
 
 def send(client: Client, name: str, method: str, address: str) -> Any:
-    if name in SENT_FILES:
-        return client.post(address, {"file": SimpleUploadedFile(*SENT_FILES[name])})
-    return client.generic(method, address, json.dumps(BODIES.get(name, {})), content_type="application/json")
+    """Ask a route for something, with a body that it takes, and take back whatever it did."""
+    if name in FILES:
+        return undone(lambda: client.post(address, SENT | {"file": SimpleUploadedFile(*FILES[name])}))
+    body = json.dumps(BODIES.get(name, {}))
+    return undone(lambda: client.generic(method, address, body, content_type="application/json"))
 
 
 def read_files(walk: Walk) -> None:

@@ -4,6 +4,8 @@ import ast
 import re
 from functools import cache
 
+import pytest
+
 from tests.test_source_rules import OURS, ROOT
 from tests.through_others import TESTED_THROUGH_OTHERS
 
@@ -69,5 +71,6 @@ def test_who_tests_what_is_listed_is_there():
     ] == []
 
 
+@pytest.mark.slow
 def test_a_module_without_a_test_is_found():
     assert list(without_a_test(["privacy/planted_nowhere.py"])) == ["privacy/planted_nowhere.py"]

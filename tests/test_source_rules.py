@@ -194,6 +194,7 @@ def test_a_public_name_is_defined_once():
     assert {name: where for name, where in defined_twice(sources()).items() if name not in SHARED_NAMES} == {}
 
 
+@pytest.mark.slow
 def test_a_name_that_is_defined_twice_is_found():
     twin = {"annotation/planted.py": "def wilson_interval(part, whole):\n    return 0.0, 1.0\n"}
     found = defined_twice(sources() | twin)

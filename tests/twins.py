@@ -41,8 +41,8 @@ from privacy.models import LedgerEntry
 from tests.counting import begin_over
 from tests.observing import body_of
 from tests.owning import as_owner
+from tests.permission_rows import BODIES, PAGES, ROUTES
 from tests.permission_scene import PEOPLE, api_routes, named_patterns
-from tests.web.dpal_site.test_permissions import BODIES, PAGES, ROUTES
 
 # Where a mechanism hands over what it releases: whoever adds one adds its place.
 HANDED_OVER = ((rounds, "_choose"), (training, "_fit"), (KAnonymityGate, "conclude"), (RandomizedResponse, "release"))

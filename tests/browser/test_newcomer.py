@@ -48,7 +48,6 @@ def first_question(page: "Page") -> None:
         pytest.fail(f"{page.locator('main').inner_text()!r} after {work}, {Query.objects.count()} questions")
 
 
-@pytest.mark.every_change
 def test_a_newcomer_reaches_the_first_question_within_two_minutes(
     page: "Page", live_site: Supervisor, celery_worker_process: Supervisor
 ) -> None:

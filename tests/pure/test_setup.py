@@ -95,6 +95,7 @@ def checkout(tmp_path):
     return made
 
 
+@pytest.mark.slow
 def test_uv_installs_what_the_lock_names_once(checkout):
     checkout.has_uv()
     done = checkout.set_up()

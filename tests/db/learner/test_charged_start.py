@@ -109,6 +109,7 @@ def test_an_attempt_after_a_dead_one_pays_anew(project, monkeypatch):
     assert kinds(account) == ["grant", "reserve", "charge", "reserve", "commit"]
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("opened", ["trusted", "crowd"])
 def test_every_release_states_the_account_and_descends_from_the_start(opened, monkeypatch):
     crowd = opened == "crowd"

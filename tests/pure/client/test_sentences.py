@@ -50,6 +50,7 @@ def beside(folder):
     return {name: folder / published for name, published in encoders.PUBLISHED.items()}
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(
     "options", [{}, {"normalizer": "L0"}, {"n_features": 3}, {"normalizer": "L3", "norm_bound": 0.5}]
 )

@@ -32,6 +32,7 @@ RIGHT = [(bound, missing, 1.0, True) for bound in (None, 30) for missing in (5, 
 WRONG = [(bound, missing, factor, False) for bound in (None, 30) for missing in (5, -5) for factor in (0.97, 1.03)]
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.statistical
 @pytest.mark.parametrize(("bound", "missing", "factor", "accepted"), RIGHT + WRONG)
 def test_chance_to_pass(bound, missing, factor, accepted):

@@ -1,7 +1,7 @@
 """Pages of the sign-in library and of Django's administration against every kind of person, row by row.
 
-Letters are those of `test_permissions.py`. None of these pages is about a project, so roles make no difference here,
-and the rows say so; staff without any right over the administration's models come last.
+Letters are those of `tests/permission_rows.py`. None of these pages is about a project, so roles make no difference
+here, and the rows say so; staff without any right over the administration's models come last.
 """
 
 import contextlib

@@ -21,8 +21,8 @@ from annotation.people.services import invitations, tokens
 from annotation.people.services.tokens import Scope
 from dpal_site.accountability import PAGES as PAGE_APPS
 from tests.factories import add_members, make_project, make_user
+from tests.permission_rows import PAGES
 from tests.permission_scene import PEOPLE, Scene, named_patterns, undone
-from tests.web.dpal_site.test_permissions import PAGES
 
 pytestmark = pytest.mark.django_db(transaction=True)
 WRITES = re.compile(r'(?:INSERT INTO|UPDATE|DELETE FROM)\s+"?((?:annotation|learner|privacy)_\w+)')

@@ -7,13 +7,13 @@ address of the first one, each part of it that is another in the second one is p
 from typing import Any
 
 import pytest
-from django.core.files.uploadedfile import SimpleUploadedFile
 from django.urls import get_resolver, reverse
 from django.urls.converters import IntConverter, UUIDConverter
 
 from annotation.people.services.tokens import Scope
-from tests.permission_scene import PEOPLE, Scene, api_routes, letter, named_patterns, outcome, undone
-from tests.web.dpal_site.test_permissions import BODIES, FILES, PAGES, ROUTES, SENT, json_body
+from tests.permission_rows import BODIES, PAGES, ROUTES
+from tests.permission_scene import PEOPLE, Scene, api_routes, letter, named_patterns, outcome
+from tests.site_walk import send
 
 pytestmark = pytest.mark.django_db(transaction=True)
 # Whoever may come here may name any row of the site: groups belong to no project, and work is looked at as a whole.
@@ -90,15 +90,7 @@ def test_no_route_of_the_api_takes_an_id_of_another_project() -> None:
             for values in exchanged(own, other, whole=f"api:{name}" not in BELOW_A_GROUP):
                 tried += 1
                 to = reverse(f"api:{name}", kwargs=values)
-                if name in FILES:
-                    sent = {**SENT, "file": SimpleUploadedFile(*FILES[name])}
-                    answer = undone(lambda to=to, sent=sent, person=person: clients[person].post(to, sent))
-                else:
-                    answer = undone(
-                        lambda to=to, name=name, method=method, person=person: clients[person].generic(
-                            method, to, json_body(name), content_type="application/json"
-                        )
-                    )
+                answer = send(clients[person], name, method, to)
                 if outcome(answer) != "-":
                     let_in.append((name, person, answer.status_code))
     assert let_in == []

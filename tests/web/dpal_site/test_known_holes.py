@@ -45,7 +45,8 @@ from learner.releases import artifacts
 from privacy.wording import message_of
 from tests.counting import new_counter
 from tests.factories import add_members, make_project, make_records, make_user
-from tests.web.dpal_site.test_permissions import PAGES, Scene, named_patterns
+from tests.permission_rows import PAGES
+from tests.permission_scene import Scene, named_patterns
 
 pytestmark = pytest.mark.django_db
 PASSWORD = "correct horse battery"

@@ -101,6 +101,7 @@ def test_with_equal_responses_suggestions_are_the_same_whatever_was_answered(cro
         assert world == alike
 
 
+@pytest.mark.slow
 def test_an_answer_that_is_said_as_it_is_shows_in_suggestions(crowd, monkeypatch):
     """The test above finds something where there is something to find."""
     alike, *others = worlds_of(crowd, silent, monkeypatch)

@@ -305,6 +305,7 @@ REFUSED = {
 }
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("why", REFUSED)
 def test_a_refused_file_leaves_no_row_and_the_same_reason(monkeypatch, cut_small, why):
     data, name, options = REFUSED[why]

@@ -63,6 +63,7 @@ def assert_refused(dataset, *words):
     assert not Record.objects.filter(dataset=dataset).exists()
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("second", ROLES)
 @pytest.mark.parametrize("first", ROLES)
 def test_one_file_is_not_taken_in_two_roles(project, first, second):

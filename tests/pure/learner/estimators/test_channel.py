@@ -132,6 +132,7 @@ def test_the_order_of_the_classes_does_not_matter():
     np.testing.assert_allclose(one.model_.predict_proba(texts)[:, order], other.model_.predict_proba(texts), atol=5e-3)
 
 
+@pytest.mark.slow
 def test_a_thousand_classes():
     names, texts, truth, prior = scene(1000, 1200)
     _said, chances = responses(truth[:200], 1000, 6.0)

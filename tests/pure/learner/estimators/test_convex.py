@@ -81,6 +81,7 @@ def test_blocks_do_not_change_the_gradient(monkeypatch, rows_per_block):
     assert np.allclose(objective.certified_gradient(weights)[0], whole, atol=1e-12)
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("constant", [0.0, 0.7])
 @pytest.mark.parametrize(("ridge", "steep"), [(1e-4, 1.0), (1.0, 1000.0), (1e3, 1.0)])

@@ -72,6 +72,7 @@ def test_two_classes_have_a_model_each():
     assert found.predict(X)[both].all(axis=1).mean() > 0.8
 
 
+@pytest.mark.slow
 def test_a_thousand_classes_at_one_price():
     X, members = topics(20_000, n_classes=1_000, d=40)
     members = members & (np.cumsum(members, axis=1) <= MOST)

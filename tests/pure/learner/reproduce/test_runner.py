@@ -118,6 +118,7 @@ def test_a_finished_experiment_is_not_run_again_unless_its_settings_changed(
     assert CALLS == [1, 2, 3] * 2
 
 
+@pytest.mark.slow
 def test_an_interrupted_experiment_goes_on_where_it_stopped(
     tmp_path: Path, flips: dict[str, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -161,6 +162,7 @@ def test_the_page_shows_claim_figure_answer_settings_seeds_and_cost(tmp_path: Pa
     assert str(tmp_path) not in page
 
 
+@pytest.mark.slow
 def test_a_rule_that_changed_is_applied_to_the_kept_result(
     tmp_path: Path, flips: dict[str, int], monkeypatch: pytest.MonkeyPatch
 ) -> None:

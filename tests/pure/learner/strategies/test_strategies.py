@@ -245,6 +245,7 @@ BATTERY = (
 )
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("block", [7, 1000])
 def test_rows_nobody_lists_are_chosen_as_listed_ones(strategy, model, block, monkeypatch):
     """From the same draws: by blocks or at once, whatever is left out of the pool."""

@@ -58,6 +58,7 @@ def test_no_pair_of_neighbours_exceeds_delta(n, k, rate, epsilon):
     assert max(brute_divergence(n, k, rate, epsilon)) <= delta * (1 + 1e-9) + 1e-15
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(
     ("k", "rate", "epsilon"), [(20, 0.3, 0.5), (5, 0.1, 0.25), (14, 0.25, 1.0), (3, 0.9, 0.2), (2, 0.6, 0.01)]
 )

@@ -63,6 +63,7 @@ def concluded(gate, table):
     return gate.conclude([table], rng=SimulationRandom(3))
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("name", GATES)
 @pytest.mark.parametrize("sizes", [(), (1,), (300, 300), (17, 400, 1, 30)])
 @pytest.mark.parametrize("memory_bytes", [2**27, 2**10])

@@ -135,6 +135,7 @@ def test_it_sings_for_sound_estimators(name, record_property):
     assert all(0.4 * canary.charged < canary.epsilon_lower_bound for canary in canaries)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", EVERY)
 def test_it_falls_silent_for_half_the_noise(name, record_property):
     canaries = [send_canary(quieter(ESTIMATORS[name])) for _ in range(CANARIES)]

@@ -134,6 +134,7 @@ def test_a_gate_the_pool_cannot_pay_for_is_refused(manager: User) -> None:
 PAGES_OF_MANAGERS = ("people", "data", "uploads")
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("page", [*PAGES_OF_MANAGERS, "budget", "project", "label"])
 @pytest.mark.parametrize("role", [None, Role.ANNOTATOR, Role.ENGINEER, Role.MANAGER])
 def test_who_sees_which_page(crowd: Project, page: str, role: Role | None) -> None:

@@ -226,6 +226,7 @@ def typed(client: Client, preset: str, **task: str) -> None:
     assert client.post(reverse("annotation:wizard", args=[preset, WizardStep.TASK]), asked).status_code == 302
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("preset", ["pool-experts", "voice-crowd", "fraud-stream"])
 def test_a_row_fills_the_steps_of_a_new_project(client: Client, manager: User, preset: str) -> None:
     typed(client, preset)
