@@ -3,13 +3,14 @@
 import os
 import signal
 import socket
+import time
 
 import pytest
 import redis
 
 from dpal_site.embedded import host
 from dpal_site.embedded.errors import ServerNotStarted
-from dpal_site.embedded.valkey import EmbeddedValkey
+from dpal_site.embedded.valkey import EmbeddedValkey, server_binary
 
 pytestmark = pytest.mark.faults
 
@@ -114,3 +115,29 @@ def test_secrets_are_for_the_owner_alone(running):
     assert running.data_dir.stat().st_mode & 0o077 == 0
     for name in ("password", "valkey.conf", "server.log"):
         assert (running.data_dir / name).stat().st_mode & 0o077 == 0
+
+
+def test_a_pid_file_that_is_still_empty_is_waited_for(tmp_path, monkeypatch):
+    """As a busy machine shows it for a moment between the file and the number in it."""
+    slow = tmp_path / "valkey-server"
+    slow.write_text(f'#!/bin/sh\n: > "$(dirname "$1")/server.pid"\n(sleep 0.5; exec {server_binary()} "$1") &\n')
+    slow.chmod(0o700)
+    server = EmbeddedValkey(tmp_path / "valkey", durable=False)
+    monkeypatch.setattr("dpal_site.embedded.valkey.server_binary", lambda: slow)
+    try:
+        assert server.start()
+        assert server.status == "ready"
+    finally:
+        server.stop()
+
+
+def test_a_server_that_dies_before_it_listens_is_told_at_once(tmp_path, monkeypatch):
+    dying = tmp_path / "valkey-server"
+    dying.write_text('#!/bin/sh\necho $$ > "$(dirname "$1")/server.pid"\n')
+    dying.chmod(0o700)
+    server = EmbeddedValkey(tmp_path / "valkey", durable=False)
+    monkeypatch.setattr("dpal_site.embedded.valkey.server_binary", lambda: dying)
+    began = time.monotonic()
+    with pytest.raises(ServerNotStarted):
+        server.start(timeout_seconds=30)
+    assert time.monotonic() - began < 20
