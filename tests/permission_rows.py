@@ -2,7 +2,7 @@
 
 A row says what anonymous visitors, people outside the project, its annotators, its engineers, its managers, an
 administrator who is no member, a participant whom a crowd platform sent, and its reviewers get, when they look or send:
-`L` asked to log in, `-` it does not exist, `x` refused, `+` let in. `web/dpal_site/test_permissions.py` tries them all.
+`L` asked to log in, `-` it does not exist, `x` refused, `+` let in. `web/dpal_site/test_observables.py` tries them all.
 """
 
 from typing import Any

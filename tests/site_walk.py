@@ -81,14 +81,6 @@ class Walk:
     lacking: dict[str, list[str]] = field(default_factory=dict)
 
 
-_walks: list[Walk] = []
-
-
-def walked() -> Walk:
-    """Return the first walk of this process, whose rows may be gone, or make one: it takes half a minute."""
-    return _walks[0] if _walks else walk_through(Scene())
-
-
 def walk_through(scene: Scene) -> Walk:
     """Go through one site as everybody."""
     found = Walk(scene)
@@ -96,7 +88,6 @@ def walk_through(scene: Scene) -> Walk:
         try_pages(found, person)
         try_routes(found, person)
     read_files(found)
-    _walks.append(found)
     return found
 
 

@@ -1,6 +1,7 @@
 """Pages, messages and manuals keep to the words of the glossary, and manuals to short sentences."""
 
 import re
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -39,6 +40,7 @@ def average_words(markdown: str) -> float:
     return sum(lengths) / max(1, len(lengths))
 
 
+@cache
 def left_to_others() -> dict[str, str]:
     """Return the words that the glossary's second table leaves to others, each with what is said instead."""
     table = (REPOSITORY / "docs" / "glossary.md").read_text(encoding="utf-8").split("| not | but |")[1]
@@ -46,8 +48,15 @@ def left_to_others() -> dict[str, str]:
     return {word: instead for words, instead in rows for word in words.split(", ")}
 
 
+@cache
+def any_strange_word() -> re.Pattern[str]:
+    return re.compile(rf"\b(?:{'|'.join(map(re.escape, left_to_others()))})\b", re.I)
+
+
 def strange_words(text: str) -> dict[str, str]:
     """Return what a text says in words that are not ours, with our own."""
+    if not any_strange_word().search(text):
+        return {}
     return {
         word: instead for word, instead in left_to_others().items() if re.search(rf"\b{re.escape(word)}\b", text, re.I)
     }

@@ -2,7 +2,7 @@
 
 # Parts of one thing, tested through the module that uses them; a new module gets a test of its own.
 TESTED_THROUGH_OTHERS: dict[tuple[str, str], tuple[str, ...]] = {
-    ("tests/web/dpal_site/test_permissions.py", "every page and route asks it who somebody is in a project"): (
+    ("tests/web/dpal_site/test_observables.py", "every page and route asks it who somebody is in a project"): (
         "annotation/access.py",
         "learner/access.py",
     ),

@@ -215,6 +215,7 @@ def test_the_health_check_asks_by_a_name_the_site_answers_to(monkeypatch):
     assert hosts == ["label.example.org", "example.org", "127.0.0.1"]
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(("chosen", "used"), [({}, "system"), ({"ARROW_DEFAULT_MEMORY_POOL": "mimalloc"}, "mimalloc")])
 def test_arrow_gives_memory_back_unless_told_otherwise(chosen, used):
     environment = {name: value for name, value in os.environ.items() if name != "ARROW_DEFAULT_MEMORY_POOL"}

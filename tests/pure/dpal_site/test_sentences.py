@@ -108,22 +108,23 @@ def modules() -> list[Path]:
 
 
 @cache
-def parsed(path: Path) -> ast.Module:
-    return ast.parse(path.read_text(encoding="utf-8"))
+def found_in(path: Path) -> tuple[list[int], list[int]]:
+    """Return the lines of a module with English alone, and those where a message is lost; it is parsed once."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    return bare_in(tree), lost_in(tree)
 
 
 def test_no_sentence_is_put_together_in_english():
     wrong = []
     for path in modules():
-        lines = bare_in(parsed(path))
-        wrong += [f"{path.relative_to(REPOSITORY)}:{line}" for line in lines]
+        wrong += [f"{path.relative_to(REPOSITORY)}:{line}" for line in found_in(path)[0]]
     assert not wrong, "as_message(template, values) them, and translate the template in locale/"
 
 
 def test_no_range_check_that_reaches_a_page_is_put_together_in_english():
     wrong, seen = [], 0
     for path in (found for pattern in TOLD_VALUE_ERRORS for found in REPOSITORY.glob(pattern)):
-        for node in ast.walk(parsed(path)):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Call) and _name(node.func) == "ValueError" and node.args:
                 seen += 1
                 if bare(node.args[0]) and not ast.unparse(node.args[0]).strip("f'\"").startswith(PROGRAMS_ONLY):
@@ -162,7 +163,7 @@ def test_what_is_said_is_found_right():
 
 def test_nothing_that_is_said_is_put_into_a_text():
     """A text that holds a message is none: a page could not tell it in another language."""
-    found = {str(path.relative_to(REPOSITORY)): lost_in(parsed(path)) for path in modules()}
+    found = {str(path.relative_to(REPOSITORY)): found_in(path)[1] for path in modules()}
     assert {path: lines for path, lines in found.items() if lines} == {}
     assert len(found) > 600
 

@@ -1,7 +1,7 @@
 """Everything that can be read is declared with who may read it and why, and nobody reads what their role may not.
 
 The description of the REST interface and the templates are walked for what could be read in any state of a project, the
-pages and answers of one site for what each kind of person does read.
+pages and answers of one site for what each kind of person does read, and for where they are let in at all.
 """
 
 import json
@@ -37,6 +37,8 @@ from learner.releases.selectors import KEPT_INSIDE
 from tests.counting import begin_over
 from tests.emptying import empty_tables
 from tests.observing import fields_in, fields_of, included_in, looked_up, written_in
+from tests.permission_rows import PAGES as PERMITTED
+from tests.permission_rows import ROUTES
 from tests.permission_scene import PEOPLE, Scene
 from tests.site_walk import EMPTY, OTHERS, ROLES, WIDGETS, Page, Walk, answer_schemas, schemas, walk_through
 
@@ -134,6 +136,22 @@ def as_template(monkeypatch: pytest.MonkeyPatch, name: str, added: str) -> Itera
     monkeypatch.undo()
     for loader in loaders:
         loader.reset()
+
+
+def test_every_page_lets_in_whom_its_row_says(walk: Walk) -> None:
+    got = {
+        name: "".join(letters) if max(map(len, letters)) == 1 else " ".join(letters)
+        for name, letters in walk.let_in.items()
+    }
+    assert [f"{name} {row}" for name, row in got.items() if row != PERMITTED[name]] == []
+    assert got.keys() == PERMITTED.keys()
+
+
+def test_every_route_of_the_api_lets_in_whom_its_row_says(walk: Walk) -> None:
+    """The one scope that a route needs is enough, and all the others together are not."""
+    assert {name: ("".join(letters), ROUTES[name][1]) for name, letters in walk.alone.items()} == ROUTES
+    refused = ["L"] + ["x"] * (len(PEOPLE) - 1)
+    assert walk.lacking == dict.fromkeys(ROUTES, refused)
 
 
 def test_every_field_of_every_answer_is_declared() -> None:

@@ -175,6 +175,7 @@ def test_features_whose_rows_are_gone_are_not_put_together(large):
     assert not FeatureMatrix.objects.exists()
 
 
+@pytest.mark.slow
 def test_what_a_gate_let_out_is_made_in_parts_as_well(cut_small, monkeypatch):
     project = learning.open_crowd(make_user())
     rows = [[f"request {number % 36}", str(number)] for number in range(36 * 60)]
@@ -309,6 +310,7 @@ def test_features_nobody_put_together_are_swept_away_with_their_files():
     ]
 
 
+@pytest.mark.slow
 def test_a_living_holder_keeps_its_parts_by_making_more(large):
     """Half a day passes while the file is made, and the clock sweeps after each part."""
     swept = []
