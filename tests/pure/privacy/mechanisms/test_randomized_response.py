@@ -5,7 +5,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from privacy.accounting.events import RandomizedAnswersEvent
@@ -156,12 +156,15 @@ def test_what_cannot_be_is_refused():
 
 
 @given(epsilon=st.floats(0.01, 8), chances=CHANCES)
+@example(epsilon=3.0, chances=[0.25, 0.25, 0.0625, 5e-324])
 def test_information_is_that_of_the_law(epsilon, chances):
     mechanism, kept = response(epsilon, chances)
     prior = np.array(chances) / sum(chances)
     joint = mechanism.channel(kept) * prior
-    apart = joint.sum(axis=1, keepdims=True) * joint.sum(axis=0, keepdims=True)
-    told = float((joint * np.log(np.divide(joint, apart, out=np.ones_like(joint), where=joint > 0))).sum())
+    # By logarithms apart: the product of two chances may be too small for a float where neither is.
+    said, true = np.broadcast_arrays(joint.sum(axis=1, keepdims=True), joint.sum(axis=0, keepdims=True))
+    there = joint > 0
+    told = float((joint[there] * (np.log(joint[there]) - np.log(said[there]) - np.log(true[there]))).sum())
     found = mechanism.information(np.array([chances]), kept[None])
     assert found.shape == (1,)
     assert found[0] == pytest.approx(told, abs=1e-9)
