@@ -94,7 +94,9 @@ class RandomizedResponse:
         if not (np.isfinite(rows).all() and (rows >= 0).all() and (rows.max(axis=1, initial=0.0) > 0).all()):
             raise ValueError("priors must be finite numbers >= 0, and not all 0")
         order = np.argsort(-rows, axis=1, kind="stable")
-        sums = np.cumsum(np.take_along_axis(rows, order, axis=1), axis=1)
+        # A power of two keeps every digit, and sums and products of the smallest and largest floats in range.
+        scaled = np.ldexp(rows, -np.frexp(rows.max(axis=1, keepdims=True))[1])
+        sums = np.cumsum(np.take_along_axis(scaled, order, axis=1), axis=1)
         ratio = self.odds / ODDS_UNIT
         hits = sums * (ratio / (ratio + np.arange(self.n_classes)))
         # The sums of equal chances differ by rounding; so small a difference decides nothing.

@@ -76,9 +76,12 @@ def test_one_changed_answer_stays_within_the_charge_whatever_the_others_say(epsi
 
 
 @given(epsilon=st.floats(0.01, 8), chances=CHANCES)
+@example(epsilon=1.0, chances=[0.0, 5e-324])
+@example(epsilon=1.0, chances=[1e308, 1e308, 1.0])
 def test_k_says_the_truth_most_often_under_the_prior(epsilon, chances):
     mechanism, kept = response(epsilon, chances)
-    prior = np.array(chances) / sum(chances)
+    prior = np.array(chances) / max(chances)
+    prior /= prior.sum()
     ratio = mechanism.odds / ODDS_UNIT
     ranked = np.sort(prior)[::-1].cumsum()
     hits = ranked * ratio / (ratio + np.arange(len(prior)))
