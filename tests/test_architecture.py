@@ -25,7 +25,7 @@ print("django" in sys.modules, "celery" in sys.modules)
 """
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(6)
 @pytest.mark.parametrize("module", PURE)
 def test_pure_modules_load_without_django(module: str) -> None:
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("DJANGO", "DPAL"))}
@@ -35,6 +35,7 @@ def test_pure_modules_load_without_django(module: str) -> None:
     assert loaded.stdout.split() == ["False", "False"], loaded.stderr
 
 
+@pytest.mark.slow
 def test_no_catalogue_of_a_project_names_what_only_reproduces_a_paper() -> None:
     """The contracts forbid the import; this looks at what a loaded site really holds."""
     probe = (

@@ -171,7 +171,6 @@ class TestOwnKeys:
 
 
 class TestFinding:
-    @pytest.mark.every_change
     def test_what_fits_the_question_comes_first_and_then_what_was_used(self, project, enter):
         ask(project, "why was i charged twice for one coffee", "hello", "hello again")
         page = enter(project)

@@ -11,6 +11,7 @@ from tests.factories import make_user
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("selection", ["top_c", "random"])
 def test_a_trusted_project_releases_three_models(selection):
     project = learning.open_trusted(make_user(), selection=selection, training_epsilon=100.0, pool_epsilon=400.0)

@@ -30,7 +30,6 @@ def test_the_page_fixture_notices(page, page_faults, content, fault):
     page_faults.clear()
 
 
-@pytest.mark.every_change
 def test_the_page_fixture_notices_a_breach_of_the_policy(page, page_faults, live_server):
     page.goto(f"{live_server.url}/login/")
     with page.expect_console_message(lambda message: "Content Security Policy" in message.text):

@@ -341,6 +341,7 @@ def test_no_process_outlives_an_attempt_that_ends(large):
     assert not batch_workers()
 
 
+@pytest.mark.slow
 def test_a_process_that_is_killed_costs_its_batch_alone(large, monkeypatch):
     expected = made_in_one_piece(large, monkeypatch)
     killed = []

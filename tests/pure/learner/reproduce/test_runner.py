@@ -102,6 +102,7 @@ def reproduction(output: Path, lines: list[str], folder: Path | None = None) -> 
     return Reproduction(output=output, data=Data(folder), small=True, processes=1, say=lines.append)
 
 
+@pytest.mark.slow
 def test_a_finished_experiment_is_not_run_again_unless_its_settings_changed(
     tmp_path: Path, flips: dict[str, int]
 ) -> None:
@@ -225,6 +226,7 @@ def test_seeds_that_run_together_are_kept_each_for_itself(
     assert results[0] == results[1]
 
 
+@pytest.mark.slow
 def test_figures_are_the_same_bytes_and_have_words(tmp_path: Path, flips: dict[str, int]) -> None:
     for folder in ("one", "two"):
         reproduction(tmp_path / folder, []).reproduce(["bernoulli1713"])

@@ -54,6 +54,7 @@ def test_batches_learn_and_more_answers_are_better():
     assert points[0].random != points[0].project
 
 
+@pytest.mark.slow
 def test_running_sums_learn_many_classes_where_steps_do_not():
     X, y = load_digits(return_X_y=True)
     labels = y.astype(np.int64)

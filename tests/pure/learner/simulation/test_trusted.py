@@ -64,6 +64,7 @@ def test_the_same_seeds_give_the_same_outcome():
     assert simulate_trusted(task).to_json() == simulate_trusted(task).to_json()
 
 
+@pytest.mark.slow
 def test_a_series_of_blocks_releases_once_each_and_gets_better():
     # Names that say nothing, so that all is learnt.
     task = replace(task_of(label_counts=(400,), settings={"selection_rate": "0.1"}), classes=("x1", "x2", "x3"))

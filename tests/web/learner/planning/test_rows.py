@@ -147,6 +147,7 @@ def test_rows_are_simulated_beside_the_settings_that_stand(client: Client, manag
     assert LedgerEntry.objects.filter(kind="reserve").count() == 0
 
 
+@pytest.mark.slow
 def test_further_rows_are_not_begun_after_the_time_for_them(
     client: Client, manager: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
