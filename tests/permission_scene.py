@@ -303,6 +303,16 @@ def letters_of(*answers: Any) -> str:
     return "".join(dict.fromkeys(outcome(one) for one in answers if one.status_code != METHOD_NOT_ALLOWED))
 
 
+def as_row(letters: list[str]) -> str:
+    """Return a row of a table: what each kind of person gets, apart where somebody gets two letters."""
+    return "".join(letters) if max(map(len, letters)) == 1 else " ".join(letters)
+
+
+def as_letters(row: str) -> list[str]:
+    """Return what a row says of each kind of person."""
+    return row.split() if " " in row else list(row)
+
+
 def outcome(response: Any) -> str:
     """Return the letter a response stands for; whatever went on inside counts as let in."""
     status = response.status_code

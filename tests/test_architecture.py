@@ -35,7 +35,6 @@ def test_pure_modules_load_without_django(module: str) -> None:
     assert loaded.stdout.split() == ["False", "False"], loaded.stderr
 
 
-@pytest.mark.slow
 def test_no_catalogue_of_a_project_names_what_only_reproduces_a_paper() -> None:
     """The contracts forbid the import; this looks at what a loaded site really holds."""
     probe = (

@@ -14,7 +14,7 @@ from django.urls import NoReverseMatch, URLPattern, URLResolver, get_resolver, r
 
 from annotation.models import Role
 from tests.factories import add_members, make_project, make_user
-from tests.permission_scene import PEOPLE, letter, named_patterns
+from tests.permission_scene import PEOPLE, as_letters, as_row, letter, named_patterns
 
 pytestmark = pytest.mark.django_db(transaction=True)
 KINDS = (*PEOPLE, "staff")
@@ -151,14 +151,6 @@ def nameless(patterns: list[Any], prefix: str = "/") -> list[str]:
 
 def row_of(clients: dict[str, Client], address: str) -> str:
     return as_row([letter(clients[kind], address) for kind in KINDS])
-
-
-def as_row(letters: list[str]) -> str:
-    return "".join(letters) if max(map(len, letters)) == 1 else " ".join(letters)
-
-
-def as_letters(row: str) -> list[str]:
-    return row.split() if " " in row else list(row)
 
 
 @pytest.mark.slow

@@ -39,7 +39,7 @@ from tests.emptying import empty_tables
 from tests.observing import fields_in, fields_of, included_in, looked_up, written_in
 from tests.permission_rows import PAGES as PERMITTED
 from tests.permission_rows import ROUTES
-from tests.permission_scene import PEOPLE, Scene
+from tests.permission_scene import PEOPLE, Scene, as_row
 from tests.site_walk import EMPTY, OTHERS, ROLES, WIDGETS, Page, Walk, answer_schemas, schemas, walk_through
 
 pytestmark = pytest.mark.django_db
@@ -139,10 +139,7 @@ def as_template(monkeypatch: pytest.MonkeyPatch, name: str, added: str) -> Itera
 
 
 def test_every_page_lets_in_whom_its_row_says(walk: Walk) -> None:
-    got = {
-        name: "".join(letters) if max(map(len, letters)) == 1 else " ".join(letters)
-        for name, letters in walk.let_in.items()
-    }
+    got = {name: as_row(letters) for name, letters in walk.let_in.items()}
     assert [f"{name} {row}" for name, row in got.items() if row != PERMITTED[name]] == []
     assert got.keys() == PERMITTED.keys()
 
