@@ -5,6 +5,7 @@ import mmap
 import os
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -134,6 +135,15 @@ def open_matrix(path: Path, *, sha256: str | None = None) -> NDArray[np.float32]
     if shape[0] == 0:
         return np.empty(shape, dtype=np.float32)
     return np.memmap(path, dtype="<f4", mode="r", offset=start, shape=shape)
+
+
+@lru_cache(maxsize=64)
+def open_verified(path: Path, sha256: str) -> NDArray[np.float32]:
+    """Map a feature file as `open_matrix` does, its digest verified once in the life of a process.
+
+    A worker opens the same pool in every round.
+    """
+    return open_matrix(path, sha256=sha256)
 
 
 def let_go(X: NDArray[np.float32]) -> None:

@@ -11,7 +11,7 @@ from uuid import UUID
 
 from django.contrib.auth.models import AbstractBaseUser
 from django.db import IntegrityError, transaction
-from django.db.models import DateTimeField, Exists, ExpressionWrapper, OuterRef
+from django.db.models import DateTimeField, Exists, ExpressionWrapper, OuterRef, QuerySet
 from django.db.models.functions import Now
 
 from privacy import selectors
@@ -158,6 +158,14 @@ def void(*, reservation: LedgerEntry, reason: str, actor: Person = None) -> Ledg
 def charge(*, reservation: LedgerEntry, reason: str, actor: Person = None) -> LedgerEntry:
     """Settle a reservation as spent without an output: its attempt may have read private rows and will not commit."""
     return _settle(reservation, EntryKind.CHARGE, reason=reason, actor=actor_name(actor))
+
+
+def charge_open(*, entries: QuerySet[LedgerEntry]) -> None:
+    """Charge every reservation among these entries that nobody settled: the attempts they are of have ended."""
+    reserved = entries.filter(kind=EntryKind.RESERVE)
+    for reservation in reserved.exclude(children__kind__in=SETTLEMENTS).select_related("account"):
+        with transaction.atomic():
+            charge(reservation=reservation, reason=as_message("the attempt ended without an output"))
 
 
 def charge_stale(*, older_than: timedelta) -> int:

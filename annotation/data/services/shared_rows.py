@@ -166,7 +166,7 @@ def stored_digests(dataset: Dataset, *, first: int = 0) -> Iterator[Digests]:
         return
     if dataset.in_columns:
         read = 0
-        for rows in pool_rows.records(dataset, lambda read: None, contributors=False):
+        for rows in pool_rows.records(dataset, contributors=False):
             if read + rows.num_rows > first:
                 yield of(columns.plain_texts(rows).slice(max(0, first - read)))
             read += rows.num_rows

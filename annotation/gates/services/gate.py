@@ -5,16 +5,15 @@ Of what does not pass, nothing is kept: no count, no id, no text, here or in a l
 
 import hashlib
 from json.encoder import encode_basestring
-from uuid import UUID, uuid5
+from uuid import UUID
 
 import pyarrow as pa
 from django.contrib.auth.models import AbstractBaseUser
 from django.db import connection, transaction
-from django.db.models import Model
 
 from annotation.choices.gates import gate_from
-from annotation.errors import TableChanged, WorkCancelled
 from annotation.gates.services import scan
+from annotation.gates.services.gate_attempts import GateEnding, gate_key
 from annotation.models import (
     Dataset,
     DatasetRole,
@@ -28,21 +27,18 @@ from annotation.models import (
 )
 from annotation.statement import gate_runs
 from annotation.tables import sources
-from annotation.work.services import interruptions, jobs, work
+from annotation.work.services import jobs, work
 from privacy.accounting.events import GateOfSnapshotEvent, GateWindowEvent
-from privacy.errors import EngineFailed, PrivacyError, UnsoundCombination
+from privacy.errors import UnsoundCombination
 from privacy.gate import KAnonymityGate, ThresholdGate
-from privacy.models import SETTLEMENTS, LedgerEntry
+from privacy.models import LedgerEntry
 from privacy.services import ledger
-from privacy.wording import as_message, joined_messages
+from privacy.wording import as_message
 
-# A killed attempt stays charged, so what kills its worker each time must not eat the budget.
-MAXIMUM_ATTEMPTS = 3
 # What passed is as many Python objects at a time.
 OUTPUT_ROWS = 2**13
 # Of runs of several uploads at once, each but the first looks again what was paid for before it.
 TRIES = 20
-CHARGED = as_message("What the gate reserved stays charged.")
 
 
 def gate_of(project: Project) -> KAnonymityGate | ThresholdGate:
@@ -78,37 +74,6 @@ def run_gate(*, job_id: UUID | str) -> None:
     with work.attempt_at(job, GateEnding()) as lease:
         if lease is not None:
             _attempt(job, lease)
-
-
-class GateEnding(work.Ending):
-    """What an attempt at a gate reserved is charged, whatever becomes of it, and what it drew is lost."""
-
-    maximum = MAXIMUM_ATTEMPTS
-    refusals = (PrivacyError, TableChanged, WorkCancelled)
-
-    def settle_earlier(self, row: Model) -> None:
-        assert isinstance(row, Job)
-        _lose(row, range(1, row.attempt))
-
-    def killed_words(self, row: Model) -> str:
-        return as_message("Given up: {attempts} attempts were killed, each stays charged.", attempts=self.maximum)
-
-    def give_up(self, row: Model, reason: str) -> None:
-        assert isinstance(row, Job)
-        _lose(row, range(1, row.attempt + 1))
-        work.fail_work(row=row, error=reason)
-
-    def refused(self, row: Model, refusal: Exception) -> None:
-        assert isinstance(row, Job)
-        reserved = LedgerEntry.objects.filter(idempotency_key=gate_key(row, row.attempt)).exists()
-        if isinstance(refusal, EngineFailed | TableChanged) and reserved:
-            self.give_up(row, joined_messages(" ", [str(refusal), CHARGED]))
-        else:
-            super().refused(row, refusal)
-
-    def failed(self, row: Model, error: Exception) -> None:
-        assert isinstance(row, Job)
-        self.give_up(row, joined_messages(" ", [interruptions.reason_of(error), CHARGED]))
 
 
 def _attempt(job: Job, lease: work.Lease) -> None:
@@ -154,11 +119,6 @@ def _reserve(job: Job, dataset: Dataset) -> LedgerEntry:
     raise AssertionError("the last try returns or raises")
 
 
-def gate_key(job: Job, attempt: int) -> UUID:
-    """Return the idempotency key of one attempt: the next one draws new coins, so it pays anew."""
-    return uuid5(job.pk, str(attempt))
-
-
 def output_digest(passed: pa.Table) -> str:
     """Return the SHA-256 of the whole output: one JSON array [text, count] a line, sorted by text."""
     digest = hashlib.sha256()
@@ -193,13 +153,3 @@ def _store_queries(run: GateRun, project: Project, passed: pa.Table) -> None:
             [project.pk, run.pk, project.overlap],
         )
         cursor.execute("DROP TABLE pg_temp.gate_output")
-
-
-def _lose(job: Job, attempts: range) -> None:
-    """Charge what these attempts reserved and never settled, and mark their runs lost."""
-    keys = [gate_key(job, attempt) for attempt in attempts]
-    with transaction.atomic():
-        reserved = LedgerEntry.objects.filter(idempotency_key__in=keys, kind="reserve")
-        for reservation in reserved.exclude(children__kind__in=SETTLEMENTS).select_related("account"):
-            ledger.charge(reservation=reservation, reason=as_message("the attempt ended without an output"))
-        GateRun.objects.filter(dataset=job.gated_dataset, state=GateState.RUNNING).update(state=GateState.LOST)

@@ -1,7 +1,7 @@
 """Feature files: one for each dataset and featuriser version, made once, mapped read-only ever after."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from functools import lru_cache, partial
+from functools import partial
 from pathlib import Path
 from typing import cast
 
@@ -17,7 +17,7 @@ from learner.configuration.pool import featurizer_of
 from learner.errors import ArtifactCorrupt
 from learner.features import matrix
 from learner.features.base import Featurizer
-from learner.features.matrix import open_matrix, write_matrix
+from learner.features.matrix import open_matrix, open_verified, write_matrix
 from learner.models import FeatureMatrix
 from learner.pools.services import feature_parts
 from learner.pools.services.feature_rows import BATCH_ROWS, holds_gate_output
@@ -103,7 +103,7 @@ def open_features(dataset: Dataset, tell: Tell = silent) -> NDArray[np.float32]:
 
 def _open(stored: FeatureMatrix) -> NDArray[np.float32]:
     """Map a feature file whose bytes match its digest: a stored one is read for that, a copy was when it was made."""
-    opener = partial(_open_verified, sha256=stored.sha256) if files.are_local() else open_matrix
+    opener = partial(open_verified, sha256=stored.sha256) if files.are_local() else open_matrix
     try:
         return files.open_stored(str(stored.file.name), stored.sha256, opener)
     except FileDamaged as error:
@@ -218,12 +218,6 @@ def _remove_old_files(dataset: Dataset) -> None:
         if files.are_local():
             zero_rows(_path_of(name), empty)
         files.delete(name)
-
-
-@lru_cache(maxsize=64)
-def _open_verified(path: Path, sha256: str) -> NDArray[np.float32]:
-    # Read whole once in the life of a process; a worker opens the same pool in every round.
-    return open_matrix(path, sha256=sha256)
 
 
 def _path_of(name: str | None) -> Path:

@@ -20,10 +20,9 @@ from learner.pools import selectors as pool_selectors
 from learner.pools.services.pixels import pixel_batches
 from privacy.mechanisms.randomness import SecureRandom
 from privacy.mechanisms.second_moments import release_second_moments
-from privacy.models import SETTLEMENTS, EntryKind, LedgerEntry
+from privacy.models import EntryKind, LedgerEntry
 from privacy.services import ledger
 from privacy.services.faults import fault_point
-from privacy.wording import as_message
 
 SUBJECT = "features"
 # The first half of the lock's number; the second is the project's.
@@ -54,9 +53,7 @@ def _find(project: Project) -> None:
     if not datasets:
         raise NothingToAsk("There is no pool to find principal directions in.")
     earlier = LedgerEntry.objects.filter(account=project.pool_account, subject=SUBJECT, kind=EntryKind.RESERVE)
-    for reservation in earlier.exclude(children__kind__in=SETTLEMENTS).select_related("account"):
-        with transaction.atomic():
-            ledger.charge(reservation=reservation, reason=as_message("the attempt ended without an output"))
+    ledger.charge_open(entries=earlier)
     featurizer = principal_featurizer_of(project)
     event = projection_event(project)
     reservation = ledger.reserve(

@@ -3,7 +3,7 @@
 import hashlib
 import json
 import shutil
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -51,13 +51,13 @@ from privacy.services.faults import fault_point
 
 # Limits rise by hand: a second time while one release is written has never been seen, a third is somebody's attack.
 TRIES = 3
-Commit = Callable[["StagedRelease"], tuple[LedgerEntry, list[LedgerEntry]]]
 
 
 @dataclass(frozen=True, slots=True)
 class StagedRelease:
     """A release whose files are complete and which nobody can see yet."""
 
+    run: TrainingRun
     folder: Path
     model: LinearModel
     featurizer: Featurizer
@@ -77,21 +77,19 @@ def digest_over(digests: dict[str, str]) -> str:
     return hashlib.sha256(json.dumps(digests, sort_keys=True).encode()).hexdigest()
 
 
-def publish_version(
+@contextmanager
+def staged_version(
     run: TrainingRun,
     model: LinearModel,
     featurizer: Featurizer,
     *,
     entries: Sequence[LedgerEntry],
     lease: Lease,
-    commit: Commit,
-    advice: StoppingAdvice | None = None,
-) -> ModelRelease:
-    """Write a release's files and publish them in the transaction in which `commit` settles what was paid for it.
+) -> Iterator[StagedRelease]:
+    """Write a release's files, on whose card `entries` stand, and begin the transaction that settles and publishes it.
 
-    `entries` stand on the card; `commit` returns the entry of the release and all it descends from; `advice` is stored
-    beside the release. Where a limit rises while the files are written, they are written again, so that no card is out
-    that prints the lower one.
+    Where a limit rises while the files are written, they are written again, so that no card is out that prints the
+    lower one.
     """
     for _ in range(TRIES):
         with _staged_release(run, model, featurizer, entries=entries) as staged:
@@ -102,13 +100,9 @@ def publish_version(
                     continue
                 # The labels as they were counted at the start: what was emptied since is an empty slot, and counts.
                 finish_work(row=run)
-                entry, lineage = commit(staged)
-                candidate = _publish(run, staged, entry=entry, lineage=lineage)
-                if advice is not None:
-                    advice.release = candidate
-                    advice.save(force_insert=True)
+                yield staged
                 fault_point("training_published")
-                return candidate
+                return
     raise LimitsMoving("A limit rose each time the card of this version was written.")
 
 
@@ -151,7 +145,7 @@ def _staged_release(
             signer=releases.signer(),
             outcomes=releases.public_outcomes(model, public),
         )
-        yield StagedRelease(folder, model, featurizer, digests, accounts, terms, scores)
+        yield StagedRelease(run, folder, model, featurizer, digests, accounts, terms, scores)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
@@ -223,14 +217,18 @@ def move_into_place(folder: Path, name: str) -> None:
         files.store_file(path, f"{name}/{path.name}")
 
 
-def _publish(
-    run: TrainingRun,
+def publish(
     staged: StagedRelease,
     *,
     entry: LedgerEntry,
     lineage: Sequence[LedgerEntry],
+    advice: StoppingAdvice | None = None,
 ) -> ModelRelease:
-    """Store the release and move its files into place, as the last step of the transaction that commits its cost."""
+    """Store the release and move its files into place, as the last step of the transaction that commits its cost.
+
+    `entry` settles what was paid for it; it descends from all of `lineage`; `advice` is stored beside it.
+    """
+    run = staged.run
     project = run.project
     name = f"releases/{project.slug}/{run.version}"
     release = ModelRelease.objects.create(
@@ -252,6 +250,9 @@ def _publish(
     release.lineage.set(lineage)
     print_limits(release, staged.accounts)
     releases.store_scores(release, staged.scores)
+    if advice is not None:
+        advice.release = release
+        advice.save(force_insert=True)
     move_into_place(staged.folder, name)
     return release
 

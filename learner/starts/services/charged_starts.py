@@ -20,10 +20,9 @@ from learner.linear_model import LinearModel
 from learner.models import WarmStart
 from learner.pools.services import disk_space, features
 from privacy.errors import SimulationNotReleasable
-from privacy.models import SETTLEMENTS, BudgetAccount, EntryKind, LedgerEntry
+from privacy.models import BudgetAccount, EntryKind, LedgerEntry
 from privacy.services import ledger
 from privacy.services.faults import fault_point
-from privacy.wording import as_message
 
 logger = logging.getLogger(__name__)
 SUBJECT = "start"
@@ -72,9 +71,7 @@ def _train(dataset: Dataset) -> WarmStart:
 def _settle_dead(account: BudgetAccount) -> int:
     """Charge what attempts that ended without an output had reserved, and return how many attempts there were."""
     earlier = LedgerEntry.objects.filter(account=account, subject=SUBJECT, kind=EntryKind.RESERVE)
-    for reservation in earlier.exclude(children__kind__in=SETTLEMENTS).select_related("account"):
-        with transaction.atomic():
-            ledger.charge(reservation=reservation, reason=as_message("the attempt ended without an output"))
+    ledger.charge_open(entries=earlier)
     return earlier.count()
 
 

@@ -9,11 +9,9 @@ from learner.errors import NotEnoughLabels
 from learner.linear_model import LinearModel
 from learner.models import Stream, TrainingRun
 from learner.releases.services import publishing, release_gate
-from learner.releases.services.publishing import StagedRelease
 from learner.work.keys import attempt_key
 from learner.work.services import attempts
 from privacy.errors import SimulationNotReleasable
-from privacy.models import LedgerEntry
 from privacy.services import ledger
 
 
@@ -29,8 +27,7 @@ def release_version(run: TrainingRun, lease: Lease) -> None:
         raise SimulationNotReleasable("The noise came from a seed, so the model carries no guarantee.")
     model = LinearModel(learner.coef_, learner.intercept_, tuple(project.classes), "softmax")
     paid = stream.entry
-
-    def commit(staged: StagedRelease) -> tuple[LedgerEntry, list[LedgerEntry]]:
+    with publishing.staged_version(run, model, featurizer, entries=[paid], lease=lease) as staged:
         entry = ledger.record_post_processing(
             account=project.pool_account,
             parent=paid,
@@ -41,7 +38,5 @@ def release_version(run: TrainingRun, lease: Lease) -> None:
             key=attempt_key(run, run.attempt),
         )
         Stream.objects.filter(pk=stream.pk).update(batches_released=F("batches_used"))
-        return entry, [paid, entry]
-
-    candidate = publishing.publish_version(run, model, featurizer, entries=[paid], lease=lease, commit=commit)
+        candidate = publishing.publish(staged, entry=entry, lineage=[paid, entry])
     release_gate.check_release(release_id=candidate.pk)

@@ -12,13 +12,11 @@ from learner.models import TrainingRun
 from learner.pools import selectors as pool_selectors
 from learner.pools.services import features
 from learner.releases.services import publishing, release_gate, stopping
-from learner.releases.services.publishing import StagedRelease
 from learner.selectors import answers as answer_selectors
 from learner.starts.services import version_zero
 from learner.work.keys import attempt_key
 from learner.work.services import attempts
 from learner.work.services.progress import FEATURES, FIT, RELEASE, TRAINING, TRAINING_PAID, Progress
-from privacy.models import LedgerEntry
 from privacy.services import ledger
 from privacy.services.faults import fault_point
 
@@ -60,8 +58,8 @@ def train_on_questions(run: TrainingRun, lease: Lease) -> None:
     gates = pool_selectors.gate_entries(datasets)
     batches = answer_selectors.spoken_entries(project)
     progress.begin(RELEASE)
-
-    def commit(staged: StagedRelease) -> tuple[LedgerEntry, list[LedgerEntry]]:
+    entries = gates if paid is None else [*gates, paid]
+    with publishing.staged_version(run, model, featurizer, entries=entries, lease=lease) as staged:
         free = attempts.record_free_use(
             run,
             gates=gates,
@@ -69,21 +67,17 @@ def train_on_questions(run: TrainingRun, lease: Lease) -> None:
             purpose=f"train version {run.version} on gate output",
             output_digest=staged.digest,
         )
-        if paid is None:
-            return free[-1], [*gates, *free]
-        entry = ledger.record_post_processing(
-            account=paid.account,
-            parent=paid,
-            operation="training on randomised answers",
-            purpose=f"train version {run.version}",
-            subject=attempts.attempt_subject(run),
-            output_digest=staged.digest,
-            key=attempt_key(run, run.attempt),
-        )
-        return entry, [*gates, *free, paid, *batches, entry]
-
-    entries = gates if paid is None else [*gates, paid]
-    candidate = publishing.publish_version(
-        run, model, featurizer, entries=entries, lease=lease, commit=commit, advice=advice
-    )
+        entry, lineage = free[-1], [*gates, *free]
+        if paid is not None:
+            entry = ledger.record_post_processing(
+                account=paid.account,
+                parent=paid,
+                operation="training on randomised answers",
+                purpose=f"train version {run.version}",
+                subject=attempts.attempt_subject(run),
+                output_digest=staged.digest,
+                key=attempt_key(run, run.attempt),
+            )
+            lineage += [paid, *batches, entry]
+        candidate = publishing.publish(staged, entry=entry, lineage=lineage, advice=advice)
     release_gate.check_release(release_id=candidate.pk)

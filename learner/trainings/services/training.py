@@ -72,13 +72,12 @@ def train_model(*, run_id: str) -> None:
         fault_point("training_fitted")
         progress.begin(RELEASE)
 
-        def commit(staged: StagedRelease) -> tuple[LedgerEntry, list[LedgerEntry]]:
+        paid = [*started, *descent, reservation]
+        with publishing.staged_version(run, model, featurizer, entries=paid, lease=lease) as staged:
             entry = ledger.commit(reservation=reservation, output_digest=staged.digest)
             running_sums.store_sums(run, estimator, featurizer, entry)
-            return entry, [*started, *descent, *_free_use(run, descent, staged), entry]
-
-        paid = [*started, *descent, reservation]
-        candidate = publishing.publish_version(run, model, featurizer, entries=paid, lease=lease, commit=commit)
+            lineage = [*started, *descent, *_free_use(run, descent, staged), entry]
+            candidate = publishing.publish(staged, entry=entry, lineage=lineage)
         release_gate.check_release(release_id=candidate.pk)
 
 

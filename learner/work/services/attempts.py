@@ -15,7 +15,7 @@ from learner.models import Round, TrainingRun
 from learner.work.keys import attempt_key
 from privacy.accounting.event import Event
 from privacy.errors import PrivacyError
-from privacy.models import SETTLEMENTS, BudgetAccount, EntryKind, LedgerEntry
+from privacy.models import BudgetAccount, LedgerEntry
 from privacy.services import ledger
 from privacy.services.digests import keyed_digest
 from privacy.wording import as_message
@@ -89,7 +89,4 @@ def record_free_use(
 
 def _charge_open(row: Round | TrainingRun, *, attempts: range) -> None:
     keys = [attempt_key(row, attempt) for attempt in attempts]
-    reserved = LedgerEntry.objects.filter(idempotency_key__in=keys, kind=EntryKind.RESERVE)
-    for reservation in reserved.exclude(children__kind__in=SETTLEMENTS).select_related("account"):
-        with transaction.atomic():
-            ledger.charge(reservation=reservation, reason=as_message("the attempt ended without an output"))
+    ledger.charge_open(entries=LedgerEntry.objects.filter(idempotency_key__in=keys))

@@ -63,13 +63,13 @@ def test_a_running_project_goes_on_in_the_new_version_alone(monkeypatch):
     first = learning.run_to_release(project, person, version=1)
     upgrade(monkeypatch)
     read = []
-    real = features._open_verified
+    real = features.open_verified
 
     def remember(path, sha256):
         read.append(path.name)
         return real(path, sha256)
 
-    monkeypatch.setattr(features, "_open_verified", remember)
+    monkeypatch.setattr(features, "open_verified", remember)
     second = learning.run_to_release(project, person, version=2)
     assert Round.objects.count() == 2
     assert read

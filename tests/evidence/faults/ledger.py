@@ -9,34 +9,16 @@ RULES = "privacy/migrations/sql/ledger_rules.sql"
 
 LEDGER = [
     Mutant(
-        "an attempt that had read rows gets its reservation back",
-        "learner/work/services/attempts.py",
-        "ledger.charge(reservation=reservation",
-        "ledger.void(reservation=reservation",
+        "attempts that had read rows get their reservations back",
+        "privacy/services/ledger.py",
+        "            charge(reservation=reservation, reason",
+        "            void(reservation=reservation, reason",
         (
             "tests/db/learner/trainings/test_training.py::test_a_training_that_dies_stays_charged_and_the_next_attempt_releases",
+            "tests/db/annotation/gates/test_gate.py::test_an_attempt_that_breaks_is_charged_and_lost",
+            "tests/db/learner/pools/test_projections.py::test_a_dead_attempt_stays_charged_and_the_next_pays_anew",
+            "tests/db/learner/test_charged_start.py::test_an_attempt_after_a_dead_one_pays_anew",
         ),
-    ),
-    Mutant(
-        "a gate that had read rows gets its reservation back",
-        "annotation/gates/services/gate.py",
-        "ledger.charge(reservation=reservation",
-        "ledger.void(reservation=reservation",
-        ("tests/db/annotation/gates/test_gate.py::test_an_attempt_that_breaks_is_charged_and_lost",),
-    ),
-    Mutant(
-        "principal directions that had been looked for get their reservation back",
-        "learner/pools/services/projections.py",
-        "ledger.charge(reservation=reservation",
-        "ledger.void(reservation=reservation",
-        ("tests/db/learner/pools/test_projections.py::test_a_dead_attempt_stays_charged_and_the_next_pays_anew",),
-    ),
-    Mutant(
-        "a private start that had read rows gets its reservation back",
-        "learner/starts/services/charged_starts.py",
-        "ledger.charge(reservation=reservation",
-        "ledger.void(reservation=reservation",
-        ("tests/db/learner/test_charged_start.py::test_an_attempt_after_a_dead_one_pays_anew",),
     ),
     Mutant(
         "a stale reservation is given back",

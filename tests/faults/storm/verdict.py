@@ -86,7 +86,7 @@ def uploads(told: list[dict[str, Any]], staged: int) -> list[str]:
     found = {row.pk: row for row in Dataset.objects.select_related("job").exclude(name="stream")}
     # Of a pool in columns every file is read, and its bytes held against their digest.
     for dataset in Dataset.objects.filter(pool_parts__isnull=False).distinct():
-        read = sum(batch.num_rows for batch in pool_rows.records(dataset, lambda _: None))
+        read = sum(batch.num_rows for batch in pool_rows.records(dataset))
         rows[dataset.pk] = rows.get(dataset.pk, 0) + read
     # Of a registered table nothing but its catalogue is stored.
     rows |= dict(SourceFile.objects.values_list("source").annotate(n=Sum("row_count")).order_by())

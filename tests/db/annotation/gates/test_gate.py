@@ -14,7 +14,7 @@ from django.db import connection
 from django.db.models.functions import Now
 
 from annotation.data.services import datasets
-from annotation.gates.services import gate, pool_rows
+from annotation.gates.services import gate, gate_attempts, pool_rows
 from annotation.models import Dataset, GateRun, Job, Query, Record
 from annotation.work.services import interruptions, jobs
 from privacy.gate import KAnonymityGate
@@ -303,7 +303,7 @@ def test_an_attempt_that_was_taken_over_stores_nothing(crowd, monkeypatch, caplo
 
 def test_what_kills_every_worker_does_not_eat_the_budget(crowd):
     job = gate.start_gate(dataset=ready(crowd, TEXTS))
-    Job.objects.filter(pk=job.pk).update(attempt=gate.MAXIMUM_ATTEMPTS)
+    Job.objects.filter(pk=job.pk).update(attempt=gate_attempts.MAXIMUM_ATTEMPTS)
     gate.run_gate(job_id=job.pk)
     assert Job.objects.get(pk=job.pk).state == "failed"
     assert spent_nano(crowd) == 0

@@ -86,7 +86,7 @@ def test_a_place_that_is_allowed_no_more_is_read_no_more(table, settings):
 def test_its_rows_are_read_by_a_gate_alone(table):
     dataset = register(crowd(), table)
     with pytest.raises(UnsoundCombination, match="by its gate alone"):
-        next(pool_rows.records(dataset, lambda read: None))
+        next(pool_rows.records(dataset))
 
 
 CHANGES = {

@@ -156,7 +156,7 @@ def test_features_are_written_once_and_checked_when_opened(project):
     body = bytearray(path.read_bytes())
     body[-1] ^= 1
     path.write_bytes(body)
-    features._open_verified.cache_clear()
+    features.open_verified.cache_clear()
     with pytest.raises(ArtifactCorrupt):
         features.open_features(dataset)
 
