@@ -33,7 +33,9 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser, ConsoleMessage, Page, Route
     from pytest_django.plugin import DjangoDbBlocker
 
+    from annotation.models import Project
     from tests.memory_store import MemoryStore
+    from tests.remembering import Beginning
     from tests.spark_cluster import Cluster
 
 SHARED = servers.REPOSITORY / "var" / "test"
@@ -443,6 +445,29 @@ def own_storage(settings, tmp_path) -> Path:
     backend = {"BACKEND": "django.core.files.storage.FileSystemStorage", "OPTIONS": {"location": str(folder)}}
     settings.STORAGES = settings.STORAGES | {"default": backend}
     return folder
+
+
+@pytest.fixture(scope="session")
+def beginnings() -> "dict[str, Beginning]":
+    """Give what tests of this process begin with and keep for each other."""
+    return {}
+
+
+@pytest.fixture
+def remembered(
+    beginnings: "dict[str, Beginning]", own_storage: Path, tmp_path_factory: pytest.TempPathFactory
+) -> "Callable[[str, Callable[[], Project]], Project]":
+    """Give a function that returns the project of a build, which an empty site begins with.
+
+    It is built for the first test that asks for its name and put back for the others; people and other rows of the
+    test's own come afterwards.
+    """
+    from tests.remembering import begin  # noqa: PLC0415  # loads models
+
+    def beginning(name: str, build: "Callable[[], Project]") -> "Project":
+        return begin(beginnings, name, build, storage=own_storage, room=tmp_path_factory.getbasetemp())
+
+    return beginning
 
 
 @pytest.fixture

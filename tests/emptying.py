@@ -66,6 +66,11 @@ AS_NEW = """
 """
 
 
+def written_tables() -> list[str]:
+    """Return the names of all tables but those that migrations fill."""
+    return _tables("default")
+
+
 def empty_tables(alias: str = "default") -> None:
     """Delete every row of every table but those that migrations fill."""
     # Only the owner can put the rules off; the session goes on as it was.

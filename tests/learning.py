@@ -20,6 +20,7 @@ from learner.releases.services import releases
 from learner.rounds.services import rounds, secret_rounds
 from learner.trainings.services import training
 from privacy.models import SETTLEMENTS, EntryKind, LedgerEntry
+from tests.factories import make_user
 from tests.owning import without_rules
 
 CLASSES = ["fruit", "tool"]
@@ -207,6 +208,20 @@ def run_to_release(project: Project, annotator: User, *, version: int) -> ModelR
         if secret_selectors.open_block(project) is not None:
             secret_rounds.close_block(project=project)
     raise AssertionError(f"version {version} was not released")
+
+
+def filled_experts(**settings: Any) -> Project:
+    """Build a project of experts with a pool; its manager is called manager."""
+    project = open_trusted(make_user("manager"), **settings)
+    fill_trusted(project)
+    return project
+
+
+def released_experts(version: int = 1, **settings: Any) -> Project:
+    """Build a project of experts, who are one and called ann, with so many releases."""
+    project = filled_experts(**settings)
+    run_to_release(project, make_user("ann"), version=version)
+    return project
 
 
 def beaten_on_another_set(release: ModelRelease) -> None:

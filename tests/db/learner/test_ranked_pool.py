@@ -37,8 +37,12 @@ def sent(monkeypatch):
 
 
 @pytest.fixture
-def released():
+def released(remembered):
     """Return a crowd project with one release, whose next round is due."""
+    return remembered("a release of a crowd", released_crowd)
+
+
+def released_crowd():
     project = learning.open_crowd(make_user())
     learning.fill_crowd(project)
     learning.run_to_release(project, make_user(), version=1)

@@ -23,7 +23,7 @@ from schemathesis.specs.openapi import checks
 from annotation.choices.class_changes import FurtherClass
 from annotation.data.services import forgetting
 from annotation.gates.gate_plan import own_settings
-from annotation.models import Assignment, Job, Picture, Query, Role
+from annotation.models import Assignment, Job, Picture, Project, Query, Role
 from annotation.models.groups import PeopleGroup
 from annotation.models.quality import GoldQuery
 from annotation.people.services import crowd_links, groups, invitations, limits, members, tokens
@@ -513,12 +513,12 @@ class Site:
 
 
 @pytest.fixture
-def site() -> Site:
-    person = make_user(is_staff=True)
+def site(remembered: Callable[..., Project]) -> Site:
+    project = remembered("two releases of experts", lambda: learning.released_experts(2))
+    person = project.created_by
+    person.is_staff = True
+    person.save()
     person.user_permissions.add(*Permission.objects.filter(codename__in=("add_project", "change_peoplegroup")))
-    project = learning.open_trusted(person)
-    learning.fill_trusted(project)
-    learning.run_to_release(project, make_user(), version=2)
     learning.work_off(project)
     learning.upload(project, [["apple saw", "anna"]], ["text", "contributor"])
     # While an upload waits to be read a new request would be refused; this one stands.

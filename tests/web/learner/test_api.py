@@ -19,11 +19,8 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 @pytest.fixture
-def project():
-    opened = learning.open_trusted(make_user())
-    learning.fill_trusted(opened)
-    learning.run_to_release(opened, make_user(), version=2)
-    return opened
+def project(remembered):
+    return remembered("two releases of experts", lambda: learning.released_experts(2))
 
 
 def client_of(project, role: str, scope: str = "models:read") -> Client:

@@ -25,14 +25,18 @@ SCOPES = [Scope.PROJECTS_READ, Scope.LEDGER_READ, Scope.MODELS_READ, Scope.LABEL
 
 
 @pytest.fixture
-def owner():
-    return make_user()
+def owner(project):
+    return project.created_by
 
 
 @pytest.fixture
-def project(owner):
-    """Open a project with a version, an open round and some answers for the next one."""
-    opened = learning.open_trusted(owner, selection="random")
+def project(remembered):
+    return remembered("answers for a second version", between_versions)
+
+
+def between_versions():
+    """Build a project with a version, an open round and some answers for the next one."""
+    opened = learning.open_trusted(make_user(), selection="random")
     learning.fill_trusted(opened)
     annotator = make_user()
     learning.run_to_release(opened, annotator, version=1)

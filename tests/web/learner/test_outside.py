@@ -35,7 +35,11 @@ FINE = re.compile(r"[^\s\"]*\d\d:\d\d:\d\d[.,]\d[^\s\"]*")
 
 
 @pytest.fixture
-def crowd():
+def crowd(remembered):
+    return remembered("a crowd with half of its texts asked", half_asked)
+
+
+def half_asked():
     """A crowd project with one release and half of its texts asked, the newer half of those still unanswered."""
     project = learning.open_crowd(make_user(), overlap=OVERLAP, labels_per_release=8, round_size=8)
     learning.fill_crowd(project, texts=32)

@@ -47,7 +47,11 @@ def open_capped(**settings):
 
 
 @pytest.fixture
-def crowd():
+def crowd(remembered):
+    return remembered("a crowd of capped people", asked_capped)
+
+
+def asked_capped():
     project = open_capped()
     learning.fill_crowd(project)
     make_annotators(project, 2)

@@ -68,11 +68,23 @@ def answer_all(project, opinions=None):
 
 
 @pytest.fixture
-def crowd():
+def crowd(remembered, request):
+    return remembered("said by a crowd", said_once) if "said" in request.fixturenames else remembered("a crowd", asked)
+
+
+def asked():
+    """Build a crowd project whose first questions are open."""
     project = open_randomized()
     learning.fill_crowd(project)
     make_annotators(project, 3)
     learning.work_off(project)
+    return project
+
+
+def said_once():
+    """Build one whose first answers are said and learned from."""
+    project = asked()
+    reach(project, 1)
     return project
 
 
@@ -251,7 +263,6 @@ class TestTheDatabaseRefuses:
 
     @pytest.fixture
     def said(self, crowd):
-        reach(crowd, 1)
         return RandomizedLabel.objects.first()
 
     @contextmanager

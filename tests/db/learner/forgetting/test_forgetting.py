@@ -63,8 +63,12 @@ def emptied_slots(project):
 
 
 @pytest.fixture
-def project(db):
+def project(db, remembered):
     """A project with one release, in which Anna's records were asked about and answered."""
+    return remembered("a release that Anna is in", with_anna)
+
+
+def with_anna():
     opened = learning.open_trusted(make_user(), selection="random", round_size=24, labels_per_release=24)
     fill(opened)
     learning.run_to_release(opened, make_user("annotator"), version=1)

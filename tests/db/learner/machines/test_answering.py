@@ -48,7 +48,11 @@ def server(settings, monkeypatch):
 
 
 @pytest.fixture
-def crowd(server):
+def crowd(server, remembered):
+    return remembered("a crowd and a machine", asked_of_a_machine)
+
+
+def asked_of_a_machine():
     project = open_randomized(**CHOSEN, class_descriptions=["tool: for a carpenter"])
     learning.fill_crowd(project)
     make_annotators(project, 2)

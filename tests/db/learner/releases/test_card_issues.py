@@ -1,6 +1,7 @@
 """Limits on signed cards: what an offered card prints is never less than what the account allows."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -20,23 +21,24 @@ from tests import learning
 from tests.factories import make_user
 
 pytestmark = pytest.mark.django_db(transaction=True)
+SPENDS_ALL = {"selection": "random", "pool_epsilon": 2.0, "training_epsilon": 2.0}
 
 
 @pytest.fixture
-def manager() -> User:
-    return make_user("manager")
+def manager(project: Project) -> User:
+    return project.created_by
 
 
 @pytest.fixture
-def project(manager: User) -> Project:
-    opened = learning.open_trusted(manager, selection="random", pool_epsilon=2.0, training_epsilon=2.0)
-    learning.fill_trusted(opened)
-    return opened
+def project(remembered: Callable[..., Project], request: pytest.FixtureRequest) -> Project:
+    if "release" in request.fixturenames:
+        return remembered("a release that spends all", lambda: learning.released_experts(**SPENDS_ALL))
+    return remembered("a pool whose release spends all", lambda: learning.filled_experts(**SPENDS_ALL))
 
 
 @pytest.fixture
 def release(project: Project) -> ModelRelease:
-    return learning.run_to_release(project, make_user(), version=1)
+    return project.releases.get()
 
 
 def raise_to(project: Project, manager: User, epsilon: float) -> None:

@@ -43,20 +43,19 @@ def alone(settings, tmp_path, monkeypatch) -> None:
 
 
 @pytest.fixture
-def manager():
-    return make_user("manager")
+def manager(project):
+    return project.created_by
 
 
 @pytest.fixture
-def project(manager):
-    opened = learning.open_trusted(manager)
-    learning.fill_trusted(opened)
-    return opened
+def project(remembered, request):
+    if "released" in request.fixturenames:
+        return remembered("a release of experts", learning.released_experts)
+    return remembered("a pool of experts", learning.filled_experts)
 
 
 @pytest.fixture
 def released(project):
-    learning.run_to_release(project, make_user("annotator"), version=1)
     return project
 
 

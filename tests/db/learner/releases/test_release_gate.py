@@ -22,10 +22,8 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 @pytest.fixture
-def project(broker):
-    project = learning.open_trusted(make_user())
-    learning.fill_trusted(project)
-    return project
+def project(broker, remembered):
+    return remembered("a pool of experts", learning.filled_experts)
 
 
 def candidate_of(project, monkeypatch):

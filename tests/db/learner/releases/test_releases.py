@@ -23,15 +23,15 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 @pytest.fixture
-def project():
-    opened = learning.open_trusted(make_user())
-    learning.fill_trusted(opened)
-    return opened
+def project(remembered, request):
+    if "release" in request.fixturenames:
+        return remembered("a release of experts", learning.released_experts)
+    return remembered("a pool of experts", learning.filled_experts)
 
 
 @pytest.fixture
 def release(project) -> ModelRelease:
-    return learning.run_to_release(project, make_user(), version=1)
+    return project.releases.get()
 
 
 def test_files_open_with_the_bytes_that_were_released(release):

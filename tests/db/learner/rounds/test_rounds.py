@@ -27,10 +27,8 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 @pytest.fixture
-def trusted():
-    project = learning.open_trusted(make_user())
-    learning.fill_trusted(project)
-    return project
+def trusted(remembered):
+    return remembered("a pool of experts", learning.filled_experts)
 
 
 def started_round(project) -> Round:
@@ -224,7 +222,10 @@ class TestFewLabels:
     """A second upload once had a model trained on two new answers for the price of a whole one."""
 
     @pytest.fixture
-    def asked_whole(self):
+    def asked_whole(self, remembered):
+        return remembered("a pool that was asked whole", self.ask_whole)
+
+    def ask_whole(self):
         project = learning.open_trusted(make_user(), selection="random", round_size=12, maximum_releases=None)
         learning.fill_trusted(project, number=12)
         learning.run_to_release(project, make_user(), version=1)

@@ -38,16 +38,21 @@ def in_small_blocks(monkeypatch):
 
 
 @pytest.fixture
-def second_round():
+def second_round(remembered):
     """Return a round that scores two uploads with a release, some of whose records were asked about."""
+    project = remembered("a second round over two uploads", before_a_second_round)
+    chosen = Round.objects.select_related("project__pool_account", "model").get(project=project, strategy="top_c")
+    assert chosen.state == "waiting"
+    return chosen
+
+
+def before_a_second_round():
     project = learning.open_trusted(make_user())
     learning.fill_trusted(project, number=130)
     learning.run_to_release(project, make_user(), version=1)
     learning.upload(project, [[text] for text in learning.sentences(30, seed=5)], ["text"])
     rounds.advance_project(project_id=project.pk)
-    chosen = Round.objects.select_related("project__pool_account", "model").get(project=project, strategy="top_c")
-    assert chosen.state == "waiting"
-    return chosen
+    return project
 
 
 def listed(project):

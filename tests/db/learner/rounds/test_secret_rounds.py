@@ -33,7 +33,11 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 @pytest.fixture
-def secret():
+def secret(remembered):
+    return remembered("a pool of secret blocks", filled_secret)
+
+
+def filled_secret():
     project = learning.open_secret(make_user())
     learning.fill_trusted(project)
     return project

@@ -40,7 +40,11 @@ def agrees(query: Query, release: ModelRelease) -> bool:
 
 
 @pytest.fixture
-def crowd():
+def crowd(remembered):
+    return remembered("a crowd with suggestions", filled_with_suggestions)
+
+
+def filled_with_suggestions():
     project = open_randomized(**SUGGESTED)
     learning.fill_crowd(project)
     make_annotators(project, 3)

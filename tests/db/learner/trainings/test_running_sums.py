@@ -29,7 +29,11 @@ QUIET = {"training_epsilon": 150.0, "training_delta": 1e-6, "pool_epsilon": 650.
 
 
 @pytest.fixture
-def project():
+def project(remembered):
+    return remembered("a pool of secret sums", filled_for_sums)
+
+
+def filled_for_sums():
     opened = learning.open_secret(
         make_user(), features="planned", estimator="sums", text_columns=16, maximum_releases=None, **QUIET
     )

@@ -31,10 +31,8 @@ class Killed(BaseException):
 
 
 @pytest.fixture
-def trusted():
-    project = learning.open_trusted(make_user())
-    learning.fill_trusted(project)
-    return project
+def trusted(remembered):
+    return remembered("a pool of experts", learning.filled_experts)
 
 
 def due_training(project) -> TrainingRun:

@@ -15,20 +15,20 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 @pytest.fixture
-def manager():
-    return make_user()
+def manager(project):
+    return project.created_by
 
 
 @pytest.fixture
-def project(manager):
-    opened = learning.open_trusted(manager)
-    learning.fill_trusted(opened)
-    return opened
+def project(remembered, request):
+    if "release" in request.fixturenames:
+        return remembered("a release of experts", learning.released_experts)
+    return remembered("a pool of experts", learning.filled_experts)
 
 
 @pytest.fixture
 def release(project) -> ModelRelease:
-    return learning.run_to_release(project, make_user(), version=1)
+    return project.releases.get()
 
 
 def listed(person) -> str:

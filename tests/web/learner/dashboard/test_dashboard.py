@@ -3,6 +3,7 @@
 import csv
 import io
 import re
+from collections.abc import Callable
 from datetime import UTC, datetime
 from xml.etree import ElementTree
 
@@ -30,13 +31,18 @@ SVG = "{http://www.w3.org/2000/svg}"
 
 
 @pytest.fixture
-def manager() -> User:
-    return make_user("manager")
+def manager(project: Project) -> User:
+    return project.created_by
 
 
 @pytest.fixture
-def project(manager: User) -> Project:
-    """A project with a round answered and a version released, and a companion that asks at random."""
+def project(remembered: Callable[..., Project]) -> Project:
+    """A project with a round answered and a version released, whose limit was changed."""
+    return remembered("a changed limit", with_a_changed_limit)
+
+
+def with_a_changed_limit() -> Project:
+    manager = make_user("manager")
     opened = learning.open_trusted(manager)
     learning.fill_trusted(opened)
     learning.run_to_release(opened, make_user("=ann"), version=1)
@@ -175,7 +181,8 @@ def test_where_answers_are_secret_no_number_or_time_of_them_is_drawn_or_filed(ma
     assert client.get(reverse("learner:dashboard_plot", args=[secret.slug, "labels"])).status_code == 404
 
 
-def test_work_is_cancelled_and_started_anew_from_the_page(manager: User) -> None:
+def test_work_is_cancelled_and_started_anew_from_the_page() -> None:
+    manager = make_user("manager")
     project = learning.open_trusted(manager)
     learning.fill_trusted(project)
     rounds.advance_project(project_id=project.pk)

@@ -22,15 +22,13 @@ def sent(monkeypatch):
 
 
 @pytest.fixture
-def manager():
-    return make_user("manager")
+def manager(project):
+    return project.created_by
 
 
 @pytest.fixture
-def project(manager):
-    opened = learning.open_trusted(manager)
-    learning.fill_trusted(opened)
-    return opened
+def project(remembered):
+    return remembered("a pool of experts", learning.filled_experts)
 
 
 @pytest.fixture

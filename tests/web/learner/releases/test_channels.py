@@ -23,15 +23,13 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
-def manager():
-    return make_user()
+def manager(project):
+    return project.created_by
 
 
 @pytest.fixture
-def project(manager):
-    opened = learning.open_trusted(manager)
-    learning.fill_trusted(opened)
-    learning.run_to_release(opened, make_user(), version=2)
+def project(remembered):
+    opened = remembered("two releases of experts", lambda: learning.released_experts(2))
     Webhook.objects.create(project=opened, url="https://h.example/", events=["retired", "channel"], salt=b"s")
     Webhook.objects.create(project=opened, url="https://other.example/", events=["release"], salt=b"t")
     return opened
