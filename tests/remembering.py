@@ -13,8 +13,7 @@ from django.db import connection, transaction
 from django.db.backends.utils import CursorWrapper
 
 from annotation.models import Project
-from privacy.services.counter import site_counter
-from privacy.services.marks import AccountIdentity, Mark
+from privacy.services.counter import AccountIdentity, Mark, site_counter
 from tests.emptying import written_tables
 
 # The ledger's rules about new rows hold for replicas as well, so they are put off and come back.
