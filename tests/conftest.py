@@ -16,7 +16,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import psycopg
 import pytest
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser, ConsoleMessage, Page, Route
     from pytest_django.plugin import DjangoDbBlocker
 
-    from annotation.models import Project
     from tests.memory_store import MemoryStore
     from tests.remembering import Beginning
     from tests.spark_cluster import Cluster
@@ -456,15 +455,15 @@ def beginnings() -> "dict[str, Beginning]":
 @pytest.fixture
 def remembered(
     beginnings: "dict[str, Beginning]", own_storage: Path, tmp_path_factory: pytest.TempPathFactory
-) -> "Callable[[str, Callable[[], Project]], Project]":
-    """Give a function that returns the project of a build, which an empty site begins with.
+) -> "Callable[[str, Callable[[], Any]], Any]":
+    """Give a function that returns what a build makes, such as a project, which an empty site begins with.
 
     It is built for the first test that asks for its name and put back for the others; people and other rows of the
     test's own come afterwards.
     """
     from tests.remembering import begin  # noqa: PLC0415  # loads models
 
-    def beginning(name: str, build: "Callable[[], Project]") -> "Project":
+    def beginning(name: str, build: Callable[[], Any]) -> Any:
         return begin(beginnings, name, build, storage=own_storage, room=tmp_path_factory.getbasetemp())
 
     return beginning

@@ -4,18 +4,20 @@ A project with a release takes half a second to build through the services, and 
 of rows go on from where they are, so no test's row ever has the number of another's.
 """
 
+import copy
 import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, TypeVar
 
 from django.db import connection, transaction
 from django.db.backends.utils import CursorWrapper
 
-from annotation.models import Project
 from privacy.services.counter import AccountIdentity, Mark, site_counter
 from tests.emptying import written_tables
 
+Made = TypeVar("Made")
 # The ledger's rules about new rows hold for replicas as well, so they are put off and come back.
 RULES = """
     SELECT coalesce(string_agg(format('ALTER TABLE %%s DISABLE TRIGGER %%I', tgrelid::regclass, tgname), ';'), ''),
@@ -27,16 +29,16 @@ RULES = """
 
 @dataclass(frozen=True, slots=True)
 class Beginning:
-    """All that a build left: the rows of each table as COPY writes them, a folder of files, the ledger's marks."""
+    """All that a build left: what it returned, the rows of each table as COPY writes them, files and marks."""
 
-    project_id: int
+    made: Any
     rows: dict[str, bytes]
     folder: Path
     marks: dict[AccountIdentity, Mark]
 
 
-def begin(kept: dict[str, Beginning], name: str, build: Callable[[], Project], *, storage: Path, room: Path) -> Project:
-    """Return the project that `build` makes in an empty site; made anew once for each name in `kept`.
+def begin(kept: dict[str, Beginning], name: str, build: Callable[[], Made], *, storage: Path, room: Path) -> Made:
+    """Return what `build` makes in an empty site, such as a project; it is made once for each name in `kept`.
 
     `storage` is where the site keeps its files for this test, and `room` where what is kept of them may stay.
     """
@@ -44,14 +46,15 @@ def begin(kept: dict[str, Beginning], name: str, build: Callable[[], Project], *
     if beginning is None:
         written = written_rows()
         assert not written, f"What is remembered begins in an empty site, and there are rows in {', '.join(written)}."
-        project = build()
+        made = build()
         folder = shutil.copytree(storage, room / f"beginning-{len(kept)}")
-        kept[name] = Beginning(project.pk, written_rows(), folder, dict(site_counter().marks()))
-        return project
+        kept[name] = Beginning(copy.deepcopy(made), written_rows(), folder, dict(site_counter().marks()))
+        return made
     _put_back(beginning.rows)
     shutil.copytree(beginning.folder, storage, dirs_exist_ok=True)
     site_counter().begin(site_counter().identity, beginning.marks)
-    return Project.objects.get(pk=beginning.project_id)
+    again: Made = copy.deepcopy(beginning.made)
+    return again
 
 
 def written_rows() -> dict[str, bytes]:
@@ -64,8 +67,8 @@ def written_rows() -> dict[str, bytes]:
 
 
 def _copied(cursor: CursorWrapper, table: str) -> bytes:
-    with cursor.copy(f"COPY {table} TO STDOUT") as copy:
-        return b"".join(copy)
+    with cursor.copy(f"COPY {table} TO STDOUT") as rows:
+        return b"".join(rows)
 
 
 def _put_back(rows: dict[str, bytes]) -> None:
@@ -77,8 +80,8 @@ def _put_back(rows: dict[str, bytes]) -> None:
         off, on = cursor.fetchone()
         cursor.execute(off)
         for table, copied in rows.items():
-            with cursor.copy(f"COPY {table} FROM STDIN") as copy:
-                copy.write(copied)
+            with cursor.copy(f"COPY {table} FROM STDIN") as written:
+                written.write(copied)
         cursor.execute(on)
         cursor.execute("SET LOCAL session_replication_role = origin")
         cursor.execute("RESET ROLE")

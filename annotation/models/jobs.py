@@ -24,27 +24,35 @@ class WorkState(models.TextChoices):
 STREAM_JOB = "stream"
 
 
-class Job(models.Model):
-    """Long work with progress: whoever runs it renews `leased_until`; a lapsed lease lets another worker take over."""
+class LeasedWork(models.Model):
+    """Long work: whoever runs it renews `leased_until`, and a lapsed lease lets another worker take over."""
+
+    state = models.CharField(max_length=10, choices=WorkState.choices, default=WorkState.WAITING)
+    attempt = models.PositiveSmallIntegerField(default=0)
+    leased_until = models.DateTimeField(null=True, blank=True)
+    error = MessageField(blank=True)
+    started_at = models.DateTimeField(null=True, blank=True, help_text=_("When the newest attempt began."))
+    cancelled_by = models.CharField(max_length=150, db_default="", blank=True, help_text=_("Who asked it to stop."))
+    created_at = models.DateTimeField(auto_now_add=True)
+    finished_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        abstract = True
+
+
+class Job(LeasedWork):
+    """Work that is neither a round nor a training, with its progress."""
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     project = models.ForeignKey(
         Project, models.CASCADE, related_name="jobs", null=True, help_text=_("None for a project not opened yet.")
     )
     kind = models.CharField(max_length=30)
-    state = models.CharField(max_length=10, choices=WorkState.choices, default=WorkState.WAITING)
     progress_done = models.BigIntegerField(default=0)
     progress_total = models.BigIntegerField(null=True, blank=True)
     message = MessageField(blank=True)
-    error = MessageField(blank=True)
-    attempt = models.PositiveSmallIntegerField(default=0)
-    leased_until = models.DateTimeField(null=True, blank=True)
     sent_at = models.DateTimeField(null=True, blank=True)
-    started_at = models.DateTimeField(null=True, blank=True, help_text=_("When the newest attempt began."))
-    cancelled_by = models.CharField(max_length=150, db_default="", blank=True, help_text=_("Who asked it to stop."))
     owner = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="+", null=True, blank=True)
-    created_at = models.DateTimeField(auto_now_add=True)
-    finished_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:
         constraints = (

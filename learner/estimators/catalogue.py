@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Final
 
 from annotation.choices.catalogue import CATALOGUE
-from learner.estimators.choice import EstimatorChoice, GaussianChoice, PrivateEstimator, Shape
+from learner.estimators.choice import EstimatorChoice, GaussianChoice, PrivateEstimator, Shape, SumsChoice
 from learner.estimators.kinds import KINDS, Training
 from learner.estimators.label_sets import LabelSets
 from learner.estimators.online_choices import Confirmations, FullInformation
@@ -121,21 +121,13 @@ class HuberSvmOutput(_Huber):
 
 
 @dataclass(frozen=True)
-class Sums(GaussianChoice):
+class Sums(SumsChoice):
     """The best model that one noisy release of sums gives."""
 
     name: ClassVar[str] = "sums"
     label: ClassVar[str] = _("least squares, discriminants or class means from noisy sums, one price for any classes")
     words: ClassVar[str] = "linear model made from one noisy release of sums"
     sound: ClassVar[Sound] = Sound(oracles=("trusted",), arrivals=("pool",), why_not=OF_POOLS | WITHOUT_DELTA)
-
-    moment_share: float = parameter(
-        0.05,
-        at_least=0,
-        below=1,
-        label=_("Share of the second moments"),
-        help=_("How much of the release tells how columns go together. None leaves class means alone."),
-    )
 
     def estimator(self, shape: Shape) -> PrivateEstimator:
         """Return the estimator, unfitted."""

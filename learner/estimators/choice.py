@@ -144,3 +144,16 @@ class GaussianChoice(EstimatorChoice):
             return {}
         rule = as_message("One release costs delta {delta:g}, more than the limit.", delta=self.training_delta)
         return {"pool_delta": rule}
+
+
+@dataclass(frozen=True)
+class SumsChoice(GaussianChoice):
+    """An estimator that is made of noisy sums."""
+
+    moment_share: float = parameter(
+        0.05,
+        at_least=0,
+        below=1,
+        label=_("Share of the second moments"),
+        help=_("How much of the release tells how columns go together. None leaves class means alone."),
+    )

@@ -12,14 +12,14 @@ from sklearn.utils.validation import validate_data
 
 from annotation.choices.label_types.base import Teaching
 from annotation.choices.label_types.several import ChooseSeveral
-from learner.estimators.choice import GaussianChoice, Shape
+from learner.estimators.choice import Shape, SumsChoice
 from learner.estimators.linear import NORM_SLACK
 from learner.estimators.set_models import DIRECTIONS, chosen_direction, set_scores, summarise_sets
 from learner.estimators.sums import PrivateSums
 from learner.linear_model import LinearModel
 from privacy.accounting.cost import Adjacency
 from privacy.accounting.events_sums import SumsEvent, charged_delta, sums_event, sums_mu
-from privacy.choices import Sound, parameter
+from privacy.choices import Sound
 from privacy.mechanisms.randomness import RandomSource
 from privacy.mechanisms.sums import NoisySums
 from privacy.wording import gettext_noop as _
@@ -161,7 +161,7 @@ random_state
 
 
 @dataclass(frozen=True)
-class LabelSets(GaussianChoice):
+class LabelSets(SumsChoice):
     """Models of several classes a record, as projects choose them."""
 
     name: ClassVar[str] = "label_sets"
@@ -170,14 +170,6 @@ class LabelSets(GaussianChoice):
     learns: ClassVar[Collection[Teaching]] = (Teaching.SETS,)
     learns_only: ClassVar[str] = _("This model learns several classes a record; here each answer names one.")
     sound: ClassVar[Sound] = Sound(oracles=("trusted",), arrivals=("pool",), why_not=dict(ChooseSeveral.sound.why_not))
-
-    moment_share: float = parameter(
-        0.05,
-        at_least=0,
-        below=1,
-        label=_("Share of the second moments"),
-        help=_("How much of the release tells how columns go together. None leaves class means alone."),
-    )
 
     def estimator(self, shape: Shape) -> PrivateLabelSets:
         """Return the estimator, unfitted."""

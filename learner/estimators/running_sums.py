@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from annotation.choices.label_types.base import Teaching
-from learner.estimators.choice import GaussianChoice, Shape
+from learner.estimators.choice import Shape, SumsChoice
 from learner.estimators.linear import NORM_SLACK, refuse_longer_rows
 from learner.estimators.running_total import RunningTotal
 from learner.estimators.streaming import Array, StreamingLinearClassifier
@@ -243,7 +243,7 @@ class RunningSums(StreamingLinearClassifier):
 
 
 @dataclass(frozen=True)
-class OfRunningSums(GaussianChoice):
+class OfRunningSums(SumsChoice):
     """Running sums of a stream, as projects choose them."""
 
     name: ClassVar[str] = "running_sums"
@@ -257,13 +257,6 @@ class OfRunningSums(GaussianChoice):
         why_not={"pool": _("Running sums grow with a stream; a pool releases its sums whole.")},
     )
 
-    moment_share: float = parameter(
-        0.05,
-        at_least=0,
-        below=1,
-        label=_("Share of the second moments"),
-        help=_("How much of the release tells how columns go together. None leaves class means alone."),
-    )
     updates_per_epoch: int = parameter(
         64,
         at_least=1,

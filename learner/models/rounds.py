@@ -6,23 +6,20 @@ from django.db.models.functions import Mod
 from django.db.models.lookups import Exact, LessThanOrEqual
 from django.utils.translation import gettext_lazy as _
 
-from annotation.models import Dataset, Project, Selection, WorkState
+from annotation.models import Dataset, LeasedWork, Project, Selection
 from privacy.models.messages import MessageField
 
 # Coins and looks of an upload are stored in parts of so many rows, so no value grows with the pool.
 PART_ROWS = 2**20
 
 
-class Round(models.Model):
+class Round(LeasedWork):
     """One private choice of questions."""
 
     project = models.ForeignKey(Project, models.CASCADE, related_name="rounds")
     number = models.PositiveIntegerField()
     strategy = models.CharField(max_length=30, choices=Selection.choices)
     model = models.ForeignKey("ModelRelease", models.PROTECT, null=True, blank=True, related_name="rounds")
-    state = models.CharField(max_length=10, choices=WorkState.choices, default=WorkState.WAITING)
-    attempt = models.PositiveSmallIntegerField(default=0)
-    leased_until = models.DateTimeField(null=True, blank=True)
     reservation = models.OneToOneField("privacy.LedgerEntry", models.PROTECT, null=True, blank=True, related_name="+")
     committed_entry = models.OneToOneField(
         "privacy.LedgerEntry", models.PROTECT, null=True, blank=True, related_name="+"
@@ -34,11 +31,6 @@ class Round(models.Model):
     progress_done = models.PositiveIntegerField(db_default=0)
     progress_total = models.PositiveIntegerField(null=True, blank=True)
     message = MessageField(blank=True, help_text=_("What the attempt does now."))
-    error = MessageField(blank=True)
-    started_at = models.DateTimeField(null=True, blank=True, help_text=_("When the newest attempt began."))
-    cancelled_by = models.CharField(max_length=150, db_default="", blank=True, help_text=_("Who asked it to stop."))
-    created_at = models.DateTimeField(auto_now_add=True)
-    finished_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:
         constraints = (

@@ -6,7 +6,7 @@ from django.db import models
 from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
 
-from annotation.models import Dataset, Project, WorkState
+from annotation.models import Dataset, LeasedWork, Project
 from learner.models.rounds import Round
 from privacy.models.messages import MessageField
 
@@ -28,15 +28,12 @@ class WarmStart(models.Model):
         return f"start from dataset {self.dataset_id}"
 
 
-class TrainingRun(models.Model):
+class TrainingRun(LeasedWork):
     """One private training; a crashed attempt stays charged and the next attempt reserves anew."""
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     project = models.ForeignKey(Project, models.CASCADE, related_name="training_runs")
     version = models.PositiveIntegerField(help_text=_("Version the release will carry."))
-    state = models.CharField(max_length=10, choices=WorkState.choices, default=WorkState.WAITING)
-    attempt = models.PositiveSmallIntegerField(default=0)
-    leased_until = models.DateTimeField(null=True, blank=True)
     reservation = models.OneToOneField("privacy.LedgerEntry", models.PROTECT, null=True, blank=True, related_name="+")
     block = models.ForeignKey(Round, models.PROTECT, null=True, blank=True, related_name="training_runs")
     stream_batches = models.PositiveIntegerField(
@@ -50,11 +47,6 @@ class TrainingRun(models.Model):
     progress_done = models.PositiveIntegerField(db_default=0)
     progress_total = models.PositiveIntegerField(null=True, blank=True)
     message = MessageField(blank=True, help_text=_("What the attempt does now."))
-    error = MessageField(blank=True)
-    started_at = models.DateTimeField(null=True, blank=True, help_text=_("When the newest attempt began."))
-    cancelled_by = models.CharField(max_length=150, db_default="", blank=True, help_text=_("Who asked it to stop."))
-    created_at = models.DateTimeField(auto_now_add=True)
-    finished_at = models.DateTimeField(null=True, blank=True)
 
     class Meta:
         constraints = (

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from learner.linear_model import LinearModel
-from learner.strategies.rows import Rows
+from learner.strategies.rows import ListedRows, Rows
 from privacy.accounting.events import Event
 from privacy.choices import Choice, Kind
 from privacy.errors import UnsoundCombination
@@ -144,6 +144,27 @@ class QueryStrategy(ABC):
         if self.needs_model and model is None:
             raise ValueError(f"selection {self.name} needs a released model")
         return rows
+
+
+class BlockwiseStrategy(QueryStrategy):
+    """A strategy that decides a block of rows at a time, so that listed rows are but one kind of rows to it."""
+
+    def query(
+        self,
+        X: NDArray[np.float32],
+        candidates: NDArray[np.int64],
+        model: LinearModel | None,
+        n: int,
+        rng: RandomSource,
+    ) -> NDArray[np.int64]:
+        """Choose as `QueryStrategy.query` says."""
+        return self.choose(X, ListedRows(self.check_query(X, candidates, model, n)), model, n, rng)
+
+    @abstractmethod
+    def choose(
+        self, X: NDArray[np.float32], rows: Rows, model: LinearModel | None, n: int, rng: RandomSource
+    ) -> NDArray[np.int64]:
+        """Choose as `QueryStrategy.choose` says."""
 
 
 @dataclass(frozen=True)

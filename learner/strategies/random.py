@@ -7,8 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from learner.linear_model import LinearModel
-from learner.strategies.base import BEYOND_A_STREAM, QueryStrategy, Series, StrategyChoice
-from learner.strategies.rows import NO_ROWS, ListedRows, Rows
+from learner.strategies.base import BEYOND_A_STREAM, BlockwiseStrategy, Series, StrategyChoice
+from learner.strategies.rows import NO_ROWS, Rows
 from privacy.accounting.events import Event, RandomChoiceEvent
 from privacy.choices import Sound
 from privacy.mechanisms.randomness import RandomSource
@@ -17,24 +17,13 @@ from privacy.wording import gettext_noop as _
 BLOCK_ROWS = 131_072
 
 
-class RandomChoice(QueryStrategy):
+class RandomChoice(BlockwiseStrategy):
     """Choose uniformly without replacement; the choice reads no record and costs nothing."""
 
     name = "random"
     needs_model = False
     oracles = frozenset({"trusted", "crowd"})
     post_processing_only = False
-
-    def query(
-        self,
-        X: NDArray[np.float32],
-        candidates: NDArray[np.int64],
-        model: LinearModel | None,
-        n: int,
-        rng: RandomSource,
-    ) -> NDArray[np.int64]:
-        """Choose as `QueryStrategy.query` says, returning rows in increasing order."""
-        return self.choose(X, ListedRows(self.check_query(X, candidates, model, n)), model, n, rng)
 
     def choose(
         self, X: NDArray[np.float32], rows: Rows, model: LinearModel | None, n: int, rng: RandomSource

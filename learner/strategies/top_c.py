@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from learner.linear_model import LinearModel
-from learner.strategies.base import BEYOND_A_STREAM, QueryStrategy, Series, StrategyChoice
-from learner.strategies.rows import NO_ROWS, ListedRows, Rows
+from learner.strategies.base import BEYOND_A_STREAM, BlockwiseStrategy, Series, StrategyChoice
+from learner.strategies.rows import NO_ROWS, Rows
 from learner.strategies.scoring import boundary_distances, default_block_rows, score_blocks
 from privacy.accounting.events import Event, TopCEvent
 from privacy.choices import Sound, parameter
@@ -18,7 +18,7 @@ from privacy.mechanisms.top_c import select_top_c
 from privacy.wording import gettext_noop as _
 
 
-class TopC(QueryStrategy):
+class TopC(BlockwiseStrategy):
     """Draw records without replacement with weights exp(scale u), u in [0, 1] the uncertainty.
 
     Parameters
@@ -47,17 +47,6 @@ class TopC(QueryStrategy):
             raise ValueError(f"reach must be > 0 and finite, got {reach}")
         self.scale = float(scale)
         self.reach = float(reach)
-
-    def query(
-        self,
-        X: NDArray[np.float32],
-        candidates: NDArray[np.int64],
-        model: LinearModel | None,
-        n: int,
-        rng: RandomSource,
-    ) -> NDArray[np.int64]:
-        """Choose as `QueryStrategy.query` says, returning rows in increasing order."""
-        return self.choose(X, ListedRows(self.check_query(X, candidates, model, n)), model, n, rng)
 
     def choose(
         self, X: NDArray[np.float32], rows: Rows, model: LinearModel | None, n: int, rng: RandomSource

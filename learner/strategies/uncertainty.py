@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from learner.linear_model import LinearModel
-from learner.strategies.base import QueryStrategy, Series, StrategyChoice
+from learner.strategies.base import BlockwiseStrategy, Series, StrategyChoice
 from learner.strategies.draws import DrawStatistics, check_draws, statistics_over_draws
 from learner.strategies.dropout_network import deep_installed, statistics_over_dropout
-from learner.strategies.rows import NO_ROWS, ListedRows, Rows
+from learner.strategies.rows import NO_ROWS, Rows
 from learner.strategies.scoring import default_block_rows, score_blocks
 from privacy.accounting.events import Event, PostProcessingEvent
 from privacy.choices import Sound, parameter
@@ -27,7 +27,7 @@ UNCERTAINTY_DRAWS = 20
 VARYING = ("variance", "mc_dropout")
 
 
-class Uncertainty(QueryStrategy):
+class Uncertainty(BlockwiseStrategy):
     """Take the most uncertain candidates, ties by row number; no noise, so only for the gate's output.
 
     Parameters
@@ -68,17 +68,6 @@ class Uncertainty(QueryStrategy):
         self.measure: Measure = measure
         self.draws = int(draws)
         self.dropout_rate = float(dropout_rate)
-
-    def query(
-        self,
-        X: NDArray[np.float32],
-        candidates: NDArray[np.int64],
-        model: LinearModel | None,
-        n: int,
-        rng: RandomSource,
-    ) -> NDArray[np.int64]:
-        """Choose as `QueryStrategy.query` says, most uncertain first."""
-        return self.choose(X, ListedRows(self.check_query(X, candidates, model, n)), model, n, rng)
 
     def choose(
         self, X: NDArray[np.float32], rows: Rows, model: LinearModel | None, n: int, rng: RandomSource

@@ -29,8 +29,8 @@ RUN = "mutants"
 DATABASE = f"test_{RUN}_main"
 LEDGER_RULES, OTHER_RULES = (Path(app, "migrations", "sql") for app in ("privacy", "annotation"))
 FUNCTION = re.compile(r"^CREATE FUNCTION .*?\$\$;", re.DOTALL | re.MULTILINE)
-# Plugins that take long to load and that no killer needs.
-UNUSED = ("-p", "no:cacheprovider", "-p", "no:schemathesis")
+# What no killer needs.
+UNUSED = ("-p", "no:cacheprovider")
 # The same examples every time, however long one takes: a verdict must not hang on the machine's other work.
 EXAMPLES = "--hypothesis-profile=planted"
 

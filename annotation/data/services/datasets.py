@@ -50,6 +50,7 @@ from annotation.models import (
     DatasetRole,
     DatasetState,
     Job,
+    LeasedWork,
     Oracle,
     PoolSource,
     Project,
@@ -144,19 +145,19 @@ class ImportEnding(work.Ending):
     def __init__(self) -> None:
         self.report = BadRowReport()
 
-    def killed_words(self, row: models.Model) -> str:
+    def killed_words(self, row: LeasedWork) -> str:
         assert isinstance(row, Job)
         given_up = as_message(
             "Reading stopped {attempts} times without an end; upload the file again.", attempts=self.maximum
         )
         return joined_messages(" ", [given_up, row.error])
 
-    def give_up(self, row: models.Model, reason: str, *, uploader_reason: str = "") -> None:
+    def give_up(self, row: LeasedWork, reason: str, *, uploader_reason: str = "") -> None:
         assert isinstance(row, Job)
         _refuse(row.dataset, row, self.report, reason, uploader_reason=uploader_reason)
         forget_upload(dataset_id=row.dataset.pk)
 
-    def refused(self, row: models.Model, refusal: Exception) -> None:
+    def refused(self, row: LeasedWork, refusal: Exception) -> None:
         assert isinstance(row, Job)
         if isinstance(refusal, ScannerAway):
             # The file stays; whatever it holds, nobody has read it.
@@ -172,7 +173,7 @@ class ImportEnding(work.Ending):
         else:
             self.give_up(row, str(refusal), uploader_reason=getattr(refusal, "uploader_reason", ""))
 
-    def failed(self, row: models.Model, error: Exception) -> None:
+    def failed(self, row: LeasedWork, error: Exception) -> None:
         # Nothing was stored and nothing is charged, so the next attempt follows once the lease has lapsed.
         work.note_interruption(row=row, error=interruptions.reason_of(error))
 

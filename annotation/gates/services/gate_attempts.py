@@ -3,10 +3,9 @@
 from uuid import UUID, uuid5
 
 from django.db import transaction
-from django.db.models import Model
 
 from annotation.errors import TableChanged, WorkCancelled
-from annotation.models import GateRun, GateState, Job
+from annotation.models import GateRun, GateState, Job, LeasedWork
 from annotation.work.services import interruptions, work
 from privacy.errors import EngineFailed, PrivacyError
 from privacy.models import LedgerEntry
@@ -29,19 +28,19 @@ class GateEnding(work.Ending):
     maximum = MAXIMUM_ATTEMPTS
     refusals = (PrivacyError, TableChanged, WorkCancelled)
 
-    def settle_earlier(self, row: Model) -> None:
+    def settle_earlier(self, row: LeasedWork) -> None:
         assert isinstance(row, Job)
         _lose(row, range(1, row.attempt))
 
-    def killed_words(self, row: Model) -> str:
+    def killed_words(self, row: LeasedWork) -> str:
         return as_message("Given up: {attempts} attempts were killed, each stays charged.", attempts=self.maximum)
 
-    def give_up(self, row: Model, reason: str) -> None:
+    def give_up(self, row: LeasedWork, reason: str) -> None:
         assert isinstance(row, Job)
         _lose(row, range(1, row.attempt + 1))
         work.fail_work(row=row, error=reason)
 
-    def refused(self, row: Model, refusal: Exception) -> None:
+    def refused(self, row: LeasedWork, refusal: Exception) -> None:
         assert isinstance(row, Job)
         reserved = LedgerEntry.objects.filter(idempotency_key=gate_key(row, row.attempt)).exists()
         if isinstance(refusal, EngineFailed | TableChanged) and reserved:
@@ -49,7 +48,7 @@ class GateEnding(work.Ending):
         else:
             super().refused(row, refusal)
 
-    def failed(self, row: Model, error: Exception) -> None:
+    def failed(self, row: LeasedWork, error: Exception) -> None:
         assert isinstance(row, Job)
         self.give_up(row, joined_messages(" ", [interruptions.reason_of(error), CHARGED]))
 

@@ -1,8 +1,7 @@
 """Long work on one row: whoever takes it holds a lease; when the lease lapses, the next attempt may start.
 
-Works on any model with the fields `state` (`WorkState`), `attempt`, `leased_until`, `started_at`, `cancelled_by`,
-`error` and `finished_at`. The clock is the database's. `attempt` is the fence: only the attempt that holds the row can
-finish it, so call `finish_work` inside the transaction that stores the output and a taken-over worker stores nothing.
+The clock is the database's. `attempt` is the fence: only the attempt that holds the row can finish it, so call
+`finish_work` inside the transaction that stores the output and a taken-over worker stores nothing.
 """
 
 import logging
@@ -18,7 +17,7 @@ from django.db.models import F, QuerySet
 from django.db.models.functions import Now
 
 from annotation.errors import WorkCancelled, WorkLost
-from annotation.models import Job, WorkState
+from annotation.models import Job, LeasedWork, WorkState
 from annotation.work.services import interruptions
 from privacy.errors import AlreadySettled
 from privacy.wording import as_message
@@ -31,12 +30,12 @@ REPORT_EVERY_SECONDS = 1.0
 class Lease:
     """The hold of one attempt on its row, kept by a thread until the block of `keep_lease` ends."""
 
-    def __init__(self, row: models.Model) -> None:
+    def __init__(self, row: LeasedWork) -> None:
         self._row = row
         self._lost = threading.Event()
         self._stop = threading.Event()
         self._news: dict[str, Any] = {}
-        self._cancelled_by: str = row.cancelled_by  # type: ignore[attr-defined]
+        self._cancelled_by: str = row.cancelled_by
         self._renew_every = settings.WORK_LEASE_SECONDS / 3
         self._thread = threading.Thread(target=self._keep, name=f"lease of {row.pk}", daemon=True)
 
@@ -100,7 +99,7 @@ class Lease:
             return True
 
 
-def take_work(*, row: models.Model) -> bool:
+def take_work(*, row: LeasedWork) -> bool:
     """Take a waiting row, or a running one whose lease lapsed, for a new attempt; false if there is nothing to take."""
     waiting = _rows(row).filter(pk=row.pk, state=WorkState.WAITING)
     lapsed = _rows(row).filter(pk=row.pk, state=WorkState.RUNNING, leased_until__lt=Now())
@@ -119,7 +118,7 @@ def take_work(*, row: models.Model) -> bool:
 
 
 @contextmanager
-def keep_lease(row: models.Model) -> Iterator[Lease]:
+def keep_lease(row: LeasedWork) -> Iterator[Lease]:
     """Renew the lease of a taken row every third of it, from a thread with a connection of its own."""
     lease = Lease(row)
     lease.start()
@@ -143,22 +142,22 @@ class Ending:
     maximum: int = MAXIMUM_ATTEMPTS
     refusals: tuple[type[Exception], ...] = (WorkCancelled,)
 
-    def settle_earlier(self, row: models.Model) -> None:
+    def settle_earlier(self, row: LeasedWork) -> None:
         """Write off what killed attempts left before this one does anything."""
 
-    def killed_words(self, row: models.Model) -> str:
+    def killed_words(self, row: LeasedWork) -> str:
         """Say that no further attempt is made."""
         return as_message("Given up: {attempts} attempts were killed.", attempts=self.maximum)
 
-    def give_up(self, row: models.Model, reason: str) -> None:
+    def give_up(self, row: LeasedWork, reason: str) -> None:
         """Fail the row; `WorkLost` where another attempt has it."""
         fail_work(row=row, error=reason)
 
-    def refused(self, row: models.Model, refusal: Exception) -> None:
+    def refused(self, row: LeasedWork, refusal: Exception) -> None:
         """Deal with one of the `refusals`."""
         self.give_up(row, str(refusal))
 
-    def failed(self, row: models.Model, error: Exception) -> None:
+    def failed(self, row: LeasedWork, error: Exception) -> None:
         """Deal with an error that nobody foresaw; it is raised for the log afterwards."""
         self.give_up(row, interruptions.reason_of(error))
 
@@ -167,7 +166,7 @@ CHARGES_NOTHING = Ending()
 
 
 @contextmanager
-def attempt_at(row: models.Model, ending: Ending = CHARGES_NOTHING) -> Iterator[Lease | None]:
+def attempt_at(row: LeasedWork, ending: Ending = CHARGES_NOTHING) -> Iterator[Lease | None]:
     """Take a row for one attempt; yields None when there is nothing to take, or nothing more to try.
 
     A refusal or a cancellation fails the row with its reason, and so does any other error, which is raised for the log;
@@ -199,20 +198,20 @@ def attempt_at(row: models.Model, ending: Ending = CHARGES_NOTHING) -> Iterator[
         yield None
 
 
-def _may_begin(row: models.Model, ending: Ending) -> bool:
+def _may_begin(row: LeasedWork, ending: Ending) -> bool:
     """Settle what earlier attempts left, and say whether this one is made."""
     ending.settle_earlier(row)
-    if row.attempt > ending.maximum:  # type: ignore[attr-defined]
+    if row.attempt > ending.maximum:
         ending.give_up(row, ending.killed_words(row))
         return False
-    if row.cancelled_by:  # type: ignore[attr-defined]
+    if row.cancelled_by:
         # Nothing was reserved yet, so this attempt costs nothing.
-        raise WorkCancelled(cancelled_words(row.cancelled_by))  # type: ignore[attr-defined]
+        raise WorkCancelled(cancelled_words(row.cancelled_by))
     return True
 
 
 @contextmanager
-def _unless_lost(row: models.Model) -> Iterator[None]:
+def _unless_lost(row: LeasedWork) -> Iterator[None]:
     """Leave the row to the worker that has taken it over, where one has."""
     try:
         yield
@@ -220,17 +219,17 @@ def _unless_lost(row: models.Model) -> Iterator[None]:
         _say_lost(row)
 
 
-def _say_lost(row: models.Model) -> None:
+def _say_lost(row: LeasedWork) -> None:
     # Nothing of this attempt was stored; whoever took over has written off what it reserved.
     logger.warning("%s %s was taken over, attempt %s stops", *_named(row))
 
 
-def _named(row: models.Model) -> tuple[str, object, int]:
+def _named(row: LeasedWork) -> tuple[str, object, int]:
     kind = f"{row.kind} job" if isinstance(row, Job) else str(row._meta.model_name)
-    return kind, row.pk, row.attempt  # type: ignore[attr-defined]
+    return kind, row.pk, row.attempt
 
 
-def finish_work(*, row: models.Model, **fields: Any) -> None:
+def finish_work(*, row: LeasedWork, **fields: Any) -> None:
     """Mark the row done, with `fields`, in the caller's transaction; `WorkLost` if another attempt holds it by now.
 
     This is the last point at which cancelling stops the work: what is done is done.
@@ -244,7 +243,7 @@ def finish_work(*, row: models.Model, **fields: Any) -> None:
     row.refresh_from_db()
 
 
-def cancel_work(*, row: models.Model, by: str) -> bool:
+def cancel_work(*, row: LeasedWork, by: str) -> bool:
     """Have the work stop: at once where it waits, at its next safe point where it runs; false where it has ended."""
     words = cancelled_words(by)
     with transaction.atomic():
@@ -260,14 +259,14 @@ def cancelled_words(by: str) -> str:
     return as_message("Cancelled by {by}.", by=by)
 
 
-def fail_work(*, row: models.Model, error: str, **fields: Any) -> None:
+def fail_work(*, row: LeasedWork, error: str, **fields: Any) -> None:
     """Mark the row failed with a sentence a person can act on, free of content; it is not tried again."""
     if not _held_rows(row).update(**_ended(state=WorkState.FAILED, error=error, **fields)):
         raise _lost(row)
     row.refresh_from_db()
 
 
-def note_interruption(*, row: models.Model, error: str) -> None:
+def note_interruption(*, row: LeasedWork, error: str) -> None:
     """Say on the row why this attempt stopped while the next one is awaited; nothing where another one holds it."""
     _held_rows(row).update(error=error)
 
@@ -276,16 +275,16 @@ def _ended(**fields: Any) -> dict[str, Any]:
     return {"leased_until": None, "finished_at": Now()} | fields
 
 
-def _lost(row: models.Model) -> WorkLost:
+def _lost(row: LeasedWork) -> WorkLost:
     return WorkLost(f"{row._meta.model_name} {row.pk} was taken over by another worker")
 
 
-def _rows(row: models.Model) -> QuerySet[Any]:
+def _rows(row: LeasedWork) -> QuerySet[Any]:
     return type(row)._default_manager.all()
 
 
-def _held_rows(row: models.Model) -> QuerySet[Any]:
-    return _rows(row).filter(pk=row.pk, state=WorkState.RUNNING, attempt=row.attempt)  # type: ignore[attr-defined]
+def _held_rows(row: LeasedWork) -> QuerySet[Any]:
+    return _rows(row).filter(pk=row.pk, state=WorkState.RUNNING, attempt=row.attempt)
 
 
 def _lock(rows: QuerySet[Any], *, skip_locked: bool = False) -> QuerySet[Any]:

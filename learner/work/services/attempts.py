@@ -5,10 +5,10 @@ from contextlib import AbstractContextManager
 
 import numpy as np
 from django.db import transaction
-from django.db.models import Model
 from numpy.typing import NDArray
 
 from annotation.errors import WorkCancelled
+from annotation.models import LeasedWork
 from annotation.work.services import work
 from learner.errors import LearnerError
 from learner.models import Round, TrainingRun
@@ -35,14 +35,14 @@ class ChargedEnding(work.Ending):
     maximum = MAX_ATTEMPTS
     refusals = (PrivacyError, LearnerError, WorkCancelled)
 
-    def settle_earlier(self, row: Model) -> None:
+    def settle_earlier(self, row: LeasedWork) -> None:
         assert isinstance(row, Round | TrainingRun)
         _charge_open(row, attempts=range(1, row.attempt))
 
-    def killed_words(self, row: Model) -> str:
+    def killed_words(self, row: LeasedWork) -> str:
         return as_message("Given up: {attempts} attempts ended without a result.", attempts=self.maximum)
 
-    def give_up(self, row: Model, reason: str) -> None:
+    def give_up(self, row: LeasedWork, reason: str) -> None:
         assert isinstance(row, Round | TrainingRun)
         with transaction.atomic():
             work.fail_work(row=row, error=reason)

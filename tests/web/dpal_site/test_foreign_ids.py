@@ -4,6 +4,7 @@ Nothing here is listed by hand. Two scenes hold everything an address can name; 
 address of the first one, each part of it that is another in the second one is put there, and then all of them.
 """
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -48,8 +49,13 @@ def exchanged(here: dict[str, Any], there: dict[str, Any], *, whole: bool = True
     return [here | {name: there[name]} for name in foreign] + ([here | there] if foreign and whole else [])
 
 
-def test_no_page_takes_an_id_of_another_project() -> None:
-    here, there = Scene(), Scene("-there")
+@pytest.fixture
+def both(remembered: Callable[..., tuple[Scene, Scene]]) -> tuple[Scene, Scene]:
+    return remembered("two scenes", lambda: (Scene(), Scene("-there")))
+
+
+def test_no_page_takes_an_id_of_another_project(both: tuple[Scene, Scene]) -> None:
+    here, there = both
     clients = {person: here.client(person) for person in PEOPLE}
     tried, let_in, same = 0, [], set()
     for name, pattern in named_patterns(get_resolver().url_patterns):
@@ -74,8 +80,8 @@ def test_no_page_takes_an_id_of_another_project() -> None:
     assert tried > len(PAGES)
 
 
-def test_no_route_of_the_api_takes_an_id_of_another_project() -> None:
-    here, there = Scene(), Scene("-there")
+def test_no_route_of_the_api_takes_an_id_of_another_project(both: tuple[Scene, Scene]) -> None:
+    here, there = both
     patterns = dict(named_patterns(get_resolver().url_patterns))
     clients = {person: here.with_token(person, list(Scope)) for person in PEOPLE}
     tried, let_in = 0, []
