@@ -15,6 +15,9 @@ from pathlib import Path
 from dpal_site.embedded.errors import ServerNotStarted
 
 LOOPBACK = "127.0.0.1"
+# Linux gives connections ports from 32768 on, other systems from 49152.
+QUIET_PORTS = range(20_000, 32_768)
+PORTS_TRIED = 64
 PROC = Path("/proc")  # absent on macOS, where `ps` is asked
 
 
@@ -63,7 +66,14 @@ def wait_until(condition: Callable[[], bool], timeout_seconds: float, poll_secon
 
 
 def free_port() -> int:
-    """Return a TCP port of the loopback address nobody listens on."""
+    """Return a TCP port of the loopback address nobody listens on.
+
+    It lies below those that systems give to connections, so none takes it before its server listens.
+    """
+    drawn = (QUIET_PORTS[secrets.randbelow(len(QUIET_PORTS))] for _ in range(PORTS_TRIED))
+    found = next(filter(port_is_free, drawn), None)
+    if found is not None:
+        return found
     with socket.socket() as probe:
         probe.bind((LOOPBACK, 0))
         port: int = probe.getsockname()[1]

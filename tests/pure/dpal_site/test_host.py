@@ -52,6 +52,17 @@ def test_a_listener_takes_its_port(address):
     assert host.port_is_free(host.free_port())
 
 
+def test_a_free_port_is_none_that_a_connection_takes():
+    found = {host.free_port() for _ in range(20)}
+    assert len(found) > 10
+    assert found <= set(host.QUIET_PORTS)
+
+
+def test_where_none_of_those_is_free_the_system_gives_one(monkeypatch):
+    monkeypatch.setattr(host, "port_is_free", lambda port: False)
+    assert host.free_port() > 0
+
+
 def test_everyone_who_asks_at_once_sees_one_secret(tmp_path):
     path = tmp_path / "secrets" / "key"
     with ThreadPoolExecutor(8) as threads:
