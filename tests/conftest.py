@@ -82,7 +82,7 @@ settings.WHITENOISE_AUTOREFRESH = settings.WHITENOISE_USE_FINDERS = True
 # How long an example takes says how busy the machine is, and nothing of what is tested.
 drawn.register_profile("patient", deadline=None)
 # An ordinary run draws fewer examples, and others each time; `make test-slow` draws them all.
-drawn.register_profile("ordinary", parent=drawn.get_profile("patient"), max_examples=40)
+drawn.register_profile("ordinary", parent=drawn.get_profile("patient"), max_examples=25)
 # A planted fault is noticed or not, and not by luck.
 drawn.register_profile("planted", deadline=None, derandomize=True, database=None)
 drawn.load_profile("patient")
