@@ -51,7 +51,7 @@ class TopC(BlockwiseStrategy):
     def choose(
         self, X: NDArray[np.float32], rows: Rows, model: LinearModel | None, n: int, rng: RandomSource
     ) -> NDArray[np.int64]:
-        """Choose a block at a time: of all before, those alone are kept that may still be among the chosen."""
+        """Choose a block at a time, in row order: of all before, what may still be among the chosen alone is kept."""
         picks = min(n, len(rows))
         if not picks or model is None:
             return NO_ROWS

@@ -72,7 +72,7 @@ class Uncertainty(BlockwiseStrategy):
     def choose(
         self, X: NDArray[np.float32], rows: Rows, model: LinearModel | None, n: int, rng: RandomSource
     ) -> NDArray[np.int64]:
-        """Choose a block at a time; of all before, the `n` most uncertain alone are kept."""
+        """Choose a block at a time, most uncertain first; of all before, the `n` most uncertain alone are kept."""
         return NO_ROWS if model is None else rows.at(self.most_uncertain(X, rows, model, n))
 
     def most_uncertain(self, X: NDArray[np.float32], rows: Rows, model: LinearModel, n: int) -> NDArray[np.int64]:
