@@ -28,7 +28,7 @@ class RandomChoice(BlockwiseStrategy):
     def choose(
         self, X: NDArray[np.float32], rows: Rows, model: LinearModel | None, n: int, rng: RandomSource
     ) -> NDArray[np.int64]:
-        """Choose those with the `n` smallest of as many lots as there are rows, drawn a block at a time; in row order."""
+        """Choose those with the `n` smallest of as many lots as there are rows, drawn by blocks; in row order."""
         count = len(rows)
         if n == 0 or n >= count:
             return rows.at(np.arange(min(n, count), dtype=np.int64))
