@@ -1,7 +1,7 @@
 """Projects with real pools, and the people and workers that move them, for tests of the learner."""
 
 import io
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import count
 from typing import Any
 
@@ -222,6 +222,13 @@ def released_experts(version: int = 1, **settings: Any) -> Project:
     project = filled_experts(**settings)
     run_to_release(project, make_user("ann"), version=version)
     return project
+
+
+def begin_experts(remembered: Callable[..., Project], *, released: bool = False) -> Project:
+    """Return the project of experts a test begins with: a pool, or a release as well."""
+    if released:
+        return remembered("a release of experts", released_experts)
+    return remembered("a pool of experts", filled_experts)
 
 
 def beaten_on_another_set(release: ModelRelease) -> None:

@@ -16,11 +16,9 @@ from dpal_site.observables.kinds import Reader
 from tests.observing import looked_up, names_in
 from tests.permission_rows import BODIES, FILES, PAGES, ROUTES, SENT
 from tests.permission_scene import (
-    METHOD_NOT_ALLOWED,
     PEOPLE,
     Scene,
     api_routes,
-    as_letters,
     letters_of,
     look,
     named_patterns,
@@ -70,24 +68,22 @@ class Walk:
     """A site, and all that was read there.
 
     `let_in` has the letters of each page, one text for each of `PEOPLE`; `alone` and `lacking` those of each route, for
-    programs that hold the one scope it needs, and all scopes but that one. `in_turn`: of those whom a page refuses, and
-    of those who lack a scope, one in turn sends something at each address; all of them look everywhere.
+    programs that hold the one scope it needs, and all scopes but that one.
     """
 
     scene: Scene
-    in_turn: bool = False
     pages: list[Page] = field(default_factory=list)
     answers: list[tuple[str, str, Any]] = field(default_factory=list)
     headers: set[str] = field(default_factory=set)
     files: list[tuple[str, str, frozenset[str]]] = field(default_factory=list)
     let_in: dict[str, list[str]] = field(default_factory=dict)
     alone: dict[str, list[str]] = field(default_factory=dict)
-    lacking: dict[str, dict[str, str]] = field(default_factory=dict)
+    lacking: dict[str, list[str]] = field(default_factory=dict)
 
 
-def walk_through(scene: Scene, *, in_turn: bool) -> Walk:
+def walk_through(scene: Scene) -> Walk:
     """Go through one site as everybody."""
-    found = Walk(scene, in_turn=in_turn)
+    found = Walk(scene)
     for person in PEOPLE:
         try_pages(found, person)
         try_routes(found, person)
@@ -107,17 +103,7 @@ def try_pages(walk: Walk, person: str) -> None:
         if looked.status_code == 200 or (templates and person in OTHERS):
             walk.pages.append(Page(name, person, templates, frozenset(names)))
         walk.headers.update(looked.headers)
-        sends = person in senders(walk, name) or looked.status_code == METHOD_NOT_ALLOWED
-        sent = [send_nothing(client, address)] if sends else []
-        walk.let_in.setdefault(name, []).append(letters_of(looked, *sent))
-
-
-def senders(walk: Walk, name: str) -> set[str]:
-    """Return who sends something to a page: whom it lets in, and of the others one in turn, or all of them."""
-    refused = [person for person, said in zip(PEOPLE, as_letters(PAGES[name]), strict=True) if "+" not in said]
-    if not walk.in_turn or not refused:
-        return set(PEOPLE)
-    return {*PEOPLE} - {*refused} | {refused[list(PAGES).index(name) % len(refused)]}
+        walk.let_in.setdefault(name, []).append(letters_of(looked, send_nothing(client, address)))
 
 
 def try_routes(walk: Walk, person: str) -> None:
@@ -126,14 +112,12 @@ def try_routes(walk: Walk, person: str) -> None:
     everything = walk.scene.with_token(person, list(Scope))
     alone = {needed: walk.scene.with_token(person, [needed]) for needed in needs}
     lacking = {needed: walk.scene.with_token(person, [one for one in Scope if one != needed]) for needed in needs}
-    for place, (name, method) in enumerate(api_routes()):
+    for name, method in api_routes():
         needed, address = ROUTES[name][1], walk.scene.address(f"api:{name}", patterns[f"api:{name}"], person)
         response = send(alone[needed], name, method, address)
         walk.headers.update(response.headers)
         walk.alone.setdefault(name, []).append(letter := outcome(response))
-        if not walk.in_turn or person == PEOPLE[place % len(PEOPLE)]:
-            refusal = outcome(send(lacking[needed], name, method, address))
-            walk.lacking.setdefault(name, {})[person] = refusal
+        walk.lacking.setdefault(name, []).append(outcome(send(lacking[needed], name, method, address)))
         if letter == "+":
             # Who is let in is answered with every scope: none of them may tell more than the role does.
             response = send(everything, name, method, address)

@@ -139,9 +139,14 @@ def open_matrix(path: Path, *, sha256: str | None = None) -> NDArray[np.float32]
 
 @lru_cache(maxsize=64)
 def open_verified(path: Path, sha256: str) -> NDArray[np.float32]:
-    """Map a feature file as `open_matrix` does, its digest verified once in the life of a process.
+    """Map a feature file as `open_matrix` does, shape (rows, dimension), read whole once in the life of a process.
 
     A worker opens the same pool in every round.
+
+    Raises
+    ------
+    ArtifactCorrupt
+        As from `open_matrix`; such a file is read again the next time.
     """
     return open_matrix(path, sha256=sha256)
 

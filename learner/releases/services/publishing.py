@@ -53,9 +53,9 @@ from privacy.services.faults import fault_point
 TRIES = 3
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class StagedRelease:
-    """A release whose files are complete and which nobody can see yet."""
+    """A release whose files are complete and which nobody can see yet; `release` is its row once it is published."""
 
     run: TrainingRun
     folder: Path
@@ -65,6 +65,7 @@ class StagedRelease:
     accounts: list[BudgetAccount]
     terms: list[AccountTerms]
     scores: list[Score]
+    release: ModelRelease | None = None
 
     @property
     def digest(self) -> str:
@@ -101,6 +102,9 @@ def staged_version(
                 # The labels as they were counted at the start: what was emptied since is an empty slot, and counts.
                 finish_work(row=run)
                 yield staged
+                if staged.release is None:
+                    # The work would be done, and nothing of it there.
+                    raise RuntimeError(f"version {run.version} was staged and not published")
                 fault_point("training_published")
                 return
     raise LimitsMoving("A limit rose each time the card of this version was written.")
@@ -254,6 +258,7 @@ def publish(
         advice.release = release
         advice.save(force_insert=True)
     move_into_place(staged.folder, name)
+    staged.release = release
     return release
 
 

@@ -9,10 +9,8 @@ from learner.errors import NotEnoughLabels
 from learner.linear_model import LinearModel
 from learner.models import Stream, TrainingRun
 from learner.releases.services import publishing, release_gate
-from learner.work.keys import attempt_key
 from learner.work.services import attempts
 from privacy.errors import SimulationNotReleasable
-from privacy.services import ledger
 
 
 def release_version(run: TrainingRun, lease: Lease) -> None:
@@ -28,14 +26,13 @@ def release_version(run: TrainingRun, lease: Lease) -> None:
     model = LinearModel(learner.coef_, learner.intercept_, tuple(project.classes), "softmax")
     paid = stream.entry
     with publishing.staged_version(run, model, featurizer, entries=[paid], lease=lease) as staged:
-        entry = ledger.record_post_processing(
+        entry = attempts.record_descent(
+            run,
             account=project.pool_account,
             parent=paid,
             operation="a version of the paid stream",
             purpose=f"release version {run.version}",
-            subject=attempts.attempt_subject(run),
             output_digest=staged.digest,
-            key=attempt_key(run, run.attempt),
         )
         Stream.objects.filter(pk=stream.pk).update(batches_released=F("batches_used"))
         candidate = publishing.publish(staged, entry=entry, lineage=[paid, entry])

@@ -14,10 +14,8 @@ from learner.pools.services import features
 from learner.releases.services import publishing, release_gate, stopping
 from learner.selectors import answers as answer_selectors
 from learner.starts.services import version_zero
-from learner.work.keys import attempt_key
 from learner.work.services import attempts
 from learner.work.services.progress import FEATURES, FIT, RELEASE, TRAINING, TRAINING_PAID, Progress
-from privacy.services import ledger
 from privacy.services.faults import fault_point
 
 
@@ -69,14 +67,13 @@ def train_on_questions(run: TrainingRun, lease: Lease) -> None:
         )
         entry, lineage = free[-1], [*gates, *free]
         if paid is not None:
-            entry = ledger.record_post_processing(
+            entry = attempts.record_descent(
+                run,
                 account=paid.account,
                 parent=paid,
                 operation="training on randomised answers",
                 purpose=f"train version {run.version}",
-                subject=attempts.attempt_subject(run),
                 output_digest=staged.digest,
-                key=attempt_key(run, run.attempt),
             )
             lineage += [paid, *batches, entry]
         candidate = publishing.publish(staged, entry=entry, lineage=lineage, advice=advice)

@@ -69,19 +69,41 @@ def asked_digest(chosen: Round, ids: NDArray[np.int64]) -> str:
     return keyed_digest(ids, of=f"{chosen.project.pool_account.scope} {attempt_subject(chosen)}")
 
 
+def record_descent(
+    row: Round | TrainingRun,
+    *,
+    account: BudgetAccount,
+    parent: LedgerEntry,
+    operation: str,
+    purpose: str,
+    output_digest: str,
+    part: str = "",
+) -> LedgerEntry:
+    """Write into an account that an attempt's output descends from `parent`, which paid for it, and costs no more."""
+    return ledger.record_post_processing(
+        account=account,
+        parent=parent,
+        operation=operation,
+        purpose=purpose,
+        subject=attempt_subject(row),
+        output_digest=output_digest,
+        key=attempt_key(row, row.attempt, part=part),
+    )
+
+
 def record_free_use(
     row: Round | TrainingRun, *, gates: Sequence[LedgerEntry], operation: str, purpose: str, output_digest: str
 ) -> list[LedgerEntry]:
     """Write into the pool's account that an output descends from what these gates let through and from nothing else."""
     return [
-        ledger.record_post_processing(
+        record_descent(
+            row,
             account=row.project.pool_account,
             parent=gate,
             operation=operation,
             purpose=purpose,
-            subject=attempt_subject(row),
             output_digest=output_digest,
-            key=attempt_key(row, row.attempt, part=f"gate {gate.sequence}"),
+            part=f"gate {gate.sequence}",
         )
         for gate in gates
     ]

@@ -49,9 +49,7 @@ def manager(project):
 
 @pytest.fixture
 def project(remembered, request):
-    if "released" in request.fixturenames:
-        return remembered("a release of experts", learning.released_experts)
-    return remembered("a pool of experts", learning.filled_experts)
+    return learning.begin_experts(remembered, released="released" in request.fixturenames)
 
 
 @pytest.fixture

@@ -23,7 +23,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 @pytest.fixture
 def project(broker, remembered):
-    return remembered("a pool of experts", learning.filled_experts)
+    return learning.begin_experts(remembered)
 
 
 def candidate_of(project, monkeypatch):

@@ -24,9 +24,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 @pytest.fixture
 def project(remembered, request):
-    if "release" in request.fixturenames:
-        return remembered("a release of experts", learning.released_experts)
-    return remembered("a pool of experts", learning.filled_experts)
+    return learning.begin_experts(remembered, released="release" in request.fixturenames)
 
 
 @pytest.fixture

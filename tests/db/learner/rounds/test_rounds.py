@@ -28,7 +28,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 @pytest.fixture
 def trusted(remembered):
-    return remembered("a pool of experts", learning.filled_experts)
+    return learning.begin_experts(remembered)
 
 
 def started_round(project) -> Round:

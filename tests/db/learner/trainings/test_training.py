@@ -32,7 +32,7 @@ class Killed(BaseException):
 
 @pytest.fixture
 def trusted(remembered):
-    return remembered("a pool of experts", learning.filled_experts)
+    return learning.begin_experts(remembered)
 
 
 def due_training(project) -> TrainingRun:
@@ -105,6 +105,18 @@ def test_a_training_delivered_twice_releases_once(trusted):
     training.train_model(run_id=str(run.pk))
     assert ModelRelease.objects.count() == 1
     assert len(learning.entries(trusted, "reserve")) == 2  # the round's and the training's
+
+
+def test_what_is_staged_and_not_published_is_not_stored(trusted, monkeypatch):
+    run = due_training(trusted)
+    monkeypatch.setattr(publishing, "publish", lambda *args, **kwargs: None)
+    with pytest.raises(RuntimeError, match="staged and not published"):
+        training.train_model(run_id=str(run.pk))
+    run.refresh_from_db()
+    assert run.state == WorkState.FAILED
+    assert not ModelRelease.objects.exists()
+    assert release_folders() == []
+    assert [entry.kind for entry in run.reservation.children.all()] == ["charge"]
 
 
 @pytest.mark.one_in(3)

@@ -41,7 +41,7 @@ def manager(project: Project) -> User:
 @pytest.fixture
 def project(remembered: Callable[..., Project]) -> Project:
     """A project with a round answered and a version released."""
-    return remembered("a release of experts", learning.released_experts)
+    return learning.begin_experts(remembered, released=True)
 
 
 def file_rows(person: User, project: Project, name: str, **headers: str) -> list[dict[str, str]]:

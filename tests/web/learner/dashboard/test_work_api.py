@@ -28,7 +28,7 @@ def manager(project):
 
 @pytest.fixture
 def project(remembered):
-    return remembered("a pool of experts", learning.filled_experts)
+    return learning.begin_experts(remembered)
 
 
 @pytest.fixture
