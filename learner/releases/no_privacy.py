@@ -13,8 +13,8 @@ def estimate_said(estimate: PlannersEstimate | None) -> str:
     """Say what was estimated and on what, or that nothing was and where to have it done."""
     if estimate is None:
         return as_message(
-            "Nobody has simulated these settings for about so many labels, so no estimate of no privacy stands here. "
-            "The plan page makes one free of charge, and so does the command simulate on labelled public data."
+            "No simulation of these settings for about so many labels is at hand, so no estimate of no privacy stands "
+            "here. The plan page makes one free of charge, and so does the command simulate on labelled public data."
         )
     digits = as_message("scikit-learn's handwritten digits")
     made_up = as_message("made-up clouds of the declared dimension")

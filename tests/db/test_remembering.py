@@ -36,6 +36,11 @@ def begin(kept, own_storage, tmp_path) -> Project:
     return remembering.begin(kept, "released", learning.released_experts, storage=own_storage, room=tmp_path / "room")
 
 
+def in_order(rows: dict[str, bytes]) -> dict[str, list[bytes]]:
+    """Return the rows of each table sorted: where a vacuum left room, a table gives them in an order of its own."""
+    return {table: sorted(copied.splitlines()) for table, copied in rows.items()}
+
+
 def test_it_is_put_back_as_it_was_and_goes_on(kept, own_storage, tmp_path):
     built = begin(kept, own_storage, tmp_path)
     release = built.releases.get()
@@ -50,7 +55,7 @@ def test_it_is_put_back_as_it_was_and_goes_on(kept, own_storage, tmp_path):
     again = begin(kept, own_storage, tmp_path)
     assert again == built
     assert ModelRelease.objects.get() == release
-    assert remembering.written_rows() == kept["released"].rows
+    assert in_order(remembering.written_rows()) == in_order(kept["released"].rows)
     assert card.read_bytes() == said
     assert make_user("another").pk > later.pk
     call_command("audit_ledger")

@@ -47,8 +47,12 @@ def test_the_point_of_about_as_many_labels_is_taken_from_a_plan_of_these_setting
     assert "80.0%" in said
 
 
-def test_where_nobody_simulated_it_says_where_to():
-    assert "plan page" in estimate_said(None)
+def test_where_none_is_at_hand_it_says_where_to_and_not_who_failed_to():
+    """Somebody may have simulated these settings, on this site before it lost the encoder they need."""
+    said = estimate_said(None)
+    assert "at hand" in said
+    assert "plan page" in said
+    assert "obody" not in said
 
 
 def test_a_simulation_without_the_noise_free_part_gives_no_estimate():
