@@ -7,9 +7,12 @@ ROOT = Path(__file__).parent.parent
 WIDE = 5
 # By a table's opening tag in its template.
 READ_ACROSS = {
-    "learner/templates/learner/_release_measures.html": ('class="matrix"', "a matrix, whose cells lie in two headings"),
-    "annotation/templates/annotation/preview.html": ('class="look"', "rows of a file, compared as they lie in it"),
-    "annotation/templates/annotation/gate.html": ('class="matrix"', "a matrix of rates and k"),
+    "learner/templates/learner/releases/_measures.html": (
+        'class="matrix"',
+        "a matrix, whose cells lie in two headings",
+    ),
+    "annotation/templates/annotation/data/preview.html": ('class="look"', "rows of a file, compared as they lie in it"),
+    "annotation/templates/annotation/gates/gate.html": ('class="matrix"', "a matrix of rates and k"),
 }
 TABLE = re.compile(r"<table\b([^>]*)>(.*?)</table>", re.DOTALL)
 HEADING = re.compile(r"<th\b[^>]*>(.*?)</th>", re.DOTALL)

@@ -32,7 +32,7 @@ CONSEQUENCES: Final[Mapping[str, Words]] = {
 class ChoiceCards(forms.RadioSelect):
     """Radio buttons, each with its consequence under its name."""
 
-    option_template_name = "annotation/_choice_card.html"
+    option_template_name = "annotation/choices/_card.html"
     consequences: Mapping[str, Words] = CONSEQUENCES
 
     def create_option(self, *args: Any, **options: Any) -> dict[str, Any]:

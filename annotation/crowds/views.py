@@ -183,7 +183,7 @@ def _page(request: HttpRequest, project: Project, **forms: Form) -> HttpResponse
         "account_form": AccountForm(initial={"fee_percent": account.fee_percent if account else None}),
     } | forms
     wrong = any(form.errors for form in forms.values())
-    return render(request, "annotation/studies.html", context, status=422 if wrong else 200)
+    return render(request, "annotation/crowds/studies.html", context, status=422 if wrong else 200)
 
 
 def _study_page(request: HttpRequest, found: CrowdStudy, **forms: Form) -> HttpResponse:
@@ -203,4 +203,4 @@ def _study_page(request: HttpRequest, found: CrowdStudy, **forms: Form) -> HttpR
         "bonus_form": BonusForm(initial={"key": uuid4()}),
     } | forms
     wrong = any(form.errors for form in forms.values())
-    return render(request, "annotation/study.html", context, status=422 if wrong else 200)
+    return render(request, "annotation/crowds/study.html", context, status=422 if wrong else 200)

@@ -43,7 +43,7 @@ class WrittenLetter:
 
     def as_html(self) -> str:
         """Return the letter as HTML in the site's look; it loads nothing from anywhere."""
-        return render_to_string("annotation/letter.html", {"letter": self})
+        return render_to_string("annotation/people/letter.html", {"letter": self})
 
 
 def page_address(name: str, *arguments: object) -> str:

@@ -25,7 +25,7 @@ from privacy.models import Population
 def populations(request: HttpRequest) -> HttpResponse:
     """List the populations the person manages."""
     sheets = [selectors.sheet_of(each) for each in selectors.populations_of(request.user)]
-    return render(request, "annotation/populations.html", {"sheets": sheets, "may_open": may_open(request)})
+    return render(request, "annotation/populations/populations.html", {"sheets": sheets, "may_open": may_open(request)})
 
 
 @login_required
@@ -36,7 +36,9 @@ def new_population(request: HttpRequest) -> HttpResponse:
     if request.method == "POST" and form.is_valid():
         opened = services.open_population(owner=person_of(request), **form.cleaned_data)
         return redirect("annotation:population", population=opened.slug)
-    return render(request, "annotation/new_population.html", {"form": form}, status=422 if form.errors else 200)
+    return render(
+        request, "annotation/populations/new_population.html", {"form": form}, status=422 if form.errors else 200
+    )
 
 
 @login_required
@@ -140,4 +142,4 @@ def _page(request: HttpRequest, found: Population, **forms: Form) -> HttpRespons
         "limit": CommonLimitForm(initial=stands),
         "appoint": AppointForm(),
     } | forms
-    return render(request, "annotation/population.html", context, status=422 if forms else 200)
+    return render(request, "annotation/populations/population.html", context, status=422 if forms else 200)

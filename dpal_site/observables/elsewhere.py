@@ -87,7 +87,7 @@ MAILS = (
         "the sign-in library's letters about the receiver's own account",
     ),
     Shown(
-        "annotation/letter.html",
+        "annotation/people/letter.html",
         "letter letter.items item.* letter.subject letter.small_print letter.choose language",
         EVERYBODY,
         Basis.PUBLIC,

@@ -4,8 +4,8 @@ from dpal_site.observables.kinds import EVERYBODY, MANAGERS, MODELS, Basis, Show
 
 BUDGET = (
     Shown(
-        "annotation/budget.html annotation/statement.html annotation/_meter.html annotation/_spending_table.html"
-        " learner/dashboard.html learner/release.html",
+        "annotation/statement/budget.html annotation/statement/statement.html annotation/statement/_meter.html"
+        " annotation/statement/_spending_table.html learner/dashboard/dashboard.html learner/releases/release.html",
         "project.name project.slug sheets sheets.0.promise sheet.promise sheet.title sheet.small_print open_answers"
         " sheet.account.pk sheet.guarantee.delta_limit sheet.guarantee.epsilon_limit sheet.can_compose",
         MODELS,
@@ -13,8 +13,8 @@ BUDGET = (
         "accounts and their limits, and whether answers are declared not to be secret",
     ),
     Shown(
-        "annotation/budget.html annotation/statement.html annotation/_meter.html annotation/_spending_table.html"
-        " learner/dashboard.html learner/release.html",
+        "annotation/statement/budget.html annotation/statement/statement.html annotation/statement/_meter.html"
+        " annotation/statement/_spending_table.html learner/dashboard/dashboard.html learner/releases/release.html",
         "sheet.guarantee.delta_spent sheet.guarantee.epsilon_spent sheet.guarantee.epsilon_left"
         " sheet.guarantee.epsilon_reserved sheet.guarantee.chain_head sheet.percent_settled sheet.percent_spent"
         " sheet.information sheet.warning sheet.numerical_epsilon sheet.lines sheet.tables guarantee.chain_head"
@@ -24,14 +24,14 @@ BUDGET = (
         "sums over the entries",
     ),
     Shown(
-        "annotation/budget.html",
+        "annotation/statement/budget.html",
         "common_limit",
         MODELS,
         Basis.BOOKKEEPING,
         "what all projects of a population have spent together, and its limit",
     ),
     Shown(
-        "annotation/populations.html",
+        "annotation/populations/populations.html",
         "sheets sheet.population.name sheet.population.slug sheet.guarantee.epsilon_limit"
         " sheet.guarantee.epsilon_spent sheet.shares may_open",
         EVERYBODY,
@@ -39,15 +39,15 @@ BUDGET = (
         "populations the viewer manages: sums over entries, for nobody else",
     ),
     Shown(
-        "annotation/budget.html",
+        "annotation/statement/budget.html",
         "sheet.forecasts line",
         MODELS,
         Basis.DERIVED,
         "how far what is left reaches, by prices of parameters",
     ),
     Shown(
-        "annotation/budget.html annotation/statement.html annotation/_statement_head.html"
-        " annotation/_spending_table.html",
+        "annotation/statement/budget.html annotation/statement/statement.html annotation/statement/_head.html"
+        " annotation/statement/_spending_table.html",
         "line line.account line.account_id line.amount line.ancestor line.delta line.descends_from line.epsilon"
         " line.name line.operations line.percent line.reason line.sequence line.state line.what line.when line.who"
         " table.currency table.heading table.lines table.title",
@@ -56,34 +56,37 @@ BUDGET = (
         "entries in words; a price follows from its event's parameters",
     ),
     Shown(
-        "annotation/statement.html",
+        "annotation/statement/statement.html",
         "form form.changed_data newer older page.has_older page.lines page.number",
         MODELS,
         Basis.OWN,
         "which lines the viewer asked for",
     ),
     Shown(
-        "annotation/statement.html",
+        "annotation/statement/statement.html",
         "difference.* verdict.* verdicts",
         MODELS,
         Basis.BOOKKEEPING,
         "the audit: what is computed again from the entries",
     ),
-    Shown("annotation/statement.html", "public_key", MODELS, Basis.PUBLIC, "of the site's key"),
-    Shown("annotation/budget.html", "may_change", MODELS, Basis.OWN, "whether the viewer manages the project"),
+    Shown("annotation/statement/statement.html", "public_key", MODELS, Basis.PUBLIC, "of the site's key"),
+    Shown(
+        "annotation/statement/budget.html", "may_change", MODELS, Basis.OWN, "whether the viewer manages the project"
+    ),
 )
 RELEASES = (
     Shown(
-        "learner/release.html learner/releases.html learner/_releases_table.html learner/_release_measures.html"
-        " learner/_accuracy.html learner/_hero.html learner/version_zero.html",
+        "learner/releases/release.html learner/releases.html learner/_releases_table.html"
+        " learner/releases/_measures.html learner/_accuracy.html learner/releases/_hero.html"
+        " learner/releases/version_zero.html",
         "estimate estimate.accuracy estimate_said",
         MODELS,
         Basis.PUBLIC,
         "a plan's simulation of the settings, on data about nobody",
     ),
     Shown(
-        "learner/version_zero.html learner/_version_zero.html learner/_how_well.html learner/_hero.html"
-        " learner/releases.html",
+        "learner/releases/version_zero.html learner/_version_zero.html learner/releases/_how_well.html"
+        " learner/releases/_hero.html learner/releases.html",
         "project.name project.slug accuracies one.constant one.dataset one.described one.examples one.high one.low"
         " one.value one.macro_f1 created_at files name digest version version_zero card public_key api_address",
         MODELS,
@@ -91,8 +94,8 @@ RELEASES = (
         "version 0: made of words in the settings alone, measured on public examples",
     ),
     Shown(
-        "learner/releases.html learner/release.html learner/_releases_table.html learner/_release_state.html"
-        " learner/_release_measures.html learner/_release_difference.html learner/_accuracy.html",
+        "learner/releases.html learner/releases/release.html learner/_releases_table.html learner/releases/_state.html"
+        " learner/releases/_measures.html learner/releases/_difference.html learner/_accuracy.html",
         "project.name project.slug rows row release.version version rounds number name value used.questions"
         " used.pool_size used.rate estimator configuration.items environment public_key key_id model_signing_key"
         " api_address request.get_host request.scheme offered help hint difference difference.before.version"
@@ -105,8 +108,8 @@ RELEASES = (
         "settings, public test sets, questions asked; of a secret sample its law alone",
     ),
     Shown(
-        "learner/release.html learner/_releases_table.html learner/_release_state.html"
-        " learner/_release_difference.html",
+        "learner/releases/release.html learner/_releases_table.html learner/releases/_state.html"
+        " learner/releases/_difference.html",
         "release.created_at release.released_at release.state release.get_state_display release.retired_reason"
         " release.endorsement release.endorsement.reason lineage account said line.delta line.epsilon"
         " line.what.get_kind_display line.what.sequence difference.guarantee",
@@ -115,8 +118,9 @@ RELEASES = (
         "what happened to the version, its entries, and the words of the manager who did it; times to the second",
     ),
     Shown(
-        "learner/release.html learner/_release_state.html learner/_release_measures.html"
-        " learner/_release_difference.html learner/_accuracy.html learner/_how_well.html learner/_hero.html",
+        "learner/releases/release.html learner/releases/_state.html learner/releases/_measures.html"
+        " learner/releases/_difference.html learner/_accuracy.html learner/releases/_how_well.html"
+        " learner/releases/_hero.html",
         "accuracies beaten_by card checks found digest files history release.held_back measured one.constant"
         " one.dataset one.described one.examples one.high one.low one.value one.macro_f1 one.accuracy.* one.measures"
         " one.measures.* one.rows recall.* row.*"
@@ -128,49 +132,49 @@ RELEASES = (
         "the released weights, alone or on public examples, and audits of files, ledger and a canary",
     ),
     Shown(
-        "learner/release.html learner/_release_difference.html",
+        "learner/releases/release.html learner/releases/_difference.html",
         "channels name others number",
         MODELS,
         Basis.BOOKKEEPING,
         "numbers of the project's versions, and which channels of theirs a manager pointed at this one",
     ),
     Shown(
-        "learner/channels.html",
+        "learner/releases/channels.html",
         "channels latest latest.version moves move.* versions number project.name",
         MANAGERS,
         Basis.BOOKKEEPING,
         "what managers did with versions, when to the second, and the words they said about it",
     ),
     Shown(
-        "learner/evidence.html learner/_evidence_run.html",
+        "learner/releases/evidence.html learner/releases/_evidence_run.html",
         "project.name sheet.* one.* audits.* faults.* run.*",
         MODELS,
         Basis.DERIVED,
         "audits of the program, of the ledger and the files, and canaries: all on made-up data or on what is released",
     ),
     Shown(
-        "learner/evaluation.html",
+        "learner/releases/evaluation.html",
         "project.name project.slug document",
         MODELS,
         Basis.BOOKKEEPING,
         "accounts, limits with who set them, sums of mechanisms, settings, checks, public measures, as on other pages",
     ),
     Shown(
-        "learner/release.html learner/releases.html learner/_release_state.html learner/_card.html",
+        "learner/releases/release.html learner/releases.html learner/releases/_state.html learner/_card.html",
         "may_manage",
         MODELS,
         Basis.OWN,
         "whether the viewer manages the project",
     ),
     Shown(
-        "learner/release.html learner/releases.html learner/_release_difference.html",
+        "learner/releases/release.html learner/releases.html learner/releases/_difference.html",
         "release.labels_used waits_for difference.labels.0 difference.labels.1",
         MANAGERS,
         Basis.MANAGERS,
         "how many answers were agreed on, and what the project waits for",
     ),
     Shown(
-        "learner/_release_difference.html",
+        "learner/releases/_difference.html",
         "difference.labels",
         MODELS,
         Basis.OWN,
@@ -186,8 +190,8 @@ DASHBOARD = (
         "versions trained on what was said at random, applied to what passed the gate",
     ),
     Shown(
-        "learner/_chart.html learner/_bars.html learner/dashboard.html learner/release.html"
-        " learner/_release_measures.html",
+        "learner/_chart.html learner/dashboard/_bars.html learner/dashboard/dashboard.html"
+        " learner/releases/release.html learner/releases/_measures.html",
         "chart.* curve.* mark.* tick.* one.name one.place caption title charts.spending"
         " charts.purposes charts.releases bars name what percent history_chart one.reliability_chart heat",
         MODELS,
@@ -195,14 +199,14 @@ DASHBOARD = (
         "drawn from the numbers of the table beside it, for whoever reads that table",
     ),
     Shown(
-        "learner/dashboard.html",
+        "learner/dashboard/dashboard.html",
         "charts.labels",
         MANAGERS,
         Basis.MANAGERS,
         "how many answers there are by day, as in the table beside it",
     ),
     Shown(
-        "learner/dashboard.html learner/_dashboard_table.html",
+        "learner/dashboard/dashboard.html learner/dashboard/_table.html",
         "project.slug may_manage caption name open column.heading column.kind"
         " shown.table.columns tables.spending tables.purposes tables.purposes.rows tables.releases"
         " tables.releases.rows",
@@ -211,14 +215,14 @@ DASHBOARD = (
         "which tables there are; their columns stand among the files",
     ),
     Shown(
-        "learner/_dashboard_table.html",
+        "learner/dashboard/_table.html",
         "row value shown.rows shown.more",
         MODELS,
         Basis.BOOKKEEPING,
         "the cells of a table, by its columns",
     ),
     Shown(
-        "learner/dashboard.html",
+        "learner/dashboard/dashboard.html",
         "agreement counts.* form form.has_choice hidden may_open_beside report.alpha tables.annotators"
         " tables.annotators.rows tables.labels tables.labels.rows",
         MANAGERS,
@@ -226,7 +230,7 @@ DASHBOARD = (
         "how many answers there are, by whom, and how far they agree",
     ),
     Shown(
-        "learner/_work.html",
+        "learner/dashboard/_work.html",
         "project.slug running works work.*",
         MANAGERS,
         Basis.MANAGERS,

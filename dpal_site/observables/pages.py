@@ -49,7 +49,7 @@ EVERY_PAGE = (
         "a form: its labels, the choices of the site, what the viewer sent and what is wrong with it",
     ),
     Shown(
-        "refused.html annotation/not_invited.html",
+        "refused.html annotation/questions/not_invited.html",
         "reason request.path",
         EVERYBODY,
         Basis.PUBLIC,
@@ -65,14 +65,14 @@ EVERY_PAGE = (
 )
 COMING_AND_GOING = (
     Shown(
-        "annotation/projects.html",
+        "annotation/projects/projects.html",
         "cards card.roles card.stands closed may_open request.user.get_username",
         EVERYBODY,
         Basis.OWN,
         "the viewer's own projects and roles",
     ),
     Shown(
-        "annotation/projects.html",
+        "annotation/projects/projects.html",
         "card.project.name card.project.question card.project.slug card.project.state card.project.get_state_display"
         " card.words word",
         MEMBERS,
@@ -95,7 +95,8 @@ COMING_AND_GOING = (
         "what the project waits for, and how far its questions are",
     ),
     Shown(
-        "annotation/projects.html learner/_card.html annotation/_card_stands.html annotation/_meter.html",
+        "annotation/projects/projects.html learner/_card.html annotation/projects/_card_stands.html"
+        " annotation/statement/_meter.html",
         "card.budgets sheet.guarantee.epsilon_limit sheet.guarantee.epsilon_reserved"
         " sheet.guarantee.epsilon_spent sheet.percent_spent sheet.percent_settled card.model card.model.version"
         " card.model.accuracy card.model.constant",
@@ -104,57 +105,65 @@ COMING_AND_GOING = (
         "what was spent of each limit, and the newest released version on public examples, as on the project's pages",
     ),
     Shown(
-        "annotation/tokens.html",
+        "annotation/people/tokens.html",
         "form secret tokens token.*",
         EVERYBODY,
         Basis.OWN,
         "the viewer's own tokens, each secret once",
     ),
     Shown(
-        "annotation/mails.html annotation/_mail_stays.html",
+        "annotation/people/mails.html annotation/people/_mail_stays.html",
         "form address leaves morning zone links",
         EVERYBODY,
         Basis.OWN,
         "what the viewer wants by mail, where it goes, and whether this site sends any",
     ),
     Shown(
-        "annotation/join.html",
+        "annotation/people/join.html",
         "invitation.created_by.get_username invitation.group invitation.group.name invitation.project.name role",
         EVERYBODY,
         Basis.PUBLIC,
         "for whoever holds the secret in the address: who invites where, in which role",
     ),
     Shown(
-        "annotation/join.html annotation/crowd_start.html",
+        "annotation/people/join.html annotation/people/crowd_start.html",
         "is_participant request.path user.get_username user.is_authenticated",
         EVERYBODY,
         Basis.OWN,
         "who looks",
     ),
     Shown(
-        "annotation/crowd_start.html",
+        "annotation/people/crowd_start.html",
         "arrival.is_preview arrival.parameters.items is_other name value valid",
         EVERYBODY,
         Basis.OWN,
         "what the crowd platform sent along with the person",
     ),
     Shown(
-        "annotation/crowd_start.html annotation/crowd_done.html",
+        "annotation/people/crowd_start.html annotation/questions/crowd_done.html",
         "link.answers_wanted link.project.name link.project.question participant.link.answers_wanted"
         " participant.link.completion_code on_prolific project.name project.slug",
         EVERYBODY,
         Basis.PUBLIC,
         "what a manager put into the crowd link",
     ),
-    Shown("annotation/crowd_done.html", "answers is_complete", LABELLERS, Basis.OWN, "how much the person answered"),
+    Shown(
+        "annotation/questions/crowd_done.html",
+        "answers is_complete",
+        LABELLERS,
+        Basis.OWN,
+        "how much the person answered",
+    ),
 )
 QUESTIONS = (
     Shown(
-        "annotation/label.html annotation/_label.html annotation/_label_empty.html annotation/_label_others.html"
-        " annotation/_label_question.html annotation/_why.html annotation/_promise.html annotation/why.html"
-        " annotation/own_statistics.html annotation/own_answers.html annotation/guidelines.html"
-        " annotation/_guidelines.html annotation/_label_guidelines.html"
-        " annotation/_keys_choose.html annotation/_keys_several.html annotation/_keys_confirm.html",
+        "annotation/questions/label.html annotation/questions/_label.html annotation/questions/_label_empty.html"
+        " annotation/questions/_label_others.html annotation/questions/_label_question.html"
+        " annotation/questions/_why.html annotation/questions/_promise.html annotation/questions/why.html"
+        " annotation/questions/own_statistics.html annotation/questions/own_answers.html"
+        " annotation/questions/guidelines.html annotation/questions/_guidelines.html"
+        " annotation/questions/_label_guidelines.html annotation/choices/_keys_choose.html"
+        " annotation/choices/_keys_several.html annotation/choices/_keys_confirm.html",
         "project.name project.slug project.question project.data_kind project.columns column"
         " column.name column.high project.confirm_answers"
         " project.answers_per_day project.answers_per_person project.currency project.oracle project.arrival"
@@ -166,8 +175,9 @@ QUESTIONS = (
         "declared by the project's managers",
     ),
     Shown(
-        "annotation/_label.html annotation/_label_others.html annotation/_label_guidelines.html"
-        " annotation/_guidelines.html annotation/guidelines.html",
+        "annotation/questions/_label.html annotation/questions/_label_others.html"
+        " annotation/questions/_label_guidelines.html annotation/questions/_guidelines.html"
+        " annotation/questions/guidelines.html",
         "guidelines_changed guidelines_open with_guidelines guidelines.examples guidelines.created_at"
         " guidelines.text guidelines.version guidelines_shown examples example.*",
         LABELLERS,
@@ -175,7 +185,8 @@ QUESTIONS = (
         "guidelines, which managers write for annotators",
     ),
     Shown(
-        "annotation/_label_question.html annotation/_picture.html annotation/_listed_image.html",
+        "annotation/questions/_label_question.html annotation/questions/_picture.html"
+        " annotation/questions/_listed_image.html",
         "answer question question.fields question.image_url question.text image_source url source image.width"
         " image.height number called",
         LABELLERS,
@@ -183,26 +194,35 @@ QUESTIONS = (
         "in a crowd project gate output; in a trusted one the record itself, which its annotators may see",
     ),
     Shown(
-        "annotation/_beside.html",
+        "annotation/questions/_beside.html",
         "beside.owner_id beside.metadata beside.metadata.items name value",
         TRUSTED | REVIEWERS,
         Basis.INSIDE,
         "columns the owner declared to be shown beside a record, in trusted projects alone",
     ),
-    Shown("annotation/_label_question.html", "guess", LABELLERS, Basis.DERIVED, "the last released model's guess"),
     Shown(
-        "annotation/_label_question.html annotation/_label_answer.html annotation/_label_choose.html",
+        "annotation/questions/_label_question.html",
+        "guess",
+        LABELLERS,
+        Basis.DERIVED,
+        "the last released model's guess",
+    ),
+    Shown(
+        "annotation/questions/_label_question.html annotation/questions/_label_answer.html"
+        " annotation/choices/_label_choose.html",
         "suggestion suggestion.name suggestion.percent asked.suggested",
         LABELLERS,
         Basis.DERIVED,
         "a released model applied to what stands beside it; whether it is shown is a coin of its own",
     ),
     Shown(
-        "annotation/label.html annotation/_label_answer.html annotation/_label_choose.html annotation/_label_scale.html"
-        " annotation/_label_several.html annotation/_label_ticked.html annotation/_label_find.html"
-        " annotation/_label_classes.html"
-        " annotation/_keys_choose.html annotation/_keys_several.html annotation/_keys_confirm.html"
-        " annotation/_label_others.html annotation/_label_instead.html annotation/_label_undo.html",
+        "annotation/questions/label.html annotation/questions/_label_answer.html annotation/choices/_label_choose.html"
+        " annotation/choices/_label_scale.html annotation/choices/_label_several.html"
+        " annotation/choices/_label_ticked.html annotation/choices/_label_find.html"
+        " annotation/questions/_label_classes.html annotation/choices/_keys_choose.html"
+        " annotation/choices/_keys_several.html annotation/choices/_keys_confirm.html"
+        " annotation/questions/_label_others.html annotation/questions/_label_instead.html"
+        " annotation/questions/_label_undo.html",
         "class_list classes_mark own_keys is_many is_grouped groups heading members colour suggests one.* words example"
         " asked.answers asked.is_many asked.kind.widget asked.with_list keys_page"
         " asked.kind.most_classes asked.kind.names_none asked.confirm_answers asked.gate_floor asked.gate_k"
@@ -213,9 +233,11 @@ QUESTIONS = (
         "the project's classes and what a question can be answered instead",
     ),
     Shown(
-        "annotation/_label.html annotation/_label_answer.html annotation/_label_choose.html annotation/_label_find.html"
-        " annotation/_label_several.html annotation/_label_ticked.html annotation/_label_instead.html"
-        " annotation/_label_undo.html annotation/_label_empty.html annotation/label.html",
+        "annotation/questions/_label.html annotation/questions/_label_answer.html"
+        " annotation/choices/_label_choose.html annotation/choices/_label_find.html"
+        " annotation/choices/_label_several.html annotation/choices/_label_ticked.html"
+        " annotation/questions/_label_instead.html annotation/questions/_label_undo.html"
+        " annotation/questions/_label_empty.html annotation/questions/label.html",
         "assignment assignment_id asked.earlier last_answer undo instead done_today an_hour goal notice problem"
         " request.session.crowd_participant",
         LABELLERS,
@@ -223,7 +245,7 @@ QUESTIONS = (
         "the viewer's own lease, answers and pace",
     ),
     Shown(
-        "annotation/_label.html annotation/_label_empty.html annotation/label.html",
+        "annotation/questions/_label.html annotation/questions/_label_empty.html annotation/questions/label.html",
         "waiting more_than state",
         LABELLERS,
         Basis.DERIVED,
@@ -231,14 +253,14 @@ QUESTIONS = (
         " never by what was answered",
     ),
     Shown(
-        "annotation/_why.html annotation/_promise.html",
+        "annotation/questions/_why.html annotation/questions/_promise.html",
         "receipt.answers_unit receipt.delta receipt.epsilon receipt.factor receipt.sampling_percent",
         LABELLERS,
         Basis.PUBLIC,
         "limits of the account and rates of the gate",
     ),
     Shown(
-        "annotation/own_statistics.html",
+        "annotation/questions/own_statistics.html",
         "is_warned own.earned own.seconds own.skipped own.today own.week own.sheet.answers own.sheet.checks.*"
         " own.sheet.membership.pause_reason own.sheet.membership.paused_at",
         LABELLERS,
@@ -246,7 +268,7 @@ QUESTIONS = (
         "what the viewer did; in a crowd it is judged by hidden checks alone, whose answers are not protected",
     ),
     Shown(
-        "annotation/own_answers.html annotation/_own_asked.html",
+        "annotation/questions/own_answers.html annotation/questions/_own_asked.html",
         "page.answers page.before one.guess one.label.* one.may_change one.name one.places one.query_id choices value"
         " name only",
         LABELLERS,
@@ -255,14 +277,15 @@ QUESTIONS = (
         " may have used it, never by what others answered",
     ),
     Shown(
-        "annotation/own_answers.html annotation/_own_asked.html annotation/_whole_text.html",
+        "annotation/questions/own_answers.html annotation/questions/_own_asked.html"
+        " annotation/questions/_whole_text.html",
         "one.question one.question.* text",
         LABELLERS,
         Basis.PAID,
         "what the viewer was asked before: in a crowd project gate output; in a trusted one the record itself",
     ),
     Shown(
-        "annotation/own_answers.html annotation/_said.html",
+        "annotation/questions/own_answers.html annotation/questions/_said.html",
         "page.others one.said one.is_unread one.query_id word.* only project.slug",
         LABELLERS,
         Basis.OWN,
@@ -270,28 +293,28 @@ QUESTIONS = (
         " know what others answered, so in front of a crowd the database takes no word of theirs",
     ),
     Shown(
-        "annotation/_said.html",
+        "annotation/questions/_said.html",
         "writes_back",
         LABELLERS,
         Basis.PUBLIC,
         "whether managers may write to annotators, by how the project is declared",
     ),
     Shown(
-        "annotation/label.html",
+        "annotation/questions/label.html",
         "sent_back",
         TRUSTED,
         Basis.INSIDE,
         "how much managers said that the viewer has not read: in trusted projects alone",
     ),
     Shown(
-        "annotation/own_statistics.html",
+        "annotation/questions/own_statistics.html",
         "own.sheet.accepted own.sheet.refused own.sheet.waiting",
         TRUSTED,
         Basis.INSIDE,
         "which answers became labels: in trusted projects alone, whose annotators are inside",
     ),
     Shown(
-        "annotation/review.html annotation/_picture.html annotation/_whole_text.html",
+        "annotation/questions/review.html annotation/questions/_picture.html annotation/questions/_whole_text.html",
         "query query.pk url number question question.fields.items question.fields question.image_url question.text"
         " text name value votes n agreed accepted is_disputed is_drawn guess"
         " image image.width image.height source called",
@@ -301,14 +324,15 @@ QUESTIONS = (
         " of a crowd there are managers alone",
     ),
     Shown(
-        "annotation/review.html",
+        "annotation/questions/review.html",
         "progress.reviewed progress.together",
         REVIEWERS,
         Basis.INSIDE,
         "how many questions somebody decided, and how many wait for it: by what was answered, so for reviewers alone",
     ),
     Shown(
-        "annotation/review.html annotation/_guidelines.html annotation/_label_classes.html",
+        "annotation/questions/review.html annotation/questions/_guidelines.html"
+        " annotation/questions/_label_classes.html",
         "project.name project.slug guidelines.created_at guidelines.text guidelines.version guidelines_shown"
         " examples example example.* class_list classes_mark heading members one.* words",
         REVIEWERS,
@@ -316,14 +340,14 @@ QUESTIONS = (
         "declared and written by the project's managers",
     ),
     Shown(
-        "annotation/review.html",
+        "annotation/questions/review.html",
         "undoable form comment_form manages trusted closed",
         REVIEWERS,
         Basis.OWN,
         "what the viewer decided last, and what their role lets them do",
     ),
     Shown(
-        "annotation/guidelines.html",
+        "annotation/questions/guidelines.html",
         "current.version earlier form one.* picture_form pictures picture.* snippet missing",
         MANAGERS,
         Basis.MANAGERS,

@@ -57,7 +57,10 @@ def show(request: HttpRequest, slug: str) -> HttpResponse:
         (selectors.question_counts(project), dashboard.answers_in_all(project)) if managing else (),
     )
     return moving_page(
-        request, "learner/dashboard.html", facts, lambda: _board(request, project, compared, managing=managing)
+        request,
+        "learner/dashboard/dashboard.html",
+        facts,
+        lambda: _board(request, project, compared, managing=managing),
     )
 
 
@@ -104,7 +107,7 @@ def _work(project: Project) -> dict[str, Any]:
 def work_list(request: HttpRequest, slug: str) -> HttpResponse:
     """The moving part of the dashboard alone."""
     project = _managed(request, slug)
-    return render(request, "learner/_work.html", {"project": project} | _work(project))
+    return render(request, "learner/dashboard/_work.html", {"project": project} | _work(project))
 
 
 @login_required

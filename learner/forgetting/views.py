@@ -88,4 +88,4 @@ def _page(
     asked = Forgetting.objects.filter(project=project).select_related("job").order_by("-pk")[:SHOWN]
     running = any(row.job.state in UNDER_WAY for row in asked)
     context = {"project": project, "form": form, "asked": asked, "running": running, **more}
-    return render(request, "learner/forget.html", context, status=status)
+    return render(request, "learner/forgetting/forget.html", context, status=status)

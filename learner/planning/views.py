@@ -81,7 +81,7 @@ def plan(request: HttpRequest, slug: str) -> HttpResponse:
         return _simulate(request, made, project=project, page=reverse("learner:plan", args=[slug]))
     context = {"project": project, "use": reverse("learner:use_plan", args=[slug])}
     context |= _context(made, "learner:plan_plot", slug)
-    return render(request, "learner/plan.html", context, status=200 if made.purchase else 422)
+    return render(request, "learner/planning/plan.html", context, status=200 if made.purchase else 422)
 
 
 @login_required
@@ -98,7 +98,7 @@ def draft_plan(request: HttpRequest, preset: str) -> HttpResponse:
             if name in form.fields
         ]
         context: dict[str, Any] = {"preset": PRESETS[preset], "wrong": wrong, "other_errors": form.non_field_errors()}
-        return render(request, "learner/draft_plan.html", context, status=422)
+        return render(request, "learner/planning/draft_plan.html", context, status=422)
     settings = form.project_values()
     with projects.rehearsed_project(preset=preset, owner=person_of(request), **settings) as project:
         made = plan_of(project, request.POST or request.GET)
@@ -108,7 +108,7 @@ def draft_plan(request: HttpRequest, preset: str) -> HttpResponse:
     context |= _context(made, "learner:draft_plan_plot", preset)
     for row in context.get("compared", ()):
         row["usable"] &= can_be_typed(form, row["changes"])
-    return render(request, "learner/draft_plan.html", context, status=200 if made.purchase else 422)
+    return render(request, "learner/planning/draft_plan.html", context, status=200 if made.purchase else 422)
 
 
 @login_required

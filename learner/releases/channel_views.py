@@ -40,4 +40,4 @@ def channel_page(request: HttpRequest, slug: str) -> HttpResponse:
         "moves": moves[:SHOWN_MOVES],
         "versions": [one.version for one in selectors.releases_of(project).filter(state=ReleaseState.RELEASED)],
     }
-    return render(request, "learner/channels.html", context)
+    return render(request, "learner/releases/channels.html", context)

@@ -19,7 +19,7 @@ def evaluation(request: HttpRequest, slug: str) -> HttpResponse:
     project = project_of(request, slug)
     document = card_html(answered(facts_of(project)))
     context = {"project": project, "document": mark_safe(document)}  # noqa: S308 - escaped there
-    return render(request, "learner/evaluation.html", context)
+    return render(request, "learner/releases/evaluation.html", context)
 
 
 @login_required

@@ -14,4 +14,4 @@ from learner.releases.evidence_report import evidence_of
 def evidence(request: HttpRequest, slug: str) -> HttpResponse:
     """Show what shows that the promise of a project holds."""
     project = project_of(request, slug)
-    return render(request, "learner/evidence.html", {"project": project, "sheet": evidence_of(project)})
+    return render(request, "learner/releases/evidence.html", {"project": project, "sheet": evidence_of(project)})

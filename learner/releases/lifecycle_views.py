@@ -97,4 +97,4 @@ def _page(request: HttpRequest, project: Project, form: DeletionForm, *, status:
         "deletion": Deletion.objects.filter(project=project).select_related("job").first(),
         **what_stays(project),
     }
-    return render(request, "learner/closing.html", context, status=status)
+    return render(request, "learner/releases/closing.html", context, status=status)

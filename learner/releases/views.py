@@ -84,7 +84,7 @@ def release(request: HttpRequest, slug: str, version: int) -> HttpResponse:
         "help": what_helps(found.project),
         "api_address": request.build_absolute_uri(reverse("api:get_model", args=(slug, str(version)))),
     }
-    return render(request, "learner/release.html", context)
+    return render(request, "learner/releases/release.html", context)
 
 
 def _described_page(request: HttpRequest, project: Project) -> HttpResponse:
@@ -103,7 +103,7 @@ def _described_page(request: HttpRequest, project: Project) -> HttpResponse:
         "public_key": releases.signer().public_key,
         "api_address": request.build_absolute_uri(reverse("api:get_model", args=(project.slug, str(VERSION)))),
     }
-    return render(request, "learner/version_zero.html", context)
+    return render(request, "learner/releases/version_zero.html", context)
 
 
 def _compared(request: HttpRequest, release: ModelRelease) -> ModelRelease | None:

@@ -36,7 +36,7 @@ def _page(request: HttpRequest, project: Project, *, status: int = 200, **more: 
         "hosts": ", ".join(settings.WEBHOOK_HOSTS),
         **more,
     }
-    response = render(request, "learner/webhooks.html", context, status=status)
+    response = render(request, "learner/releases/webhooks.html", context, status=status)
     if "secret" in more:
         response.headers["Cache-Control"] = "no-store"
     return response
@@ -67,13 +67,15 @@ def change(request: HttpRequest, slug: str, webhook_id: int) -> HttpResponse:
     webhook = _webhook(request, slug, webhook_id)
     context = {"project": webhook.project, "webhook": webhook, "events": WebhookEvent.choices}
     if request.method != "POST":
-        return render(request, "learner/webhook.html", context | {"url": webhook.url, "chosen": webhook.events})
+        return render(
+            request, "learner/releases/webhook.html", context | {"url": webhook.url, "chosen": webhook.events}
+        )
     url, chosen = _sent(request)
     try:
         webhooks.change_webhook(webhook=webhook, url=url, events=chosen)
     except (AddressRefused, WebhookRefused) as refusal:
         refused = {"refusal": localized(str(refusal)), "url": url, "chosen": chosen}
-        return render(request, "learner/webhook.html", context | refused, status=422)
+        return render(request, "learner/releases/webhook.html", context | refused, status=422)
     messages.success(request, _("The webhook is changed."))
     return redirect("learner:webhooks", slug=slug)
 

@@ -69,7 +69,7 @@ def ranked_pool(request: HttpRequest, slug: str) -> HttpResponse:
         if weights is not None:
             pool = open_pool(project, candidates, strategy=chooser, model=weights)
             context |= {"ranked": _first(pool), "bins": _bins(pool.waiting()[2])}
-    return render(request, "learner/ranked_pool.html", context)
+    return render(request, "learner/rounds/ranked_pool.html", context)
 
 
 def _first(pool: RankedExamplePool) -> list[Ranked]:

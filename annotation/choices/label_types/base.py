@@ -64,7 +64,7 @@ class LabelType(Choice):
 
     kind: ClassVar[Kind] = Kind.LABEL_TYPE
     widget: ClassVar[str]
-    keys_page: ClassVar[str] = "annotation/_keys_choose.html"
+    keys_page: ClassVar[str] = "annotation/choices/_keys_choose.html"
     finds_classes: ClassVar[bool] = False
     takes_several: ClassVar[bool] = False
     about_guess: ClassVar[bool] = False

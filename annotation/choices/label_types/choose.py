@@ -15,7 +15,7 @@ class ChooseOne(LabelType):
     name: ClassVar[str] = "choose"
     label: ClassVar[str] = _("choose a class")
     help: ClassVar[str] = _("Each record has one class: the one that more than half of the answers name.")
-    widget: ClassVar[str] = "annotation/_label_choose.html"
+    widget: ClassVar[str] = "annotation/choices/_label_choose.html"
     finds_classes: ClassVar[bool] = True
     grows: ClassVar[bool] = True
     merges: ClassVar[bool] = True

@@ -26,8 +26,8 @@ class ConfirmGuess(LabelType):
     sound: ClassVar[Sound] = Sound(
         oracles=("trusted",), arrivals=("stream",), why_not={"crowd": BANDIT_ONLY, "pool": BANDIT_ONLY}
     )
-    widget: ClassVar[str] = "annotation/_label_choose.html"
-    keys_page: ClassVar[str] = "annotation/_keys_confirm.html"
+    widget: ClassVar[str] = "annotation/choices/_label_choose.html"
+    keys_page: ClassVar[str] = "annotation/choices/_keys_confirm.html"
     about_guess: ClassVar[bool] = True
     words: ClassVar[Sequence[str]] = (_("Yes, it is right"), _("No, it is wrong"))
     letters: ClassVar[Sequence[str]] = (_("Y"), _("N"))

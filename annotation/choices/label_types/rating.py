@@ -29,7 +29,7 @@ class Rate(LabelType):
     sound: ClassVar[Sound] = Sound(
         arrivals=("pool",), why_not={"stream": _("A stream asks for a class, or for a yes or no; ratings need a pool.")}
     )
-    widget: ClassVar[str] = "annotation/_label_scale.html"
+    widget: ClassVar[str] = "annotation/choices/_label_scale.html"
     coefficient: ClassVar[str] = _("Krippendorff's alpha, ordinal")
     differences: ClassVar[Differences] = staticmethod(ordinal)
     randomizers: ClassVar[Collection[str] | None] = None

@@ -37,8 +37,8 @@ class ChooseSeveral(LabelType):
     sound: ClassVar[Sound] = Sound(
         oracles=("trusted",), arrivals=("pool",), why_not={"stream": NO_STREAM, "crowd": NO_CROWD}
     )
-    widget: ClassVar[str] = "annotation/_label_several.html"
-    keys_page: ClassVar[str] = "annotation/_keys_several.html"
+    widget: ClassVar[str] = "annotation/choices/_label_several.html"
+    keys_page: ClassVar[str] = "annotation/choices/_keys_several.html"
     finds_classes: ClassVar[bool] = True
     takes_several: ClassVar[bool] = True
     grows: ClassVar[bool] = True

@@ -73,8 +73,10 @@ def register_table(request: HttpRequest, slug: str) -> HttpResponse:
 def _page(request: HttpRequest, project: Project, form: UploadForm, table: TableForm) -> HttpResponse:
     labels = budget_of_labels(project)
     if form.errors or table.errors:
-        return render(request, "annotation/data.html", _shown(request, project, form, table, labels), status=422)
-    return moving_page(request, "annotation/data.html", labels, lambda: _shown(request, project, form, table, labels))
+        return render(request, "annotation/data/data.html", _shown(request, project, form, table, labels), status=422)
+    return moving_page(
+        request, "annotation/data/data.html", labels, lambda: _shown(request, project, form, table, labels)
+    )
 
 
 def _shown(
@@ -153,7 +155,7 @@ def _uploads(project: Project) -> dict[str, Any]:
 def uploads(request: HttpRequest, slug: str) -> HttpResponse:
     """The list of uploads alone, fetched again while something is running."""
     project = managed_project(request, slug)
-    return render(request, "annotation/_uploads.html", {"project": project} | _uploads(project))
+    return render(request, "annotation/data/_uploads.html", {"project": project} | _uploads(project))
 
 
 @login_required
@@ -176,4 +178,4 @@ def dataset(request: HttpRequest, slug: str, dataset_id: int) -> HttpResponse:
     """One upload and its bad rows."""
     project = managed_project(request, slug)
     found = get_object_or_404(selectors.uploads_of(project), pk=dataset_id)
-    return render(request, "annotation/dataset.html", {"project": project, "dataset": found})
+    return render(request, "annotation/data/dataset.html", {"project": project, "dataset": found})

@@ -23,4 +23,4 @@ def retention(request: HttpRequest, slug: str) -> HttpResponse:
         return redirect("annotation:retention", slug=slug)
     due = [(KINDS[row.kind][0], row) for row in service.what_is_due(project)]
     context = {"project": project, "form": form, "due": due}
-    return render(request, "annotation/retention.html", context, status=422 if form.errors else 200)
+    return render(request, "annotation/data/retention.html", context, status=422 if form.errors else 200)

@@ -103,7 +103,7 @@ def _page(request: HttpRequest, draft: UploadDraft, form: MappingForm) -> HttpRe
         context["preview"] = drafts.preview_draft(draft)
     except InvalidUpload as error:
         context["problem"] = localized(str(error))
-    return render(request, "annotation/preview.html", context, status=422 if form.errors else 200)
+    return render(request, "annotation/data/preview.html", context, status=422 if form.errors else 200)
 
 
 def _passed_over(draft: UploadDraft) -> list[str]:

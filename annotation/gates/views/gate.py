@@ -51,7 +51,7 @@ def plan(request: HttpRequest, slug: str) -> HttpResponse:
         "paper_ks": PAPER_KS,
     }
     if not form.is_valid():
-        return render(request, "annotation/gate.html", context, status=422)
+        return render(request, "annotation/gates/gate.html", context, status=422)
     source = form.cleaned_data["source"]
     offers = form.offers
     upload, frequencies = form.upload(), form.frequencies()
@@ -76,7 +76,7 @@ def plan(request: HttpRequest, slug: str) -> HttpResponse:
         "nothing_passes": frequencies is not None and max(row.texts for row in shares if row) < 1,
         "survey_job": None if upload is None or frequencies else gate_planning.survey_job(upload),
     }
-    return render(request, "annotation/gate.html", context)
+    return render(request, "annotation/gates/gate.html", context)
 
 
 @login_required

@@ -45,7 +45,7 @@ def crowd_links(request: HttpRequest, slug: str) -> HttpResponse:
         "links": links,
         "is_crowd": project.oracle == Oracle.CROWD,
     }
-    return render(request, "annotation/crowd_links.html", context, status=422 if form.errors else 200)
+    return render(request, "annotation/people/crowd_links.html", context, status=422 if form.errors else 200)
 
 
 @login_required
@@ -70,7 +70,7 @@ def crowd_start(request: HttpRequest, token: str) -> HttpResponse:
         request.session[SESSION_KEY] = participant.pk
         return redirect("annotation:label", slug=link.project.slug)
     context = {"link": link, "arrival": arrival, "is_other": is_other, "valid": arrival.is_valid()}
-    return render(request, "annotation/crowd_start.html", context, status=200 if arrival.is_valid() else 422)
+    return render(request, "annotation/people/crowd_start.html", context, status=200 if arrival.is_valid() else 422)
 
 
 def _arrival(query: QueryDict, link: CrowdLink) -> ArrivalForm:

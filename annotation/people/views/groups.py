@@ -33,7 +33,7 @@ def groups(request: HttpRequest) -> HttpResponse:
         made = service.create_group(name=form.cleaned_data["name"], owner=person_of(request))
         return redirect("annotation:group", group_id=made.pk)
     context = {"form": form, "groups": group_presenters.groups()}
-    return render(request, "annotation/groups.html", context, status=422 if form.errors else 200)
+    return render(request, "annotation/people/groups.html", context, status=422 if form.errors else 200)
 
 
 @login_required
@@ -65,7 +65,7 @@ def _group_page(request: HttpRequest, found: PeopleGroup, **forms: Any) -> HttpR
         "lines": [(action, action_sentence(action)) for action in group_presenters.actions_of(found)],
     } | forms
     return render(
-        request, "annotation/group.html", context, status=422 if any(f.errors for f in forms.values()) else 200
+        request, "annotation/people/group.html", context, status=422 if any(f.errors for f in forms.values()) else 200
     )
 
 
@@ -127,7 +127,7 @@ def group_invitations(request: HttpRequest, group_id: int) -> HttpResponse:
         "leaves": leaves,
         "invitations": invitations.live_invitations().filter(group=found).select_related("letter").order_by("-pk"),
     }
-    return render(request, "annotation/group_invitations.html", context, status=422 if form.errors else 200)
+    return render(request, "annotation/people/group_invitations.html", context, status=422 if form.errors else 200)
 
 
 @login_required

@@ -46,7 +46,7 @@ def invitations(request: HttpRequest, slug: str) -> HttpResponse:
         "invitations": service.live_invitations().filter(project=project).select_related("letter").order_by("-pk"),
         "roles": dict(Role.choices),
     }
-    return render(request, "annotation/invitations.html", context, status=422 if form.errors else 200)
+    return render(request, "annotation/people/invitations.html", context, status=422 if form.errors else 200)
 
 
 def invite(request: HttpRequest, form: InvitationForm, **into: Any) -> tuple[str, str]:
@@ -92,4 +92,4 @@ def join(request: HttpRequest, secret: str) -> HttpResponse:
         "role": Role(invitation.role).label if invitation.role else None,
         "is_participant": selectors.is_participant(request.user),
     }
-    return render(request, "annotation/join.html", context)
+    return render(request, "annotation/people/join.html", context)

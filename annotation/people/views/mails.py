@@ -30,4 +30,4 @@ def mails(request: HttpRequest) -> HttpResponse:
         "morning": mail_choices.MORNING_HOUR,
         "zone": timezone.get_current_timezone_name(),
     }
-    return render(request, "annotation/mails.html", context, status=422 if form.errors else 200)
+    return render(request, "annotation/people/mails.html", context, status=422 if form.errors else 200)

@@ -46,7 +46,7 @@ def people_page(request: HttpRequest, project: Project, **forms: Form) -> HttpRe
         "groups": group_presenters.groups_in(project),
     } | forms
     status = 422 if any(form.errors for form in forms.values()) else 200
-    return render(request, "annotation/people.html", context, status=status)
+    return render(request, "annotation/people/people.html", context, status=status)
 
 
 @login_required

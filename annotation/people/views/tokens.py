@@ -27,7 +27,7 @@ def tokens(request: HttpRequest) -> HttpResponse:
         )
         form = TokenForm()
     context = {"form": form, "secret": secret, "tokens": token_service.live_tokens(user=person_of(request))}
-    return render(request, "annotation/tokens.html", context, status=422 if form.errors else 200)
+    return render(request, "annotation/people/tokens.html", context, status=422 if form.errors else 200)
 
 
 @login_required

@@ -37,7 +37,7 @@ def classes(request: HttpRequest, slug: str) -> HttpResponse:
         "hindrance": localized(rule) if rule else "",
         "may_merge": not project_classes.merge_hindrance_of(project),
     }
-    return render(request, "annotation/classes.html", context, status=422 if form.errors else 200)
+    return render(request, "annotation/projects/classes.html", context, status=422 if form.errors else 200)
 
 
 @login_required
@@ -50,7 +50,7 @@ def merge_class(request: HttpRequest, slug: str) -> HttpResponse:
         return redirect("annotation:classes", slug=slug)
     rule = project_classes.merge_hindrance_of(project)
     context = {"project": project, "form": form, "hindrance": localized(rule) if rule else ""}
-    return render(request, "annotation/merge_class.html", context, status=422 if form.errors else 200)
+    return render(request, "annotation/projects/merge_class.html", context, status=422 if form.errors else 200)
 
 
 @login_required

@@ -81,7 +81,7 @@ def compare(request: HttpRequest, slug: str) -> HttpResponse:
     context: dict[str, Any] = {"project": project, "other": other, "others": mine}
     if other is not None:
         context["differences"] = _told_differences(project, other)
-    return render(request, "annotation/compare_configurations.html", context)
+    return render(request, "annotation/projects/compare_configurations.html", context)
 
 
 def _told_differences(project: Project, other: Project) -> list[tuple[str, str, str]]:

@@ -25,7 +25,7 @@ def kind(request: HttpRequest, slug: str) -> HttpResponse:
     form = KindForm(request.POST or None, project=project)
     context = {"project": project, "form": form, "preset": PRESETS[project.preset]}
     if request.method != "POST" or not form.is_valid():
-        return render(request, "annotation/kind.html", context, status=422 if form.errors else 200)
+        return render(request, "annotation/projects/kind.html", context, status=422 if form.errors else 200)
     chosen, unit = form.cleaned_data["found"], form.cleaned_data["privacy_unit"]
     labels_epsilon = form.cleaned_data.get("labels_epsilon")
     proposal = kinds.propose_kind(project=project, preset=chosen, unit=unit, labels_epsilon=labels_epsilon)
@@ -52,4 +52,4 @@ def kind(request: HttpRequest, slug: str) -> HttpResponse:
         "chosen": chosen,
         "sent": form.cleaned_data | {"preset": chosen.key},
     }
-    return render(request, "annotation/kind.html", context, status=422 if wrong else 200)
+    return render(request, "annotation/projects/kind.html", context, status=422 if wrong else 200)

@@ -27,7 +27,7 @@ def project_list(request: HttpRequest) -> HttpResponse:
     closed = "closed" in request.GET
     cards = project_cards(user=request.user, closed=closed)
     context = {"cards": cards, "may_open": may_open(request), "closed": closed}
-    return render(request, "annotation/projects.html", context)
+    return render(request, "annotation/projects/projects.html", context)
 
 
 @login_required
@@ -54,7 +54,7 @@ def choose_preset(request: HttpRequest) -> HttpResponse:
         }
         for preset in PRESETS.values()
     ]
-    return render(request, "annotation/choose_preset.html", {"presets": presets})
+    return render(request, "annotation/projects/choose_preset.html", {"presets": presets})
 
 
 @login_required
@@ -73,7 +73,7 @@ def new_project(request: HttpRequest, preset: str) -> HttpResponse:
         form = form_class.shown_for(request.POST, preset=chosen)
         shown = MembershipForm(person=request.user, terms=sharing_terms(form), chosen=request.POST.dict())
         context = {"form": form, "membership": shown, "preset": chosen, "changed": True}
-        return render(request, "annotation/new_project.html", context)
+        return render(request, "annotation/projects/new_project.html", context)
     membership = MembershipForm(request.POST or None, person=request.user, terms=sharing_terms(form))
     if request.method == "POST" and form.is_valid() and membership.is_valid():
         values = form.project_values() | membership.cleaned_data
@@ -87,7 +87,7 @@ def new_project(request: HttpRequest, preset: str) -> HttpResponse:
         return redirect("annotation:data", slug=project.slug)
     status = 422 if form.errors or membership.errors else 200
     context = {"form": form, "membership": membership, "preset": chosen}
-    return render(request, "annotation/new_project.html", context, status=status)
+    return render(request, "annotation/projects/new_project.html", context, status=status)
 
 
 @login_required

@@ -47,7 +47,7 @@ def settings(request: HttpRequest, slug: str) -> HttpResponse:
         "changes": _versions(project),
         "actions": [(action, action_sentence(action)) for action in project.actions.order_by("-pk")[:SHOWN_ACTIONS]],
     }
-    return render(request, "annotation/settings.html", context, status=422 if form.errors else 200)
+    return render(request, "annotation/projects/settings.html", context, status=422 if form.errors else 200)
 
 
 def _versions(project: Project) -> list[dict[str, Any]]:
@@ -92,7 +92,7 @@ def configuration(request: HttpRequest, slug: str) -> HttpResponse:
         "sent_fields": ",".join(field.name for field in fields),
         "form": form,
     }
-    return render(request, "annotation/configuration.html", context, status=422 if errors else 200)
+    return render(request, "annotation/projects/configuration.html", context, status=422 if errors else 200)
 
 
 def _store(request: HttpRequest, project: Project, form: ChoosingForm, frozen: Mapping[str, str]) -> list[str] | None:

@@ -191,7 +191,7 @@ def _page(
         budget_levels.say_consequences(level, delta=form.cleaned_data.get("pool_delta") or 0.0 if settings else 0.0)
     return render(
         request,
-        "annotation/wizard.html",
+        "annotation/projects/wizard.html",
         context
         | {
             "preset": preset,

@@ -97,7 +97,7 @@ def questions(request: HttpRequest, slug: str) -> HttpResponse:
         else (),
         "tags": Tag.objects.filter(project=project).order_by("name").values_list("name", flat=True),
     }
-    return render(request, "annotation/questions.html", context)
+    return render(request, "annotation/questions/questions.html", context)
 
 
 @login_required
@@ -184,7 +184,7 @@ def question(request: HttpRequest, slug: str, query_id: int) -> HttpResponse:
         "writes_nobody": conversations.conversation_refusal(project),
         "threads": conversations.threads_of(project, query.pk),
     }
-    return render(request, "annotation/question.html", context)
+    return render(request, "annotation/questions/question.html", context)
 
 
 @login_required

@@ -35,7 +35,7 @@ from annotation.questions.views import label_parts
 from annotation.questions.views.participations import end_of_task
 
 View = Callable[..., HttpResponse]
-NOT_INVITED = "annotation/not_invited.html"
+NOT_INVITED = "annotation/questions/not_invited.html"
 # A picture up to this size comes with its question, so that the next one is there at once, too.
 IMAGE_IN_PAGE_BYTES = 48 * 1024
 
@@ -169,7 +169,7 @@ def read_guidelines(request: HttpRequest, slug: str) -> HttpResponse:
 def why(request: HttpRequest, slug: str) -> HttpResponse:
     """Say why the person is shown what they are shown, and what it cannot tell about anybody."""
     project = desk_of(request, slug)
-    template = "annotation/_why.html" if request.htmx else "annotation/why.html"  # type: ignore[attr-defined]
+    template = "annotation/questions/_why.html" if request.htmx else "annotation/questions/why.html"  # type: ignore[attr-defined]
     return render(request, template, {"project": project, "receipt": receipts.receipt_of(project)})
 
 
@@ -313,4 +313,9 @@ def _page(request: HttpRequest, context: dict[str, Any], status: int) -> HttpRes
         context["own_keys"] = asked.finds_classes and bool(project.settings.get("class_keys"))
         context["suggests"] = suggests(project.settings) is not None
         context["guidelines_open"] = part or request.GET.get("guidelines") == "open"
-    return render(request, "annotation/_label.html" if part else "annotation/label.html", context, status=status)
+    return render(
+        request,
+        "annotation/questions/_label.html" if part else "annotation/questions/label.html",
+        context,
+        status=status,
+    )

@@ -29,4 +29,4 @@ def label_budget(request: HttpRequest, slug: str) -> HttpResponse:
         "labels": budget_of_labels(project),
         "forecast": label_forecast.label_budget_forecast(project),
     }
-    return render(request, "annotation/label_budget.html", context, status=422 if form.errors else 200)
+    return render(request, "annotation/questions/label_budget.html", context, status=422 if form.errors else 200)

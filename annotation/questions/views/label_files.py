@@ -51,7 +51,11 @@ def label_files(request: HttpRequest, slug: str) -> HttpResponse:
         "formats": [(each.value, name) for each, name in FORMAT_NAMES.items()],
         "kept_days": settings.EXPORT_KEPT_DAYS,
     }
-    part = "annotation/_exports.html" if request.headers.get("HX-Request") else "annotation/exports.html"
+    part = (
+        "annotation/questions/_exports.html"
+        if request.headers.get("HX-Request")
+        else "annotation/questions/exports.html"
+    )
     return render(request, part, context, status=422 if request.method == "POST" else 200)
 
 

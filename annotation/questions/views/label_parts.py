@@ -140,7 +140,7 @@ def _answer(asked: Asked) -> str:
             "key": KEY,
             "token": TOKEN,
         }
-        return render_to_string("annotation/_label_answer.html", context)
+        return render_to_string("annotation/questions/_label_answer.html", context)
 
 
 def list_of(project: Project, *, typed: bool) -> dict[str, Any]:
@@ -198,10 +198,12 @@ def _instead(language: str) -> str:
     """Return the forms for skipping, flagging and commenting."""
     context = {"assignment_id": UUID(ASSIGNMENT), "token": TOKEN, "reasons": SKIP_REASONS, "flags": FLAGS}
     with translation.override(language):
-        return render_to_string("annotation/_label_instead.html", context)
+        return render_to_string("annotation/questions/_label_instead.html", context)
 
 
 @lru_cache(maxsize=2048)
 def _undo(language: str, slug: str, last: str) -> str:
     with translation.override(language):
-        return render_to_string("annotation/_label_undo.html", {"slug": slug, "last_answer": last, "token": TOKEN})
+        return render_to_string(
+            "annotation/questions/_label_undo.html", {"slug": slug, "last_answer": last, "token": TOKEN}
+        )

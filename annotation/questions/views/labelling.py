@@ -34,7 +34,7 @@ def labelling(request: HttpRequest, slug: str) -> HttpResponse:
         messages.success(request, _("Saved. Annotators notice it at their next question."))
         return redirect("annotation:labelling", slug=slug)
     context = {"project": project, "form": form, "waiting": report_selectors.count_for_managers(project)}
-    return render(request, "annotation/labelling.html", context, status=422 if form.errors else 200)
+    return render(request, "annotation/questions/labelling.html", context, status=422 if form.errors else 200)
 
 
 @login_required
@@ -82,7 +82,10 @@ def guidelines_page(
     }
     pictures = shown_pictures(project, shown.text, view="annotation:guideline_picture")
     return render(
-        request, "annotation/guidelines.html", context | guidelines_parts(project, shown, pictures), status=status
+        request,
+        "annotation/questions/guidelines.html",
+        context | guidelines_parts(project, shown, pictures),
+        status=status,
     )
 
 
@@ -106,7 +109,7 @@ def reported(request: HttpRequest, slug: str) -> HttpResponse:
         "readable": report_selectors.may_read_questions(project, request.user),
         "reasons": SKIP_REASONS | FLAGS,
     }
-    return render(request, "annotation/reported.html", context)
+    return render(request, "annotation/questions/reported.html", context)
 
 
 @login_required

@@ -45,7 +45,7 @@ def own_answers(request: HttpRequest, slug: str) -> HttpResponse:
         "only": UNREAD if unread else "",
         "writes_back": conversations.conversation_refusal(project) is None,
     }
-    return render(request, "annotation/own_answers.html", context)
+    return render(request, "annotation/questions/own_answers.html", context)
 
 
 @login_required

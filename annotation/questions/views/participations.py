@@ -30,7 +30,7 @@ def crowd_done(request: HttpRequest, slug: str) -> HttpResponse:
         "answers": participations.answers_of(participant),
         "on_prolific": participant.link.platform == Platform.PROLIFIC,
     }
-    return render(request, "annotation/crowd_done.html", context)
+    return render(request, "annotation/questions/crowd_done.html", context)
 
 
 def end_of_task(request: HttpRequest, project: Project) -> HttpResponse | None:

@@ -40,9 +40,9 @@ def quality(request: HttpRequest, slug: str) -> HttpResponse:
         messages.success(request, _("Saved."))
         return redirect("annotation:quality", slug=slug)
     if form.errors:
-        return render(request, "annotation/quality.html", _shown(project, form), status=422)
+        return render(request, "annotation/questions/quality.html", _shown(project, form), status=422)
     return moving_page(
-        request, "annotation/quality.html", presenters.quality_facts(project), lambda: _shown(project, form)
+        request, "annotation/questions/quality.html", presenters.quality_facts(project), lambda: _shown(project, form)
     )
 
 
@@ -96,7 +96,7 @@ def checks(request: HttpRequest, slug: str) -> HttpResponse:
         for check in found[:CHECKS_AT_ONCE]
     ]
     context = {"project": project, "rows": rows, "left": max(0, found.count() - CHECKS_AT_ONCE)}
-    return render(request, "annotation/checks.html", context)
+    return render(request, "annotation/questions/checks.html", context)
 
 
 @login_required
@@ -144,7 +144,7 @@ def own_statistics(request: HttpRequest, slug: str) -> HttpResponse:
     project = get_object_or_404(selectors.projects_of(request.user, roles=(Role.ANNOTATOR,)), slug=slug)
     own = presenters.own_statistics(project=project, user=person_of(request))
     context = {"project": project, "own": own, "is_warned": gold.is_warned(project, own.sheet.checks)}
-    return render(request, "annotation/own_statistics.html", context)
+    return render(request, "annotation/questions/own_statistics.html", context)
 
 
 @login_required

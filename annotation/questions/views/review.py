@@ -60,7 +60,7 @@ def review_queue(request: HttpRequest, slug: str) -> HttpResponse:
     }
     if held is not None:
         context |= _sheet(project, held.query, manages=manages)
-    return render(request, "annotation/review.html", context)
+    return render(request, "annotation/questions/review.html", context)
 
 
 def _sheet(project: Project, query: Query, *, manages: bool) -> Mapping[str, Any]:

@@ -21,7 +21,7 @@ def budget(request: HttpRequest, slug: str) -> HttpResponse:
     facts = (presenters.ledger_facts(project), common_limit)
     return moving_page(
         request,
-        "annotation/budget.html",
+        "annotation/statement/budget.html",
         facts,
         lambda: {
             "project": project,

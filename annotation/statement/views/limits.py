@@ -52,7 +52,7 @@ def change_limit(request: HttpRequest, slug: str, account_id: int) -> HttpRespon
         "meaning": budget_levels.plain_meaning(now.epsilon_limit, now.delta_limit),
         "advice": budget_levels.delta_advice(now.delta_limit, rows) if rows else "",
     }
-    return render(request, "annotation/change_limit.html", context, status=422 if form.errors else 200)
+    return render(request, "annotation/statement/change_limit.html", context, status=422 if form.errors else 200)
 
 
 @login_required
@@ -79,7 +79,7 @@ def limit_requests(request: HttpRequest, slug: str) -> HttpResponse:
         "form": AloneForm(),
         "days": LIFETIME.days,
     }
-    return render(request, "annotation/limit_requests.html", context)
+    return render(request, "annotation/statement/limit_requests.html", context)
 
 
 @login_required

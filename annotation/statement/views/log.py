@@ -55,7 +55,7 @@ def log(request: HttpRequest, slug: str) -> HttpResponse:
     query.pop("page", None)
     lines = [(action, action_sentence(action)) for action in page]
     context = {"project": project, "form": form, "page": page, "lines": lines, "query": query.urlencode()}
-    return render(request, "annotation/log.html", context)
+    return render(request, "annotation/statement/log.html", context)
 
 
 @login_required

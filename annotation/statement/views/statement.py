@@ -44,7 +44,7 @@ def statement(request: HttpRequest, slug: str) -> HttpResponse:
         "public_key": site_key().public_key,
         "verdicts": list(zip(titles.values(), verdicts(accounts), strict=True)) if "check" in request.GET else [],
     }
-    return render(request, "annotation/statement.html", context)
+    return render(request, "annotation/statement/statement.html", context)
 
 
 @login_required

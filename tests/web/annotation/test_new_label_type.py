@@ -39,8 +39,8 @@ class Shyly(LabelType):
     label: ClassVar[str] = "choose a class or say that it is hard"
     help: ClassVar[str] = "What is hard to say teaches nothing."
     sound: ClassVar[Sound] = Sound(arrivals=("pool",), why_not={"stream": "A stream cannot wait for the shy."})
-    widget: ClassVar[str] = "annotation/_label_choose.html"
-    keys_page: ClassVar[str] = "annotation/_keys_confirm.html"
+    widget: ClassVar[str] = "annotation/choices/_label_choose.html"
+    keys_page: ClassVar[str] = "annotation/choices/_keys_confirm.html"
     words: ClassVar[tuple[str, ...]] = ("surely the first", "surely the second", "hard to say")
     letters: ClassVar[tuple[str, ...]] = ("P", "Q", "H")
     coefficient: ClassVar[str] = "alpha of the shy"

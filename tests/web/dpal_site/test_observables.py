@@ -225,7 +225,11 @@ def test_whatever_others_than_managers_get_is_a_declared_template(walk: Walk) ->
     places = {place for row in PAGES for place in row.places}
     got = {one for page in walk.pages if page.person in OTHERS for one in page.templates if not one.startswith(WIDGETS)}
     assert got - places == set()
-    assert {"learner/release.html", "annotation/label.html", "annotation/budget.html"} <= got
+    assert {
+        "learner/releases/release.html",
+        "annotation/questions/label.html",
+        "annotation/statement/budget.html",
+    } <= got
 
 
 def test_every_page_is_declared_or_for_managers(walk: Walk) -> None:
@@ -313,8 +317,10 @@ def test_a_field_that_reaches_another_role_is_found(walk: Walk) -> None:
 def test_a_value_that_a_template_gains_is_found(walk: Walk, monkeypatch: pytest.MonkeyPatch) -> None:
     """In a branch that nobody reaches, and in one that an engineer does."""
     added = "{% if release.state == 'lost' %}{{ release.labels_seen }}{% endif %}{{ release.training_run.finished_at }}"
-    with as_template(monkeypatch, "learner/release.html", added):
-        planted = {("learner/release.html", f"release.{name}") for name in ("labels_seen", "training_run.finished_at")}
+    with as_template(monkeypatch, "learner/releases/release.html", added):
+        planted = {
+            ("learner/releases/release.html", f"release.{name}") for name in ("labels_seen", "training_run.finished_at")
+        }
         assert set(undeclared_names(PAGES)) == planted
         engineer = replace(walk, pages=[])
         client = walk.scene.client("engineer")

@@ -158,12 +158,12 @@ A_FILE = re.compile(r"\.(csv|json|md)$")
 # Buttons of a page that send one view another value each, and where its route takes the same.
 BUTTON = re.compile(r'name="(?:action|decision|do)"\s+value="(\w+)"')
 SEVERAL_BUTTONS = {
-    "limit_requests.html": ("LimitDecisionIn", "decision"),
-    "population.html": ("WishDecisionIn", "decision"),
-    "questions.html": ("ChangeIn", "action"),
-    "reported.html": ("SetAsideDecisionIn", "decision"),
-    "review.html": ("DecisionIn", "decision"),
-    "study.html": ("StudyChangeIn", "change"),
+    "annotation/statement/limit_requests.html": ("LimitDecisionIn", "decision"),
+    "annotation/populations/population.html": ("WishDecisionIn", "decision"),
+    "annotation/questions/questions.html": ("ChangeIn", "action"),
+    "annotation/questions/reported.html": ("SetAsideDecisionIn", "decision"),
+    "annotation/questions/review.html": ("DecisionIn", "decision"),
+    "annotation/crowds/study.html": ("StudyChangeIn", "change"),
 }
 CALLED = {"leave": "leave_out"}
 # Pages of the sign-in library and of the administration, and what is no page.
@@ -209,9 +209,9 @@ def test_a_page_without_a_row_is_noticed():
 def buttons_by_template() -> dict[str, set[str]]:
     """Return what the buttons of each template send, where it has such buttons."""
     found = {
-        path.name: set(BUTTON.findall(path.read_text()))
-        for app in ("annotation", "learner")
-        for path in (Path(settings.BASE_DIR) / app / "templates" / app).glob("*.html")
+        str(path.relative_to(folder)): set(BUTTON.findall(path.read_text()))
+        for folder in (Path(settings.BASE_DIR) / app / "templates" for app in ("annotation", "learner"))
+        for path in folder.rglob("*.html")
     }
     return {name: values for name, values in found.items() if values}
 
@@ -227,4 +227,4 @@ def test_every_button_of_a_page_that_has_several_is_a_value_of_its_route():
 
 
 def test_a_button_is_noticed():
-    assert {"ask", "leave", "skip", "set_aside", "return"} <= buttons_by_template()["review.html"]
+    assert {"ask", "leave", "skip", "set_aside", "return"} <= buttons_by_template()["annotation/questions/review.html"]

@@ -114,7 +114,8 @@ class TestKeys:
         assert "another class" in broken(keys=["other: x", "play music: X"])["class_keys"]
 
     def test_whatever_the_label_page_does_by_a_letter_is_no_key(self):
-        shown = "".join(page.read_text() for page in [*TEMPLATES.glob("_label*.html"), TEMPLATES / "_picture.html"])
+        pages = [*TEMPLATES.rglob("_label*.html"), TEMPLATES / "questions" / "_picture.html"]
+        shown = "".join(page.read_text() for page in pages)
         used = set(re.findall(r'data-shortcut="([a-z])"', shown))
         assert used == set(PAGE_KEYS)
         assert not used & set(OWN_KEYS)
