@@ -55,21 +55,36 @@ Told = tuple[str, dict[str, Any]]
 
 
 def record_events() -> int:
-    """Write down what happened since each webhook was added and was not written down yet; return how much."""
+    """Write down what happened since each webhook was added and was not written down yet; return how much.
+
+    What goes wrong with one webhook keeps no other waiting; it is raised for the log once all were looked at.
+    """
     recorded = 0
+    faults: list[Exception] = []
     # The addresses of a deleted project are being erased, and nobody learns of what is left.
     listening = Webhook.objects.filter(removed_at=None).exclude(project__state=ProjectState.DELETED)
     for webhook in listening.select_related("project__pool_account", "project__labels_account"):
-        hidden = NEVER_IN_HIDING if webhook.project.hides_selection else frozenset()
-        for event in (each for each in LOOKED_UP if each in webhook.events and each not in hidden):
-            for subject, told in LOOKED_UP[event](webhook, webhook.told_since(event)):
-                _, new = WebhookDelivery.objects.get_or_create(
-                    webhook=webhook,
-                    event=event,
-                    subject=subject,
-                    defaults={"body": message_body(webhook.project, event, told)},
-                )
-                recorded += new
+        try:
+            recorded += _record(webhook)
+        except Exception as fault:  # noqa: BLE001 - raised below
+            faults.append(fault)
+    if faults:
+        raise faults[0]
+    return recorded
+
+
+def _record(webhook: Webhook) -> int:
+    recorded = 0
+    hidden = NEVER_IN_HIDING if webhook.project.hides_selection else frozenset()
+    for event in (each for each in LOOKED_UP if each in webhook.events and each not in hidden):
+        for subject, told in LOOKED_UP[event](webhook, webhook.told_since(event)):
+            _, new = WebhookDelivery.objects.get_or_create(
+                webhook=webhook,
+                event=event,
+                subject=subject,
+                defaults={"body": message_body(webhook.project, event, told)},
+            )
+            recorded += new
     return recorded
 
 

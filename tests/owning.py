@@ -62,3 +62,14 @@ def as_owner() -> Iterator[None]:
 def site_url(owner_url: str, role: str = "dpal_site") -> str:
     """Return the address of the same database for the role of web servers and workers, which migrations make."""
     return f"postgresql://{role}:{secrets.token_hex(16)}@{owner_url.rpartition('@')[2]}"
+
+
+def waits_for_a_lock() -> bool:
+    """Say whether another session of this test waits for a lock that somebody holds."""
+    with as_owner(), connection.cursor() as cursor:
+        # A transaction is told the same again until it asks anew.
+        cursor.execute("SELECT pg_stat_clear_snapshot()")
+        cursor.execute(
+            "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
+        )
+        return bool(cursor.fetchone()[0])

@@ -42,6 +42,7 @@ from learner.selectors import streams as stream_selectors
 from privacy.accounting.cost import Cost
 from privacy.accounting.event import Event
 from privacy.charges import adjacency_of
+from privacy.errors import UnsoundCombination
 from privacy.models import BudgetAccount, EntryKind, LedgerEntry
 from privacy.selectors import as_it_counts, can_pay
 
@@ -340,18 +341,26 @@ def can_score(project: Project, newest: ModelRelease | None) -> bool:
 def start_of(project: Project) -> Dataset | None:
     """Return the upload that starts the first model: a private one that is paid for or can pay, else the newest public.
 
-    Where attempts that died have used the private one's account up, the project goes on without it.
+    Where attempts that died have used the private one's account up, or models are made of questions alone by now, the
+    project goes on without it.
     """
     charged = pool_selectors.charged_start(project)
     if charged is not None and charged.account is not None:
-        paid = WarmStart.objects.filter(dataset=charged).exists()
-        if paid or can_pay(charged.account, [start_event(project)]):
+        if WarmStart.objects.filter(dataset=charged).exists():
+            return charged
+        # What learns from questions alone trains nothing on private rows, so a start that waits is left alone.
+        if not answer_selectors.learns_from_questions(project) and can_pay(charged.account, [start_event(project)]):
             return charged
     return pool_selectors.start_datasets(project).last()
 
 
 def start_event(project: Project) -> Event:
-    """Return the accountant's event of the one training on private examples that start the first model."""
+    """Return the accountant's event of the one training on private examples that start the first model.
+
+    Raises `UnsoundCombination` where models are made of questions alone: that estimator is proved for answers.
+    """
+    if answer_selectors.learns_from_questions(project):
+        raise UnsoundCombination("What learns from randomised answers alone takes no private start.")
     featurizer = featurizer_of(project)
     return estimator_of(project, featurizer).event_for(featurizer.dimension)
 

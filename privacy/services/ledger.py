@@ -126,6 +126,10 @@ def reserve(
         rule = broken_rule(error)
         if rule == "privacy_ledger_within_limit":
             raise _too_dear(account, wanted) from error
+        if rule == "privacy_account_given_up":
+            raise UnsoundCombination(
+                as_message("{label}: given up before anything was paid, as the settings changed", label=account.label)
+            ) from error
         if rule == "privacy_entry_series":
             raise UnsoundCombination(
                 as_message("{mechanism}: the series it continues no longer stands", mechanism=wanted.mechanism)

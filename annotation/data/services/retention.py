@@ -16,6 +16,7 @@ from annotation.models import (
     Dataset,
     DatasetRole,
     DatasetState,
+    Oracle,
     PoolPart,
     Project,
     Query,
@@ -142,7 +143,9 @@ def _empty_records(project: Project, cutoff: datetime) -> int:
 
 def _answered(project: Project) -> QuerySet[Query]:
     done = Assignment.objects.filter(query=OuterRef("pk"), finished_at__isnull=False)
-    return Query.objects.filter(Exists(done), project=project, state__in=FINISHED, emptied=False)
+    # Strangers must not learn from what stays where others answered otherwise; experts have such a question to settle.
+    finished = (*FINISHED, QueryState.DISPUTED) if project.oracle == Oracle.CROWD else FINISHED
+    return Query.objects.filter(Exists(done), project=project, state__in=finished, emptied=False)
 
 
 def _old_answers(project: Project, cutoff: datetime) -> QuerySet[Query]:
@@ -157,6 +160,8 @@ def _oldest_answer(project: Project, cutoff: datetime) -> datetime | None:
 
 def _empty_answers(project: Project, cutoff: datetime) -> int:
     old = list(_old_answers(project, cutoff).values_list("pk", flat=True))
+    if not old:
+        return 0
     behind = Record.objects.filter(query__in=old, dataset__role=DatasetRole.POOL)
     emptying.empty_records(behind, project=project)
     # In a crowd project no record hangs on a question; there its text was shown to many and stays.

@@ -89,10 +89,17 @@ def _advance_stream(project: Project) -> ProjectStatus:
 
 
 def advance_projects() -> None:
-    """Advance every active project, and send again what no worker holds: its task or its worker was lost."""
+    """Advance every active project, and send again what no worker holds: its task or its worker was lost.
+
+    What goes wrong with one project keeps no other waiting; it is raised for the log once all were looked after.
+    """
     active = Project.objects.filter(state=ProjectState.ACTIVE)
+    faults: list[Exception] = []
     for project_id in active.exclude(arrival=Arrival.STREAM).values_list("pk", flat=True):
-        advance_project(project_id=project_id)
+        try:
+            advance_project(project_id=project_id)
+        except Exception as fault:  # noqa: BLE001 - raised below
+            faults.append(fault)
     streams = active.filter(arrival=Arrival.STREAM).select_related("pool_account")
     moving = [project.pk for project in streams if stream_selectors.has_work(project)]
     _send_unless_waiting(RUN_STREAM_TASK, "project_id", moving)
@@ -104,6 +111,8 @@ def advance_projects() -> None:
     _send_unless_waiting(RUN_ROUND_TASK, "round_id", list(_unheld(Round.objects.all()).values_list("pk", flat=True)))
     runs = _unheld(TrainingRun.objects.all()).values_list("pk", flat=True)
     _send_unless_waiting(TRAIN_MODEL_TASK, "run_id", [str(run_id) for run_id in runs])
+    if faults:
+        raise faults[0]
 
 
 def _send_unless_waiting(task: str, name: str, ids: Sequence[int | str]) -> None:

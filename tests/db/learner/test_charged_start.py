@@ -7,13 +7,16 @@ from django.db import IntegrityError, transaction
 
 from annotation.errors import InvalidUpload
 from annotation.models import Dataset, DatasetState, Membership, Query, Record
+from annotation.projects.services import configuring
 from annotation.statement import presenters
 from learner import selectors
 from learner.linear_model import LinearModel
 from learner.models import Round, WarmStart
+from learner.next_step import Step, project_status
 from learner.releases.services import releases
 from learner.starts.services import charged_starts, warm_start
 from learner.trainings.services import training
+from privacy.errors import UnsoundCombination
 from privacy.services import audit
 from privacy.services.counter import site_counter
 from tests import learning
@@ -165,3 +168,27 @@ def test_annotators_never_get_a_private_example(project):
     assert learning.label_everything(project, annotator) == 12
     assert Membership.objects.filter(user=annotator).count() == 1
     assert not Query.objects.exclude(record__dataset__role="pool").exists()
+
+
+def test_a_start_that_waits_is_left_alone_once_models_are_made_of_questions(remembered):
+    """What learns from questions is proved for answers; on private rows its training would have no guarantee."""
+    crowd = learning.open_crowd(make_user(), selection="uncertainty", features="static_encoder", labels_epsilon=4.0)
+    learning.fill_crowd(crowd)
+    start = start_with(crowd)
+    changes = {
+        "label_randomizer": "randomized_consensus",
+        "answers_epsilon": 4.0,
+        "estimator": "channel",
+        "overlap": 3,
+        "repeat_votes": False,
+    }
+    configuring.configure_project(project=crowd, changes=changes, actor=crowd.created_by)
+    crowd.refresh_from_db()
+    assert crowd.estimator == "channel"
+    assert selectors.start_of(crowd) is None
+    assert project_status(crowd).step == Step.ASK
+    with pytest.raises(UnsoundCombination, match="takes no private start"):
+        charged_starts.train_charged(start)
+    learning.work_off(crowd)
+    assert [(each.strategy, each.state) for each in Round.objects.all()] == [("random", "done")]
+    assert kinds(start.account) == ["grant"]

@@ -9,6 +9,23 @@ CLASSIFIER_FILE = "learner/estimators/randomized_answers.py"
 
 ANSWERS = [
     Mutant(
+        "in front of a crowd, disputed questions outlive the period of answers",
+        "annotation/data/services/retention.py",
+        "finished = (*FINISHED, QueryState.DISPUTED) if project.oracle == Oracle.CROWD else FINISHED",
+        "finished = FINISHED if project.oracle == Oracle.CROWD else FINISHED",
+        ("tests/web/annotation/test_crowd_secrets.py::test_what_is_kept_of_old_answers_follows_no_answer",),
+    ),
+    Mutant(
+        "a private start trained by what is proved for answers",
+        "learner/selectors/__init__.py",
+        "    if answer_selectors.learns_from_questions(project):\n        raise UnsoundCombination(",
+        "    if False:\n        raise UnsoundCombination(",
+        (
+            "tests/db/learner/test_charged_start.py"
+            "::test_a_start_that_waits_is_left_alone_once_models_are_made_of_questions",
+        ),
+    ),
+    Mutant(
         "each of many responses at the price of all",
         "annotation/choices/label_randomizers.py",
         "math.nextafter(self.answers_epsilon / responses, 0.0)",

@@ -4,10 +4,25 @@ from tests.evidence.planting import Mutant
 
 SERVICE = "tests/db/privacy/test_ledger.py"
 COUNTER = "tests/db/privacy/test_counter.py"
+ROUNDS = "tests/db/learner/rounds/test_rounds.py"
 RULE_TESTS = "tests/db/privacy/test_ledger_rules.py"
 RULES = "privacy/migrations/sql/ledger_rules.sql"
 
 LEDGER = [
+    Mutant(
+        "an account that settings gave up pays beside the new one",
+        "annotation/migrations/sql/guarantee_last.sql",
+        "IF FOUND AND NEW.account_id IS DISTINCT FROM pool",
+        "IF FALSE AND NEW.account_id IS DISTINCT FROM pool",
+        (f"{ROUNDS}::test_an_account_that_settings_gave_up_meanwhile_pays_nothing",),
+    ),
+    Mutant(
+        "a reservation does not wait for settings that change",
+        "annotation/migrations/sql/guarantee_last.sql",
+        "WHERE slug = owner FOR KEY SHARE;",
+        "WHERE slug = owner;",
+        (f"{ROUNDS}::test_a_reservation_waits_for_settings_that_change",),
+    ),
     Mutant(
         "attempts that had read rows get their reservations back",
         "privacy/services/ledger.py",

@@ -8,17 +8,22 @@ import io
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import timedelta
 from decimal import Decimal
 
 import pytest
 from django.db import IntegrityError, transaction
 from django.test import Client
+from django.utils import timezone
 
+from annotation.data.services import retention
 from annotation.errors import InvalidConfiguration
-from annotation.models import Consensus, Project, Query, QueryState
+from annotation.models import Assignment, Consensus, Project, Query, QueryState
 from annotation.people.services import members
 from annotation.questions import quality
 from annotation.questions.services import gold, labelling, labels, queue, review
+from learner.forgetting.services.retention import apply_retention
+from learner.selectors import question_counts
 from tests.factories import make_annotators, make_candidates, make_project, open_records, write_settings
 from tests.programs import Program
 
@@ -83,6 +88,36 @@ def test_what_one_person_sees_follows_no_answer_of_another(crowd):
             worlds.append(pages_of(me, crowd))
     assert [status for status, _page in worlds[0]] == [200, 200, 403, 200, 200, 200, 200, 409, 200]
     assert worlds[1:] == [worlds[0]] * 2
+
+
+def test_what_is_kept_of_old_answers_follows_no_answer(crowd):
+    """Else what stays on a person's own page would be what others answered otherwise."""
+    me, other = make_annotators(crowd, 2)
+    retention.set_retention(project=crowd, actor="m", answers_days=30)
+    worlds = []
+    for others in ([0, 0, 0], [0, 0, 1], [1, 2, 1]):
+        with taken_back():
+            answer(crowd, me, [0, 0, 0])
+            answer(crowd, other, others)
+            Assignment.objects.update(finished_at=timezone.now() - timedelta(days=40))
+            gone = dict(apply_retention(project_id=crowd.pk))
+            left = set(Query.objects.exclude(state=QueryState.UNASKED).values_list("state", "emptied"))
+            counts = question_counts(crowd)
+            worlds.append((gone, left, counts.agreed + counts.unagreed, pages_of(me, crowd)))
+    assert worlds[0][0] == {"answers": 3}
+    assert worlds[0][1] == {("withdrawn", True)}
+    assert worlds[1:] == [worlds[0]] * 2
+
+
+def test_among_trusted_people_a_question_to_settle_stays():
+    project = make_project(overlap=2)
+    open_records(project, 1)
+    for choice, person in enumerate(make_annotators(project, 2)):
+        answer(project, person, [choice])
+    Assignment.objects.update(finished_at=timezone.now() - timedelta(days=40))
+    retention.set_retention(project=project, actor="m", answers_days=30)
+    assert dict(apply_retention(project_id=project.pk)) == {}
+    assert Query.objects.get().state == QueryState.DISPUTED
 
 
 def test_among_trusted_people_an_answer_is_accepted_by_what_was_agreed_on():

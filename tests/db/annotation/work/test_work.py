@@ -14,7 +14,7 @@ from annotation.models import Job
 from annotation.work.services import work
 from dpal_site.embedded import host
 from tests.factories import make_project
-from tests.owning import as_owner
+from tests.owning import as_owner, waits_for_a_lock
 
 
 @pytest.fixture
@@ -76,16 +76,6 @@ def test_of_many_workers_one_takes_it(job):
     with ThreadPoolExecutor(6) as pool:
         assert sum(pool.map(lambda _: take(), range(6))) == 1
     assert copy_of(job).attempt == 1
-
-
-def waits_for_a_lock():
-    with as_owner(), connection.cursor() as cursor:
-        # A transaction is told the same again until it asks anew.
-        cursor.execute("SELECT pg_stat_clear_snapshot()")
-        cursor.execute(
-            "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'"
-        )
-        return cursor.fetchone()[0] > 0
 
 
 def test_work_that_is_just_written_to_is_taken_all_the_same(job):

@@ -130,6 +130,24 @@ def test_answers_go_with_the_record_behind_them_and_young_ones_stay() -> None:
     assert Record.objects.get(emptied=True).pk == old.record_id
 
 
+def test_nothing_is_old_yet_and_the_other_periods_go_on() -> None:
+    project = make_project()
+    answered(project, days=20)
+    report = Report.objects.create(
+        project=project,
+        query=Query.objects.get(),
+        annotator=make_user(),
+        kind="comment",
+        comment="settled long ago",
+        resolved_at=days_ago(90),
+        resolved_by=make_user("manager"),
+    )
+    keep(project, answers=30, comments=30)
+    assert apply(project) == {"comments": 1}
+    assert not Report.objects.filter(pk=report.pk).exists()
+    assert not Query.objects.filter(emptied=True).exists()
+
+
 def test_comments_go_once_they_are_settled_and_old() -> None:
     project, manager = make_project(), make_user()
     (query,) = open_records(project)

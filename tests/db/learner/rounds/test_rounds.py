@@ -1,27 +1,32 @@
 """The loop and the choice of questions: each step once, whoever asks for it, and charged when it dies half-way."""
 
 import threading
+from uuid import uuid4
 
 import numpy as np
 import pytest
-from django.db import connection
+from django.db import connection, transaction
 
 from annotation.choices.selection_rules import GAUSSIAN, POOL_ESTIMATORS
 from annotation.models import Query, QueryState, WorkState
 from annotation.people.services import limits
-from annotation.projects.services import projects
+from annotation.projects.services import configuring, projects
 from annotation.questions.services import queue, review
 from annotation.work.services import work
+from dpal_site.embedded import host
 from learner import selectors
 from learner.errors import NothingWaits
 from learner.linear_model import LinearModel
 from learner.models import ModelRelease, Round, TrainingRun
 from learner.next_step import Step, project_status
 from learner.rounds.services import rounds
+from privacy.accounting.events_selection import RandomChoiceEvent
+from privacy.errors import UnsoundCombination
 from privacy.selectors import guarantee
 from privacy.services import ledger
 from tests import learning
 from tests.factories import make_records, make_user
+from tests.owning import waits_for_a_lock
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -54,6 +59,91 @@ def die_at(monkeypatch, step: str):
     for module in (rounds, ledger):
         monkeypatch.setattr(module, "fault_point", fault_point)
     return Killed
+
+
+# Sums add up in rho, so that an account of its own kind is opened for them.
+IN_RHO = {
+    "selection": "random",
+    "estimator": "sums",
+    "training_epsilon": 0.5,
+    "training_delta": 1e-6,
+    "maximum_releases": 50,
+}
+
+
+@pytest.fixture
+def unpaid(remembered):
+    """A project of experts whose delta lets its account be of either kind."""
+    return remembered("a pool of experts with a delta", lambda: learning.filled_experts(pool_delta=1e-5))
+
+
+def change_account(project) -> None:
+    configuring.configure_project(project=project, changes=IN_RHO, actor=project.created_by)
+
+
+def test_an_account_that_settings_gave_up_meanwhile_pays_nothing(unpaid, monkeypatch):
+    """Else a round that read the project a moment before would spend one limit, and its successors another."""
+    started, given_up = started_round(unpaid), unpaid.pool_account
+    strategy_of = rounds.strategy_of
+
+    def settings_change_first(project, name):
+        change_account(unpaid)
+        return strategy_of(project, name)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(rounds, "strategy_of", settings_change_first)
+        rounds.run_round(round_id=started.pk)
+    started.refresh_from_db()
+    assert started.state == WorkState.FAILED
+    assert "given up before anything was paid" in started.error
+    assert not Query.objects.filter(project=unpaid).exists()
+    assert not given_up.entries.filter(kind="reserve").exists()
+
+    unpaid.refresh_from_db()
+    assert unpaid.pool_account != given_up
+    rounds.run_round(round_id=started_round(unpaid).pk)
+    assert unpaid.pool_account.entries.filter(kind="reserve").count() == 1
+    assert given_up.entries.count() == 1
+
+
+def test_a_reservation_waits_for_settings_that_change(unpaid):
+    """It reads which accounts the project has once those are stored, and locks nothing that their change waits for."""
+    account = unpaid.pool_account
+    refusals: list[str] = []
+
+    def pay() -> None:
+        try:
+            ledger.reserve(account=account, event=RandomChoiceEvent(12), purpose="a race", key=uuid4())
+        except UnsoundCombination as refused:
+            refusals.append(str(refused))
+        finally:
+            connection.close()
+
+    paying = threading.Thread(target=pay)
+    with transaction.atomic():
+        change_account(unpaid)
+        paying.start()
+        assert host.wait_until(waits_for_a_lock, 30)
+    paying.join(30)
+    assert len(refusals) == 1
+    assert "given up" in refusals[0]
+
+
+def test_a_fault_of_one_project_keeps_no_other_waiting(trusted, monkeypatch):
+    broken = learning.open_trusted(make_user())
+    after = learning.open_trusted(make_user())
+    learning.fill_trusted(after)
+    advance_project = rounds.advance_project
+
+    def advance(*, project_id):
+        if project_id == broken.pk:
+            raise UnsoundCombination("a fault")
+        return advance_project(project_id=project_id)
+
+    monkeypatch.setattr(rounds, "advance_project", advance)
+    with pytest.raises(UnsoundCombination, match="a fault"):
+        rounds.advance_projects()
+    assert {each.project for each in Round.objects.all()} == {trusted, after}
 
 
 def test_an_empty_project_waits_for_a_pool():

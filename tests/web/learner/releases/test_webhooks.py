@@ -26,7 +26,7 @@ from annotation.people.services import members
 from annotation.projects.services import lifecycle
 from annotation.questions.services import queue, reports
 from learner import webhook_events
-from learner.errors import WebhookRefused
+from learner.errors import LearnerError, WebhookRefused
 from learner.models.webhooks import DeliveryState, Webhook, WebhookDelivery
 from learner.releases import webhook_address
 from learner.releases.services import webhooks
@@ -253,6 +253,25 @@ class TestReports:
         webhooks.send_delivery(delivery_id=str(told[0].pk))
         ((headers, body),) = receiver.taken
         assert standardwebhooks.Webhook(secret).verify(body, headers) in bodies
+
+    def test_a_fault_of_one_webhook_keeps_no_other_waiting(self, receiver, monkeypatch):
+        project = make_project()
+        broken, webhook = (
+            webhooks.add_webhook(project=project, url=f"https://{receiver.name}/{name}", events=["report"])[0]
+            for name in ("one", "other")
+        )
+        self.report(project)
+        record = webhook_events._record
+
+        def record_or_break(each):
+            if each == broken:
+                raise LearnerError("a fault")
+            return record(each)
+
+        monkeypatch.setattr(webhook_events, "_record", record_or_break)
+        with pytest.raises(LearnerError, match="a fault"):
+            webhook_events.record_events()
+        assert set(WebhookDelivery.objects.values_list("webhook", flat=True)) == {webhook.pk}
 
     def test_what_a_manager_writes_is_no_report(self, receiver):
         project = make_project()
