@@ -18,7 +18,8 @@ import numpy as np
 
 from annotation.choices.presets import PRESETS
 from benchmarks.trials.tasks import Task, digits_task, kdd_task, mnist_task
-from learner.estimators.kinds import Training, estimator_for
+from learner.estimators.catalogue import CHOICES
+from learner.estimators.choice import INTERCEPT_SCALING, EstimatorChoice, Shape
 from learner.linear_model import LinearModel
 from learner.strategies.blocks import block_rates, draw_blocks
 from privacy.accounting.events import SecretBlockEvent
@@ -39,13 +40,14 @@ def errors_of(task: Task, name: str, *, pool: int, seed: int) -> tuple[list[floa
     """Return the test error after each block, and the epsilon of all releases together."""
     chosen = np.random.default_rng(seed).permutation(len(task.X))[:pool]
     blocks = draw_blocks(pool, RATE, SimulationRandom(seed))
-    training = Training(EPSILON, delta=DELTA if name.endswith("gaussian") else 0.0, **CANDIDATES[name])
+    found = next(choice for choice in CHOICES if choice.name == name)
+    assert issubclass(found, EstimatorChoice)
+    choice = found.of({"training_epsilon": EPSILON, "training_delta": DELTA, **CANDIDATES[name]})
     prior, errors, spent, charge = None, [], [], None
     for number in range(1, len(block_rates(RATE)) + 1):
         rows = chosen[blocks == number]
-        estimator = estimator_for(
-            name, training, classes=[0, 1], norm_bound=1.0, intercept_scaling=0.2, prior=prior
-        ).set_params(random_state=100 * seed + number)
+        shape = Shape([0, 1], norm_bound=1.0, intercept_scaling=INTERCEPT_SCALING, prior=prior)
+        estimator = choice.estimator(shape).set_params(random_state=100 * seed + number)
         estimator.fit(task.X[rows], task.y[rows])
         prior = LinearModel(estimator.coef_, estimator.intercept_, ("no", "yes"))
         predicted = (prior.decision_function(task.test_rows) > 0).astype(int)

@@ -9,7 +9,6 @@ from annotation.models import DataKind, Project, Selection
 from learner.configuration.classes import learned_classes
 from learner.errors import UnknownChoice
 from learner.estimators.choice import INTERCEPT_SCALING, EstimatorChoice, PrivateEstimator, Shape
-from learner.estimators.kinds import LOGISTIC, Training
 from learner.features.base import Featurizer
 from learner.features.catalogue import PrincipalDirections
 from learner.features.choice import FeaturesChoice, RecordShape
@@ -91,7 +90,7 @@ def estimator_of(project: Project, featurizer: Featurizer, *, prior: LinearModel
         norm_bound=featurizer.norm_bound,
         intercept_scaling=INTERCEPT_SCALING,
         prior=prior,
-        adjacency=_adjacency(project),
+        adjacency=training_adjacency(project),
         answers=answers_event_of(project),
         open_answers=answers_are_open(project),
         labels_per_record=project.labels_per_record,
@@ -112,22 +111,9 @@ def answers_are_open(project: Project) -> bool:
     return chosen_of(Kind.RANDOMIZER, project.settings) is AnswersNotSecret
 
 
-def training_of(project: Project) -> Training:
-    """Return what a project says about its trainings; behind a gate epsilon is meant for an answer replaced."""
-    return Training(
-        epsilon=project.training_epsilon,
-        delta=project.training_delta,
-        regularization=project.regularization,
-        smoothing=project.smoothing,
-        step_size=project.step_size,
-        radius=project.weight_radius,
-        average=project.average_iterates,
-        adjacency=_adjacency(project),
-    )
-
-
-def _adjacency(project: Project) -> Literal["null", "replace"]:
-    return "replace" if charges_answers(project) and project.estimator not in LOGISTIC else "null"
+def training_adjacency(project: Project) -> Literal["null", "replace"]:
+    """Return which neighbours the epsilon of a training is meant for; behind a gate an answer replaced by another."""
+    return "replace" if charges_answers(project) and estimator_choice_of(project).loss != "logistic" else "null"
 
 
 def charges_answers(project: Project) -> bool:
@@ -141,7 +127,7 @@ def charged_event(project: Project, training: Event) -> Event:
         return training.in_rho()
     if not charges_answers(project) or isinstance(training, RandomizedAnswersEvent):
         return training
-    return LabelTrainingEvent(training, "logistic" if project.estimator in LOGISTIC else "other")
+    return LabelTrainingEvent(training, estimator_choice_of(project).loss)
 
 
 def strategy_choice_of(project: Project, name: str = "") -> StrategyChoice:

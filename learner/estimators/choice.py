@@ -10,15 +10,23 @@ from numpy.typing import ArrayLike, NDArray
 
 from annotation.choices.label_types.learning import LearnsLabels
 from annotation.choices.selection_rules import features_of
-from learner.linear_model import LinearModel
+from learner.linear_model import LinearModel, Multiclass
 from privacy.accounting.event import Event
 from privacy.accounting.events import RandomizedAnswersEvent
-from privacy.choices import parameter
+from privacy.accounting.events_labels import Loss
+from privacy.choices import Sound, parameter
 from privacy.wording import as_message
 from privacy.wording import gettext_noop as _
 
 # A constant column of 1 would make rows, and so the noise, half as long again; at 0.2 it is all but free.
 INTERCEPT_SCALING: Final = 0.2
+OF_POOLS: Final = {
+    "stream": _(
+        "The records of a stream pay once, so each may feed one noisy step; this estimator reads all labels again."
+    )
+}
+WITHOUT_DELTA: Final = {"crowd": _("The account of the answers has no delta, and Gaussian noise needs one.")}
+OF_TRUSTED_POOLS: Final = Sound(oracles=("trusted",), arrivals=("pool",), why_not=OF_POOLS | WITHOUT_DELTA)
 
 
 class PrivateEstimator(Protocol):
@@ -26,6 +34,7 @@ class PrivateEstimator(Protocol):
 
     coef_: NDArray[np.float64]
     intercept_: NDArray[np.float64]
+    multiclass: ClassVar[Multiclass]
     on_step: Callable[[int, int], None] | None
 
     @property
@@ -87,9 +96,16 @@ class EstimatorChoice(LearnsLabels):
     ----------
     words : str
         What a model card says of it.
+    loss : {"logistic", "other"}
+        Which loss it has: under the logistic one, where rows are public, another label costs no more than a row left
+        out (`LabelTrainingEvent`).
+    divides_epsilon : bool
+        Whether each of more than two classes has a share of epsilon.
     """
 
     words: ClassVar[str]
+    loss: ClassVar[Loss] = "other"
+    divides_epsilon: ClassVar[bool] = False
     # Each training pays for itself; of a stream everything stays.
     stays: ClassVar[bool] = False
 
@@ -100,6 +116,11 @@ class EstimatorChoice(LearnsLabels):
         help=_("What a release costs; a secret sample makes it cheaper."),
         rule=_("Must be above 0, got {got}."),
     )
+
+    @property
+    def delta(self) -> float:
+        """What its noise leaves outside epsilon."""
+        return 0.0
 
     @abstractmethod
     def estimator(self, shape: Shape) -> PrivateEstimator:
@@ -135,6 +156,11 @@ class GaussianChoice(EstimatorChoice):
         rule=_("Gaussian noise has a delta; it must lie between 0 and 1, got {got}."),
     )
 
+    @property
+    def delta(self) -> float:
+        """What Gaussian noise leaves outside epsilon."""
+        return self.training_delta
+
     def rules(self, settings: Mapping[str, Any]) -> Mapping[str, str]:
         """Refuse a release that the account cannot pay; a secret choice makes it cheaper by its rate."""
         secret = settings.get("selection") == "secret_sample" or settings.get("update_policy") == "flsw_hidden"
@@ -144,6 +170,22 @@ class GaussianChoice(EstimatorChoice):
             return {}
         rule = as_message("One release costs delta {delta:g}, more than the limit.", delta=self.training_delta)
         return {"pool_delta": rule}
+
+
+@dataclass(frozen=True)
+class ConvexChoice(EstimatorChoice):
+    """An estimator that minimises a convex objective."""
+
+    sound: ClassVar[Sound] = Sound(arrivals=("pool",), why_not=OF_POOLS)
+    divides_epsilon: ClassVar[bool] = True
+
+    regularization: float = parameter(
+        1.0,
+        above=0,
+        label=_("Regularisation"),
+        help=_("Public constant of the summed objective."),
+        rule=_("Must be above 0: without it the sensitivity has no bound, got {got}."),
+    )
 
 
 @dataclass(frozen=True)

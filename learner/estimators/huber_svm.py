@@ -1,20 +1,24 @@
 """A support vector machine with the Huber loss, under differential privacy and without."""
 
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from learner.estimators.baseline import LogisticRegressionBaseline
+from learner.estimators.choice import OF_TRUSTED_POOLS, ConvexChoice, GaussianChoice, PrivateEstimator, Shape
 from learner.estimators.linear import LinearLogisticClassifier
 from learner.estimators.logistic import Method, PrivateLogisticRegression
 from learner.linear_model import LinearModel
 from privacy.accounting.cost import Adjacency
+from privacy.choices import Sound, parameter
 from privacy.mechanisms.randomness import RandomSource
+from privacy.wording import gettext_noop as _
 
 # Below this the rounding of a slope, divided by the width of the bend, would exceed what the certificate allows it.
 LEAST_SMOOTHING = 0.125
-LARGEST_SMOOTHING = 8.0
+LARGEST_SMOOTHING = 8
 
 
 class HuberLoss:
@@ -147,3 +151,65 @@ class HuberSVMBaseline(_HuberClassifier, LogisticRegressionBaseline):
             gradient_tolerance=gradient_tolerance,
         )
         self.smoothing = smoothing
+
+
+@dataclass(frozen=True)
+class HuberChoice(ConvexChoice):
+    """A support vector machine of Huber loss, as projects choose it."""
+
+    method: ClassVar[Method]
+
+    smoothing: float = parameter(
+        0.5,
+        at_least=LEAST_SMOOTHING,
+        at_most=LARGEST_SMOOTHING,
+        label=_("Huber loss: half width of the bend"),
+        help=_("From 0.125 to 8; a wider bend needs less noise and is less of a hinge."),
+        rule=_("Must lie between 0.125 and 8, got {got}: the plain hinge has no curvature bound."),
+    )
+
+    def estimator(self, shape: Shape) -> PrivateEstimator:
+        """Return the estimator, unfitted."""
+        return PrivateHuberSVM(
+            self.training_epsilon,
+            self.regularization,
+            self.method,
+            smoothing=self.smoothing,
+            classes=shape.classes,
+            delta=self.delta,
+            norm_bound=shape.norm_bound,
+            intercept_scaling=shape.intercept_scaling,
+            adjacency=shape.adjacency,
+            prior=shape.prior,
+        )
+
+
+@dataclass(frozen=True)
+class HuberSvm(HuberChoice):
+    """Huber SVM with a tilted objective."""
+
+    name: ClassVar[str] = "huber_svm"
+    label: ClassVar[str] = _("Huber SVM, objective perturbation")
+    words: ClassVar[str] = "support vector machine of Huber loss with objective perturbation"
+    method: ClassVar[Method] = "objective"
+
+
+@dataclass(frozen=True)
+class HuberSvmGaussian(HuberChoice, GaussianChoice):
+    """Huber SVM with a Gaussian tilt."""
+
+    name: ClassVar[str] = "huber_svm_gaussian"
+    label: ClassVar[str] = _("Huber SVM, Gaussian objective perturbation (has a delta)")
+    words: ClassVar[str] = "support vector machine of Huber loss with Gaussian objective perturbation"
+    sound: ClassVar[Sound] = OF_TRUSTED_POOLS
+    method: ClassVar[Method] = "gaussian"
+
+
+@dataclass(frozen=True)
+class HuberSvmOutput(HuberChoice):
+    """Huber SVM with noisy weights."""
+
+    name: ClassVar[str] = "huber_svm_output"
+    label: ClassVar[str] = _("Huber SVM, output perturbation")
+    words: ClassVar[str] = "support vector machine of Huber loss with output perturbation"
+    method: ClassVar[Method] = "output"

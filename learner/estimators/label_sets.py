@@ -16,7 +16,7 @@ from learner.estimators.choice import Shape, SumsChoice
 from learner.estimators.linear import NORM_SLACK
 from learner.estimators.set_models import DIRECTIONS, chosen_direction, set_scores, summarise_sets
 from learner.estimators.sums import PrivateSums
-from learner.linear_model import LinearModel
+from learner.linear_model import LinearModel, Multiclass
 from privacy.accounting.cost import Adjacency
 from privacy.accounting.events_sums import SumsEvent, charged_delta, sums_event, sums_mu
 from privacy.choices import Sound
@@ -53,6 +53,8 @@ random_state
     classes_, sums_, model_, privacy_event_, simulated_
         As in `PrivateSums`; `sums_` has one row more than there are classes.
     """
+
+    multiclass: ClassVar[Multiclass] = "independent"
 
     def __init__(
         self,

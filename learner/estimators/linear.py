@@ -3,7 +3,7 @@
 import math
 from abc import abstractmethod
 from collections.abc import Callable
-from typing import Any, Generic, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from learner.estimators.convex import BLOCK_ROWS, ROUNDING, LinearObjective, LogisticLoss, MarginLoss
 from learner.estimators.rows import over_rows
+from learner.linear_model import Multiclass
 from privacy.accounting.events import Event
 from privacy.mechanisms.randomness import RandomSource, random_source
 
@@ -42,8 +43,8 @@ class LinearLogisticClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
     fit_intercept: bool
     intercept_scaling: float
     gradient_tolerance: float
-    # One softmax over all decision values, where models were not made each against the rest.
-    one_softmax = False
+    # How decision values of more than two classes become probabilities.
+    multiclass: ClassVar[Multiclass] = "one_vs_rest"
     # Hears how many of the planned steps are made; both numbers are public, and solvers' own steps are none of them.
     on_step: Callable[[int, int], None] | None = None
 
@@ -59,7 +60,9 @@ class LinearLogisticClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
         values = self.decision_function(X)
         if values.ndim == 1:
             return np.stack([expit(-values), expit(values)], axis=1)
-        shares: NDArray[np.float64] = softmax(values if self.one_softmax else -np.logaddexp(0.0, -values), axis=1)
+        shares: NDArray[np.float64] = softmax(
+            values if self.multiclass == "softmax" else -np.logaddexp(0.0, -values), axis=1
+        )
         return shares
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:

@@ -1,11 +1,13 @@
 """Logistic regression under differential privacy: scikit-learn's contract, a public price, certified solutions."""
 
 import math
-from typing import Any, Literal, Self, get_args
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal, Self, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from learner.estimators.choice import OF_TRUSTED_POOLS, ConvexChoice, GaussianChoice, Shape
 from learner.estimators.convex import minimise
 from learner.estimators.linear import NORM_SLACK, PricedClassifier
 from learner.linear_model import LinearModel
@@ -15,6 +17,7 @@ from privacy.accounting.events import (
     ObjectivePerturbationEvent,
     OutputPerturbationEvent,
 )
+from privacy.accounting.events_labels import Loss
 from privacy.accounting.training import (
     erm_sensitivity,
     gaussian_objective_perturbation,
@@ -22,10 +25,12 @@ from privacy.accounting.training import (
     objective_perturbation,
     solver_slack,
 )
+from privacy.choices import Sound
 from privacy.mechanisms.discrete import DiscreteLaplace, check_grid, release_on_grid
 from privacy.mechanisms.gaussian import GaussianTilt
 from privacy.mechanisms.k_norm import EuclideanNoise
 from privacy.mechanisms.randomness import RandomSource
+from privacy.wording import gettext_noop as _
 
 Method = Literal["objective", "output", "gaussian"]
 TrainingEvent = ObjectivePerturbationEvent | OutputPerturbationEvent | GaussianObjectiveEvent
@@ -309,3 +314,57 @@ class PrivateLogisticRegression(PricedClassifier[TrainingEvent]):
         if isinstance(event, OutputPerturbationEvent):
             return EuclideanNoise(event.noise_scale).release(solved, grid=event.grid, rng=rng)
         return release_on_grid(solved, noise=DiscreteLaplace, scale=event.output_scale, grid=event.output_grid, rng=rng)
+
+
+@dataclass(frozen=True)
+class _LogisticChoice(ConvexChoice):
+    """Logistic regression, as projects choose it."""
+
+    method: ClassVar[Method]
+
+    def estimator(self, shape: Shape) -> PrivateLogisticRegression:
+        """Return the estimator, unfitted."""
+        return PrivateLogisticRegression(
+            self.training_epsilon,
+            self.regularization,
+            self.method,
+            classes=shape.classes,
+            delta=self.delta,
+            norm_bound=shape.norm_bound,
+            intercept_scaling=shape.intercept_scaling,
+            adjacency=shape.adjacency,
+            prior=shape.prior,
+        )
+
+
+@dataclass(frozen=True)
+class Logistic(_LogisticChoice):
+    """Logistic regression with a tilted objective."""
+
+    name: ClassVar[str] = "logistic"
+    label: ClassVar[str] = _("logistic regression, objective perturbation")
+    words: ClassVar[str] = "logistic regression with objective perturbation"
+    loss: ClassVar[Loss] = "logistic"
+    method: ClassVar[Method] = "objective"
+
+
+@dataclass(frozen=True)
+class LogisticGaussian(_LogisticChoice, GaussianChoice):
+    """Logistic regression with a Gaussian tilt."""
+
+    name: ClassVar[str] = "logistic_gaussian"
+    label: ClassVar[str] = _("logistic regression, Gaussian objective perturbation (has a delta)")
+    words: ClassVar[str] = "logistic regression with Gaussian objective perturbation"
+    sound: ClassVar[Sound] = OF_TRUSTED_POOLS
+    method: ClassVar[Method] = "gaussian"
+
+
+@dataclass(frozen=True)
+class LogisticOutput(_LogisticChoice):
+    """Logistic regression with noisy weights."""
+
+    name: ClassVar[str] = "logistic_output"
+    label: ClassVar[str] = _("logistic regression, output perturbation")
+    words: ClassVar[str] = "logistic regression with output perturbation"
+    loss: ClassVar[Loss] = "logistic"
+    method: ClassVar[Method] = "output"

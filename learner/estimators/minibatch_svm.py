@@ -1,12 +1,15 @@
 """A linear support vector machine trained by noisy mini-batch steps, each label feeding one of them."""
 
 import math
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, Self, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import optimize
 
+from learner.estimators.choice import EstimatorChoice, Shape
 from learner.estimators.linear import NORM_SLACK, refuse_longer_rows
 from learner.estimators.logistic import PRICE_MARGIN
 from learner.estimators.streaming import Array, StreamingLinearClassifier, project_to_ball
@@ -14,9 +17,11 @@ from privacy.accounting.composition import gaussian_delta
 from privacy.accounting.cost import ADJACENCIES, Adjacency
 from privacy.accounting.events import MinibatchSgdEvent
 from privacy.accounting.training import grid_slack, records_moved
+from privacy.choices import parameter
 from privacy.mechanisms.discrete import DiscreteGaussian, check_grid, release_on_grid
 from privacy.mechanisms.k_norm import EuclideanNoise
 from privacy.mechanisms.randomness import RandomSource
+from privacy.wording import gettext_noop as _
 
 Noise = Literal["k_norm", "gaussian"]
 # Sums of up to this many steps of the grid are exact in float64.
@@ -143,7 +148,7 @@ class MiniBatchPrivateSVM(StreamingLinearClassifier):
             If a parameter, a row or a label is not as declared.
         """
         rows, places = self._examples(X, y, classes=None, begin=True)
-        for _ in range(self.epochs):
+        for _epoch in range(self.epochs):
             order = np.asarray(self._source.permutation(len(rows)), dtype=np.intp)
             for start in range(0, len(order), self.batch_size):
                 batch = order[start : start + self.batch_size]
@@ -177,7 +182,7 @@ class MiniBatchPrivateSVM(StreamingLinearClassifier):
         row_of = np.full(n_slots, -1, dtype=np.intp)
         row_of[slots] = np.arange(len(slots))
         planned = self.epochs * -(-n_slots // self.batch_size)
-        for _ in range(self.epochs):
+        for _epoch in range(self.epochs):
             order = np.asarray(self._source.permutation(n_slots), dtype=np.intp)
             for start in range(0, n_slots, self.batch_size):
                 batch = order[start : start + self.batch_size]
@@ -329,3 +334,53 @@ def gaussian_ratio(epsilon: float, delta: float) -> float:
     found = optimize.brentq(lambda ratio: gaussian_delta(ratio, epsilon) - delta, upper * 2.0**-60, upper, xtol=1e-300)
     # Far more than what the root and the price computed back from it can be off by.
     return float(found) * (1 - 1e-9)
+
+
+@dataclass(frozen=True)
+class MinibatchSvm(EstimatorChoice):
+    """Noisy steps on batches; of a stream one step for each batch as it comes."""
+
+    name: ClassVar[str] = "minibatch_svm"
+    label: ClassVar[str] = _("SVM by noisy steps on batches")
+    words: ClassVar[str] = "support vector machine trained by noisy steps on batches"
+
+    step_size: float | None = parameter(
+        None, above=0, label=_("Step size"), help=_("How far one noisy batch moves the weights.")
+    )
+    weight_radius: float | None = parameter(
+        None,
+        above=0,
+        label=_("Radius of the weights"),
+        help=_("20 to 80 for batches; in a unit ball hardly anything is learned."),
+    )
+    average_iterates: bool = parameter(
+        True,
+        arrivals=("stream",),
+        label=_("Release the average of all updates"),
+        help=_("Averaging takes noise out of the weights and costs nothing."),
+    )
+
+    def estimator(self, shape: Shape) -> MiniBatchPrivateSVM:
+        """Return the estimator of a pool's training, unfitted."""
+        wanted: dict[str, Any] = {"step_size": self.step_size, "radius": self.weight_radius}
+        # Its steps start from zero whatever was released before.
+        return MiniBatchPrivateSVM(
+            self.training_epsilon,
+            classes=shape.classes,
+            norm_bound=shape.norm_bound,
+            intercept_scaling=shape.intercept_scaling,
+            average=self.average_iterates,
+            adjacency=shape.adjacency,
+            **{name: value for name, value in wanted.items() if value is not None},
+        )
+
+    def rules(self, settings: Mapping[str, Any]) -> Mapping[str, str]:
+        """Refuse a list of secret length."""
+        if settings.get("selection") != "secret_sample":
+            return {}
+        return {
+            "estimator": _(
+                "Batches are cut from a list of public length, and how many a secret sample holds is secret; train by "
+                "objective or output perturbation."
+            )
+        }

@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator
 from learner.estimators.adaptation import adapt_to_texts
 from learner.estimators.channel import ChannelClassifier
 from learner.estimators.choice import EstimatorChoice, PrivateEstimator, Shape
-from learner.linear_model import LinearModel
+from learner.linear_model import LinearModel, Multiclass
 from privacy.accounting.events import PostProcessingEvent, RandomizedAnswersEvent
 from privacy.choices import Parameter, Sound
 from privacy.mechanisms.randomized_response import RandomizedResponse
@@ -46,6 +46,7 @@ class RandomizedAnswersClassifier(BaseEstimator):  # type: ignore[misc]
 
     coef_: NDArray[np.float64]
     intercept_: NDArray[np.float64]
+    multiclass: ClassVar[Multiclass] = "softmax"
     on_step: Callable[[int, int], None] | None = None
 
     def __init__(

@@ -1,18 +1,22 @@
 """Softmax regression by a few noisy gradient steps over all rows, at one price whatever the number of classes."""
 
 import math
-from typing import Any, Self
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import softmax
 
+from learner.estimators.choice import OF_TRUSTED_POOLS, GaussianChoice, Shape
 from learner.estimators.linear import NORM_SLACK, PricedClassifier
-from learner.linear_model import LinearModel
+from learner.linear_model import LinearModel, Multiclass
 from privacy.accounting.cost import ADJACENCIES, Adjacency
 from privacy.accounting.events_steps import CenteredStepsEvent, GradientStepsEvent, gradient_steps_event
+from privacy.choices import Sound
 from privacy.mechanisms.gradient_steps import NoisySteps
 from privacy.mechanisms.randomness import RandomSource
+from privacy.wording import gettext_noop as _
 
 # Found on public tasks, see docs/results/utility.md: how far noise alone may carry a weight over all steps, from
 # nothing and from a prior that points the right way already; and the longest step that does not swing to and fro.
@@ -103,7 +107,7 @@ class PrivateSoftmaxSteps(PricedClassifier[GradientStepsEvent]):
         self.random_state = random_state
 
     fit_intercept = True
-    one_softmax = True
+    multiclass: ClassVar[Multiclass] = "softmax"
 
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
         """Learn from rows `X`, shape (n_samples, n_features), and their labels `y`.
@@ -224,4 +228,24 @@ class PrivateSoftmaxSteps(PricedClassifier[GradientStepsEvent]):
             residual_bound=self.residual_bound,
             center_share=self.center_share,
             adjacency=self.adjacency,
+        )
+
+
+@dataclass(frozen=True)
+class SoftmaxSteps(GaussianChoice):
+    """Softmax regression by a few noisy gradients."""
+
+    name: ClassVar[str] = "softmax_steps"
+    label: ClassVar[str] = _("softmax regression by noisy gradient steps, one price for any classes (has a delta)")
+    words: ClassVar[str] = "softmax regression by noisy gradient steps over all rows"
+    sound: ClassVar[Sound] = OF_TRUSTED_POOLS
+
+    def estimator(self, shape: Shape) -> PrivateSoftmaxSteps:
+        """Return the estimator, unfitted."""
+        return PrivateSoftmaxSteps(
+            self.training_epsilon,
+            delta=self.training_delta,
+            classes=shape.classes,
+            norm_bound=shape.norm_bound,
+            prior=shape.prior,
         )

@@ -2,12 +2,13 @@
 
 from abc import abstractmethod
 from collections.abc import Mapping
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from learner.estimators.linear import LinearLogisticClassifier
+from learner.linear_model import Multiclass
 from privacy.accounting.events import Event
 from privacy.mechanisms.randomness import RandomSource, random_source
 
@@ -29,7 +30,7 @@ class StreamingLinearClassifier(LinearLogisticClassifier):
         True if any noise came from a seed: then nothing here may be released.
     """
 
-    one_softmax = True
+    multiclass: ClassVar[Multiclass] = "softmax"
     random_state: RandomSource | np.random.Generator | int | None
     average: bool
     radius: float

@@ -1,18 +1,22 @@
 """A classifier from one noisy release of sums, at one price whatever the number of classes."""
 
 import math
-from typing import Any, Literal, Self, get_args
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal, Self, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from learner.estimators.choice import OF_TRUSTED_POOLS, Shape, SumsChoice
 from learner.estimators.linear import NORM_SLACK, PricedClassifier
 from learner.estimators.sum_models import MODELS, PRIOR, Scores, calibrated, chosen_model, summarise
-from learner.linear_model import LinearModel
+from learner.linear_model import LinearModel, Multiclass
 from privacy.accounting.cost import ADJACENCIES, Adjacency
 from privacy.accounting.events_sums import SumsEvent, charged_delta, sums_event, sums_mu
+from privacy.choices import Sound
 from privacy.mechanisms.randomness import RandomSource, SimulationRandom
 from privacy.mechanisms.sums import NoisySums, release_sums
+from privacy.wording import gettext_noop as _
 
 ModelName = Literal["auto", "prototypes", "discriminants", "least_squares"]
 BLOCK_ROWS = 65_536
@@ -104,7 +108,7 @@ class PrivateSums(PricedClassifier[SumsEvent]):
         self.random_state = random_state
 
     fit_intercept = True
-    one_softmax = True
+    multiclass: ClassVar[Multiclass] = "softmax"
 
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
         """Release the sums of rows `X`, shape (n_samples, n_features), with labels `y`, and make a model.
@@ -202,4 +206,25 @@ class PrivateSums(PricedClassifier[SumsEvent]):
             moment_share=self.moment_share,
             delta=charged_delta(self.delta),
             adjacency=self.adjacency,
+        )
+
+
+@dataclass(frozen=True)
+class Sums(SumsChoice):
+    """The best model that one noisy release of sums gives."""
+
+    name: ClassVar[str] = "sums"
+    label: ClassVar[str] = _("least squares, discriminants or class means from noisy sums, one price for any classes")
+    words: ClassVar[str] = "linear model made from one noisy release of sums"
+    sound: ClassVar[Sound] = OF_TRUSTED_POOLS
+
+    def estimator(self, shape: Shape) -> PrivateSums:
+        """Return the estimator, unfitted."""
+        return PrivateSums(
+            self.training_epsilon,
+            delta=self.training_delta,
+            moment_share=self.moment_share,
+            classes=shape.classes,
+            norm_bound=shape.norm_bound,
+            prior=shape.prior,
         )

@@ -11,7 +11,6 @@ from annotation.choices.catalogue import CATALOGUE, chosen_of
 from annotation.choices.planned_settings import rounded_down
 from annotation.choices.selection_rules import TEXT_COLUMNS
 from annotation.choices.stream_rules import ONLINE_ESTIMATORS
-from learner.estimators.kinds import KINDS
 from learner.estimators.running_sums import OfRunningSums
 from learner.features.catalogue import MOST_COLUMNS
 from learner.planning.setup import Setup, simulated_strategy
@@ -22,7 +21,6 @@ from privacy.wording import as_message
 
 # Of more classes than this, estimators that divide epsilon over the classes are known to lose, and take long.
 MOST_DIVIDED_CLASSES: Final = 10
-DIVIDED: Final = tuple(name for name in KINDS if name != "minibatch_svm")
 FIRST: Final = ("planned", "softmax_steps", "sums", "huber_svm_gaussian", "logistic_gaussian")
 BLOCK_RATES: Final = (0.05, 0.1, 0.2, 0.35)
 RATES_OF_ONE_BLOCK: Final = (0.2, 0.5)
@@ -185,6 +183,6 @@ def _estimators(settings: Mapping[str, Any]) -> Iterator[Changes]:
     known = {settings["estimator"], *(same if settings["estimator"] in same else ())}
     every = {choice.name: choice for choice in CATALOGUE.of_kind(Kind.ESTIMATOR)}
     for choice in (*(every.pop(name) for name in FIRST), *every.values()):
-        many = n_classes > MOST_DIVIDED_CLASSES and choice.name in DIVIDED
+        many = n_classes > MOST_DIVIDED_CLASSES and getattr(choice, "divides_epsilon", False)
         if choice.name not in known and not many and not choice.missing():
             yield {"estimator": choice.name}

@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from learner.estimators.choice import PrivateEstimator, Shape
-from learner.estimators.kinds import KINDS, estimator_for, multiclass_of
 from learner.estimators.label_sets import PrivateLabelSets
 from learner.linear_model import LinearModel
 from learner.online import Online, simulated_arrival
@@ -170,20 +169,10 @@ def _trained(
         estimator.set_params(batch_size=min(setup.batch, max(1, len(X))))
     estimator.fit(X, np.eye(setup.n_classes, dtype=np.bool_)[y] if isinstance(estimator, PrivateLabelSets) else y)
     names = tuple(str(number) for number in range(setup.n_classes))
-    return LinearModel(estimator.coef_, estimator.intercept_, names, multiclass_of(estimator))
+    return LinearModel(estimator.coef_, estimator.intercept_, names, estimator.multiclass)
 
 
 def _estimator(setup: Setup, prior: LinearModel | None) -> PrivateEstimator:
-    classes = list(range(setup.n_classes))
-    if setup.estimator in KINDS:
-        return estimator_for(
-            setup.estimator,
-            setup.training,
-            classes=classes,
-            norm_bound=1.0,
-            intercept_scaling=INTERCEPT_SCALING,
-            prior=prior,
-        )
     choice = simulated_estimator(setup)
     assert choice is not None
     values = {**setup.declared, "training_epsilon": setup.training.epsilon}
@@ -191,10 +180,11 @@ def _estimator(setup: Setup, prior: LinearModel | None) -> PrivateEstimator:
     assert answers is None or isinstance(answers, RandomizedAnswersEvent)
     return choice.of(values).estimator(
         Shape(
-            classes,
+            list(range(setup.n_classes)),
             1.0,
             INTERCEPT_SCALING,
             prior,
+            adjacency=setup.training.adjacency,
             answers=answers,
             open_answers=answers is None,
             labels_per_record=setup.labels_per_record,

@@ -23,12 +23,11 @@ from learner.configuration.pool import (
     projection_event,
     screen_of,
     strategy_choice_of,
-    training_of,
+    training_adjacency,
 )
 from learner.configuration.stream import online_of, stream_event
-from learner.estimators.kinds import KINDS
 from learner.planning.selectors import Purse
-from learner.planning.setup import MOST_RELEASES, Setup, simulated_strategy
+from learner.planning.setup import MOST_RELEASES, Setup, Training, simulated_strategy
 from learner.planning.splits import series_epsilon
 from learner.pools import secret_selectors
 from learner.strategies.exponential_screen import NORM_BOUND as EXPONENTIAL_BOUND
@@ -109,14 +108,14 @@ def setup_of(project: Project, records: int) -> Setup:
         parameters = {"measure": "entropy" if measure == "mc_dropout" else measure}
     elif project.selection not in WITHOUT_PARAMETERS:
         parameters = strategy_choice_of(project).document()
-    own_estimator = project.estimator not in KINDS and project.estimator not in ONLINE_ESTIMATORS
+    online = project.estimator in ONLINE_ESTIMATORS
     batch = _batch_of(project)
     setup = Setup(
         n_classes=len(learned_classes(project)),
         dimension=featurizer_of(project).dimension,
         records=records,
         estimator=project.estimator,
-        training=training_of(project),
+        training=Training(project.training_epsilon, training_adjacency(project)),
         # Who asks about every record of a stream asks about those that happen to come.
         selection="random" if project.selection == Selection.ALL else project.selection,
         scale=project.selection_epsilon if project.selection == Selection.TOP_C else 0.0,
@@ -131,8 +130,8 @@ def setup_of(project: Project, records: int) -> Setup:
         selection_epsilon=0.0,
         hidden=project.update_policy == UpdatePolicy.FLSW_HIDDEN,
         askable=_askable(project, records),
-        online=online_of(project) if project.estimator in ONLINE_ESTIMATORS else None,
-        declared=estimator_choice_of(project).document() if own_estimator else {},
+        online=online_of(project) if online else None,
+        declared={} if online else estimator_choice_of(project).document(),
         answers=answers.to_json() if (answers := answers_event_of(project)) else {},
         labels_per_record=project.labels_per_record,
     )

@@ -2,13 +2,12 @@
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 import numpy as np
 
 from annotation.choices.catalogue import CATALOGUE
 from learner.estimators.choice import EstimatorChoice
-from learner.estimators.kinds import Training
 from learner.online import Online
 from learner.strategies.base import QueryStrategy, StrategyChoice
 from learner.strategies.blocks import block_rates
@@ -29,6 +28,22 @@ MOST_STOPS: Final = 10
 
 
 @dataclass(frozen=True, slots=True)
+class Training:
+    """What one training may cost; both are public.
+
+    Attributes
+    ----------
+    epsilon : float
+        Privacy loss of one training.
+    adjacency : {"null", "replace"}
+        The neighbours that `epsilon` is meant for.
+    """
+
+    epsilon: float
+    adjacency: Literal["null", "replace"] = "null"
+
+
+@dataclass(frozen=True, slots=True)
 class Setup:
     """What a project's numbers mean for its models; everything is public.
 
@@ -39,7 +54,7 @@ class Setup:
     estimator : str
         Name in the catalogue.
     training : Training
-        What one training may cost, and its other numbers.
+        What one training may cost.
     selection : str
         Name of the query strategy; `scale` and `parameters` are its numbers.
     first_rate : float or None
@@ -59,7 +74,7 @@ class Setup:
     online : Online or None
         How a stream learns from each answer at once, where it does.
     declared : mapping of str to object
-        Parameters of the estimator by the names of its declaration, where it has one of its own.
+        Parameters of the estimator by the names of its declaration, beside that cost.
     answers : mapping of str to object
         The event of randomised answers, where they are randomised before anything learns from them.
     labels_per_record : int

@@ -7,7 +7,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from annotation.choices.presets import PRESETS
-from learner.estimators.kinds import multiclass_of
 from learner.estimators.sums import PrivateSums
 from learner.linear_model import LinearModel
 from learner.planning.simulation.trusted_settings import PRESET, TrustedSettings
@@ -75,7 +74,7 @@ def course(
             raise ValueError(f"the series costs ({spent}, {spent_delta}), more than the account holds")
         estimator.fit(rows[chosen], labels[chosen])
         sums = estimator.sums_ if isinstance(estimator, PrivateSums) else None
-        model = LinearModel(estimator.coef_, estimator.intercept_, tuple(classes), multiclass_of(estimator))
+        model = LinearModel(estimator.coef_, estimator.intercept_, tuple(classes), estimator.multiclass)
         found.append(np.asarray(estimator.predict(test), dtype=np.int64))
         asked.append(chosen)
     return found, np.concatenate(asked)

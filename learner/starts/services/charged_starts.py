@@ -13,7 +13,6 @@ from annotation.work.services.locks import hold_lock
 from learner import selectors
 from learner.configuration.classes import learned_classes, learned_numbers
 from learner.configuration.pool import estimator_of
-from learner.estimators.kinds import multiclass_of
 from learner.estimators.minibatch_svm import MiniBatchPrivateSVM
 from learner.features.base import Featurizer
 from learner.linear_model import LinearModel
@@ -88,4 +87,4 @@ def _fit(dataset: Dataset, featurizer: Featurizer) -> LinearModel:
         estimator.fit(X, classes)
     if not estimator.releasable:
         raise SimulationNotReleasable("The noise came from a seed, so the model carries no guarantee.")
-    return LinearModel(estimator.coef_, estimator.intercept_, learned_classes(project), multiclass_of(estimator))
+    return LinearModel(estimator.coef_, estimator.intercept_, learned_classes(project), estimator.multiclass)

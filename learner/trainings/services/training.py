@@ -8,7 +8,6 @@ from learner import selectors
 from learner.configuration.classes import learned_classes
 from learner.configuration.pool import charged_event, estimator_of
 from learner.estimators.choice import PrivateEstimator
-from learner.estimators.kinds import multiclass_of
 from learner.estimators.minibatch_svm import MiniBatchPrivateSVM
 from learner.features.base import Featurizer
 from learner.linear_model import LinearModel
@@ -136,7 +135,7 @@ def _fit(
     if not estimator.releasable:
         raise SimulationNotReleasable("The noise came from a seed, so the model carries no guarantee.")
     classes_in_order = learned_classes(run.project)
-    return examples, LinearModel(estimator.coef_, estimator.intercept_, classes_in_order, multiclass_of(estimator))
+    return examples, LinearModel(estimator.coef_, estimator.intercept_, classes_in_order, estimator.multiclass)
 
 
 def _descent(run: TrainingRun, examples: Examples, prior: ModelRelease | None) -> list[LedgerEntry]:

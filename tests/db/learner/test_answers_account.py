@@ -9,9 +9,12 @@ from django.urls import reverse
 
 from annotation.projects.services import kinds
 from annotation.statement.presenters import budget_sheets
-from learner.configuration.pool import estimator_of, featurizer_of, training_of
-from learner.estimators.kinds import KINDS
+from learner.configuration.pool import estimator_choice_of, estimator_of, featurizer_of
+from learner.estimators.catalogue import CHOICES
+from learner.estimators.choice import ConvexChoice
+from learner.estimators.minibatch_svm import MinibatchSvm
 from learner.planning.plan_setups import setup_of
+from learner.planning.setup import Training
 from learner.releases.services import releases
 from learner.selectors import training_event
 from privacy.accounting.events import Event, LabelTrainingEvent, event_from_json
@@ -25,7 +28,11 @@ from tests.owning import as_owner
 
 pytestmark = pytest.mark.django_db(transaction=True)
 # Gaussian noise has a delta, which the account of the answers has not.
-CROWD_ESTIMATORS = sorted(name for name in KINDS if "gaussian" not in name)
+CROWD_ESTIMATORS = sorted(
+    choice.name
+    for choice in CHOICES
+    if issubclass(choice, ConvexChoice | MinibatchSvm) and "crowd" in choice.sound.oracles
+)
 
 
 def worth_of_another_answer(name: str, event: Event) -> float:
@@ -45,7 +52,9 @@ def test_the_account_is_charged_for_an_answer_replaced_by_another(estimator):
     assert charged >= worth_of_another_answer(estimator, event) - 1e-8
     # What a training costs is what the project says, whatever its loss: the noise is as long as that takes.
     assert charged == pytest.approx(2.0, abs=1e-6)
-    assert setup_of(project, 100).training == training_of(project)
+    setup, choice = setup_of(project, 100), estimator_choice_of(project)
+    assert setup.training == Training(2.0, "null" if estimator.startswith("logistic") else "replace")
+    assert type(choice).of(setup.declared) == choice
 
 
 def test_a_training_is_charged_audited_and_said_for_one_answer():

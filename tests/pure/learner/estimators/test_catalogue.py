@@ -1,26 +1,40 @@
 """Only estimators that add noise have a name that a project may store."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
+from annotation.choices.catalogue import CATALOGUE
 from learner.estimators.baseline import LogisticRegressionBaseline
 from learner.estimators.catalogue import words_for
-from learner.estimators.huber_svm import HuberSVMBaseline
-from learner.estimators.kinds import KINDS, Training, estimator_for
-from learner.estimators.minibatch_svm import MiniBatchPrivateSVM, MiniBatchSVMBaseline
+from learner.estimators.choice import ConvexChoice, Shape
+from learner.estimators.huber_svm import HuberSvm, HuberSVMBaseline, HuberSvmGaussian
+from learner.estimators.minibatch_svm import MiniBatchPrivateSVM, MinibatchSvm, MiniBatchSVMBaseline
+from learner.estimators.planned import PlannedEstimator
+from learner.estimators.softmax_steps import SoftmaxSteps
 from learner.linear_model import LinearModel
+from privacy.choices import Kind
 
-SHAPE = {"classes": [0, 1], "norm_bound": 1.0, "intercept_scaling": 0.2}
+SHAPE = Shape(classes=[0, 1], norm_bound=1.0, intercept_scaling=0.2)
+NUMBERS = {"training_epsilon": 2.0, "training_delta": 1e-6, "regularization": 3.0, "smoothing": 0.75}
 TWINS = (LogisticRegressionBaseline, HuberSVMBaseline, MiniBatchSVMBaseline)
 
 
-def training_of(name):
-    return Training(2.0, delta=1e-6 if name.endswith("gaussian") else 0.0, regularization=3.0, smoothing=0.75)
+def choice_called(name):
+    return CATALOGUE.find(Kind.ESTIMATOR, name)
 
 
-@pytest.mark.parametrize("name", KINDS)
+TRAINED = [
+    choice.name
+    for choice in CATALOGUE.of_kind(Kind.ESTIMATOR)
+    if issubclass(choice, ConvexChoice | MinibatchSvm) and choice.name != "planned"
+]
+
+
+@pytest.mark.parametrize("name", TRAINED)
 def test_every_name_trains_with_noise_at_the_price_it_tells(name):
-    estimator = estimator_for(name, training_of(name), **SHAPE)
+    estimator = choice_called(name).of(NUMBERS).estimator(SHAPE)
     assert not isinstance(estimator, TWINS)
     cost = estimator.event_for(3).cost()
     assert 2.0 * (1 - 1e-6) <= cost.epsilon <= 2.0
@@ -30,18 +44,42 @@ def test_every_name_trains_with_noise_at_the_price_it_tells(name):
         estimator.fit_slots(X, y, slots=np.array([4, 0]), n_slots=5)
     else:
         assert getattr(estimator, "smoothing", 0.75) == 0.75
+        assert estimator.regularization == 3.0
         estimator.fit(X, y)
     assert estimator.releasable
     assert words_for(name)
 
 
+def test_they_are_seven():
+    assert TRAINED == [
+        "logistic",
+        "logistic_gaussian",
+        "logistic_output",
+        "huber_svm",
+        "huber_svm_gaussian",
+        "huber_svm_output",
+        "minibatch_svm",
+    ]
+
+
 @pytest.mark.parametrize("name", ["logistic_baseline", "LogisticRegressionBaseline", "huber_svm_baseline", ""])
 def test_a_twin_without_noise_has_no_name(name):
-    with pytest.raises(ValueError, match="no estimator that may be released"):
-        estimator_for(name, training_of(name), **SHAPE)
+    assert choice_called(name) is None
+    with pytest.raises(ValueError, match="no estimator is called"):
+        words_for(name)
 
 
 def test_the_release_before_is_what_convex_estimators_lean_on():
     prior = LinearModel(np.ones((1, 3)), np.zeros(1), ("a", "b"))
-    assert estimator_for("huber_svm", training_of("huber_svm"), prior=prior, **SHAPE).prior is prior
-    assert estimator_for("minibatch_svm", training_of("minibatch_svm"), prior=prior, **SHAPE).step_size == 4.0
+    shape = replace(SHAPE, prior=prior)
+    assert HuberSvm.of(NUMBERS).estimator(shape).prior is prior
+    assert MinibatchSvm.of(NUMBERS).estimator(shape).step_size == 4.0
+
+
+@pytest.mark.parametrize("number", [2, 3])
+def test_what_is_planned_is_a_huber_svm_for_two_classes_and_steps_for_more(number):
+    estimator = PlannedEstimator.of(NUMBERS).estimator(replace(SHAPE, classes=list(range(number))))
+    expected = HuberSvmGaussian.of(NUMBERS) if number == 2 else SoftmaxSteps.of(NUMBERS)
+    alike = expected.estimator(replace(SHAPE, classes=list(range(number))))
+    assert type(estimator) is type(alike)
+    assert estimator.get_params() == alike.get_params()

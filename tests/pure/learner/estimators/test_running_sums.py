@@ -7,7 +7,6 @@ import pytest
 from sklearn.datasets import load_digits
 
 from learner.estimators.choice import Shape
-from learner.estimators.kinds import multiclass_of
 from learner.estimators.running_sums import OfRunningSums, RunningSums
 from learner.estimators.sums import PrivateSums
 from privacy.mechanisms.randomness import SecureRandom
@@ -39,7 +38,7 @@ def test_every_version_is_made_of_all_batches(digits):
     assert early < late - 0.1
     assert late > 0.8
     assert not learner.releasable
-    assert multiclass_of(learner) == "softmax"
+    assert learner.multiclass == "softmax"
 
 
 def test_a_learner_goes_on_where_another_stopped(digits):

@@ -7,10 +7,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from learner.estimators.kinds import Training
 from learner.online import Online
 from learner.planning.curves import simulated
-from learner.planning.setup import MOST_ARRIVALS, MOST_NOISE, Setup
+from learner.planning.setup import MOST_ARRIVALS, MOST_NOISE, Setup, Training
 from learner.planning.splits import RATES, blocks_epsilon, splits, top_c_series_epsilon
 from learner.strategies.blocks import block_rates
 from privacy.accounting.events import ExponentialScreenEvent, ExposureCappedScreenEvent
@@ -21,7 +20,8 @@ SECRET = Setup(
     dimension=16,
     records=600,
     estimator="huber_svm_gaussian",
-    training=Training(epsilon=1.5, delta=1e-6, smoothing=2.0),
+    training=Training(epsilon=1.5),
+    declared={"training_delta": 1e-6, "smoothing": 2.0},
     selection="secret_sample",
     scale=0.25,
     parameters={},
@@ -40,6 +40,7 @@ OPEN = replace(
     selection="random",
     estimator="logistic",
     training=Training(epsilon=4.0),
+    declared={},
     releases=3,
     labels_per_release=100,
 )
@@ -90,10 +91,9 @@ def test_every_selection_can_be_simulated(selection: str, parameters: dict[str, 
 
 
 def test_a_stream_learns_in_batches() -> None:
-    steps = Training(epsilon=2.0, step_size=4.0, radius=40.0)
-    setup = replace(
-        OPEN, estimator="minibatch_svm", training=steps, stream=True, batch=50, releases=2, dimension=6, records=400
-    )
+    steps = {"step_size": 4.0, "weight_radius": 40.0}
+    streamed = replace(OPEN, estimator="minibatch_svm", training=Training(epsilon=2.0), declared=steps, stream=True)
+    setup = replace(streamed, batch=50, releases=2, dimension=6, records=400)
     assert [point.labels for point in simulated(setup, "made_up", seeds=1)] == [100, 200]
 
 
