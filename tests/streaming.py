@@ -7,6 +7,7 @@ import numpy as np
 from django.contrib.auth.models import User
 from django.db import connection
 
+from annotation.data.selectors import waiting_posts
 from annotation.data.services import streams as posts
 from annotation.models import Membership, Project, Query, Record, Role, WorkState
 from annotation.projects.services import projects
@@ -121,7 +122,7 @@ def run_to_release(project: Project, annotator: User, *, version: int, records: 
         released = ModelRelease.objects.filter(project=project, version=version).first()
         if released is not None:
             return released
-        if not posts.waiting_posts(project.pk).exists():
+        if not waiting_posts(project.pk).exists():
             posts.post_records(project=project, records=rows(records, seed=turn))
         work_off(project)
         answer(project, annotator)

@@ -44,9 +44,6 @@ TESTED_THROUGH_OTHERS: dict[tuple[str, str], tuple[str, ...]] = {
         "annotation/statement/budget_levels.py",
         "annotation/signals.py",
     ),
-    ("tests/web/annotation/projects/test_beside_api.py", "a project of random choice opened beside another"): (
-        "annotation/projects/random_comparison.py",
-    ),
     ("tests/web/annotation/projects/test_wizard.py", "sentences of the wizard about who is protected from whom"): (
         "annotation/projects/protection_words.py",
     ),

@@ -12,6 +12,7 @@ from annotation.models import (
     GateRun,
     Label,
     Project,
+    RecordPost,
 )
 
 
@@ -44,3 +45,8 @@ def uploads_of(project: Project) -> QuerySet[Dataset]:
         .select_related("job", "gate_job", "source")
     )
     return uploads.prefetch_related(runs).order_by("-pk")
+
+
+def waiting_posts(project_id: int) -> Any:
+    """Return the posts whose records were not all examined."""
+    return RecordPost.objects.filter(project=project_id, body__isnull=False)

@@ -28,6 +28,8 @@ class QueryState(models.TextChoices):
 
 # All answers are in, whatever came of them.
 ANSWERED = (QueryState.CLOSED, QueryState.DISPUTED, QueryState.IN_REVIEW)
+# So many more answers a question gets that is asked again: two, so that an odd number of answers stays odd.
+FURTHER_ANSWERS = 2
 
 
 class Query(models.Model):

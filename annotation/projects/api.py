@@ -21,7 +21,7 @@ from annotation.models import Project, Role
 from annotation.people.identity import note_about, person_of
 from annotation.people.services.tokens import Scope
 from annotation.populations.selectors import populations_of
-from annotation.projects.configuration_file import checked_form, file_of, read_file, setting_differences
+from annotation.projects.forms.configuration_file import checked_form, file_of, read_file, setting_differences
 from annotation.projects.services import classes, configuring, projects
 from annotation.rest.base import ProjectOut, require_scope
 from annotation.rest.base import router as projects_router

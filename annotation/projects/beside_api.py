@@ -13,8 +13,8 @@ from annotation.people.identity import note_about, person_of
 from annotation.people.services.tokens import Scope
 from annotation.populations.forms import MembershipForm
 from annotation.populations.selectors import membership_like
+from annotation.projects.forms.random_comparison import can_stand_beside_random, draft_of_random
 from annotation.projects.forms.wizard import draft_form, sharing_terms
-from annotation.projects.random_comparison import can_stand_beside_random, draft_of_random
 from annotation.projects.services import projects
 from annotation.rest.base import ProjectOut, project_for, require_scope
 from annotation.rest.checking import checked

@@ -17,7 +17,7 @@ from annotation import retrying
 from annotation.models import Job, Project
 from annotation.people.identity import note_nothing, person_of
 from annotation.polling import moving_page
-from annotation.projects.random_comparison import can_stand_beside_random
+from annotation.projects.forms.random_comparison import can_stand_beside_random
 from annotation.projects.services import projects
 from annotation.statement import presenters
 from annotation.statement.spending import table_csv

@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from annotation.projects.settings_words import setting_name, setting_value
+from annotation.projects.forms.setting_names import setting_name
+from annotation.projects.settings_words import setting_value
 from learner.models.planning import PlanSimulation
 from learner.planning.best import best_row
 from learner.planning.rows import PlannedRows

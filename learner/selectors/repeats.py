@@ -8,7 +8,7 @@ counts by whether it is settled, not by what came of it.
 from django.db.models import QuerySet
 
 from annotation.models import Membership, Oracle, Project, Query, QueryState, Role, Selection, WorkState
-from annotation.questions.services.repeats import FURTHER_ANSWERS
+from annotation.models.questions import FURTHER_ANSWERS
 from annotation.statement.label_budget import label_budget
 from learner.models import ModelRelease, Round
 from learner.selectors import answers as answer_selectors

@@ -5,7 +5,7 @@ from datetime import timedelta
 from django.db.models import Exists, OuterRef, Q, Sum
 from django.db.models.functions import Now
 
-from annotation.data.services.streams import waiting_posts
+from annotation.data.selectors import waiting_posts
 from annotation.models import Project, ProjectState, Query, QueryState, UpdatePolicy, WorkState
 from learner.configuration.stream import stream_screen
 from learner.models import ModelRelease, Stream, StreamBatch, TrainingRun

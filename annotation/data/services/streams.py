@@ -20,6 +20,7 @@ from django.db.models.functions import Now
 
 from annotation.data.parsers.checks import check_rows
 from annotation.data.parsers.rows import BadRow, Layout, RawBatch
+from annotation.data.selectors import waiting_posts
 from annotation.data.services import shared_rows
 from annotation.data.services.record_copy import RECORD_COPY, RECORD_TYPES
 from annotation.errors import IdempotencyKeyReused, InvalidRecords, NotAStream, StreamFull
@@ -200,11 +201,6 @@ def ask_records(
         cursor.execute(ASK_RECORDS, values)
         asked: dict[int, int] = dict(cursor.fetchall())
     return asked
-
-
-def waiting_posts(project_id: int) -> Any:
-    """Return the posts whose records were not all examined."""
-    return RecordPost.objects.filter(project=project_id, body__isnull=False)
 
 
 def forget_old_posts() -> int:

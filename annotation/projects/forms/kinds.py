@@ -11,9 +11,10 @@ from django.utils.translation import gettext_lazy as _
 from annotation.choices.presets import PRESETS, broken_rules
 from annotation.models import Project
 from annotation.projects.forms.pool import PoolProjectForm
+from annotation.projects.forms.setting_names import setting_name
 from annotation.projects.forms.streams import StreamProjectForm
 from annotation.projects.forms.wizard import KindFields, arrival_of, preset_of
-from annotation.projects.settings_words import setting_name, setting_value
+from annotation.projects.settings_words import setting_value
 
 
 class KindForm(KindFields):

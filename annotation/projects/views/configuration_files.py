@@ -15,9 +15,10 @@ from annotation.access import managed_project
 from annotation.errors import InvalidConfiguration
 from annotation.models import Project, Role
 from annotation.people.identity import note_nothing
-from annotation.projects.configuration_file import LARGEST, copied_draft, file_of, parse_file, setting_differences
+from annotation.projects.forms.configuration_file import LARGEST, copied_draft, file_of, parse_file, setting_differences
+from annotation.projects.forms.setting_names import setting_name
 from annotation.projects.forms.wizard import WizardStep
-from annotation.projects.settings_words import setting_name, setting_value
+from annotation.projects.settings_words import setting_value
 from annotation.projects.views.wizard import keep_draft
 from annotation.wording import localized
 

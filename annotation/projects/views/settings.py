@@ -19,9 +19,10 @@ from annotation.people.identity import person_of
 from annotation.projects.forms.choosing import ChoosingForm
 from annotation.projects.forms.configuration import chosen_values, configuration_form, shown_fields
 from annotation.projects.forms.kinds import kind_of
+from annotation.projects.forms.setting_names import setting_name
 from annotation.projects.forms.settings import SettingsForm
 from annotation.projects.services import configuring, projects
-from annotation.projects.settings_words import setting_name, setting_value
+from annotation.projects.settings_words import setting_value
 from annotation.wording import localized
 
 SHOWN = 100

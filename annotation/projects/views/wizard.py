@@ -20,6 +20,7 @@ from annotation.populations.forms import MembershipForm
 from annotation.populations.selectors import membership_like
 from annotation.projects import protection_words
 from annotation.projects.forms.choosing import ChoosingForm
+from annotation.projects.forms.random_comparison import can_stand_beside_random, draft_of_random
 from annotation.projects.forms.wizard import (
     FIELDS,
     OWN_LIMIT,
@@ -35,7 +36,6 @@ from annotation.projects.forms.wizard import (
     step_of,
     typed_in,
 )
-from annotation.projects.random_comparison import can_stand_beside_random, draft_of_random
 from annotation.projects.services import projects
 from annotation.statement import budget_levels
 

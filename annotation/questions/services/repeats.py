@@ -7,11 +7,9 @@ from django.db.models import F
 
 from annotation.errors import InvalidConfiguration
 from annotation.models import Consensus, Project, Query, QueryState
+from annotation.models.questions import FURTHER_ANSWERS
 from annotation.questions.services.queue import PRIORITY_PER_ROUND
 from privacy.wording import as_plural_message
-
-# Two, so that an odd number of answers stays odd.
-FURTHER_ANSWERS = 2
 
 
 def open_for_more_answers(*, project: Project, round_number: int, query_ids: Sequence[int]) -> None:

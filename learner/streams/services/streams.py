@@ -14,6 +14,7 @@ from django.db import transaction
 from django.db.models.functions import Now
 from numpy.typing import NDArray
 
+from annotation.data.selectors import waiting_posts
 from annotation.data.services import streams as records
 from annotation.models import Project
 from annotation.questions.answers import label_type
@@ -69,7 +70,7 @@ def _pay(project: Project) -> bool:
     stream, _ = Stream.objects.get_or_create(project=project)
     if stream.entry_id is not None:
         return True
-    if not records.waiting_posts(project.pk).exists():
+    if not waiting_posts(project.pk).exists():
         return False
     event = stream_event(project)
     try:

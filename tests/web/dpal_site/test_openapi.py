@@ -29,7 +29,7 @@ from annotation.models.quality import GoldQuery
 from annotation.people.services import crowd_links, groups, invitations, limits, members, tokens
 from annotation.people.services.tokens import Scope
 from annotation.populations import services as populations
-from annotation.projects.configuration_file import file_of
+from annotation.projects.forms.configuration_file import file_of
 from annotation.projects.services import classes
 from annotation.questions import reviewing
 from annotation.questions.services import (

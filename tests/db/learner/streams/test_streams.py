@@ -9,7 +9,8 @@ from django.core.management import call_command
 from django.db import IntegrityError, connections, transaction
 
 from annotation.choices.stream_rules import CONFIRMATION_LOSS_BOUND, ENOUGH_CONFIRMATIONS, online_event
-from annotation.data.services.streams import post_records, waiting_posts
+from annotation.data.selectors import waiting_posts
+from annotation.data.services.streams import post_records
 from annotation.models import Consensus, Query, QueryState, Record, RecordPost
 from annotation.projects.services import projects
 from annotation.questions.services import labelling

@@ -13,7 +13,7 @@ from annotation.choices.presets import PRESETS
 from annotation.models import Project, Role
 from annotation.people.services import members
 from annotation.people.services.tokens import Scope, create_token
-from annotation.projects.configuration_file import LARGEST, file_of
+from annotation.projects.forms.configuration_file import LARGEST, file_of
 from annotation.projects.services import projects
 from annotation.projects.services.configuring import limits_of
 from tests.factories import make_user

@@ -14,7 +14,8 @@ from annotation.models import Project, Role
 from annotation.models.history import Action, ProjectChange
 from annotation.people.services import tokens
 from annotation.people.services.tokens import Scope
-from annotation.projects.settings_words import setting_name, setting_value
+from annotation.projects.forms.setting_names import setting_name
+from annotation.projects.settings_words import setting_value
 from privacy.accounting.events import RandomChoiceEvent
 from privacy.services import ledger
 from tests.counting import new_counter
