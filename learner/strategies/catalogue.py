@@ -4,16 +4,17 @@ from collections.abc import Mapping
 from typing import Any
 
 from learner.strategies.base import QueryStrategy, StrategyChoice
-from learner.strategies.bernoulli_screen import BernoulliScreen, TwoRates
-from learner.strategies.clustered_uncertainty import ClusteredUncertainty, SpreadDoubt
-from learner.strategies.exponential_screen import ExponentialScreen, FallingRate
-from learner.strategies.exposure_capped import ExposureCappedScreen, LimitedLooks
+from learner.strategies.bernoulli_screen import TwoRates
+from learner.strategies.clustered_uncertainty import SpreadDoubt
+from learner.strategies.every_record import EveryRecord
+from learner.strategies.exponential_screen import FallingRate
+from learner.strategies.exposure_capped import LimitedLooks
 from learner.strategies.noisy_clusters import NoisyClusters
-from learner.strategies.random import Chance, EveryRecord, RandomChoice
-from learner.strategies.secret_sample import ScreenedSecretSample, SecretBlocks, SecretSample
+from learner.strategies.random import Chance
+from learner.strategies.secret_sample import ScreenedSecretSample, SecretBlocks
 from learner.strategies.top_c import NoisyRanking, TopC
-from learner.strategies.uncertainty import MostUncertain, Uncertainty
-from learner.strategies.version_space import Undecided, VersionSpaceScreen
+from learner.strategies.uncertainty import MostUncertain
+from learner.strategies.version_space import Undecided
 
 # What projects may choose, in the order in which forms list it; a new strategy joins by one line.
 CHOICES: tuple[type[StrategyChoice], ...] = (
@@ -29,21 +30,10 @@ CHOICES: tuple[type[StrategyChoice], ...] = (
     EveryRecord,
 )
 
+# What a choice may become of which another is the first: later secret blocks, and the first where it is thinned.
+FURTHER: tuple[type[QueryStrategy], ...] = (ScreenedSecretSample, NoisyClusters)
 STRATEGIES: Mapping[str, type[QueryStrategy]] = {
-    strategy.name: strategy
-    for strategy in (
-        RandomChoice,
-        BernoulliScreen,
-        ExponentialScreen,
-        ExposureCappedScreen,
-        VersionSpaceScreen,
-        TopC,
-        SecretSample,
-        ScreenedSecretSample,
-        NoisyClusters,
-        Uncertainty,
-        ClusteredUncertainty,
-    )
+    strategy.name: strategy for strategy in (*(type(choice().strategy()) for choice in CHOICES), *FURTHER)
 }
 
 

@@ -74,18 +74,3 @@ class Chance(StrategyChoice):
     def strategy(self) -> RandomChoice:
         """Return the strategy."""
         return RandomChoice()
-
-
-@dataclass(frozen=True)
-class EveryRecord(StrategyChoice):
-    """Asking about every record of a stream."""
-
-    name: ClassVar[str] = "all"
-    label: ClassVar[str] = _("every record of a stream")
-    sound: ClassVar[Sound] = Sound(
-        oracles=("trusted",), arrivals=("stream",), why_not={"pool": _("Only a stream asks about every record.")}
-    )
-
-    def strategy(self) -> RandomChoice:
-        """Return what it amounts to: who asks about every record asks about those that happen to come."""
-        return RandomChoice()

@@ -267,8 +267,11 @@ def test_a_round_of_it_is_charged_and_then_it_stays(project, manager):
 
 
 @pytest.mark.parametrize("check", test_strategies.BATTERY, ids=lambda check: check.__name__)
-def test_it_passes_the_battery_of_all_strategies(check):
-    values = {"strategy": LongFirst(length_scale=1.0).strategy(), "model": test_strategies.BINARY}
+def test_it_passes_the_battery_of_all_strategies(declared, check):
+    """The battery takes it from the catalogue, as it takes every other; `LongFirst` names no list of tests."""
+    (registered,) = (strategy for strategy in test_strategies.registered() if strategy.name == "lengths")
+    assert isinstance(registered, Lengths)
+    values = {"strategy": registered, "model": test_strategies.BINARY}
     check(**{name: values[name] for name in inspect.signature(check).parameters})
 
 

@@ -7,13 +7,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from annotation.choices.catalogue import CATALOGUE
 from learner.linear_model import LinearModel
 from learner.strategies import random, scoring, top_c, uncertainty
 from learner.strategies.bernoulli_screen import BernoulliScreen
-from learner.strategies.catalogue import CHOICES, strategy_for
 from learner.strategies.catalogue import STRATEGIES as NAMED
+from learner.strategies.catalogue import strategy_for
 from learner.strategies.clustered_uncertainty import ClusteredUncertainty
 from learner.strategies.dropout_network import deep_installed
+from learner.strategies.every_record import EveryRecord
 from learner.strategies.exponential_screen import ExponentialScreen
 from learner.strategies.exposure_capped import ExposureCappedScreen
 from learner.strategies.noisy_clusters import NoisyClusters
@@ -30,6 +32,7 @@ from privacy.accounting.events import (
     SecretChoiceEvent,
     event_from_json,
 )
+from privacy.choices import Kind
 from privacy.errors import UnsoundCombination
 from privacy.mechanisms.randomness import SimulationRandom
 from privacy.mechanisms.top_c import select_top_c
@@ -40,6 +43,13 @@ BINARY = LinearModel(RNG.normal(size=(1, 6)), RNG.normal(size=1) / 20, ("no", "y
 THREE_CLASSES = LinearModel(RNG.normal(size=(3, 6)), RNG.normal(size=3) / 20, ("a", "b", "c"))
 ZERO = LinearModel(np.zeros((1, 6)), np.zeros(1), ("no", "yes"))
 
+
+def registered():
+    """Return the strategy of every choice that is registered, as its defaults make it."""
+    return [choice.of({}).strategy() for choice in CATALOGUE.of_kind(Kind.STRATEGY)]
+
+
+# Further parameters, beside what is registered.
 STRATEGIES = [
     RandomChoice(),
     TopC(),
@@ -62,7 +72,7 @@ STRATEGIES = [
     SecretSample(0.3),
     ScreenedSecretSample(0.4),
     NoisyClusters(0.4),
-    *(choice().strategy() for choice in CHOICES),
+    *registered(),
 ]
 
 
@@ -220,6 +230,10 @@ def test_projects_find_strategies_by_name(strategy):
 
 def test_the_catalogue_and_the_battery_hold_the_same_classes():
     assert set(NAMED.values()) == {type(strategy) for strategy in STRATEGIES}
+
+
+def test_who_asks_about_every_record_asks_about_those_that_come():
+    assert type(EveryRecord().strategy()) is RandomChoice
 
 
 def test_scale_reaches_top_c():

@@ -1,0 +1,24 @@
+"""Ask about every record of a stream."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from learner.strategies.base import StrategyChoice
+from learner.strategies.random import RandomChoice
+from privacy.choices import Sound
+from privacy.wording import gettext_noop as _
+
+
+@dataclass(frozen=True)
+class EveryRecord(StrategyChoice):
+    """Asking about every record of a stream."""
+
+    name: ClassVar[str] = "all"
+    label: ClassVar[str] = _("every record of a stream")
+    sound: ClassVar[Sound] = Sound(
+        oracles=("trusted",), arrivals=("stream",), why_not={"pool": _("Only a stream asks about every record.")}
+    )
+
+    def strategy(self) -> RandomChoice:
+        """Return what it amounts to: who asks about every record asks about those that happen to come."""
+        return RandomChoice()
