@@ -2,7 +2,8 @@
 
 from django.db.models import QuerySet
 
-from annotation.choices.gates import gate_event, gate_from
+from annotation.choices.gate_choice import gate_event
+from annotation.choices.gates import gate_from
 from annotation.models import Dataset, Project
 from privacy.accounting.event import Event
 from privacy.accounting.events import GateWindowEvent, event_from_json

@@ -8,10 +8,12 @@ from django.utils.translation import gettext_lazy as _
 
 from annotation.choices.catalogue import offered
 from annotation.choices.choice_fields import named_field, optional_field
-from annotation.choices.gates import GATES, NoisyGate, SampledGate
+from annotation.choices.gates import GATES
+from annotation.choices.noisy_gate import NoisyGate
 from annotation.choices.preset import Preset
 from annotation.choices.presets import broken_rules
 from annotation.choices.question_plan import QuestionPlan
+from annotation.choices.sampled_gate import SampledGate
 from annotation.errors import InvalidConfiguration
 from annotation.gates.gate_plan import EXAMPLE_TEXT
 from annotation.models import (

@@ -6,7 +6,8 @@ from typing import Any, Self
 
 import pyarrow as pa
 
-from annotation.choices.gates import gate_event, gate_from
+from annotation.choices.gate_choice import gate_event
+from annotation.choices.gates import gate_from
 from annotation.choices.presets import PRESETS
 from privacy.accounting.cost import Cost, Unit
 from privacy.accounting.events import RandomizedAnswersEvent

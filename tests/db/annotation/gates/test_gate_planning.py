@@ -6,7 +6,8 @@ import pytest
 from django.core.files.base import ContentFile
 from django.db import connection
 
-from annotation.choices.gates import gate_event, gate_from
+from annotation.choices.gate_choice import gate_event
+from annotation.choices.gates import gate_from
 from annotation.data.services import datasets
 from annotation.errors import ConfigurationFrozen, InvalidConfiguration
 from annotation.gates import gate_plan
