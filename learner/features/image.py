@@ -2,13 +2,17 @@
 
 import hashlib
 import math
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from learner.features.base import Featurizer, RowScaling, scale_rows
+from learner.features.choice import FeaturesChoice, RecordShape
 from learner.features.clipping import check_norm_bound
+from privacy.choices import parameter
+from privacy.wording import gettext_noop as _
 
 EVEN = 1e-12
 # An orthonormal turn of red, green and blue: brightness, and the two differences that make a hue.
@@ -174,3 +178,30 @@ def sign_matrix(rows: int, columns: int, *, seed: int) -> NDArray[np.float64]:
     bits = np.unpackbits(np.frombuffer(digest, dtype=np.uint8), count=rows * columns)
     signs: NDArray[np.float64] = np.where(bits, 1.0, -1.0).reshape(rows, columns)
     return signs
+
+
+def hues_side(side: int) -> int:
+    """Return how many cells a side suit the hues of images whose brightness has so many."""
+    return max(1, side // 3)
+
+
+def cells_of(shape: RecordShape, side: int) -> tuple[int, int]:
+    """Return so many cells a side, or as many as an image has pixels."""
+    return min(shape.image_height, side), min(shape.image_width, side)
+
+
+@dataclass(frozen=True)
+class ReadsImages(FeaturesChoice):
+    """What a choice that reads images says of them; it is fixed once a file was read."""
+
+    image_colours: str = parameter(
+        "grey",
+        options={"grey": _("grey: the brightness alone"), "colour": _("colour: brightness and hues")},
+        label=_("What is learned of images"),
+        help=_("Hues are averaged over larger areas than brightness, which takes a few of the columns."),
+    )
+
+    @property
+    def is_colour(self) -> bool:
+        """Whether images are read in colour."""
+        return self.image_colours == "colour"

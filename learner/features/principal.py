@@ -1,17 +1,27 @@
 """Images by privately found principal directions: the one featuriser that is paid for, once for each project."""
 
-from typing import Any, Self
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import linalg
 
 from learner.features.base import Featurizer, scale_rows
+from learner.features.choice import RecordShape
 from learner.features.clipping import check_norm_bound
-from learner.features.image import ImageFeaturizer
+from learner.features.image import ImageFeaturizer, ReadsImages, cells_of, hues_side
+from privacy.accounting.event import Event
+from privacy.accounting.events_features import second_moments_event
+from privacy.choices import Sound, parameter
+from privacy.wording import gettext_noop as _
 
 # Written into every release; finer steps than features need.
 COMPONENT_STEP = 2.0**-20
+# The noise of a covariance grows with its columns, so images are pooled to at most this many cells a side first.
+LARGEST_COVARIANCE_SIDE = 10
+# Brightness of so many cells a side and hues of a third as many make about as many columns.
+LARGEST_COLOURED_SIDE = 9
 
 
 class PrincipalImageFeaturizer(Featurizer):
@@ -100,3 +110,44 @@ def principal_directions(moments: NDArray[np.float64], n_components: int) -> NDA
     largest = directions[np.arange(n_components), np.abs(directions).argmax(axis=1)]
     rounded: NDArray[np.float64] = np.rint(directions * np.sign(largest)[:, None] / COMPONENT_STEP) * COMPONENT_STEP
     return rounded
+
+
+@dataclass(frozen=True)
+class PrincipalDirections(ReadsImages):
+    """Directions found in the pool's images, once, and paid for."""
+
+    name: ClassVar[str] = "principal"
+    label: ClassVar[str] = _("principal directions of the images, found privately")
+    sound: ClassVar[Sound] = Sound(
+        oracles=("trusted",),
+        data_kinds=("image",),
+        why_not=dict.fromkeys(
+            ("crowd", "text", "table"), _("Principal directions are found in the images of a trusted project.")
+        ),
+    )
+
+    features_epsilon: float = parameter(
+        None,
+        above=0,
+        label=_("Epsilon of principal directions"),
+        help=_("With principal directions: spent once, before the first image is read."),
+        rule=_("Must be above 0: finding directions reads every image, got {got}."),
+    )
+
+    def featurizer(self, shape: RecordShape) -> Featurizer:
+        """Return a featuriser that only knows its width, as before its directions are paid for."""
+        return self.found(shape, None)
+
+    def found(self, shape: RecordShape, components: NDArray[np.float64] | None) -> PrincipalImageFeaturizer:
+        """Return the featuriser with the directions that were found."""
+        height, width = shape.image_height, shape.image_width
+        largest = LARGEST_COLOURED_SIDE if self.is_colour else LARGEST_COVARIANCE_SIDE
+        hues = cells_of(shape, hues_side(largest)) if self.is_colour else None
+        pixels = ImageFeaturizer(height, width, pooled=cells_of(shape, largest), centered=True, hues=hues)
+        return PrincipalImageFeaturizer(pixels, min(shape.dimension, pixels.dimension), components)
+
+    def event(self, *, shape: RecordShape | None = None, **circumstances: Any) -> Event | None:
+        """Return what finding the directions costs."""
+        assert shape is not None
+        pixels = self.found(shape, None).pixels
+        return second_moments_event(self.features_epsilon, pixels.dimension, norm_bound=pixels.norm_bound)

@@ -3,9 +3,10 @@
 import hashlib
 import itertools
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 import pyarrow as pa
@@ -14,11 +15,14 @@ from scipy import sparse
 
 from learner.errors import EncoderMissing
 from learner.features.base import Featurizer, scale_rows
+from learner.features.choice import READS_TEXTS_ALONE, FeaturesChoice, RecordShape
 from learner.features.clipping import check_norm_bound
 from learner.features.word_lists import word_lists
 from learner.features.word_pieces import WordPieces
+from privacy.choices import Sound, parameter
 from privacy.normalizers import Normalizer, normalize_texts
 from privacy.wording import as_message
+from privacy.wording import gettext_noop as _
 
 WEIGHTS = Path(__file__).parent / "weights"
 # Tables that ship with the program, by name; `learner.features.distil` made them.
@@ -27,6 +31,8 @@ TABLES = {"minilm-static": WEIGHTS / "minilm-static.npz"}
 ENCODER, ENCODER_LICENCE = "encoder.npz", "encoder.md"
 # Texts summed at a time, so that temporaries stay within a few tens of MiB.
 BLOCK_TEXTS = 8192
+# Columns that suit most tasks, and the most that help, see docs/results/utility.md.
+COLUMNS, MOST_COLUMNS = 128, 256
 
 
 class EncoderTable(NamedTuple):
@@ -191,3 +197,27 @@ def read_table(table: str) -> EncoderTable:
             held["mean"].astype(np.float64),
             held["moments"].astype(np.float64),
         )
+
+
+@dataclass(frozen=True)
+class StaticTable(FeaturesChoice):
+    """The sentence encoder that ships with the program: a public table of word pieces."""
+
+    name: ClassVar[str] = "static_encoder"
+    label: ClassVar[str] = _("a public sentence encoder that ships with the site")
+    sound: ClassVar[Sound] = Sound(
+        data_kinds=("text",),
+        why_not=dict.fromkeys(("table", "image"), READS_TEXTS_ALONE),
+    )
+
+    text_columns: int = parameter(
+        COLUMNS,
+        at_least=2,
+        at_most=MOST_COLUMNS,
+        label=_("Columns of the sentence encoder"),
+        help=_("The first say most. Fewer mean less noise, more tell classes apart better."),
+    )
+
+    def featurizer(self, shape: RecordShape) -> Featurizer:
+        """Return the first columns of the table."""
+        return StaticEncoder(n_features=self.text_columns, normalizer=shape.normalizer)

@@ -12,7 +12,7 @@ from annotation.choices.planned_settings import rounded_down
 from annotation.choices.selection_rules import TEXT_COLUMNS
 from annotation.choices.stream_rules import ONLINE_ESTIMATORS
 from learner.estimators.running_sums import OfRunningSums
-from learner.features.catalogue import MOST_COLUMNS
+from learner.features.static_encoder import MOST_COLUMNS
 from learner.planning.setup import Setup, simulated_strategy
 from learner.planning.splits import series_epsilon, splits
 from learner.strategies.screen import Screen

@@ -17,7 +17,7 @@ from annotation.log.history import is_charged
 from annotation.models import Project
 from annotation.models.configurations import remember
 from annotation.projects.services.configuring import limits_of
-from learner.features.catalogue import MOST_COLUMNS
+from learner.features.static_encoder import MOST_COLUMNS
 from learner.planning.candidates import candidates, left_out, reads_encoder_columns, untried
 from learner.planning.plan_setups import setup_of, total_epsilon, whole_price
 from learner.planning.setup import Setup

@@ -17,7 +17,7 @@ from annotation.people.services import members, tokens
 from annotation.people.services.tokens import Scope
 from dpal.command_line import main
 from dpal.settings import known_of
-from learner.features import catalogue, encoder
+from learner.features import encoder
 from learner.planning.plan_setups import purchase_of
 from learner.releases.services import releases
 from tests import clean, documented, learning
@@ -146,7 +146,7 @@ def test_the_wheel_alone_runs_the_examples(live_server, project, tmp_path):
 def test_the_wheel_alone_runs_a_sentence_encoder(live_server, tmp_path, monkeypatch):
     published = write_package(tmp_path / "installed")
     monkeypatch.syspath_prepend(str(tmp_path / "installed"))
-    monkeypatch.setattr(catalogue, "ENCODER_PACKAGES", ("tiny_encoder",))
+    monkeypatch.setattr(encoder, "ENCODER_PACKAGES", ("tiny_encoder",))
     monkeypatch.setitem(encoder.PACKAGES, "all-minilm-l6-v2", "tiny_encoder")
     project = learning.open_trusted(make_user(), features="encoder", feature_dimension=4)
     learning.fill_trusted(project)

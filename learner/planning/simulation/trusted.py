@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from learner.estimators.version_zero import enough_examples, huber_prior, public_examples, version_zero
-from learner.features.catalogue import DeclaredRules
 from learner.features.choice import RecordShape
+from learner.features.declared_rules import DeclaredRules
 from learner.features.image import ImageFeaturizer
 from learner.features.static_encoder import StaticEncoder
 from learner.linear_model import LinearModel

@@ -9,7 +9,8 @@ from annotation.choices.presets import PRESETS
 from learner.estimators.huber_svm import PrivateHuberSVM
 from learner.estimators.softmax_steps import PrivateSoftmaxSteps
 from learner.estimators.sums import PrivateSums
-from learner.features.catalogue import COLUMNS, MOST_COLUMNS, planned_columns
+from learner.features.planned import planned_columns
+from learner.features.static_encoder import COLUMNS, MOST_COLUMNS
 from learner.linear_model import LinearModel
 from learner.strategies.blocks import block_rates
 from learner.strategies.noisy_clusters import NoisyClusters

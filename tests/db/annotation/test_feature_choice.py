@@ -8,8 +8,8 @@ from annotation.choices.presets import PRESETS
 from annotation.models import Features
 from annotation.projects.forms.pool import PoolProjectForm
 from annotation.projects.forms.projects import ProjectForm
-from learner.features import catalogue, encoder
-from learner.features.catalogue import PublicEncoder
+from learner.features import encoder
+from learner.features.encoder import PublicEncoder
 from learner.pools.services import features
 from tests import learning
 from tests.counting import new_counter
@@ -43,7 +43,7 @@ def test_a_live_project_encodes_its_texts(tmp_path, monkeypatch, settings):
     monkeypatch.syspath_prepend(str(tmp_path))
     importlib.invalidate_caches()
     packages = ("tiny_encoder", "tokenizers", "safetensors")
-    monkeypatch.setattr(catalogue, "ENCODER_PACKAGES", packages)
+    monkeypatch.setattr(encoder, "ENCODER_PACKAGES", packages)
     monkeypatch.setitem(encoder.PACKAGES, "all-minilm-l6-v2", "tiny_encoder")
     project = learning.open_trusted(make_user(), features="encoder", feature_dimension=4)
     dataset = learning.upload(project, [["play some jazz"], ["lights off"]], ["text"])

@@ -3,7 +3,7 @@
 import pytest
 
 from annotation.choices.presets import PRESETS, broken_rules
-from learner.features.catalogue import PublicEncoder
+from learner.features.encoder import PublicEncoder
 from learner.strategies import uncertainty
 
 TEXTS = {**PRESETS["voice-crowd"].defaults, "oracle": "crowd", "data_kind": "text", "classes": ["a", "b"]}

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from learner.features import catalogue, encoder
+from learner.features import encoder
 from learner.models.planning import PlanSimulation
 from learner.planning.estimates import simulated_course
 from learner.planning.plan_setups import setup_of
@@ -66,7 +66,7 @@ def test_where_the_encoder_is_gone_nothing_is_claimed(tmp_path, monkeypatch):
     write_package(tmp_path)
     monkeypatch.syspath_prepend(str(tmp_path))
     importlib.invalidate_caches()
-    monkeypatch.setattr(catalogue, "ENCODER_PACKAGES", ("tiny_encoder", "tokenizers", "safetensors"))
+    monkeypatch.setattr(encoder, "ENCODER_PACKAGES", ("tiny_encoder", "tokenizers", "safetensors"))
     monkeypatch.setitem(encoder.PACKAGES, "all-minilm-l6-v2", "tiny_encoder")
     project = learning.open_trusted(make_user(), features="encoder")
     made_up = {"made_up": [point(100, 0.8)]}

@@ -1,0 +1,43 @@
+"""What public trials found best for each kind of records."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from learner.features.base import Featurizer
+from learner.features.choice import RecordShape
+from learner.features.declared_rules import DeclaredRules
+from learner.features.image import ReadsImages
+from learner.features.static_encoder import COLUMNS, StaticTable
+from privacy.choices import Sound
+from privacy.wording import gettext_noop as _
+
+# Found on public tasks, see docs/results/utility.md: many classes need more directions, few need less noise.
+MANY_CLASSES = 30
+COLUMNS_OF_MANY = 192
+
+
+def planned_columns(n_classes: int) -> int:
+    """Return how many columns of the static encoder suit so many classes."""
+    return COLUMNS_OF_MANY if n_classes > MANY_CLASSES else COLUMNS
+
+
+@dataclass(frozen=True)
+class PlannedFeatures(StaticTable, ReadsImages):
+    """What public trials found best for each kind of records."""
+
+    name: ClassVar[str] = "planned"
+    label: ClassVar[str] = _("what suits the records: a public sentence encoder for texts, declared rules for the rest")
+    sound: ClassVar[Sound] = Sound()
+
+    def planned(self, settings: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Take more columns where there are more classes to tell apart."""
+        if settings.get("data_kind") != "text":
+            return {}
+        return {"text_columns": planned_columns(len(settings["classes"]))}
+
+    def featurizer(self, shape: RecordShape) -> Featurizer:
+        """Return the static encoder for texts, declared rules for the rest."""
+        if shape.data_kind == "text":
+            return super().featurizer(shape)
+        return DeclaredRules(image_colours=self.image_colours).featurizer(shape)

@@ -1,0 +1,48 @@
+"""Which featuriser declared rules are for each kind of records, and what is planned in their place."""
+
+import pytest
+
+from learner.features.choice import RecordShape
+from learner.features.declared_rules import DeclaredRules
+from learner.features.image import ImageFeaturizer
+from learner.features.planned import PlannedFeatures, planned_columns
+from learner.features.static_encoder import StaticEncoder
+from learner.features.tabular import TabularFeaturizer
+from learner.features.text import HashingTextFeaturizer
+
+SHAPES = {
+    "text": RecordShape("text", 64, "L2"),
+    "table": RecordShape("table", 64, columns=({"name": "age", "low": 0, "high": 99},)),
+    "image": RecordShape("image", 64, image_height=28, image_width=20),
+}
+KINDS = {"text": HashingTextFeaturizer, "table": TabularFeaturizer, "image": ImageFeaturizer}
+
+
+@pytest.mark.parametrize("kind", SHAPES)
+def test_each_kind_of_records_has_a_featuriser(kind):
+    found = DeclaredRules().featurizer(SHAPES[kind])
+    assert type(found) is KINDS[kind]
+    assert found.dimension == (1 if kind == "table" else 64)
+
+
+@pytest.mark.parametrize(("wanted", "given"), [(64, 64), (63, 63), (560, 560), (4096, 560)])
+def test_images_have_as_many_columns_as_wished_or_as_pixels(wanted, given):
+    shape = RecordShape("image", wanted, image_height=28, image_width=20)
+    assert DeclaredRules().featurizer(shape).dimension == given
+    assert DeclaredRules(image_colours="colour").featurizer(shape).dimension <= wanted
+
+
+def test_what_is_planned_reads_texts_by_the_encoder_and_the_rest_by_declared_rules():
+    found = PlannedFeatures(text_columns=32).featurizer(SHAPES["text"])
+    assert (type(found), found.dimension) == (StaticEncoder, 32)
+    for kind in ("table", "image"):
+        planned = PlannedFeatures().featurizer(SHAPES[kind])
+        assert planned.parameters() == DeclaredRules().featurizer(SHAPES[kind]).parameters()
+
+
+@pytest.mark.parametrize(("number", "columns"), [(2, 128), (30, 128), (31, 192)])
+def test_many_classes_have_more_columns(number, columns):
+    assert planned_columns(number) == columns
+    classes = [str(one) for one in range(number)]
+    assert PlannedFeatures().planned({"data_kind": "text", "classes": classes}) == {"text_columns": columns}
+    assert PlannedFeatures().planned({"data_kind": "table", "classes": classes}) == {}
