@@ -1,5 +1,7 @@
 """How `make docs` builds the manual: Sphinx over the same Markdown files that one reads in the repository."""
 
+import re
+from pathlib import Path
 from typing import Any
 
 from docutils.nodes import SkipNode
@@ -17,9 +19,21 @@ html_show_sphinx = False
 html_math_renderer = "mathml"
 myst_enable_extensions = ["dollarmath"]
 myst_heading_anchors = 4
-# Files of the repository that the manual points at, such as a test, are read there; that they exist is checked by
-# `tests/test_manuals.py`.
-suppress_warnings = ["myst.xref_missing", "misc.highlighting_failure", "image.not_readable"]
+# A link that leads nowhere is a warning, which fails the build.
+suppress_warnings = ["misc.highlighting_failure"]
+
+TO_A_MANUAL = re.compile(r"\]\((?=\.\.?/)([^)#\s]+\.md)")
+
+
+def keep_files_of_the_repository(app: Any, page: str, source: list[str]) -> None:
+    """Take along what stands beside the manual's folder, such as `SECURITY.md`, where a page links to it."""
+    folder = Path(app.srcdir, page).parent
+
+    def address(link: re.Match[str]) -> str:
+        inside = (folder / link[1]).resolve().is_relative_to(app.srcdir)
+        return link[0] if inside else f"](path:{link[1]}"
+
+    source[0] = TO_A_MANUAL.sub(address, source[0])
 
 
 def write_formula(writer: Any, node: Any) -> None:
@@ -29,5 +43,6 @@ def write_formula(writer: Any, node: Any) -> None:
 
 
 def setup(app: Any) -> None:
-    """Make Sphinx know the renderer, in place of the one that fetches a script from another host."""
+    """Make Sphinx know both; its own way with formulas fetches a script from another host."""
     app.add_html_math_renderer("mathml", (write_formula, None), (write_formula, None))
+    app.connect("source-read", keep_files_of_the_repository)

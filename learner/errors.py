@@ -86,11 +86,11 @@ class InputNotFitting(LearnerError):
 
 
 class NotReleased(LearnerError):
-    """A candidate has not passed the release gate, so nobody may have its files; what is retired stays so."""
+    """A release candidate has not passed the release gate, so nobody may have its files; what is retired stays so."""
 
 
 def not_released(version: int, held_back: str) -> NotReleased:
-    """Return the refusal of a candidate's files, with what the release gate found where it has looked."""
+    """Return the refusal of a release candidate's files, with what the release gate found where it has looked."""
     waits = as_message("Version {version} has not passed the release gate.", version=version)
     return NotReleased(joined_messages(" ", [waits, held_back]))
 

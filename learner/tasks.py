@@ -85,7 +85,7 @@ def run_stream_task(*, project_id: int) -> None:
 
 @shared_task
 def check_release_task(*, release_id: int) -> None:
-    """Ask the release gate about a candidate once more."""
+    """Ask the release gate about a release candidate once more."""
     release_gate.check_release(release_id=release_id)
 
 

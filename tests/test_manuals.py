@@ -14,10 +14,20 @@ from dpal_site.management.commands.compile_translations import PACKAGES
 MANUALS = sorted((REPOSITORY / "docs").glob("*.md"))
 # What else people read from end to end.
 PAGES = [REPOSITORY / name for name in ("README.md", "SECURITY.md", "CONTRIBUTING.md", "docs/results/README.md")]
+# What links are looked for in.
+LINKED = sorted(
+    {
+        *REPOSITORY.glob("*.md"),
+        *(REPOSITORY / "docs").rglob("*.md"),
+        *(REPOSITORY / ".github").rglob("*.md"),
+        REPOSITORY / "client" / "README.md",
+    }
+)
 # Words a sentence of a manual has on average at most.
 AVERAGE_WORDS = 20
 PAGE_WORDS = 700
 LINK = re.compile(r"\[([^\]]*)\]\([^)]*\)")
+CODE = re.compile(r"^(```|~~~|:::).*?^\1.*?$|<!--.*?-->", re.S | re.M)
 PARAGRAPH = re.compile(r"\n\s*\n|\n(?=\s*(?:[-*+]|\d+\.)\s)")
 BULLET = re.compile(r"^(?:[-+]|\d+\.)\s")
 SENTENCE_END = re.compile(r"(?<=[.!?])[\"')”’]*\s+(?=[\w\"“‘(])")
@@ -26,7 +36,7 @@ SENTENCE_END = re.compile(r"(?<=[.!?])[\"')”’]*\s+(?=[\w\"“‘(])")
 def prose(markdown: str) -> str:
     """Return the words of a manual: without tables, headings and addresses of links; code and formulas are one word."""
     aside = re.compile(r"^(?:\||#|!\[|<|    ).*$", re.M)
-    text = aside.sub("", re.sub(r"^(```|~~~|:::).*?^\1.*?$|<!--.*?-->", "", markdown, flags=re.S | re.M))
+    text = aside.sub("", CODE.sub("", markdown))
     return re.sub(r"[*∎]", "", re.sub(r"`[^`]*`|\$[^$]*\$", "x", LINK.sub(r"\1", text)))
 
 
@@ -87,6 +97,36 @@ def test_the_glossary_says_what_other_tools_call_it():
         word: elsewhere for word, _, elsewhere in told if elsewhere.strip() and not elsewhere.startswith(tools)
     } == {}
     assert sum(bool(elsewhere.strip()) for _, _, elsewhere in told) >= 20
+
+
+@cache
+def read_by_people() -> str:
+    """Return what messages and the other manuals say; of code only what is one word, as an entry's kind is."""
+    said = [f"{message.text} {message.plural}" for message in messages_in(REPOSITORY / name for name in PACKAGES)]
+    manuals = (LINK.sub(r"\1", CODE.sub("", path.read_text("utf-8"))) for path in MANUALS if path.name != "glossary.md")
+    return "\n".join(
+        [
+            *said,
+            *(re.sub(r"`([^`]*)`", lambda code: code[1] if code[1].isalpha() else "x", manual) for manual in manuals),
+        ]
+    )
+
+
+def unspoken(words: list[str]) -> list[str]:
+    """Return the words that stand neither on a page nor in a message nor in another manual, as one or several."""
+    forms = {
+        word: f"{re.escape(word.removesuffix('y'))}(?:y|ies)" if word[-1] == "y" else f"{word}s?" for word in words
+    }
+    return [word for word in words if not re.search(rf"\b{forms[word]}\b", read_by_people(), re.I)]
+
+
+def test_each_word_of_the_glossary_is_one_that_people_read():
+    table = (REPOSITORY / "docs" / "glossary.md").read_text("utf-8").split("## Words we leave")[0]
+    words = [word for cell in re.findall(r"^\| ([a-z][^|]*) \|", table, re.M)[1:] for word in cell.split(", ")]
+    assert len(words) > 60
+    assert unspoken(words) == []
+    assert len(words) == len(set(words)), "one word, one row"
+    assert unspoken(["record", "odometer", "privacy family"]) == ["odometer", "privacy family"]
 
 
 def test_a_strange_word_is_found():
@@ -195,3 +235,41 @@ def test_djade_is_told_to_leave_templates_of_the_manual_alone():
     assert [line for line in runs if "':!docs/_templates'" not in line] == []
     hook = (REPOSITORY / ".pre-commit-config.yaml").read_text("utf-8").split("- id: djade")[1].split("- id:")[0]
     assert "exclude: ^docs/_templates/" in hook
+
+
+def anchors(markdown: str) -> set[str]:
+    """Return what links may lead to inside a page: its headings, as GitHub and the built manual write them."""
+    headings = re.findall(r"^#{1,6} +(.+?) *$", CODE.sub("", markdown), re.M)
+    names = [re.sub(r"[^\w\- ]", "", LINK.sub(r"\1", heading).lower()).replace(" ", "-") for heading in headings]
+    before = [names[:place].count(name) for place, name in enumerate(names)]
+    return {f"{name}-{times}" if times else name for name, times in zip(names, before, strict=True)}
+
+
+def dead_links(page: Path, markdown: str) -> list[str]:
+    """Return the links of a page that lead to no file or no heading of this repository; other hosts are not asked."""
+    dead = []
+    for link in re.findall(r"\]\((?!\w+:)([^)\s]+)\)", re.sub(r"`[^`\n]*`", "x", CODE.sub("", markdown))):
+        path, _, anchor = link.partition("#")
+        target = (page.parent / path).resolve() if path else page
+        inside = markdown if target == page else target.read_text("utf-8") if anchor and target.is_file() else ""
+        if not target.exists() or (anchor and anchor not in anchors(inside)):
+            dead.append(link)
+    return dead
+
+
+@pytest.mark.parametrize("page", LINKED, ids=lambda path: str(path.relative_to(REPOSITORY)))
+def test_links_lead_somewhere(page: Path):
+    assert dead_links(page, page.read_text("utf-8")) == []
+
+
+def test_a_link_that_leads_nowhere_is_found():
+    alive = (
+        "# Two `words`, here\n[a](#two-words-here) [b](https://example.org/x) [c](glossary.md#glossary) [d](../tests)"
+    )
+    code = "```\n[no](link.md)\n```\n`[no](link.md)`"
+    dead = (
+        "[e](#three) [f](nowhere.md) [g](../docs/glossary.md#nowhere) [h *too*](images/nowhere.svg) [i](../tests#there)"
+    )
+    found = ["#three", "nowhere.md", "../docs/glossary.md#nowhere", "images/nowhere.svg", "../tests#there"]
+    assert dead_links(REPOSITORY / "docs" / "index.md", f"{alive}\n{code}\n{dead}\n") == found
+    assert anchors("# One\n## One\n```\n# no\n```\n### [One](a.md) [two]\n") == {"one", "one-1", "one-two"}

@@ -79,7 +79,7 @@ class Migration(FirstMigration):
                 (
                     "state",
                     models.CharField(
-                        choices=[("candidate", "candidate"), ("released", "released"), ("retired", "retired")],
+                        choices=[("candidate", "release candidate"), ("released", "released"), ("retired", "retired")],
                         default="candidate",
                         max_length=10,
                     ),

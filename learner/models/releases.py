@@ -11,9 +11,9 @@ from privacy.models.messages import MessageField, MessagesInField
 
 
 class ReleaseState(models.TextChoices):
-    """Whether a release is offered: a candidate waits for the release gate, or is held back by it."""
+    """Whether a release is offered: a release candidate waits for the release gate, or is held back by it."""
 
-    CANDIDATE = "candidate", _("candidate")
+    CANDIDATE = "candidate", _("release candidate")
     RELEASED = "released", _("released")
     RETIRED = "retired", _("retired")
 
@@ -38,7 +38,7 @@ class ModelRelease(models.Model):
     lineage = models.ManyToManyField("privacy.LedgerEntry", related_name="releases")
     labels_used = models.PositiveIntegerField()
     retired_reason = models.CharField(max_length=300, blank=True)
-    # What the release gate looked at, by name; empty until it was asked, and why it holds a candidate back.
+    # What the release gate looked at, by name; empty until it was asked, and why it holds one back.
     checks = MessagesInField(default=dict, blank=True, inside="$.*")
     mechanism_audit = models.ForeignKey(
         "learner.MechanismAudit", models.PROTECT, related_name="releases", null=True, blank=True

@@ -177,7 +177,7 @@ def endorse(request: HttpRequest, slug: str, version: int) -> HttpResponse:
 @require_POST
 @login_required
 def check_again(request: HttpRequest, slug: str, version: int) -> HttpResponse:
-    """Have a candidate that is held back checked once more."""
+    """Have a release candidate that is held back checked once more."""
     found = release_of(request, slug, version)
     if not may_manage(request, found.project):
         raise PermissionDenied(_("Only a manager of the project can ask for another check."))

@@ -1,4 +1,4 @@
-"""The last gate: a candidate is released once its cost, its ledger, its mechanism and its files are checked."""
+"""The last gate: a release candidate is released once its cost, its ledger, its mechanism and its files are checked."""
 
 import json
 import logging
@@ -59,7 +59,7 @@ def check_release(*, release_id: int) -> ModelRelease:
 
 
 def check_again(*, release: ModelRelease) -> None:
-    """Have a candidate that was held back checked anew, by a worker; nothing happens to what is released."""
+    """Have a release candidate that was held back checked anew, by a worker; nothing happens to what is released."""
     with transaction.atomic():
         held = ModelRelease.objects.filter(pk=release.pk, state=ReleaseState.CANDIDATE)
         # Without a reason it counts as unchecked, so that the beat sees to it where the task is lost.
@@ -68,7 +68,7 @@ def check_again(*, release: ModelRelease) -> None:
 
 
 def unchecked_releases() -> QuerySet[ModelRelease]:
-    """Return candidates whose worker died before it could ask."""
+    """Return release candidates whose worker died before it could ask."""
     return ModelRelease.objects.filter(state=ReleaseState.CANDIDATE, held_back="")
 
 
