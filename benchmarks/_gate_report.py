@@ -150,7 +150,7 @@ def _night(once: float, each: float) -> str:
     return (
         f"{NIGHT_MACHINES} machines m7g.2xlarge of AWS ({MACHINE_CORES} cores, 32 GiB, {MACHINE_HOUR_USD} USD an hour"
         f" in us-east-1 in June 2026) cost {hour * NIGHT_HOURS:,.2f} USD in a night of {NIGHT_HOURS} hours. A core of"
-        f" theirs taken to be as quick as one here, they import and gate {costs}; in the whole night"
+        f" theirs taken to be as quick as one here, they import and gate {costs}. In the whole night it is"
         f" {most / 10**9:,.0f} x 10^9 records. Storage, traffic and the site's own machine come on top."
     )
 

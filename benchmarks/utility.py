@@ -268,22 +268,24 @@ def page(made: dict[str, Any]) -> str:
         "",
         "`pool-experts` at epsilon 2 and delta 5e-6 in all; each number of labels is a project of its own with one "
         "secret sample and one release. *Crowd* is `voice-crowd`: answers at epsilon 4, three people a question, class "
-        "names alone; too few texts repeat for a gate, so all are assumed to have passed. *Random* "
+        "names alone. Too few texts repeat for a gate, so all are assumed to have passed. *Random* "
         "chooses as many records in the open at the same limits. *Version 0* is made of class names, or of what "
         "`benchmarks/descriptions` says, at epsilon 0. *No privacy* is logistic regression on the same columns, labels "
-        "and prior, tuned by folds (the same channel model for a crowd); three seeds where labels times classes exceed "
-        "20,000.",
+        "and prior, tuned by folds (the same channel model for a crowd). It has three seeds where labels times classes "
+        "exceed 20,000.",
         "",
-        "What is planned of more than two classes (how long residuals are, when sums are taken, names as a start of "
-        "blocks) was found on 73 intents of CLINC that are in none of CLINC 10, 50 and 77, and on the digits. CLINC "
-        "10, 50 and 77 and SLURP had a part in how many steps there are and how far they go, and CLINC 77 in how many "
-        "columns many classes get (192: on it .898 where 128 give .890 and 256 give .896; the 73 other intents prefer "
-        "256 by .002); CLINC 10, MNIST and KDD had no part in it. CLINC 150 holds all intents, SLURP 60 the texts of "
-        "SLURP 18. What is planned of two classes was found on SMS spam. That steps read rows about their mean, and "
-        "how far those reach, was found on the digits, CLINC 50 and SLURP 18; how hard blocks of two classes are drawn "
-        "to the release before, on SMS spam, MNIST and KDD themselves; under how much noise streams keep to the names, "
-        "on SLURP 18 and CLINC 10; how far columns of class means are told apart, on SLURP, CLINC 10 and 50 and SMS "
-        "spam.",
+        "CLINC 150 holds all intents, SLURP 60 the texts of SLURP 18. What is planned was found on these tasks:",
+        "",
+        "- Of more than two classes (how long residuals are, when sums are taken, names as a start of blocks): on 73 "
+        "intents of CLINC that are in none of CLINC 10, 50 and 77, and on the digits.",
+        "- How many steps there are and how far they go: CLINC 10, 50 and 77 and SLURP had a part in it.",
+        "- How many columns many classes get: CLINC 77 had a part in it. On it 192 give .898, where 128 give .890 and "
+        "256 give .896; the 73 other intents prefer 256 by .002. CLINC 10, MNIST and KDD had no part in it.",
+        "- Of two classes: on SMS spam.",
+        "- That steps read rows about their mean, and how far those reach: on the digits, CLINC 50 and SLURP 18.",
+        "- How hard blocks of two classes are drawn to the release before: on SMS spam, MNIST and KDD themselves.",
+        "- Under how much noise streams keep to the names: on SLURP 18 and CLINC 10.",
+        "- How far columns of class means are told apart: on SLURP, CLINC 10 and 50 and SMS spam.",
         "",
         f"| {' | '.join(HEADS)} |",
         "|" + "---|" * len(HEADS),
@@ -335,7 +337,7 @@ def page(made: dict[str, Any]) -> str:
         f"On the same secret samples, {FEW_SEEDS} seeds, and {FEWER_SEEDS} where labels times classes exceed "
         f"{MOST_OF_ALL_SEEDS:,} (not for *hardly any noise*). Logistic regression and the RBF SVM read the same "
         "columns, TF-IDF the words; strengths by folds of at most 1,000 labels. *Hardly any noise* is the project's "
-        "own recipe at epsilon 300, for more than two classes that of noisy sums: what is missing beyond it is the "
+        "own recipe at epsilon 300, for more than two classes that of noisy sums. What is missing beyond it is the "
         "kind of model, and what is missing up to it is noise.",
         "",
         *beside(tasks, "baselines"),

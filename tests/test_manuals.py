@@ -13,7 +13,9 @@ from dpal_site.management.commands.compile_translations import PACKAGES
 
 MANUALS = sorted((REPOSITORY / "docs").glob("*.md"))
 # What else people read from end to end.
-PAGES = [REPOSITORY / name for name in ("README.md", "SECURITY.md", "CONTRIBUTING.md", "docs/results/README.md")]
+PAGES = [REPOSITORY / name for name in ("README.md", "SECURITY.md", "CONTRIBUTING.md", "client/README.md")]
+RESULTS = sorted((REPOSITORY / "docs" / "results").glob("*.md"))
+UNDERSTOOD_AT_ONCE = [REPOSITORY / "docs" / "privacy.md", REPOSITORY / "docs" / "architecture.md", *PAGES, *RESULTS]
 # What links are looked for in.
 LINKED = sorted(
     {
@@ -25,9 +27,12 @@ LINKED = sorted(
 )
 # Words a sentence of a manual has on average at most.
 AVERAGE_WORDS = 20
+# And at most, where it must be understood at the first reading.
+MOST_WORDS = 40
 PAGE_WORDS = 700
 LINK = re.compile(r"\[([^\]]*)\]\([^)]*\)")
 CODE = re.compile(r"^(```|~~~|:::).*?^\1.*?$|<!--.*?-->", re.S | re.M)
+ITEM_IN_A_LINE = re.compile(r"\s[·→]\s")
 PARAGRAPH = re.compile(r"\n\s*\n|\n(?=\s*(?:[-*+]|\d+\.)\s)")
 BULLET = re.compile(r"^(?:[-+]|\d+\.)\s")
 SENTENCE_END = re.compile(r"(?<=[.!?])[\"')”’]*\s+(?=[\w\"“‘(])")
@@ -73,7 +78,7 @@ def strange_words(text: str) -> dict[str, str]:
     }
 
 
-@pytest.mark.parametrize("manual", MANUALS, ids=lambda path: path.name)
+@pytest.mark.parametrize("manual", MANUALS + PAGES + RESULTS, ids=lambda path: str(path.relative_to(REPOSITORY)))
 def test_manuals_use_the_words_of_the_glossary(manual: Path):
     text = prose(manual.read_text(encoding="utf-8").split("## Words we leave to others")[0])
     assert strange_words(text) == {}
@@ -134,13 +139,29 @@ def test_a_strange_word_is_found():
     assert len(left_to_others()) > 40
 
 
-@pytest.mark.parametrize("manual", MANUALS + PAGES, ids=lambda path: str(path.relative_to(REPOSITORY)))
+@pytest.mark.parametrize("manual", MANUALS + PAGES + RESULTS, ids=lambda path: str(path.relative_to(REPOSITORY)))
 def test_manuals_have_short_sentences(manual: Path):
     assert average_words(manual.read_text(encoding="utf-8")) <= AVERAGE_WORDS
 
 
+def longest(markdown: str) -> str:
+    """Return the sentence of most words; dots and arrows in a line, as between sources or steps, make a list of it."""
+    return max(
+        (part for one in sentences(markdown) for part in ITEM_IN_A_LINE.split(one)), key=lambda one: len(one.split())
+    )
+
+
+@pytest.mark.parametrize("manual", UNDERSTOOD_AT_ONCE, ids=lambda path: str(path.relative_to(REPOSITORY)))
+def test_no_sentence_is_too_long(manual: Path):
+    found = longest(manual.read_text(encoding="utf-8"))
+    assert len(found.split()) <= MOST_WORDS, found
+
+
 def test_a_long_sentence_is_counted():
     long = " ".join(["word"] * 41) + "."
+    assert longest(f"It is short. {long}\n\n| {long} |\n") == long
+    items = f"1. One {'word ' * 30}\n2. two {'word ' * 31} → three words more · {'word ' * 9}"
+    assert len(longest(items).split()) == 32
     assert average_words(f"# A heading\n\n| a | table |\n\n```\ncode here now\n```\n\n{long} It is long.") == 22
     assert average_words("- One has four words. Two have five words here.\n- A third has six words here.") == 5
 

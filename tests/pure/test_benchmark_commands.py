@@ -93,7 +93,7 @@ def test_the_arithmetic_reaches_ten_billion_records(gate_service):
     # Import and gate take .2 core seconds a million: of 128 cores 15.6 s for 10^10, and one until Spark was ready.
     assert "cost 41.78 USD in a night of 8 hours" in page
     assert "10^9 records in 0.0 min for 0.00 USD and 10^10 records in 0.3 min for 0.02 USD" in page
-    assert "in the whole night 18,431 x 10^9 records" in page
+    assert "In the whole night it is 18,431 x 10^9 records" in page
     assert "the same to the byte" in page
     assert "No limit is missed." in page
     broken = importlib.import_module("_gate_report").section(measured(digest="other") | {"broken": ["too slow"]})
