@@ -40,7 +40,6 @@ EXCUSED = {
         "the database": "RateCount CachedCount GuessCount",
         "migrations": "FirstMigration",
         "values that documents and rows hold": "EXPOSURE_CAPPED_SCREEN VERSION_SPACE_SCREEN "
-        "LOGISTIC_GAUSSIAN LOGISTIC_OUTPUT HUBER_SVM HUBER_SVM_GAUSSIAN HUBER_SVM_OUTPUT MI_OGD "
         "DAWID_SKENE ADD_REMOVE REPLACE MAP",
         "tests, of what the product declares": "UNNOTED_ELSEWHERE OUTSIDER readers_of LOOPS withdraw sings looks_after "
         "public_mean public_moments installed",

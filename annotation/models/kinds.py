@@ -1,5 +1,7 @@
 """What a project can be: who answers, how records come, what they are made of, and what is chosen for it."""
 
+from enum import StrEnum
+
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
@@ -34,7 +36,7 @@ class PrivacyUnit(models.TextChoices):
 
 
 class Selection(models.TextChoices):
-    """How a round chooses what to ask; `learner.strategies` has one class for each."""
+    """How a round chose what to ask, as its row says; `learner.strategies` has one class for each."""
 
     RANDOM = "random", _("random choice")
     SECRET_SAMPLE = "secret_sample", _("secret sample: only models are published")
@@ -52,29 +54,22 @@ class Selection(models.TextChoices):
     REPEAT_VOTES = "repeat_votes", _("more answers to doubtful questions")
 
 
-class Estimator(models.TextChoices):
-    """What a release is trained with; every one of them adds noise, its twins without noise have no name here."""
+class Estimator(StrEnum):
+    """Estimators that code names; the learner's catalogue has all of them, with their labels."""
 
-    LOGISTIC = "logistic", _("logistic regression, objective perturbation")
-    LOGISTIC_GAUSSIAN = "logistic_gaussian", _("logistic regression, Gaussian objective perturbation (has a delta)")
-    LOGISTIC_OUTPUT = "logistic_output", _("logistic regression, output perturbation")
-    HUBER_SVM = "huber_svm", _("Huber SVM, objective perturbation")
-    HUBER_SVM_GAUSSIAN = "huber_svm_gaussian", _("Huber SVM, Gaussian objective perturbation (has a delta)")
-    HUBER_SVM_OUTPUT = "huber_svm_output", _("Huber SVM, output perturbation")
-    MINIBATCH_SVM = "minibatch_svm", _("SVM by noisy steps on batches")
-    MI_OGD = "mi_ogd", _("online gradient descent, one noisy gradient of each record (has a delta)")
-    BANDIT_OGD = "bandit_ogd", _("online gradient descent from confirmations (has a delta)")
+    MINIBATCH_SVM = "minibatch_svm"
+    BANDIT_OGD = "bandit_ogd"
 
 
-class UpdatePolicy(models.TextChoices):
-    """When answers become an update or a training; `learner.policies` has the rules."""
+class UpdatePolicy(StrEnum):
+    """When answers become an update or a training; `annotation.choices.update_policies` declares each."""
 
-    PER_ROUND = "per_round", _("pool: whenever a fixed number of new labels has come in")
-    DOUBLING = "doubling", _("whenever the number of labels, or of a stream's records, has doubled")
-    IMMEDIATE = "immediate", _("stream: after every record that was asked about")
-    FLSW = "flsw", _("stream: windows of a fixed number of records, selection visible")
-    FLSW_HIDDEN = "flsw_hidden", _("stream: windows of a fixed number of records, selection hidden")
-    FLMB = "flmb", _("stream: batches of a fixed number of questions")
+    PER_ROUND = "per_round"
+    DOUBLING = "doubling"
+    IMMEDIATE = "immediate"
+    FLSW = "flsw"
+    FLSW_HIDDEN = "flsw_hidden"
+    FLMB = "flmb"
 
 
 class ProjectState(models.TextChoices):
@@ -86,9 +81,8 @@ class ProjectState(models.TextChoices):
     DELETED = "deleted", _("deleted")
 
 
-class Features(models.TextChoices):
-    """How records become vectors."""
+class Features(StrEnum):
+    """Featurisers that code names; the learner's catalogue has all of them, with their labels."""
 
-    STANDARD = "standard", _("declared rules: hashed words, bounds and categories, pooled pixels")
-    ENCODER = "encoder", _("a public sentence encoder")
-    PRINCIPAL = "principal", _("principal directions of the images, found privately")
+    STANDARD = "standard"
+    PRINCIPAL = "principal"

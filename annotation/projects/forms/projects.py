@@ -14,6 +14,7 @@ from annotation.choices.preset import Preset
 from annotation.choices.presets import broken_rules
 from annotation.choices.question_plan import QuestionPlan
 from annotation.choices.sampled_gate import SampledGate
+from annotation.choices.update_policies import Doubling, PerRound
 from annotation.errors import InvalidConfiguration
 from annotation.gates.gate_plan import EXAMPLE_TEXT
 from annotation.models import (
@@ -130,7 +131,7 @@ class ProjectForm(forms.Form):
     overlap = named_field(QuestionPlan, "overlap")
     update_policy = forms.ChoiceField(
         required=False,
-        choices=[(policy.value, policy.label) for policy in (UpdatePolicy.PER_ROUND, UpdatePolicy.DOUBLING)],
+        choices=[(policy.name, gettext_lazy(policy.label)) for policy in (PerRound, Doubling)],
         label=_("When a model is trained"),
         help_text=_("Every training on all labels costs again; when labels double, few trainings do for many labels."),
     )

@@ -10,6 +10,7 @@ from annotation.choices.catalogue import CATALOGUE
 from annotation.choices.label_types.learning import not_learned
 from annotation.choices.preset import Preset
 from annotation.choices.stream_rules import BATCH_ESTIMATORS, STREAM_POLICIES
+from annotation.choices.update_policies import POLICIES
 from annotation.models import DataKind, Selection, UpdatePolicy
 from annotation.projects.forms.choosing import ChoosingForm
 from privacy.choices import Kind
@@ -94,7 +95,8 @@ class StreamProjectForm(ChoosingForm):
         assert isinstance(policies, forms.ChoiceField)
         learning = [name for name in BATCH_ESTIMATORS if not not_learned({**preset.defaults, Kind.ESTIMATOR.key: name})]
         models.choices = [(name, _(offered[name])) for name in learning]
-        policies.choices = [(policy, UpdatePolicy(policy).label) for policy in STREAM_POLICIES]
+        labels = {policy.name: policy.label for policy in POLICIES}
+        policies.choices = [(policy, _(labels[policy])) for policy in STREAM_POLICIES]
         self.fields["training_epsilon"].label = _("Epsilon of one update")
         self.fields["training_epsilon"].help_text = _(
             "Each record feeds one update at most, so the stream pays it once."

@@ -24,7 +24,7 @@ def offered(preset):
 @pytest.mark.parametrize("installed", [False, True])
 def test_an_encoder_is_offered_where_it_is_installed(monkeypatch, installed):
     monkeypatch.setattr(PublicEncoder, "missing", lambda: "" if installed else "is not installed")
-    encoders = [Features.ENCODER] if installed else []
+    encoders = ["encoder"] if installed else []
     always = [Features.STANDARD, "planned", "static_encoder"]
     assert offered("voice-crowd") == [*always, *encoders]
     assert offered("pool-experts") == [*always, *encoders, Features.PRINCIPAL]

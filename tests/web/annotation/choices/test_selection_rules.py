@@ -6,7 +6,7 @@ from annotation.choices import selection_rules
 from annotation.choices.catalogue import parameter_names
 from annotation.choices.planned_settings import planned_settings
 from annotation.choices.presets import PRESETS, broken_rules
-from annotation.models import Estimator, Project
+from annotation.models import Project
 from privacy.choices import Kind
 
 CLASSES = {"classes": ["a", "b"]}
@@ -32,8 +32,8 @@ def test_the_rules_know_the_fields_and_what_they_default_to():
     }
     assert defaults.keys() - known.keys() <= set(parameter_names(Kind.STRATEGY))
     assert "screen_high" in known.keys() & defaults.keys()
-    online = {"mi_ogd", "bandit_ogd"}
-    assert set(selection_rules.POOL_ESTIMATORS) == set(Estimator.values) - online
+    convex = {f"{loss}{method}" for loss in ("logistic", "huber_svm") for method in ("", "_gaussian", "_output")}
+    assert set(selection_rules.POOL_ESTIMATORS) == convex | {"minibatch_svm"}
 
 
 @pytest.mark.parametrize(
