@@ -6,7 +6,7 @@ from typing import TypeVar
 from annotation.models import Arrival, Project, ProjectState, WorkState
 from learner.models import ModelRelease, ReleaseState, Round, TrainingRun
 from learner.pools import secret_selectors
-from learner.selectors import MAX_FAILED_ROUNDS, UNFINISHED, round_price, training_price
+from learner.selectors import MAX_FAILED_ROUNDS, UNFINISHED, round_prices, training_price
 from learner.selectors import streams as stream_selectors
 from privacy.accounting.cost import Cost
 from privacy.wording import as_message, as_plural_message, joined_messages
@@ -92,7 +92,7 @@ def start_anew_of(project: Project) -> Round | TrainingRun | None:
 def price_of(project: Project, row: Round | TrainingRun) -> Cost | None:
     """Return what starting it anew has charged; None where nothing is, since a stream has paid for all its versions."""
     if isinstance(row, Round):
-        return round_price(project)
+        return round_prices.round_price(project)
     return None if project.arrival == Arrival.STREAM else training_price(project)
 
 

@@ -27,7 +27,6 @@ from learner.selectors import (
     UNFINISHED,
     QuestionCounts,
     guarantee_accounts,
-    next_round_event,
     next_strategy,
     pending_projection,
     question_counts,
@@ -37,6 +36,8 @@ from learner.selectors import (
 )
 from learner.selectors import repeats as repeat_selectors
 from learner.selectors import streams as stream_selectors
+from learner.selectors.round_prices import next_round_event
+from privacy.models import BudgetAccount
 from privacy.selectors import can_pay, guarantee
 from privacy.wording import as_message, as_plural_message, joined_messages
 
@@ -331,6 +332,18 @@ def _without_candidates(project: Project, version: int) -> ProjectStatus:
     return ProjectStatus(Step.WAITING_FOR_POOL, as_message("There is nothing to ask yet: upload a pool."))
 
 
+def too_little_words(paying: BudgetAccount, step: Step) -> str:
+    """Say that an account cannot pay for a step; for asking, that is for the training as well."""
+    return as_message(
+        "The budget {label} has {left} left, too little for {reason}.",
+        label=paying.label,
+        left=guarantee(paying).left_wording,
+        reason=as_message("the next questions and the model trained on them")
+        if step == Step.ASK
+        else as_message("the next model"),
+    )
+
+
 def _if_paid(project: Project, step: Step, sentence: str) -> ProjectStatus:
     """Return the step, or why the account it needs cannot pay; asking counts the training it is for."""
     stopped = failures.stopping_words(project, Round if step == Step.ASK else TrainingRun)
@@ -340,21 +353,13 @@ def _if_paid(project: Project, step: Step, sentence: str) -> ProjectStatus:
     paying = training_account(project)
     if paying.pk == project.pool_account_id:
         events += pending_projection(project)
-    if step == Step.ASK and not secret_selectors.labels_in_secret(project) and project.oracle == Oracle.TRUSTED:
+    if step == Step.ASK and project.oracle == Oracle.TRUSTED:
         events.append(next_round_event(project))
     if can_pay(paying, events):
         return ProjectStatus(step, sentence)
-    left = guarantee(paying).left_wording
-    wanted = (
-        as_message("the next questions and the model trained on them")
-        if step == Step.ASK
-        else as_message("the next model")
-    )
     still_open = question_counts(project).open
     told = [
-        as_message(
-            "The budget {label} has {left} left, too little for {reason}.", label=paying.label, left=left, reason=wanted
-        ),
+        too_little_words(paying, step),
         as_plural_message(
             "Answers are kept, and {n} question is open.", "Answers are kept, and {n} questions are open.", n=still_open
         )

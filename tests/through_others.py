@@ -121,7 +121,6 @@ TESTED_THROUGH_OTHERS: dict[tuple[str, str], tuple[str, ...]] = {
     ): (
         "learner/pools/services/disk_space.py",
         "learner/work/keys.py",
-        "learner/work/services/attempts.py",
     ),
     ("tests/web/learner/releases/test_evaluation_page.py", "what was measured of a release, by page and by route"): (
         "learner/releases/evidence_api.py",

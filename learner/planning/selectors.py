@@ -19,6 +19,7 @@ from learner.models import ModelRelease, Round, TrainingRun
 from learner.policies import PoolSchedule, labels_for_next_release
 from learner.pools import secret_selectors
 from learner.pools import selectors as pool_selectors
+from learner.selectors.round_prices import round_series
 from privacy.accounting.event import Event
 from privacy.charges import price
 from privacy.models import BudgetAccount, Filter
@@ -175,7 +176,7 @@ def _open_stages(project: Project) -> Iterator[PlannedStage]:
     policy = PoolSchedule(project.update_policy)
     left = _questions_left(project)
     has_model = selectors.can_score(project, selectors.newest_release(project))
-    series = selectors.round_series(project)
+    series = round_series(project)
     screen = screen_of(project)
     while True:
         if screen is not None and has_model:

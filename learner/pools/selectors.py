@@ -130,6 +130,12 @@ def unasked_records(project: Project) -> QuerySet[Record]:
     return Record.objects.filter(dataset__in=pool_datasets(project), query=None)
 
 
+def records_left(project: Project) -> int:
+    """Count the records of a trusted project that `open_records` has, without going through the pool."""
+    asked = Query.objects.filter(project=project, record__dataset__in=pool_datasets(project)).count()
+    return pool_size(project) - asked
+
+
 def gate_output(project: Project) -> QuerySet[Query]:
     """Return everything that passed the gate of a crowd project, in the order of its feature files."""
     return Query.objects.filter(project=project, gate_run__isnull=False).order_by("gate_run__dataset_id", "id")

@@ -4,7 +4,6 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Literal
 
 from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
 from django.db.models import Count, Exists, OuterRef, Q, QuerySet, Sum
@@ -14,7 +13,6 @@ from annotation.models import (
     Consensus,
     Dataset,
     Features,
-    Oracle,
     Project,
     Query,
     QueryState,
@@ -29,7 +27,6 @@ from learner.configuration.pool import (
     featurizer_of,
     projection_event,
     secret_sample_of,
-    strategy_choice_of,
     strategy_of,
 )
 from learner.models import ChannelMove, FeatureProjection, ModelRelease, ReleaseState, Round, TrainingRun, WarmStart
@@ -43,7 +40,7 @@ from privacy.accounting.cost import Cost
 from privacy.accounting.event import Event
 from privacy.charges import adjacency_of
 from privacy.errors import UnsoundCombination
-from privacy.models import BudgetAccount, EntryKind, LedgerEntry
+from privacy.models import BudgetAccount, LedgerEntry
 from privacy.selectors import as_it_counts, can_pay
 
 # What a manager may call a channel; the other names are what is offered as the newest.
@@ -296,23 +293,6 @@ def training_price(project: Project) -> Cost:
     return as_it_counts(account, whole)
 
 
-def round_price(project: Project) -> Cost | None:
-    """Return what choosing the next questions is charged; None behind a gate, where it is free."""
-    if project.oracle == Oracle.CROWD:
-        return None
-    adjacency = adjacency_of(project.pool_account)
-    if secret_selectors.labels_in_secret(project):
-        event = strategy_of(project, project.selection).event_for(pool_size=0, picks=0, series="single")
-    else:
-        event = strategy_of(project, next_strategy(project)).event_for(
-            pool_size=max(1, pool_selectors.pool_size(project)), picks=project.round_size, series=round_series(project)
-        )
-    whole = event.cost(adjacency=adjacency)
-    for pending in pending_projection(project):
-        whole = whole.plus(pending.cost(adjacency=adjacency))
-    return as_it_counts(project.pool_account, whole)
-
-
 def _next_secret_event(project: Project) -> Event:
     """Return the event of the open block's release, or of the one that the next block will give."""
     current = secret_selectors.current_block(project)
@@ -369,27 +349,3 @@ def start_entries(project: Project) -> list[LedgerEntry]:
     """Return the committed entry of the private start, which all that came after it descends from."""
     paid = WarmStart.objects.filter(dataset__project=project, entry__isnull=False)
     return [start.entry for start in paid.select_related("entry__account", "entry__parent") if start.entry is not None]
-
-
-def next_round_event(project: Project) -> Event:
-    """Return the event of the round a trusted project would choose now."""
-    pool_size = pool_selectors.unasked_records(project).count()
-    return strategy_of(project, next_strategy(project)).event_for(
-        pool_size=pool_size, picks=min(project.round_size, pool_size), series=round_series(project)
-    )
-
-
-def round_series(project: Project) -> Literal["opened", "continued"]:
-    """Say whether an earlier round has paid for what its series exposes of each record.
-
-    An attempt that died has shown what it drew, for all the ledger knows: a screen's coins come on top of the looks
-    that are counted, and what top-c picked is still in the pool and may be picked once more. So the next attempt pays
-    for a series of its own.
-    """
-    choice = strategy_choice_of(project)
-    series: tuple[Literal["opened", "continued"], ...] = ("opened", "continued")
-    kinds = {choice.event(pool_size=1, picks=1, series=each).kind for each in series}
-    rounds = LedgerEntry.objects.filter(account=project.pool_account, kind=EntryKind.RESERVE, mechanism__in=kinds)
-    last = rounds.exclude(children__kind=EntryKind.VOID).order_by("-sequence").first()
-    whole = last is not None and last.children.filter(kind=EntryKind.COMMIT).exists()
-    return "continued" if whole else "opened"

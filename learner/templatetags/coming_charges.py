@@ -6,6 +6,7 @@ from django import template
 
 from annotation.models import Arrival, Project
 from learner import selectors
+from learner.selectors import round_prices
 
 register = template.Library()
 
@@ -18,5 +19,5 @@ def coming_charges(project: Project) -> dict[str, Any]:
     return {
         "account": selectors.training_account(project),
         "training": selectors.training_price(project),
-        "round": selectors.round_price(project),
+        "round": round_prices.round_price(project, before_upload=True),
     }

@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from annotation import access
 from annotation.models import Arrival, Consensus, Oracle, Project, ProjectState, Selection, WorkState
 from annotation.questions.services import labels, queue
-from annotation.statement.label_budget import questions_left
 from annotation.work.services import broker, jobs
 from annotation.work.services.work import finish_work
 from learner import failures, next_step, selectors
@@ -38,7 +37,7 @@ from learner.rounds.services import (
     suggestions,
 )
 from learner.selectors import answers as answer_selectors
-from learner.selectors import repeats as repeat_selectors
+from learner.selectors import round_prices
 from learner.selectors import streams as stream_selectors
 from learner.strategies.clustered_uncertainty import ClusteredUncertainty
 from learner.streams.services import stream_updates
@@ -59,6 +58,7 @@ from privacy.services.faults import fault_point
 
 RESEND_AFTER = timedelta(seconds=5)
 NOTHING_LEFT = "There was nothing left to ask."
+ANSWERS_SPENT = "The annotation budget is spent."
 
 
 def advance_project(*, project_id: int) -> ProjectStatus:
@@ -158,17 +158,11 @@ def train_on_few(*, project: Project) -> TrainingRun:
 def _start_round(project: Project) -> Round:
     if secret_selectors.labels_in_secret(project):
         return secret_rounds.start_block(project)
-    strategy = selectors.next_strategy(project)
-    again = strategy == Selection.REPEAT_VOTES
-    affordable = repeat_selectors.affordable_repeats(project) if again else questions_left(project)
+    started = round_prices.coming_round(project)
     last = Round.objects.filter(project=project).aggregate(number=Max("number"))["number"] or 0
-    started = Round.objects.create(
-        project=project,
-        number=last + 1,
-        strategy=strategy,
-        model=None if strategy == Selection.RANDOM else selectors.newest_release(project),
-        requested=project.round_size if affordable is None else min(project.round_size, affordable),
-    )
+    started.number = last + 1
+    started.model = None if started.strategy == Selection.RANDOM else selectors.newest_release(project)
+    started.save()
     send_on_commit(RUN_ROUND_TASK, round_id=started.pk)
     return started
 
@@ -211,6 +205,8 @@ def run_round(*, round_id: int) -> None:
         if chosen.block is not None:
             secret_rounds.ask_block(chosen, progress)
             return
+        if not chosen.requested:
+            raise NothingToAsk(ANSWERS_SPENT)
         if chosen.project.oracle == Oracle.CROWD:
             # Before anybody answers: what is asked next may then hang on what was said of the answers before.
             randomized_answers.pay_for_answers(chosen.project)
@@ -235,13 +231,8 @@ def _ask_trusted(chosen: Round, progress: Progress) -> None:
     pool_size = len(candidates.rows)
     if not pool_size:
         raise NothingToAsk(NOTHING_LEFT)
-    strategy = strategy_of(project, chosen.strategy)
-    event = strategy.event_for(
-        pool_size=pool_size,
-        picks=min(chosen.requested, pool_size),
-        series=selectors.round_series(project),
-    )
-    if strategy.needs_model:
+    event = round_prices.round_event(chosen, left=pool_size)
+    if strategy_of(project, chosen.strategy).needs_model:
         disk_space.find_room(project)
     progress.begin(CHOICE_PAID)
     reservation = attempts.reserve_attempt(
@@ -272,7 +263,7 @@ def _ask_crowd(chosen: Round, progress: Progress) -> None:
     else:
         ids = ranked_pool.leading_texts(chosen, strategy, candidates, progress)
     if not ids.size:
-        raise NothingToAsk("The annotation budget is spent.")
+        raise NothingToAsk(ANSWERS_SPENT)
     progress.begin(QUESTIONS)
     fault_point("round_chosen")
     with transaction.atomic():

@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 
 from annotation.questions.services import queue
 from annotation.work.services.work import finish_work
-from learner import selectors
 from learner.configuration.pool import featurizer_of
 from learner.errors import NothingToAsk
 from learner.linear_model import LinearModel
@@ -21,6 +20,7 @@ from learner.pools import selectors as pool_selectors
 from learner.pools.selectors import Candidates, Examples
 from learner.pools.services import disk_space, features
 from learner.rounds.services import suggestions
+from learner.selectors import round_prices
 from learner.strategies.rows import OpenRows
 from learner.strategies.screen import Screen, note_looks
 from learner.work.services import attempts
@@ -41,7 +41,7 @@ def ask_screened(chosen: Round, screen: Screen, model: LinearModel, progress: Pr
     if not pool_size:
         _store_looks(candidates, looks, fresh)
         raise NothingToAsk("Every record was looked at as often as it may be.")
-    event = screen.event_for(pool_size=pool_size, picks=chosen.requested, series=selectors.round_series(project))
+    event = round_prices.round_event(chosen, left=pool_size)
     disk_space.find_room(project)
     progress.begin(CHOICE_PAID)
     reservation = attempts.reserve_attempt(

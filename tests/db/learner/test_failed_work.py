@@ -11,7 +11,8 @@ from learner.models import ModelRelease, Round, TrainingRun
 from learner.next_step import Step, project_status
 from learner.pools import secret_selectors
 from learner.rounds.services import rounds, secret_rounds
-from learner.selectors import round_price, training_price
+from learner.selectors import training_price
+from learner.selectors.round_prices import round_price
 from learner.streams.services import streams
 from learner.trainings.services import training
 from tests import learning, streaming

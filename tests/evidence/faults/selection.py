@@ -6,6 +6,7 @@ STRATEGIES = "tests/pure/learner/strategies/test_strategies.py"
 CLUSTERS = "tests/pure/learner/strategies/test_noisy_clusters.py"
 RUNNING = "tests/db/learner/trainings/test_running_sums.py"
 SPREAD_BLOCKS = "tests/db/learner/rounds/test_spread_blocks.py"
+ROUND_PRICES = "tests/db/learner/test_round_prices.py"
 SECRET_ROUNDS = "tests/db/learner/rounds/test_secret_rounds.py"
 
 SELECTION = [
@@ -103,6 +104,41 @@ SELECTION = [
         "return self.counts_event\n",
         "return SecretSample.event_for(self, pool_size=pool_size, picks=picks, series=series)\n",
         (f"{CLUSTERS}::test_the_release_is_charged_at_the_largest_rate_and_the_counts_beside_it",),
+    ),
+    Mutant(
+        "counts of a spread block that are told to be free",
+        "learner/selectors/round_prices.py",
+        "block = secret_selectors.next_block(project) or secret_selectors.n_blocks(project)",
+        "block = secret_selectors.n_blocks(project)",
+        (f"{ROUND_PRICES}::test_the_price_is_what_the_round_reserves[a spread block]",),
+    ),
+    Mutant(
+        "top-c told at the price among records that were asked already",
+        "learner/selectors/round_prices.py",
+        "pool_selectors.records_left(project))",
+        "pool_selectors.pool_size(project))",
+        (f"{ROUND_PRICES}::test_the_price_is_what_the_round_reserves[top-c, continued]",),
+    ),
+    Mutant(
+        "a price before an upload that a pool no larger than a round exceeds",
+        "learner/selectors/round_prices.py",
+        "coming.requested if before_upload else 1",
+        "1",
+        (f"{ROUND_PRICES}::test_no_upload_makes_a_round_dearer_than_was_told_before_it",),
+    ),
+    Mutant(
+        "a spread block that is opened though its counts leave too little for its model",
+        "learner/next_step.py",
+        "if step == Step.ASK and project.oracle == Oracle.TRUSTED:",
+        "if step == Step.ASK and project.oracle == Oracle.TRUSTED and project.selection != Selection.SECRET_SAMPLE:",
+        (f"{ROUND_PRICES}::TestNothingLeftForTheModel::test_it_is_said_before_anybody_is_asked",),
+    ),
+    Mutant(
+        "a spread block counted once more though nothing is left for its model",
+        "learner/rounds/services/secret_rounds.py",
+        "if not can_pay(project.pool_account, wanted):",
+        "if not can_pay(project.pool_account, [event]):",
+        (f"{ROUND_PRICES}::TestNothingLeftForTheModel::test_a_manager_who_starts_it_anew_pays_for_nothing_either",),
     ),
     Mutant(
         "a visible choice at the price of a secret one",

@@ -20,12 +20,16 @@ from annotation.people.services.tokens import Scope
 from annotation.privacy_amounts import delta_words, epsilon_words
 from annotation.projects.services import projects
 from annotation.statement import charges
+from annotation.work.services import work
 from learner import selectors
 from learner.models import Round, TrainingRun
 from learner.rounds.services import rounds
+from learner.selectors import round_prices
+from privacy.accounting.units import epsilon_to_nano
 from privacy.models import LedgerEntry
 from tests import learning
 from tests.factories import make_user
+from tests.programs import Program
 
 pytestmark = pytest.mark.django_db(transaction=True)
 ROWS = b"text,who\n" + b"".join(b"nobody says this %d,p%d\n" % (n, n) for n in range(13))
@@ -137,6 +141,12 @@ def send(web, project, **values):
     return web.post(address, fields | values)
 
 
+def public_start(project):
+    """Bring public examples, so that the first round is chosen by a model."""
+    rows = [[text, learning.CLASSES[learning.truth_of(text)]] for text in learning.sentences(40, seed=9)]
+    learning.upload(project, rows, ["text", "label"], role="public_start")
+
+
 def look_of(web, project, **values):
     """Upload a pool and return the page that asks."""
     answer = send(web, project, **values)
@@ -188,6 +198,18 @@ class TestUploads:
         _, page = look_of(web, experts, role="charged_start", start_epsilon="2.5", look="1", file=rows)
         delta = delta_words(int(2.5 / experts.training_epsilon) * (experts.training_delta or 0))
         assert f"Upload for at most ε 2.500, δ {delta}" in buttons(page)
+
+    def test_public_examples_that_come_before_any_pool(self, web, owner):
+        """The flaw: the pages asked what choosing from nothing costs, and failed."""
+        experts = learning.open_trusted(owner)
+        public_start(experts)
+        most = words(round_prices.round_price(experts, before_upload=True))
+        rows = csv_file(b"text\n" + b"".join(b"sentence %d\n" % n for n in range(experts.round_size)))
+        _, page = look_of(web, experts, look="1", file=rows)
+        for shown in (web.get(reverse("annotation:data", args=[experts.slug])), page):
+            assert f"choosing questions next at most {most};" in " ".join(shown.content.decode().split())
+        learning.upload(experts, [[text] for text in learning.sentences(experts.round_size)], ["text"])
+        assert words(round_prices.round_price(experts)) == most
 
     def test_a_program_is_told_and_may_name_its_most(self, crowd, owner):
         _, secret = tokens.create_token(
@@ -259,9 +281,36 @@ class TestAgain:
         rounds.advance_project(project_id=experts.pk)
         Round.objects.update(state=WorkState.FAILED, error="It did not end well.", finished_at=timezone.now())
         board = web.get(reverse("learner:dashboard", args=[experts.slug]))
-        price = selectors.round_price(experts)
+        price = round_prices.round_price(experts)
         shown = words(price) if price.epsilon or price.delta else ""
         assert any(text.startswith(f"Start anew for {shown}" if shown else "Start anew") for text in buttons(board))
+
+    @pytest.mark.parametrize("name", ["spread block", "top-c"])
+    def test_a_round_that_is_charged_says_so_and_is_charged_that(self, web, owner, name):
+        """The flaw: a block's counts were told to be free, and a program that would pay nothing started them anew."""
+        if name == "top-c":
+            project = learning.open_trusted(owner)
+            public_start(project)
+        else:
+            project = learning.open_secret(owner, cluster_epsilon=0.5, cluster_spread=3.0, pool_epsilon=40.0)
+        learning.fill_trusted(project)
+        rounds.advance_project(project_id=project.pk)
+        assert work.cancel_work(row=Round.objects.get(), by="owner")
+        price = round_prices.round_price(project)
+        assert price.epsilon > 0.25
+        board = web.get(reverse("learner:dashboard", args=[project.slug]))
+        assert any(text.startswith(f"Start anew for {words(price)}") for text in buttons(board))
+        page = " ".join(web.get(reverse("annotation:data", args=[project.slug])).content.decode().split())
+        assert f"choosing questions next at most {words(price)};" in page
+        ask = Program(owner, project)
+        row = next(row for row in ask("GET", "work").json() if row["kind"] == "round")
+        path = f"work/round/{row['id']}/retry"
+        assert (row["epsilon"], ask("POST", path, {"most_epsilon": 0}).status_code) == (price.epsilon, 422)
+        assert ask("POST", path, {"most_epsilon": price.epsilon}).json()["epsilon"] == price.epsilon
+        again = Round.objects.get(state=WorkState.WAITING)
+        rounds.run_round(round_id=again.pk)
+        again.refresh_from_db()
+        assert again.reservation.epsilon_nano == epsilon_to_nano(price.epsilon)
 
     def test_a_training(self, web, owner):
         experts = learning.open_trusted(owner)
