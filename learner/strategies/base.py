@@ -106,10 +106,6 @@ class QueryStrategy(ABC):
         "opened" for the first round of a series, "continued" for the later ones.
         """
 
-    @abstractmethod
-    def describe(self) -> str:
-        """Return one plain sentence about how questions are chosen."""
-
     def check_oracle(self, oracle: OracleName) -> None:
         """Refuse an oracle in front of which the strategy has no proof.
 

@@ -68,13 +68,6 @@ class BernoulliScreen(Screen):
         """Return the event of one pass."""
         return BernoulliScreenEvent(*self.rates)
 
-    def describe(self) -> str:
-        """Return one plain sentence about how questions are chosen."""
-        return (
-            f"A coin decides about each record: with probability {float(self.high):.3g} near the last released model's "
-            f"decision boundary and {float(self.low):.3g} elsewhere."
-        )
-
 
 def shrinking_threshold(updates: int) -> float:
     r"""Return :math:`\tau_t = e^{-1/t}` for the public number t of released updates, >= 0 (counted as at least 1).

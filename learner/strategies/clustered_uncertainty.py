@@ -107,11 +107,6 @@ class ClusteredUncertainty(QueryStrategy):
         """Return the event of one choice, free because its input is already public."""
         return PostProcessingEvent(operation=f"{picks} of {pool_size} texts chosen by clusters and doubt")
 
-    def describe(self) -> str:
-        """Return one plain sentence about how questions are chosen."""
-        by = "what an answer is expected to tell" if self.measure == "response" else self.measure.replace("_", " ")
-        return f"Texts that passed the gate are asked by clusters, weighted by {by} and by how often they were said."
-
 
 @dataclass(frozen=True)
 class SpreadDoubt(StrategyChoice):

@@ -72,13 +72,6 @@ class ExponentialScreen(Screen):
         """Return the event of one pass."""
         return self._event
 
-    def describe(self) -> str:
-        """Return one plain sentence about how questions are chosen."""
-        return (
-            f"A coin decides about each record: with probability {float(self.high):.3g} near the last released model's "
-            f"decision boundary, falling to {float(self.low):.3g} far from it."
-        )
-
 
 @dataclass(frozen=True)
 class FallingRate(ScreenChoice):

@@ -79,10 +79,6 @@ class ExposureCappedScreen(BernoulliScreen):
         """Return the event that pays for all looks."""
         return ExposureCappedScreenEvent(*self.rates, exposures=self.exposures)
 
-    def describe(self) -> str:
-        """Return one plain sentence about how questions are chosen."""
-        return super().describe().removesuffix(".") + f", and no record is looked at more than {self.exposures} times."
-
     def _looks(self, n_rows: int) -> NDArray[np.int64]:
         looks = np.zeros(n_rows, dtype=np.int64) if self.looks is None else self.looks
         if looks.shape != (n_rows,):

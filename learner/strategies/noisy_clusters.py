@@ -124,10 +124,3 @@ class NoisyClusters(SecretSample):
     def event_for(self, *, pool_size: int, picks: int, series: Series) -> Event:
         """Return the event of the counts; who is asked stays inside."""
         return self.counts_event
-
-    def describe(self) -> str:
-        """Return one plain sentence about how questions are chosen."""
-        return (
-            f"Secret coins choose each record, with probability {self.rate:.3g} at most and {self.spread:.3g} times "
-            f"less in the mean, more often where noisy counts of {CELLS} public cells say that few are like it."
-        )

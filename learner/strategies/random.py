@@ -42,10 +42,6 @@ class RandomChoice(BlockwiseStrategy):
         """Return the event of one choice."""
         return RandomChoiceEvent(picks=picks)
 
-    def describe(self) -> str:
-        """Return one plain sentence about how questions are chosen."""
-        return "Questions are drawn at random, without looking at any record."
-
 
 def _smallest_lots(count: int, n: int, rng: RandomSource) -> NDArray[np.int64]:
     """Draw a lot for each place and return, in order, those up to the n-th smallest lot; more than n where some tie."""

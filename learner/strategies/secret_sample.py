@@ -98,13 +98,6 @@ class SecretSample(QueryStrategy):
         """Return what releasing the outcome of `training` on the chosen records must be charged."""
         return SecretSampleEvent(training, self.rate)
 
-    def describe(self) -> str:
-        """Return one plain sentence about how questions are chosen."""
-        return (
-            f"Each record is labelled with probability {self.rate:.3g} by a secret coin, and nobody outside "
-            "learns which records, how many or when."
-        )
-
 
 class ScreenedSecretSample(SecretSample):
     """Prefer records near the last released model's boundary, still in secret; charged at the larger rate.
@@ -159,13 +152,6 @@ class ScreenedSecretSample(SecretSample):
         near = self.probabilities(X, rows, model) == self.rate
         kept: NDArray[np.int64] = rows[near | (rng.random(rows.shape) < float(self.low / self.high))]
         return kept
-
-    def describe(self) -> str:
-        """Return one plain sentence about how questions are chosen."""
-        return (
-            f"Secret coins choose each record: with probability {self.rate:.3g} near the last released model's "
-            f"decision boundary and {float(self.low):.3g} elsewhere."
-        )
 
 
 @dataclass(frozen=True)

@@ -72,13 +72,6 @@ class TopC(BlockwiseStrategy):
         """Return the event of one choice."""
         return TopCEvent(pool_size=pool_size, picks=picks, scale=self.scale, series=series)
 
-    def describe(self) -> str:
-        """Return one plain sentence about how questions are chosen."""
-        return (
-            "Questions are drawn at random with weights that favour records near the last released model's "
-            f"decision boundary by a factor of at most e^{self.scale:g}."
-        )
-
 
 @dataclass(frozen=True)
 class NoisyRanking(StrategyChoice):

@@ -137,14 +137,6 @@ class Uncertainty(BlockwiseStrategy):
         """Return the event of one choice, free because its input is already public."""
         return PostProcessingEvent(operation=f"{picks} of {pool_size} texts chosen by {self.measure.replace('_', ' ')}")
 
-    def describe(self) -> str:
-        """Return one plain sentence about how questions are chosen."""
-        measure = self.measure.replace("_", " ")
-        over = "" if self.draws == 1 else f" over {self.draws} draws"
-        return (
-            f"Texts that passed the gate are asked in order of the released model's uncertainty (by {measure}{over})."
-        )
-
 
 @dataclass(frozen=True)
 class MostUncertain(StrategyChoice):

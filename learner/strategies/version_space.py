@@ -262,13 +262,6 @@ class VersionSpaceScreen(Screen):
         """Return the event of one pass."""
         return BernoulliScreenEvent(*self.rates)
 
-    def describe(self) -> str:
-        """Return one plain sentence about how questions are chosen."""
-        return (
-            f"A coin decides about each record: with probability {float(self.high):.3g} where hypotheses near the "
-            f"released models disagree about it and {float(self.low):.3g} elsewhere."
-        )
-
 
 @dataclass(frozen=True)
 class Undecided(RateScreenChoice):

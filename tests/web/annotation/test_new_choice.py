@@ -66,9 +66,6 @@ class Lengths(QueryStrategy):
     def event_for(self, *, pool_size, picks, series):
         return TopCEvent(pool_size=pool_size, picks=picks, scale=self.scale, series=series)
 
-    def describe(self):
-        return f"Long records are drawn more often, by a factor of at most e^{self.scale:g}."
-
 
 @dataclass(frozen=True)
 class LongFirst(StrategyChoice):

@@ -58,7 +58,7 @@ def test_exponential_probabilities_follow_equation_7():
     np.testing.assert_allclose(screen.probabilities(X, ROWS, AXIS), expected, rtol=1e-6)
 
 
-@pytest.mark.parametrize("screen", SCREENS, ids=lambda screen: screen.describe())
+@pytest.mark.parametrize("screen", SCREENS, ids=lambda screen: screen.name)
 @pytest.mark.parametrize("features", [X, X * 1e30, np.full_like(X, np.nan), np.full_like(X, np.inf)])
 def test_every_record_gets_a_coin_between_the_rates(screen, features):
     """Coins from a source that returns the same uniform for all show the clamp from both sides."""
@@ -80,7 +80,7 @@ class Fixed(SimulationRandom):
         return np.full(count, next(self.answers), dtype=np.uint64)
 
 
-@pytest.mark.parametrize("screen", SCREENS, ids=lambda screen: screen.describe())
+@pytest.mark.parametrize("screen", SCREENS, ids=lambda screen: screen.name)
 def test_the_charge_covers_the_exact_probabilities(screen):
     """Both answers, between the two ends of what the coins can show, in rational arithmetic."""
     q_hi, q_lo = screen.rates
