@@ -17,7 +17,7 @@ from privacy.gate import KAnonymityGate, ThresholdGate
 from privacy.normalizers import Normalizer, normalize_text
 from privacy.planning import PaperCell, Passing, frontier, paper_table, passing
 from privacy.survey import Frequencies
-from privacy.wording import as_message
+from privacy.wording import as_plural_message
 
 EXAMPLE_TEXT: Final = "Set an alarm for 7:30 on Monday!"
 RATES: Final = (0.01, 0.02, 0.03, 0.05, 0.07, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
@@ -64,10 +64,11 @@ def offers(epsilon: float, delta: float, *, unit: Unit, texts_per_contributor: i
     cap = texts_per_contributor or 1
     if epsilon < cap * SMALLEST_EPSILON_PER_TEXT:
         raise ValueError(
-            as_message(
-                "epsilon must be at least {smallest_epsilon_per_text} for each of {cap} texts, got {epsilon}",
+            as_plural_message(
+                "epsilon must be at least {smallest_epsilon_per_text} for {n} text, got {epsilon}",
+                "epsilon must be at least {smallest_epsilon_per_text} for each of {n} texts, got {epsilon}",
                 smallest_epsilon_per_text=SMALLEST_EPSILON_PER_TEXT,
-                cap=cap,
+                n=cap,
                 epsilon=epsilon,
             )
         )

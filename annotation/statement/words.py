@@ -6,7 +6,7 @@ from typing import Any
 
 from django.utils.formats import number_format
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext_lazy, ngettext_lazy
 
 from annotation.models import Dataset
 from annotation.privacy_amounts import delta_words, epsilon_words
@@ -14,23 +14,41 @@ from annotation.wording import localized
 from privacy.accounting.events import Event, event_from_json
 from privacy.accounting.units import atto_spendable, nano_spendable
 
-# By mechanism; the names are those of the event's parameters.
+# By mechanism; the names are those of the event's parameters, and of what is counted the number is behind `count_`.
 HOW = {
     "k_anonymity_gate": gettext_lazy("texts held by at least %(k)s in a secret sample of rate %(sampling_rate)s"),
     "threshold_gate": gettext_lazy("texts whose noisy count reaches %(threshold)s"),
-    "gate_window": gettext_lazy("at most %(window)s uploads counted together; the first run paid for all of them"),
+    "gate_window": ngettext_lazy(
+        "%(window)s upload counted at a time; the first run paid for all of them",
+        "at most %(window)s uploads counted together; the first run paid for all of them",
+        "count_window",
+    ),
     "gate_of_snapshot": gettext_lazy("over a registered table; its snapshot is %(snapshot)s"),
-    "random_choice": gettext_lazy("%(picks)s records at random"),
-    "top_c": gettext_lazy("%(picks)s of %(pool_size)s records by a noisy score"),
+    "random_choice": ngettext_lazy("%(picks)s record at random", "%(picks)s records at random", "count_picks"),
+    "top_c": ngettext_lazy(
+        "%(picks)s of %(pool_size)s record by a noisy score",
+        "%(picks)s of %(pool_size)s records by a noisy score",
+        "count_pool_size",
+    ),
     "bernoulli_screen": gettext_lazy("a coin for each record, of rate %(q_hi)s or %(q_lo)s"),
     "exponential_screen": gettext_lazy("a coin for each record, rarer with its distance from the boundary"),
-    "exposure_capped_screen": gettext_lazy(
-        "coins of rate %(q_hi)s or %(q_lo)s, at most %(exposures)s looks at each record"
+    "exposure_capped_screen": ngettext_lazy(
+        "coins of rate %(q_hi)s or %(q_lo)s, at most %(exposures)s look at each record",
+        "coins of rate %(q_hi)s or %(q_lo)s, at most %(exposures)s looks at each record",
+        "count_exposures",
     ),
     "screen_round": gettext_lazy("coins of rate %(q_hi)s or %(q_lo)s, paid with the first round of the series"),
     "secret_choice": gettext_lazy("secret coins of rate at most %(rate)s; paid when a model is released"),
-    "cell_counts": gettext_lazy("noisy counts of records in %(cells)s public cells, for a sample spread over them"),
-    "second_moments": gettext_lazy("noisy second moments of %(dimension)s columns"),
+    "cell_counts": ngettext_lazy(
+        "noisy counts of records in %(cells)s public cell, for a sample spread over it",
+        "noisy counts of records in %(cells)s public cells, for a sample spread over them",
+        "count_cells",
+    ),
+    "second_moments": ngettext_lazy(
+        "noisy second moments of %(dimension)s column",
+        "noisy second moments of %(dimension)s columns",
+        "count_dimension",
+    ),
     "mutual_information_ogd": gettext_lazy("gradients clipped to %(lipschitz)s with noise of scale %(sigma)s"),
     "bandit_ogd": gettext_lazy("gradients from yes and no with noise of scale %(sigma)s"),
     "stream": gettext_lazy("every record in one slot: a coin of rate %(q_hi)s or %(q_lo)s and one noisy update"),
@@ -44,16 +62,24 @@ HOW = {
     "secret_series": gettext_lazy("on a series of secret blocks, of which a record is in one at most"),
     "secret_block": gettext_lazy("on secret block %(block)s of a series of which a record is in one at most"),
     "running_sums": gettext_lazy("noisy sums of all batches so far, released anew with every batch"),
-    "gradient_steps": gettext_lazy("%(steps)s noisy gradient steps over all rows"),
-    "centered_gradient_steps": gettext_lazy(
-        "%(steps)s noisy gradient steps over all rows, taken about their noisy mean"
+    "gradient_steps": ngettext_lazy(
+        "%(steps)s noisy gradient step over all rows", "%(steps)s noisy gradient steps over all rows", "count_steps"
+    ),
+    "centered_gradient_steps": ngettext_lazy(
+        "%(steps)s noisy gradient step over all rows, taken about their noisy mean",
+        "%(steps)s noisy gradient steps over all rows, taken about their noisy mean",
+        "count_steps",
     ),
     "sums": gettext_lazy("noisy sums of rows and of products of their columns"),
     "randomized_answers": gettext_lazy(
         "what a question's answers agree on, randomised among %(n_classes)s classes; paid once for all questions"
     ),
     "post_processing": gettext_lazy("computed from paid outputs only"),
-    "people": gettext_lazy("for a person with at most %(records_per_person)s records"),
+    "people": ngettext_lazy(
+        "for a person with at most %(records_per_person)s record",
+        "for a person with at most %(records_per_person)s records",
+        "count_records_per_person",
+    ),
 }
 # The same in two or three words, for tables and plots.
 NAMES = {
@@ -172,7 +198,8 @@ def _how(event: Event) -> str:
     values = {field.name: getattr(event, field.name) for field in fields(event)}
     if event.kind not in HOW:
         return localized(event.summary())
-    said = HOW[event.kind] % {name: _number(value) for name, value in values.items()}
+    counts = {f"count_{name}": value for name, value in values.items() if isinstance(value, int)}
+    said = HOW[event.kind] % ({name: _number(value) for name, value in values.items()} | counts)
     # Whose mechanism runs on a secret sample, whose update a stream makes, and what a population repeats, are events.
     inner = values.get("inner") or values.get("update") or values.get("event")
     return f"{said}; {_how(inner)}" if isinstance(inner, Event) else str(said)

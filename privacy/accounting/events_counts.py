@@ -9,7 +9,7 @@ from privacy.accounting.cost import ADJACENCIES, Adjacency, Cost
 from privacy.accounting.event import Event
 from privacy.accounting.events_training import ANY_ADJACENCY
 from privacy.accounting.units import float_at_least
-from privacy.wording import as_message
+from privacy.wording import as_message, as_plural_message
 
 MOST_CELLS = 65_536
 
@@ -45,9 +45,10 @@ class CellCountsEvent(Event):
 
     def summary(self) -> str:
         """Return one sentence."""
-        return as_message(
-            "records counted in {cells} public cells with discrete Laplace noise of scale {noise_scale:.4g}",
-            cells=self.cells,
+        return as_plural_message(
+            "records counted in {n} public cell with discrete Laplace noise of scale {noise_scale:.4g}",
+            "records counted in {n} public cells with discrete Laplace noise of scale {noise_scale:.4g}",
+            n=self.cells,
             noise_scale=self.noise_scale,
         )
 

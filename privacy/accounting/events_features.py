@@ -6,6 +6,7 @@ from typing import ClassVar, Literal
 
 from privacy.accounting import checks
 from privacy.accounting.cost import ADJACENCIES, Adjacency, Cost
+from privacy.accounting.count_words import column_words
 from privacy.accounting.event import Event
 from privacy.accounting.events_training import ANY_ADJACENCY
 from privacy.accounting.noise_words import NOISE_WORDS
@@ -62,8 +63,8 @@ class SecondMomentsEvent(Event):
     def summary(self) -> str:
         """Return one sentence."""
         return as_message(
-            "second moments of {dimension} columns with {word_noise} of scale {noise_scale:.4g}",
-            dimension=self.dimension,
+            "second moments of {word_columns} with {word_noise} of scale {noise_scale:.4g}",
+            word_columns=column_words(self.dimension),
             word_noise=NOISE_WORDS[self.noise],
             noise_scale=self.noise_scale,
         )

@@ -1,7 +1,8 @@
 """Events of the gates that decide which texts may leave the trusted side."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from privacy.accounting import checks, gate, threshold
 from privacy.accounting.composition import gaussian_rho
@@ -13,6 +14,11 @@ from privacy.accounting.units import outward
 from privacy.wording import as_message
 
 ANY_ADJACENCY: frozenset[Adjacency] = frozenset(ADJACENCIES)
+
+UNIT_WORDS: Final[Mapping[str, str]] = {
+    "contributor": as_message("contributor"),
+    "record": as_message("record"),
+}
 
 # Accuracy of the delta series is 1e-9 at worst; the charge covers it.
 _DELTA_MARGIN = 1e-9
@@ -76,7 +82,7 @@ class KAnonymityGateEvent(Event):
             "k-anonymity gate with k = {k} on a {sampling_rate:.4g} sample, per {word_unit}",
             k=self.k,
             sampling_rate=self.sampling_rate,
-            word_unit=self.unit,
+            word_unit=UNIT_WORDS[self.unit],
         )
 
 
@@ -174,5 +180,5 @@ class ThresholdGateEvent(Event):
             threshold=self.threshold,
             word_noise=NOISE_WORDS[self.noise],
             noise_scale=self.noise_scale,
-            word_unit=self.unit,
+            word_unit=UNIT_WORDS[self.unit],
         )

@@ -5,11 +5,12 @@ from typing import ClassVar
 
 from privacy.accounting import checks, training
 from privacy.accounting.cost import Adjacency, Cost
+from privacy.accounting.count_words import model_words
 from privacy.accounting.event import Event
 from privacy.accounting.events_training import ANY_ADJACENCY, require_slot
 from privacy.accounting.units import outward
 from privacy.accounting.vector_noise import VectorNoise, check_vector_noise, vector_noise_cost
-from privacy.wording import as_message
+from privacy.wording import as_plural_message
 
 # The mechanism's curve is accurate to 1e-11; the charge covers it.
 _DELTA_MARGIN = 1e-10
@@ -86,9 +87,10 @@ class GaussianObjectiveEvent(Event):
 
     def summary(self) -> str:
         """Return one sentence."""
-        return as_message(
-            "objective perturbation of {word_models} over {dimension} weights with Gaussian noise of sigma {sigma:.4g}",
-            word_models=training.models_wording(self.n_models),
-            dimension=self.dimension,
+        return as_plural_message(
+            "objective perturbation of {word_models} over {n} weight with Gaussian noise of sigma {sigma:.4g}",
+            "objective perturbation of {word_models} over {n} weights with Gaussian noise of sigma {sigma:.4g}",
+            word_models=model_words(self.n_models),
+            n=self.dimension,
             sigma=self.sigma,
         )

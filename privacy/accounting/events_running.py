@@ -14,7 +14,7 @@ from privacy.accounting.events_sums import GRID_DELTA, GRID_EPSILON, MOST_ENTRIE
 from privacy.accounting.events_training import ANY_ADJACENCY
 from privacy.accounting.units import float_at_least, outward
 from privacy.accounting.vector_noise import gaussian_cost
-from privacy.wording import as_message
+from privacy.wording import as_message, as_plural_message
 
 # Coefficients are whole numbers of this part of one, so that every machine computes the same ones.
 PARTS: Final = 2**16
@@ -95,9 +95,10 @@ class RunningSumsEvent(Event):
 
     def summary(self) -> str:
         """Return one sentence."""
-        return as_message(
-            "running sums of at most {updates} batches: each time {reason}",
-            updates=self.updates,
+        return as_plural_message(
+            "running sums of at most {n} batch: {reason}",
+            "running sums of at most {n} batches: each time {reason}",
+            n=self.updates,
             reason=self.sums.summary(),
         )
 

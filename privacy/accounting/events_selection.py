@@ -203,18 +203,24 @@ class TopCEvent(Event):
 
     def summary(self) -> str:
         """Return one sentence."""
-        counts = {"picks": self.picks, "pool_size": self.pool_size, "scale": self.scale}
+        counts = {"picks": self.picks, "n": self.pool_size, "scale": self.scale}
         if self.series == "opened":
-            return as_message(
-                "{picks} of {pool_size} records by noisy score at scale {scale:.4g}, the first round of a series",
+            return as_plural_message(
+                "{picks} of {n} record by noisy score at scale {scale:.4g}, the first round of a series",
+                "{picks} of {n} records by noisy score at scale {scale:.4g}, the first round of a series",
                 **counts,
             )
         if self.series == "continued":
-            return as_message(
-                "{picks} of {pool_size} records by noisy score at scale {scale:.4g}, a further round of a series",
+            return as_plural_message(
+                "{picks} of {n} record by noisy score at scale {scale:.4g}, a further round of a series",
+                "{picks} of {n} records by noisy score at scale {scale:.4g}, a further round of a series",
                 **counts,
             )
-        return as_message("{picks} of {pool_size} records by noisy score at scale {scale:.4g}", **counts)
+        return as_plural_message(
+            "{picks} of {n} record by noisy score at scale {scale:.4g}",
+            "{picks} of {n} records by noisy score at scale {scale:.4g}",
+            **counts,
+        )
 
 
 @dataclass(frozen=True, slots=True)

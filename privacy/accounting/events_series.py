@@ -10,7 +10,7 @@ from privacy.accounting.cost import LARGEST_EXPONENT, Adjacency, Cost
 from privacy.accounting.event import Event
 from privacy.accounting.events_training import FIXED_SLOTS, SecretSampleEvent, require_slot
 from privacy.accounting.units import outward
-from privacy.wording import as_message
+from privacy.wording import as_message, as_plural_message
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,8 @@ class SecretSeriesEvent(Event):
 
     def summary(self) -> str:
         """Return one sentence."""
-        return as_message(
+        return as_plural_message(
+            "a series of {n} secret block that holds at most {total:.4g} of the records",
             "a series of {n} secret blocks that hold at most {total:.4g} of the records",
             n=len(self.rates),
             total=min(1.0, math.fsum(self.rates)),

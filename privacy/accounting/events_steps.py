@@ -6,12 +6,13 @@ from typing import ClassVar, Self
 
 from privacy.accounting import checks
 from privacy.accounting.cost import ADJACENCIES, Adjacency, Cost
+from privacy.accounting.count_words import class_words, column_words
 from privacy.accounting.event import Event
 from privacy.accounting.events_sums import GRID_DELTA, GRID_EPSILON, MOST_ENTRIES
 from privacy.accounting.events_training import ANY_ADJACENCY
 from privacy.accounting.units import outward
 from privacy.accounting.vector_noise import gaussian_cost
-from privacy.wording import as_message
+from privacy.wording import as_message, as_plural_message
 
 # Each step answers for a grid of its own.
 MOST_STEPS = 1000
@@ -92,11 +93,12 @@ class GradientStepsEvent(Event):
 
     def summary(self) -> str:
         """Return one sentence."""
-        return as_message(
-            "{steps} gradient steps of {dimension} columns for {n_classes} classes with Gaussian noise of {sigma:.4g}",
-            steps=self.steps,
-            dimension=self.dimension,
-            n_classes=self.n_classes,
+        return as_plural_message(
+            "{n} gradient step of {word_columns} for {word_classes} with Gaussian noise of {sigma:.4g}",
+            "{n} gradient steps of {word_columns} for {word_classes} with Gaussian noise of {sigma:.4g}",
+            n=self.steps,
+            word_columns=column_words(self.dimension),
+            word_classes=class_words(self.n_classes),
             sigma=self.sigma,
         )
 
@@ -134,12 +136,14 @@ class CenteredStepsEvent(GradientStepsEvent):
 
     def summary(self) -> str:
         """Return one sentence."""
-        return as_message(
-            "{steps} gradient steps of {dimension} columns about a noisy mean for {n_classes} classes with Gaussian "
-            "noise of {sigma:.4g}",
-            steps=self.steps,
-            dimension=self.dimension,
-            n_classes=self.n_classes,
+        return as_plural_message(
+            "{n} gradient step of {word_columns} about a noisy mean for {word_classes} with Gaussian noise of "
+            "{sigma:.4g}",
+            "{n} gradient steps of {word_columns} about a noisy mean for {word_classes} with Gaussian noise of "
+            "{sigma:.4g}",
+            n=self.steps,
+            word_columns=column_words(self.dimension),
+            word_classes=class_words(self.n_classes),
             sigma=self.sigma,
         )
 

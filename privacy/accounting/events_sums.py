@@ -7,6 +7,7 @@ from typing import ClassVar, Self
 
 from privacy.accounting import checks
 from privacy.accounting.cost import ADJACENCIES, Adjacency, Cost
+from privacy.accounting.count_words import class_words, column_words
 from privacy.accounting.event import Event
 from privacy.accounting.events_training import ANY_ADJACENCY
 from privacy.accounting.units import outward
@@ -99,13 +100,17 @@ class SumsEvent(Event):
 
     def summary(self) -> str:
         """Return one sentence."""
-        shape = {"n_classes": self.n_classes, "dimension": self.dimension, "class_sigma": self.class_sigma}
+        shape = {
+            "word_columns": column_words(self.dimension),
+            "word_classes": class_words(self.n_classes),
+            "class_sigma": self.class_sigma,
+        }
         if self.moment_sigma == 0:
             return as_message(
-                "sums of {dimension} columns for {n_classes} classes with Gaussian noise of {class_sigma:.4g}", **shape
+                "sums of {word_columns} for {word_classes} with Gaussian noise of {class_sigma:.4g}", **shape
             )
         return as_message(
-            "second moments of {dimension} columns and sums for {n_classes} classes with Gaussian noise of "
+            "second moments of {word_columns} and sums for {word_classes} with Gaussian noise of "
             "{moment_sigma:.4g} and {class_sigma:.4g}",
             moment_sigma=self.moment_sigma,
             **shape,

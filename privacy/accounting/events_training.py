@@ -6,12 +6,13 @@ from typing import ClassVar, Literal, Self
 
 from privacy.accounting import checks, training
 from privacy.accounting.cost import ADJACENCIES, Adjacency, Cost, no_proof
+from privacy.accounting.count_words import model_words
 from privacy.accounting.event import Event
 from privacy.accounting.noise_words import NOISE_WORDS
 from privacy.accounting.screens import hidden_selection_delta, hidden_selection_epsilon, rate_after_release
 from privacy.accounting.units import outward
 from privacy.accounting.vector_noise import VectorNoise, check_vector_noise, gaussian_cost, vector_noise_cost
-from privacy.wording import as_message
+from privacy.wording import as_message, as_plural_message
 
 FIXED_SLOTS: frozenset[Adjacency] = frozenset({"null", "replace"})
 ANY_ADJACENCY: frozenset[Adjacency] = frozenset(ADJACENCIES)
@@ -180,10 +181,9 @@ class OutputPerturbationEvent(Event):
 
     def summary(self) -> str:
         """Return one sentence."""
-        models = training.models_wording(self.n_models)
         return as_message(
             "output perturbation of {word_models}, {word_noise} of scale {noise_scale:.4g}",
-            word_models=models,
+            word_models=model_words(self.n_models),
             word_noise=NOISE_WORDS[self.noise],
             noise_scale=self.noise_scale,
         )
@@ -260,10 +260,11 @@ class ObjectivePerturbationEvent(Event):
 
     def summary(self) -> str:
         """Return one sentence."""
-        return as_message(
-            "objective perturbation of {word_models} over {dimension} weights",
-            word_models=training.models_wording(self.n_models),
-            dimension=self.dimension,
+        return as_plural_message(
+            "objective perturbation of {word_models} over {n} weight",
+            "objective perturbation of {word_models} over {n} weights",
+            word_models=model_words(self.n_models),
+            n=self.dimension,
         )
 
 

@@ -122,6 +122,8 @@ class GateWindowEvent(Event):
 
     def summary(self) -> str:
         """Return one sentence."""
+        if self.first == self.epoch:
+            return as_message("upload {epoch} alone: {reason}", epoch=self.epoch, reason=self.inner.summary())
         return as_message(
             "uploads {first} to {epoch} together: {reason}",
             first=self.first,

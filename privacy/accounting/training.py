@@ -13,7 +13,7 @@ from typing import Literal
 from privacy.accounting import checks
 from privacy.accounting.composition import gaussian_delta
 from privacy.accounting.cost import ADJACENCIES, Adjacency, no_proof
-from privacy.wording import as_message, as_plural_message
+from privacy.wording import as_message
 
 Form = Literal["mean", "sum"]
 Norm = Literal["l1", "l2"]
@@ -28,11 +28,6 @@ def records_moved(adjacency: Adjacency) -> int:
     """Return how many gradient terms differ between neighbours: two for a replacement, else one."""
     checks.one_of("adjacency", adjacency, ADJACENCIES)
     return 2 if adjacency == "replace" else 1
-
-
-def models_wording(number: int) -> str:
-    """Return a number of models in words."""
-    return as_plural_message("one model", "{n} models", n=number)
 
 
 def sum_regularization(regularization: float, n: int, form: Form) -> float:
