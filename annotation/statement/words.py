@@ -181,7 +181,7 @@ def what_words(*, kind: str, subject: str, purpose: str, event: Mapping[str, Any
     elif of == "project":
         said = _("The project %(name)s paid for an operation") % {"name": number.partition(":")[0]}
     else:
-        said = purpose
+        said = localized(purpose)
     how = how_words(event)
     return f"{said}: {how}." if how else f"{said}."
 

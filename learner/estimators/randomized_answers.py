@@ -19,7 +19,7 @@ from privacy.mechanisms.randomness import RandomSource, random_source
 from privacy.wording import as_message
 from privacy.wording import gettext_noop as _
 
-FREE_TRAINING: Final = "training on answers that are no secret"
+FREE_TRAINING: Final = as_message("training on answers that are no secret")
 
 
 class RandomizedAnswersClassifier(BaseEstimator):  # type: ignore[misc]

@@ -15,6 +15,7 @@ from privacy.accounting.randomized_response import response_odds
 from privacy.choices import Sound
 from privacy.mechanisms.randomized_response import RandomizedResponse
 from privacy.mechanisms.randomness import RandomSource
+from privacy.wording import as_plural_message
 from privacy.wording import gettext_noop as _
 
 DoubtMeasure = Literal["response", "entropy", "margin", "least_confidence"]
@@ -105,7 +106,14 @@ class ClusteredUncertainty(QueryStrategy):
 
     def event_for(self, *, pool_size: int, picks: int, series: Series) -> Event:
         """Return the event of one choice, free because its input is already public."""
-        return PostProcessingEvent(operation=f"{picks} of {pool_size} texts chosen by clusters and doubt")
+        return PostProcessingEvent(
+            operation=as_plural_message(
+                "{picks} of {n} text chosen by clusters and doubt",
+                "{picks} of {n} texts chosen by clusters and doubt",
+                picks=picks,
+                n=pool_size,
+            )
+        )
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, cast, get_args
+from typing import Any, ClassVar, Final, Literal, cast, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,12 +17,20 @@ from learner.strategies.scoring import default_block_rows, score_blocks
 from privacy.accounting.events import Event, PostProcessingEvent
 from privacy.choices import Sound, parameter
 from privacy.mechanisms.randomness import RandomSource
+from privacy.wording import Message, as_message, as_plural_message
 from privacy.wording import gettext_noop as _
 
 Measure = Literal["entropy", "margin", "least_confidence", "variance", "mc_dropout"]
 
 # Enough for an average; more change the order by little and take as much longer.
 UNCERTAINTY_DRAWS = 20
+MEASURE_WORDS: Final[Mapping[Measure, Message]] = {
+    "entropy": as_message("entropy of all classes"),
+    "margin": as_message("margin between the two likeliest classes"),
+    "least_confidence": as_message("doubt about the likeliest class"),
+    "variance": as_message("variance between several predictions"),
+    "mc_dropout": as_message("disagreement of a network over dropout (extra “deep”)"),
+}
 # Measures that take several draws which differ.
 VARYING = ("variance", "mc_dropout")
 
@@ -135,7 +143,15 @@ class Uncertainty(BlockwiseStrategy):
 
     def event_for(self, *, pool_size: int, picks: int, series: Series) -> Event:
         """Return the event of one choice, free because its input is already public."""
-        return PostProcessingEvent(operation=f"{picks} of {pool_size} texts chosen by {self.measure.replace('_', ' ')}")
+        return PostProcessingEvent(
+            operation=as_plural_message(
+                "{picks} of {n} text chosen by {word_measure}",
+                "{picks} of {n} texts chosen by {word_measure}",
+                picks=picks,
+                n=pool_size,
+                word_measure=MEASURE_WORDS[self.measure],
+            )
+        )
 
 
 @dataclass(frozen=True)

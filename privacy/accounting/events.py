@@ -68,7 +68,7 @@ class PostProcessingEvent(Event):
 
     def summary(self) -> str:
         """Return one sentence."""
-        return as_message("{operation}, computed from paid outputs only", operation=self.operation)
+        return as_message("{word_operation}, computed from paid outputs only", word_operation=self.operation)
 
 
 __all__ = [

@@ -109,7 +109,7 @@ def _reserve(job: Job, dataset: Dataset) -> LedgerEntry:
             return ledger.reserve(
                 account=dataset.project.pool_account,
                 event=event,
-                purpose=f"gate over upload {dataset.pk}",
+                purpose=as_message("gate over an upload"),
                 subject=gate_runs.subject_of(dataset),
                 key=gate_key(job, job.attempt),
             )

@@ -36,6 +36,7 @@ from privacy.mechanisms.randomness import SecureRandom
 from privacy.models import LedgerEntry
 from privacy.services import ledger
 from privacy.services.faults import fault_point
+from privacy.wording import as_message
 
 # Of a large gate output the texts said most often tell where the classes lie; more of them change nothing.
 MOST_TEXTS = 20_000
@@ -52,7 +53,7 @@ def pay_for_answers(project: Project) -> LedgerEntry | None:
         reservation = ledger.reserve(
             account=project.labels_account,
             event=event,
-            purpose="all answers, questions and models",
+            purpose=as_message("all answers, questions and models"),
             key=attempt_key(series, series.attempt),
             subject="answers",
         )
@@ -98,8 +99,8 @@ def say_answers(run: TrainingRun) -> None:
         entry = ledger.record_post_processing(
             account=paid.account,
             parent=paid,
-            operation="randomised answers",
-            purpose=f"say the answers to {len(questions)} questions",
+            operation=as_message("randomised answers"),
+            purpose=as_message("say the answers to questions at random"),
             subject=attempts.attempt_subject(run),
             output_digest=_digest(questions, said),
             key=attempt_key(run, run.attempt, part="answers"),

@@ -23,6 +23,7 @@ from privacy.mechanisms.second_moments import release_second_moments
 from privacy.models import EntryKind, LedgerEntry
 from privacy.services import ledger
 from privacy.services.faults import fault_point
+from privacy.wording import as_message
 
 SUBJECT = "features"
 # The first half of the lock's number; the second is the project's.
@@ -59,7 +60,7 @@ def _find(project: Project) -> None:
     reservation = ledger.reserve(
         account=project.pool_account,
         event=event,
-        purpose="find principal directions of the images",
+        purpose=as_message("find principal directions of the images"),
         key=uuid5(NAMESPACE_URL, f"dpal:projection:{project.pk}:{earlier.count() + 1}"),
         subject=SUBJECT,
     )

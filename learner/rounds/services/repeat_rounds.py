@@ -14,10 +14,12 @@ from learner.rounds.services import scoring
 from learner.selectors import repeats as repeat_selectors
 from learner.strategies.rows import ListedRows
 from learner.strategies.uncertainty import Uncertainty
+from learner.work.purposes import CHOOSE_QUESTIONS
 from learner.work.services import attempts
 from learner.work.services.dispatch import send_on_commit
 from learner.work.services.progress import QUESTIONS, SCORES, Progress
 from privacy.services.faults import fault_point
+from privacy.wording import as_message
 
 
 def repeat_doubted(chosen: Round, progress: Progress) -> None:
@@ -40,8 +42,8 @@ def repeat_doubted(chosen: Round, progress: Progress) -> None:
         entries = attempts.record_free_use(
             chosen,
             gates=pool_selectors.gate_entries(examples.datasets),
-            operation="repeat votes",
-            purpose=f"choose the questions of round {chosen.number}",
+            operation=as_message("repeat votes"),
+            purpose=CHOOSE_QUESTIONS,
             output_digest=attempts.asked_digest(chosen, ids),
         )
         finish_work(row=chosen, committed_entry=entries[-1], selected=len(ids))

@@ -18,7 +18,7 @@ from annotation.work.services import broker, jobs
 from annotation.work.services.work import finish_work
 from learner import failures, next_step, selectors
 from learner.answers.services import randomized_answers
-from learner.configuration.pool import featurizer_of, screen_of, strategy_of
+from learner.configuration.pool import featurizer_of, screen_of, strategy_choice_of, strategy_of
 from learner.errors import NothingToAsk, NothingWaits
 from learner.models import Round, Stream, TrainingRun
 from learner.next_step import ProjectStatus, Step
@@ -41,6 +41,7 @@ from learner.selectors import round_prices
 from learner.selectors import streams as stream_selectors
 from learner.strategies.clustered_uncertainty import ClusteredUncertainty
 from learner.streams.services import stream_updates
+from learner.work.purposes import CHOOSE_QUESTIONS
 from learner.work.services import attempts
 from learner.work.services.dispatch import (
     CHECK_RELEASE_TASK,
@@ -235,9 +236,7 @@ def _ask_trusted(chosen: Round, progress: Progress) -> None:
     if strategy_of(project, chosen.strategy).needs_model:
         disk_space.find_room(project)
     progress.begin(CHOICE_PAID)
-    reservation = attempts.reserve_attempt(
-        chosen, account=project.pool_account, event=event, purpose=f"choose the questions of round {chosen.number}"
-    )
+    reservation = attempts.reserve_attempt(chosen, account=project.pool_account, event=event, purpose=CHOOSE_QUESTIONS)
     rows = _choose(chosen, candidates, progress)
     progress.begin(QUESTIONS)
     ids = candidates.ids_of(rows)
@@ -272,8 +271,8 @@ def _ask_crowd(chosen: Round, progress: Progress) -> None:
         entries = attempts.record_free_use(
             chosen,
             gates=gates,
-            operation=f"{chosen.strategy} selection",
-            purpose=f"choose the questions of round {chosen.number}",
+            operation=strategy_choice_of(project, chosen.strategy).label,
+            purpose=CHOOSE_QUESTIONS,
             output_digest=attempts.asked_digest(chosen, ids),
         )
         _finish(chosen, entries[-1], selected=len(ids))

@@ -23,6 +23,7 @@ from learner.rounds.services import suggestions
 from learner.selectors import round_prices
 from learner.strategies.rows import OpenRows
 from learner.strategies.screen import Screen, note_looks
+from learner.work.purposes import CHOOSE_QUESTIONS
 from learner.work.services import attempts
 from learner.work.services.dispatch import send_on_commit
 from learner.work.services.progress import CHOICE_PAID, FEATURES, QUESTIONS, SCORES, Progress
@@ -44,9 +45,7 @@ def ask_screened(chosen: Round, screen: Screen, model: LinearModel, progress: Pr
     event = round_prices.round_event(chosen, left=pool_size)
     disk_space.find_room(project)
     progress.begin(CHOICE_PAID)
-    reservation = attempts.reserve_attempt(
-        chosen, account=project.pool_account, event=event, purpose=f"choose the questions of round {chosen.number}"
-    )
+    reservation = attempts.reserve_attempt(chosen, account=project.pool_account, event=event, purpose=CHOOSE_QUESTIONS)
     progress.begin(FEATURES)
     X = features.stacked_features(candidates.datasets, dimension=featurizer_of(project).dimension, tell=progress.tell)
     # How many records the coins look at until enough are chosen is not public, so it is one step whole.

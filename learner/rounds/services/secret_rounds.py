@@ -35,6 +35,7 @@ from learner.strategies.blocks import draw_blocks
 from learner.strategies.noisy_clusters import NoisyClusters
 from learner.strategies.rows import ListedRows
 from learner.strategies.secret_sample import ScreenedSecretSample, SecretSample
+from learner.work.purposes import CHOOSE_BLOCK
 from learner.work.services import attempts
 from learner.work.services.dispatch import RUN_ROUND_TASK, send_on_commit
 from learner.work.services.progress import CHOICE_PAID, FEATURES, QUESTIONS, Progress, silent
@@ -77,9 +78,7 @@ def ask_block(chosen: Round, progress: Progress) -> None:
     if isinstance(sample, NoisyClusters):
         disk_space.find_room(project)
     progress.begin(CHOICE_PAID)
-    reservation = attempts.reserve_attempt(
-        chosen, account=project.pool_account, event=event, purpose=f"choose block {block} in secret"
-    )
+    reservation = attempts.reserve_attempt(chosen, account=project.pool_account, event=event, purpose=CHOOSE_BLOCK)
     candidates = pool_selectors.open_records(project)
     rng = SecureRandom()
     if isinstance(sample, NoisyClusters):

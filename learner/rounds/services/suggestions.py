@@ -23,8 +23,10 @@ from learner.pools.selectors import Examples
 from learner.pools.services import features
 from learner.strategies.rows import ListedRows, Rows
 from learner.work.keys import attempt_key
+from learner.work.purposes import SUGGEST_CLASSES
 from learner.work.services import attempts
 from privacy.services import ledger
+from privacy.wording import as_message
 
 BLOCK_ROWS = 65_536
 PERCENT = 100
@@ -152,8 +154,8 @@ def _record(chosen: Round, release: ModelRelease, ids: NDArray[np.int64]) -> Non
     ledger.record_post_processing(
         account=parent.account,
         parent=parent,
-        operation="suggestions",
-        purpose=f"suggest classes of version {release.version} in round {chosen.number}",
+        operation=as_message("suggestions"),
+        purpose=SUGGEST_CLASSES,
         subject=attempts.attempt_subject(chosen),
         output_digest=attempts.asked_digest(chosen, ids),
         key=attempt_key(chosen, chosen.attempt, part="suggestions"),

@@ -22,6 +22,7 @@ from privacy.errors import SimulationNotReleasable
 from privacy.models import BudgetAccount, EntryKind, LedgerEntry
 from privacy.services import ledger
 from privacy.services.faults import fault_point
+from privacy.wording import as_message
 
 logger = logging.getLogger(__name__)
 SUBJECT = "start"
@@ -46,7 +47,7 @@ def _train(dataset: Dataset) -> WarmStart:
     reservation = ledger.reserve(
         account=account,
         event=selectors.start_event(dataset.project),
-        purpose="train the first model on private examples",
+        purpose=as_message("train the first model on private examples"),
         key=uuid5(NAMESPACE_URL, f"dpal:start:{dataset.pk}:{attempt}"),
         subject=SUBJECT,
     )

@@ -11,6 +11,7 @@ from learner.models import Stream, TrainingRun
 from learner.releases.services import publishing, release_gate
 from learner.work.services import attempts
 from privacy.errors import SimulationNotReleasable
+from privacy.wording import as_message
 
 
 def release_version(run: TrainingRun, lease: Lease) -> None:
@@ -30,8 +31,8 @@ def release_version(run: TrainingRun, lease: Lease) -> None:
             run,
             account=project.pool_account,
             parent=paid,
-            operation="a version of the paid stream",
-            purpose=f"release version {run.version}",
+            operation=as_message("a version of the paid stream"),
+            purpose=as_message("release a version of the stream's model"),
             output_digest=staged.digest,
         )
         Stream.objects.filter(pk=stream.pk).update(batches_released=F("batches_used"))

@@ -36,6 +36,7 @@ from privacy.errors import AlreadySettled, BudgetExceeded
 from privacy.mechanisms.randomness import SecureRandom
 from privacy.services import ledger
 from privacy.services.faults import fault_point
+from privacy.wording import as_message
 
 logger = logging.getLogger(__name__)
 RECORDS_PER_STEP = 8192
@@ -77,7 +78,7 @@ def _pay(project: Project) -> bool:
         reservation = ledger.reserve(
             account=project.pool_account,
             event=event,
-            purpose="the whole stream, however long",
+            purpose=as_message("the whole stream, however long"),
             key=attempt_key(stream, stream.attempt),
             subject="stream",
         )

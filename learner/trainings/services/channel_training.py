@@ -14,9 +14,11 @@ from learner.pools.services import features
 from learner.releases.services import publishing, release_gate, stopping
 from learner.selectors import answers as answer_selectors
 from learner.starts.services import version_zero
+from learner.work.purposes import TRAIN_ON_GATE_OUTPUT, TRAIN_VERSION
 from learner.work.services import attempts
 from learner.work.services.progress import FEATURES, FIT, RELEASE, TRAINING, TRAINING_PAID, Progress
 from privacy.services.faults import fault_point
+from privacy.wording import as_message
 
 
 def train_on_questions(run: TrainingRun, lease: Lease) -> None:
@@ -61,8 +63,8 @@ def train_on_questions(run: TrainingRun, lease: Lease) -> None:
         free = attempts.record_free_use(
             run,
             gates=gates,
-            operation="training",
-            purpose=f"train version {run.version} on gate output",
+            operation=as_message("training"),
+            purpose=TRAIN_ON_GATE_OUTPUT,
             output_digest=staged.digest,
         )
         entry, lineage = free[-1], [*gates, *free]
@@ -71,8 +73,8 @@ def train_on_questions(run: TrainingRun, lease: Lease) -> None:
                 run,
                 account=paid.account,
                 parent=paid,
-                operation="training on randomised answers",
-                purpose=f"train version {run.version}",
+                operation=as_message("training on randomised answers"),
+                purpose=TRAIN_VERSION,
                 output_digest=staged.digest,
             )
             lineage += [paid, *batches, entry]

@@ -22,6 +22,7 @@ from learner.selectors import answers as answer_selectors
 from learner.starts.services import version_zero, warm_start
 from learner.streams.services import stream_releases
 from learner.trainings.services import channel_training, running_sums
+from learner.work.purposes import TRAIN_ON_GATE_OUTPUT, TRAIN_VERSION
 from learner.work.services import attempts
 from learner.work.services.progress import FEATURES, FIT, RELEASE, TRAINING, TRAINING_PAID, Progress
 from privacy.accounting.event import Event
@@ -29,6 +30,7 @@ from privacy.errors import SimulationNotReleasable
 from privacy.models import LedgerEntry
 from privacy.services import ledger
 from privacy.services.faults import fault_point
+from privacy.wording import as_message
 
 
 def train_model(*, run_id: str) -> None:
@@ -61,7 +63,7 @@ def train_model(*, run_id: str) -> None:
             run,
             account=selectors.training_account(run.project),
             event=_event(run, estimator, featurizer),
-            purpose=f"train version {run.version}",
+            purpose=TRAIN_VERSION,
         )
         lease.check()
         examples, model = _fit(run, estimator, featurizer, progress)
@@ -87,8 +89,8 @@ def _free_use(run: TrainingRun, gates: list[LedgerEntry], staged: StagedRelease)
     return attempts.record_free_use(
         run,
         gates=gates,
-        operation="training",
-        purpose=f"train version {run.version} on gate output",
+        operation=as_message("training"),
+        purpose=TRAIN_ON_GATE_OUTPUT,
         output_digest=staged.digest,
     )
 

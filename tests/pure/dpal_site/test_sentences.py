@@ -42,6 +42,16 @@ PROGRAMS_ONLY = ("need multiples of 2**-53 with", "probabilities must be numbers
 # Where sentences for people stand besides refusals: keyword or position by the name of what is called.
 STORED = {"error", "message"}
 STORING = {"fail_work", "finish_work", "report"}
+# What an entry of the ledger says in words.
+PURPOSES = {"purpose", "operation"}
+ENTERING = {
+    "PostProcessingEvent",
+    "record_descent",
+    "record_free_use",
+    "record_post_processing",
+    "reserve",
+    "reserve_attempt",
+}
 POSITIONS = {"ProjectStatus": 1, "_if_paid": 2, "BadRow": 2, "BadCell": 0}
 COMMANDS = ("management", "reproduce", "embedded", "demo", "monitoring")
 
@@ -70,6 +80,8 @@ def sentences(tree: ast.AST) -> Iterator[ast.expr]:
                 yield node.args[POSITIONS[name]]
             if name in STORING:
                 yield from (word.value for word in node.keywords if word.arg in STORED)
+            if name in ENTERING:
+                yield from (word.value for word in node.keywords if word.arg in PURPOSES)
             if name == "add_error":
                 yield node.args[1]
         if isinstance(node, ast.Assign) and _name(getattr(node.targets[0], "value", node)) == "broken":
@@ -148,6 +160,9 @@ def test_no_range_check_that_reaches_a_page_is_put_together_in_english():
         "ProjectStatus(Step.ASK, f'{n} open' if n else as_message('none'))",
         "GONE = 'is gone for good'\nBadRow(3, '', GONE)",
         "form.add_error('file', f'{n} wrong')",
+        "ledger.reserve(account=account, event=event, purpose=f'train version {n}', key=key)",
+        "reserve_attempt(row, account=account, event=event, purpose='In no catalogue at all.')",
+        "PostProcessingEvent(operation=f'{picks} of {n} texts')",
     ],
 )
 def test_what_would_stay_english_is_found(source):

@@ -196,7 +196,10 @@ def test_card_and_ledger_do_not_tell_what_was_asked(secret):
     public = {"round": 1, "block": 1, "event": chosen.reservation.event}
     assert chosen.committed_entry.output_digest == sha256(json.dumps(public, sort_keys=True).encode()).hexdigest()
     for entry in secret.pool_account.entries.exclude(purpose=""):
-        assert entry.purpose in ("choose block 1 in secret", "train version 1")
+        assert (entry.subject, entry.purpose) in (
+            ("round:1", "choose a block of questions in secret"),
+            ("release:1", "train a version of the model"),
+        )
 
 
 def test_a_block_waits_for_its_time_though_everything_is_answered(secret):

@@ -70,10 +70,11 @@ def test_a_crowd_is_told_what_the_newest_release_says_and_the_first_round_nothin
         assert agrees(query, release)
         assert query.suggestion_shown is not None
     (entry,) = release.entry.account.entries.filter(kind=EntryKind.POST_PROCESSING, parent=release.entry)
-    assert (entry.mechanism, entry.epsilon_nano, entry.purpose) == (
+    assert (entry.mechanism, entry.epsilon_nano, entry.subject, entry.purpose) == (
         "post_processing",
         0,
-        "suggest classes of version 1 in round 2",
+        "round:2",
+        "suggest the classes that a version finds likely",
     )
     # It changes nothing about what is settled and when: the next model comes of the same answers as ever.
     assert reach(crowd, 2).labels_used == 16

@@ -222,7 +222,7 @@ def test_crowd_training_is_paid_by_the_answers_and_descends_from_the_gate():
     learning.fill_crowd(project)
     release = learning.run_to_release(project, make_user(), version=1)
     gate = learning.entries(project, "commit")[0]
-    free = LedgerEntry.objects.get(account=project.pool_account, purpose="train version 1 on gate output")
+    free = LedgerEntry.objects.get(account=project.pool_account, purpose="train a version of the model on gate output")
     assert release.entry.account == project.labels_account
     assert (free.parent, free.subject) == (gate, "release:1")
     assert free.output_digest == release.entry.output_digest
