@@ -42,7 +42,7 @@ def repeat_doubted(chosen: Round, progress: Progress) -> None:
         entries = attempts.record_free_use(
             chosen,
             gates=pool_selectors.gate_entries(examples.datasets),
-            operation=as_message("repeat votes"),
+            operation=as_message("choice of questions to ask again"),
             purpose=CHOOSE_QUESTIONS,
             output_digest=attempts.asked_digest(chosen, ids),
         )
