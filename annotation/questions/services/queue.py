@@ -134,7 +134,8 @@ def claim_statement(*, only: str = "", note: str = "") -> str:
     One statement, so that no crash can fall between the slot and the lease. The slot is taken from what was inserted,
     not the other way round: where a second click of the same person came first, nothing is inserted and no slot is
     lost. The scalar subquery is one index probe a row; as NOT EXISTS the planner may read all assignments of the
-    person. The answer is always one row: the question with what a page shows around it, or nulls.
+    person. Where free questions are counted it is a truth value, of which the planner expects half: of a comparison it
+    expects so few that it reads and sorts all questions. The answer is always one row: the question with what a page shows around it, or nulls.
     """
     return f"""
 WITH mine AS (
@@ -177,6 +178,10 @@ SELECT {ASSIGNMENT.sql}, {QUERY.sql}, {RECORD.sql},
         WHERE free.project_id = %(project)s AND free.state = 'open' AND free.open_slots > 0
           AND free.id <> coalesce(held.query_id, 0)
           AND (free.assigned_to_id IS NULL OR free.open_slots > 1 OR free.assigned_to_id = %(user)s)
+          AND coalesce((
+              SELECT earlier.state = 'expired' FROM annotation_assignment earlier
+              WHERE earlier.query_id = free.id AND earlier.annotator_id = %(user)s
+          ), true)
         ORDER BY free.priority, free.id LIMIT %(counted)s) counted),
     (SELECT member.guidelines_seen FROM annotation_membership member
      WHERE member.project_id = %(project)s AND member.user_id = %(user)s AND member.role = 'annotator')

@@ -163,6 +163,28 @@ class TestClaimNext:
             assert assignment.project.slug
             assert assignment.done_today == assignment.waiting == 0
 
+    @pytest.mark.parametrize("oracle", ["trusted", "crowd"])
+    def test_what_somebody_has_answered_or_skipped_does_not_wait_for_them(self, oracle):
+        project = make_project(oracle=oracle, overlap=3)
+        if oracle == "trusted":
+            open_records(project, 4)
+        else:
+            candidates = make_candidates(project, ["alpha", "beta", "gamma", "delta"])
+            queue.open_queries(project=project, round_number=1, query_ids=[each.pk for each in candidates])
+        ann, ben = make_annotators(project, 2)
+        held = queue.claim_next(project=project, user=ann)
+        assert held.waiting == 3
+        labels.submit_label(assignment=held, choice=0)
+        held = queue.claim_next(project=project, user=ann)
+        assert held.waiting == 2
+        labels.skip_assignment(assignment=held, reason="unclear")
+        held = queue.claim_next(project=project, user=ann)
+        assert held.waiting == 1
+        let_expire(held)
+        queue.return_expired_leases()
+        assert queue.claim_next(project=project, user=ann).waiting == 1
+        assert queue.claim_next(project=project, user=ben).waiting == 3
+
     def test_overlap_gives_a_question_to_that_many_people(self):
         project = make_project(overlap=2)
         (query,) = open_records(project, 1)
