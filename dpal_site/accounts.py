@@ -23,7 +23,7 @@ from django.utils.translation import gettext as _
 from annotation.digests import sealer
 from annotation.errors import GroupRefused, LinkEnded, RoleRefused, TooOften
 from annotation.log.services import history
-from annotation.people.services import invitations
+from annotation.people.services import invitations, letters
 from dpal_site import guessing
 from dpal_site.first_account import may_make_first
 from dpal_site.monitoring import security
@@ -38,9 +38,10 @@ def may_sign_up(request: HttpRequest) -> bool:
 
 
 def sign_up_context(request: HttpRequest) -> dict[str, Any]:
-    """Let the login page offer to open an account where that would work."""
+    """Let the login page offer to open an account where that would work, and say whether a letter arrives."""
     at_login = request.path.endswith("/login/")
     return {
+        "mail_leaves": letters.leaves_the_site(),
         "may_sign_up": at_login and may_sign_up(request),
         "may_make_first": at_login and may_make_first(request),
     }

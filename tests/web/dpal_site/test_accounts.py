@@ -18,7 +18,7 @@ from annotation.models import Membership, Role
 from annotation.models.history import Action
 from annotation.models.joining import Invitation
 from annotation.people.services import invitations
-from tests.factories import make_project
+from tests.factories import add_members, make_project, make_user
 
 pytestmark = pytest.mark.django_db
 PASSWORD = "correct horse battery"
@@ -80,6 +80,36 @@ def test_an_account_opens_once_its_email_is_confirmed(open_site):
     client.post(link_in(mail.outbox[0]))
     assert EmailAddress.objects.get().verified
     assert log_in(Client(), "ann@example.org")["Location"] == reverse("annotation:projects")
+
+
+@pytest.mark.parametrize("backend", ["filebased", "locmem"])
+def test_where_mail_stays_every_page_after_a_letter_says_who_has_it(open_site, settings, tmp_path, backend):
+    settings.EMAIL_FILE_PATH = tmp_path
+    settings.EMAIL_BACKEND = f"django.core.mail.backends.{backend}.EmailBackend"
+    client = Client()
+    email = {"email": "ann@example.org"}
+    opened = client.post(reverse("account_signup"), {**NEW_PASSWORD, **email}, follow=True)
+    again = client.post(reverse("login"), {"login": "ann@example.org", "password": PASSWORD}, follow=True)
+    forgotten = client.post(reverse("account_reset_password"), email, follow=True)
+    stays = backend == "filebased"
+    for page in (opened, again, forgotten):
+        text = " ".join(page.content.decode().split())
+        assert ("lies on its server. Ask whoever runs this site" in text) == stays
+        assert ("sent" in text.split("<main")[1]) != stays
+        assert "var/mail" not in text
+    assert not EmailAddress.objects.get().verified
+    assert len(list(tmp_path.iterdir())) == (2 if stays else 0)
+
+
+def test_who_invites_where_mail_stays_reads_that_a_new_account_needs_a_letter_too(settings):
+    project, manager = make_project(), make_user("boss")
+    add_members(project, manager, role=Role.MANAGER)
+    client = Client()
+    client.force_login(manager)
+    page = reverse("annotation:invitations", args=[project.slug])
+    assert "var/mail" not in client.get(page).content.decode()
+    settings.EMAIL_BACKEND = "django.core.mail.backends.filebased.EmailBackend"
+    assert "one more letter" in client.get(page).content.decode()
 
 
 def test_an_invitation_leads_into_the_project_once_the_email_is_confirmed():
