@@ -106,7 +106,9 @@ def _found(accounts: Sequence[BudgetAccount], wanted: WantedLines) -> QuerySet[L
     if wanted.until:
         rows = rows.filter(created_at__date__lte=wanted.until)
     if wanted.entry:
-        rows = rows.filter(sequence=wanted.entry)
+        # A release and its card name what settled an operation, which is no line of its own.
+        settled = LedgerEntry.objects.filter(account__in=chosen, kind__in=SETTLEMENTS, sequence=wanted.entry)
+        rows = rows.filter(Q(sequence=wanted.entry) | Q(pk__in=settled.values("parent")))
     return rows
 
 

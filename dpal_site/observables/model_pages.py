@@ -57,7 +57,7 @@ BUDGET = (
     ),
     Shown(
         "annotation/statement/statement.html",
-        "form form.changed_data newer older page.has_older page.lines page.number",
+        "form form.changed_data newer older page.has_older page.lines page.number asked_for",
         MODELS,
         Basis.OWN,
         "which lines the viewer asked for",
@@ -112,7 +112,7 @@ RELEASES = (
         " learner/releases/_difference.html",
         "release.created_at release.released_at release.state release.get_state_display release.retired_reason"
         " release.endorsement release.endorsement.reason lineage account said line.delta line.epsilon"
-        " line.what.get_kind_display line.what.sequence difference.guarantee",
+        " line.what.get_kind_display line.what.sequence line.what.account_id number difference.guarantee",
         MODELS,
         Basis.BOOKKEEPING,
         "what happened to the version, its entries, and the words of the manager who did it; times to the second",

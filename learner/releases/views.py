@@ -29,6 +29,7 @@ from learner.releases.described_card import VERSION
 from learner.releases.no_privacy import estimate_of_run, estimate_said
 from learner.releases.services import described, release_gate, releases
 from learner.releases.signatures import signer_key_id
+from privacy.models import SETTLEMENTS
 
 # A matrix of more classes is wider than any screen.
 MATRIX_CLASSES = 30
@@ -239,8 +240,8 @@ def _svg(body: bytes) -> HttpResponse:
     return HttpResponse(body, content_type="image/svg+xml", headers={"Cache-Control": "private, max-age=60"})
 
 
-def _lineage(release: ModelRelease) -> list[tuple[str, str, Costed]]:
-    """Say of each entry the release descends from whose account it is of and what was done."""
+def _lineage(release: ModelRelease) -> list[tuple[str, str, Costed, int]]:
+    """Say of each entry the release descends from whose account it is of, what was done, and which line tells it."""
     project = release.project
     uploads = {str(pk): name for pk, name in project.datasets.values_list("pk", "name")}
     return [
@@ -248,6 +249,7 @@ def _lineage(release: ModelRelease) -> list[tuple[str, str, Costed]]:
             presenters.account_title(project, entry.account),
             what_words(kind=entry.kind, subject=said.subject, purpose=said.purpose, event=said.event, uploads=uploads),
             Costed.of(entry, entry),
+            entry.parent.sequence if entry.kind in SETTLEMENTS and entry.parent is not None else entry.sequence,
         )
         for entry in selectors.lineage_of(release)
         # What settles a reservation leaves the words to it.

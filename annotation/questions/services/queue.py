@@ -135,7 +135,8 @@ def claim_statement(*, only: str = "", note: str = "") -> str:
     not the other way round: where a second click of the same person came first, nothing is inserted and no slot is
     lost. The scalar subquery is one index probe a row; as NOT EXISTS the planner may read all assignments of the
     person. Where free questions are counted it is a truth value, of which the planner expects half: of a comparison it
-    expects so few that it reads and sorts all questions. The answer is always one row: the question with what a page shows around it, or nulls.
+    expects so few that it reads and sorts all questions. The answer is always one row: the question with what a page
+    shows around it, or nulls.
     """
     return f"""
 WITH mine AS (

@@ -32,12 +32,14 @@ def statement(request: HttpRequest, slug: str) -> HttpResponse:
     titles = {account.pk: presenters.account_title(project, account) for account in accounts}
     form = StatementForm(request.GET, accounts=accounts, titles=titles)
     form.is_valid()
-    page = statement_page(accounts, titles, form.wanted(), _page_number(request))
+    wanted = form.wanted()
+    page = statement_page(accounts, titles, wanted, _page_number(request))
     context = {
         "project": project,
         "form": form,
         "open_answers": presenters.open_answers_words(project),
         "page": page,
+        "asked_for": wanted.entry,
         "newer": _address(request, page.number - 1),
         "older": _address(request, page.number + 1),
         "heads": [(titles[account.pk], guarantee(account)) for account in accounts],

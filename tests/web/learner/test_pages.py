@@ -126,6 +126,23 @@ def test_a_release_page_opens_with_the_limit_and_shows_what_is_spent(project, re
     assert "Version 1 of the model was trained" in page
 
 
+def test_each_entry_a_release_descends_from_is_a_line_of_the_statement(project, release, manager):
+    client = client_of(manager)
+    page = client.get(reverse("learner:release", args=(project.slug, 1))).content.decode()
+    lines = re.findall(r'href="([^"]*)&amp;entry=(\d+)">\s*(\d+)</a>', page)
+    entries = release.lineage.select_related("parent").order_by("account_id", "sequence")
+    assert [int(shown) for _, _, shown in lines] == [entry.parent.sequence for entry in entries]
+    card = client.get(reverse("learner:release_file", args=(project.slug, 1, "card.md"))).getvalue().decode()
+    for (address, number, shown), entry in zip(lines, entries, strict=True):
+        assert number == shown
+        found = client.get(f"{address}&entry={number}".replace("&amp;", "&")).context["page"].lines
+        assert [line.sequence for line in found] == [entry.parent.sequence]
+        assert f"#{entry.sequence} " in card
+        assert f"Settled as #{entry.sequence}, the number on the model card." in " ".join(page.split())
+        again = client.get(address, {"entry": entry.sequence}).context["page"].lines
+        assert [line.sequence for line in again] == [entry.parent.sequence]
+
+
 def test_a_downloaded_file_has_the_digest_the_page_names(project, release, manager):
     client = client_of(manager)
     for name, digest in release.digests.items():

@@ -160,6 +160,12 @@ def test_lines_are_found(project: Project, manager: User) -> None:
     assert numbers(state="reserve") == [open_one.sequence]
     assert numbers(who="bo") == [4]
     assert numbers(entry=2) == [2]
+    # A release's card names the entry that settled an operation: that is its line, which says so.
+    assert numbers(entry=3) == [2]
+    page = client_of(manager).get(reverse("annotation:statement", args=[project.slug]), {"entry": 3})
+    assert "Settled as #3." in page.content.decode()
+    assert numbers(entry=3, account=project.pool_account_id) == [2]
+    assert numbers(entry=7) == []
     assert numbers(account=project.pool_account_id, about="rounds", state="commit") == [2]
     assert numbers(since=tomorrow) == []
     assert numbers(until=today - timedelta(days=2)) == []
