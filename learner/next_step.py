@@ -7,6 +7,9 @@ from django.utils.translation import gettext_lazy as _
 
 from annotation.models import (
     Arrival,
+    Dataset,
+    DatasetRole,
+    DatasetState,
     Oracle,
     Project,
     ProjectState,
@@ -143,7 +146,7 @@ def _stream_step(project: Project) -> ProjectStatus:
                 "The whole stream pays once, and the budget {label} is too small for that: {left} left. "
                 "Records wait. A manager can raise its limit.",
                 label=project.pool_account.label,
-                left=guarantee(project.pool_account).left_wording,
+                left=guarantee(project.pool_account).left_said,
             ),
         )
     if stream_selectors.has_work(project):
@@ -301,7 +304,9 @@ def _due_secret_step(project: Project, version: int) -> ProjectStatus:
             as_message("Every block has been asked about; version {version} is the newest.", version=version),
         )
     if not pool_selectors.pool_size(project):
-        return ProjectStatus(Step.WAITING_FOR_POOL, as_message("There is nothing to ask yet: upload a pool."))
+        return ProjectStatus(
+            Step.WAITING_FOR_POOL, _pool_words(project, as_message("There is nothing to ask yet: upload a pool."))
+        )
     return _if_paid(project, Step.ASK, as_message("The questions of block {block} can be chosen.", block=following))
 
 
@@ -318,6 +323,16 @@ def _round_is_due(project: Project, newest: ModelRelease | None, open_questions:
     )
 
 
+def _pool_words(project: Project, otherwise: str) -> str:
+    """Say that an upload is being read or is at the gate, else what is said where there is none."""
+    pools = Dataset.objects.filter(project=project, role=DatasetRole.POOL)
+    if pools.filter(state=DatasetState.RECEIVING, job__state__in=UNFINISHED).exists():
+        return as_message("The rows of an upload are being read; what is asked comes after.")
+    if pools.filter(gate_job__state__in=UNFINISHED).exists():
+        return as_message("An upload goes through the gate; what passes is asked about.")
+    return otherwise
+
+
 def _without_candidates(project: Project, version: int) -> ProjectStatus:
     if Round.objects.filter(project=project, state=WorkState.DONE).exists():
         return ProjectStatus(
@@ -328,8 +343,12 @@ def _without_candidates(project: Project, version: int) -> ProjectStatus:
             ),
         )
     if project.oracle == Oracle.CROWD:
-        return ProjectStatus(Step.WAITING_FOR_POOL, as_message("Nothing has passed the gate yet: upload a pool."))
-    return ProjectStatus(Step.WAITING_FOR_POOL, as_message("There is nothing to ask yet: upload a pool."))
+        return ProjectStatus(
+            Step.WAITING_FOR_POOL, _pool_words(project, as_message("Nothing has passed the gate yet: upload a pool."))
+        )
+    return ProjectStatus(
+        Step.WAITING_FOR_POOL, _pool_words(project, as_message("There is nothing to ask yet: upload a pool."))
+    )
 
 
 def too_little_words(paying: BudgetAccount, step: Step) -> str:
@@ -337,7 +356,7 @@ def too_little_words(paying: BudgetAccount, step: Step) -> str:
     return as_message(
         "The budget {label} has {left} left, too little for {reason}.",
         label=paying.label,
-        left=guarantee(paying).left_wording,
+        left=guarantee(paying).left_said,
         reason=as_message("the next questions and the model trained on them")
         if step == Step.ASK
         else as_message("the next model"),

@@ -1,5 +1,6 @@
 """What an account guarantees, what was spent on what, and what is left."""
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import cast
@@ -18,7 +19,7 @@ from privacy.audit.chain import NO_HASH
 from privacy.charges import Charge, price
 from privacy.errors import Spending, UnsoundCombination
 from privacy.models import SETTLEMENTS, BudgetAccount, EntryKind, Filter, LedgerEntry, Quota
-from privacy.wording import as_message
+from privacy.wording import Message, as_message
 
 # What stands before an account's first entry.
 EMPTY = LedgerEntry(sequence=0, hash=NO_HASH, **dict.fromkeys(TOTAL_FIELDS, 0))
@@ -58,6 +59,16 @@ class Guarantee:
         if self.rho_limit is None:
             return f"epsilon={self.epsilon_left:.6g} delta={self.delta_left:.3g}"
         return f"rho={max(0.0, self.rho_limit - self.rho_spent):.6g} delta={self.delta_left:.3g}"
+
+    @property
+    def left_said(self) -> Message:
+        """What is left, for a person: in epsilon and delta, neither larger than it is."""
+        place = 10.0 ** (1 - math.floor(math.log10(self.delta_left))) if self.delta_left > 0 else 1.0
+        delta = math.floor(round(self.delta_left * place, 6)) / place
+        epsilon = math.floor(round(self.epsilon_left * 1000, 6)) / 1000
+        if self.epsilon_left > 0 and not epsilon:
+            return as_message("less than 0.001 epsilon and {delta:.2g} delta", delta=delta)
+        return as_message("{epsilon:.3f} epsilon and {delta:.2g} delta", epsilon=epsilon, delta=delta)
 
 
 @dataclass(frozen=True, slots=True)

@@ -88,8 +88,8 @@ COMING_AND_GOING = (
     ),
     Shown(
         "learner/_card.html",
-        "guidance.blocker guidance.blocker.label guidance.sentence secret counts.open counts.newly_done "
-        "project.labels_per_release",
+        "guidance.blocker guidance.blocker.label guidance.sentence guidance.status.step secret counts.open"
+        " counts.newly_done project.labels_per_release",
         MANAGERS,
         Basis.MANAGERS,
         "what the project waits for, and how far its questions are",

@@ -64,7 +64,7 @@ class PlanForecast:
         reasons = {
             End.BUDGET: as_message("then it is too little for the next model"),
             End.PLAN: as_message("and the plan is complete"),
-            End.POOL: as_message("and all there is to ask has been asked"),
+            End.POOL: as_message("then there is nothing left to ask"),
             End.FAR: as_message("and for more after that"),
         }
         parts = [

@@ -1,16 +1,21 @@
 """Retraining as far as the account can pay: the forecast says so before, and afterwards only the models stop."""
 
+import re
+
 import pytest
 from django.test import Client
 from django.urls import reverse
+from django.utils import translation
 
 from annotation.models import Consensus, Query, QueryState
 from annotation.people.services import limits
 from annotation.questions.services import queue
+from annotation.wording import localized
 from learner.models import ModelRelease
 from learner.next_step import Step, project_status
 from learner.planning.selectors import plan_forecast
 from learner.rounds.services import rounds
+from privacy.selectors import guarantee
 from tests import learning
 from tests.factories import add_members, make_user
 
@@ -64,6 +69,14 @@ def test_answers_keep_coming_when_no_model_can_be_paid_and_the_page_says_why(sho
     assert (
         f"too little for the next model. Answers are kept, and {open_before - 3} questions are open." in status.sentence
     )
+    left = guarantee(project.pool_account)
+    assert re.search(r"has \d+\.\d{3} epsilon and [\d.e-]+ delta left, too little for", status.sentence)
+    assert "epsilon=" not in status.sentence
+    said = left.left_said.parameters
+    assert left.epsilon_left - 0.001 < said["epsilon"] <= left.epsilon_left
+    assert said["delta"] <= left.delta_left
+    with translation.override("de"):
+        assert re.search(r"hat noch \d+,\d{3} Epsilon und ", localized(status.sentence))
     page = overview_of(project, owner)
     assert status.sentence in page
     assert "pays for 0 more rounds and 0 more releases" in page

@@ -4,15 +4,16 @@ import hashlib
 import re
 
 import pytest
+from django.db.models.functions import Now
 from django.test import Client
 from django.urls import reverse
 
-from annotation.models import Role
+from annotation.models import Dataset, DatasetState, Job, Role, WorkState
 from annotation.people.services import members
 from learner.models import ModelRelease, ReleaseState
 from learner.releases.services import release_gate, releases
 from tests import learning
-from tests.factories import make_user
+from tests.factories import make_records, make_user, write_settings
 from tests.markup import tight
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -137,10 +138,13 @@ def test_each_entry_a_release_descends_from_is_a_line_of_the_statement(project, 
         assert number == shown
         found = client.get(f"{address}&entry={number}".replace("&amp;", "&")).context["page"].lines
         assert [line.sequence for line in found] == [entry.parent.sequence]
-        assert f"#{entry.sequence} " in card
-        assert f"Settled as #{entry.sequence}, the number on the model card." in " ".join(page.split())
+        assert f"Settled as #{entry.sequence}." in page
         again = client.get(address, {"entry": entry.sequence}).context["page"].lines
         assert [line.sequence for line in again] == [entry.parent.sequence]
+    named = re.findall(r"\| [^|]*#(\d+) \|", card)
+    assert named
+    for number in named:
+        assert client.get(address.split("?")[0], {"entry": number}).context["page"].lines, number
 
 
 def test_a_downloaded_file_has_the_digest_the_page_names(project, release, manager):
@@ -157,13 +161,28 @@ def test_the_overview_says_what_is_missing(manager):
     client = client_of(manager)
     page = reverse("learner:overview", args=(project.slug,))
     assert "upload a pool" in client.get(page).content.decode()
+    upload = make_records(project, ["one"], state=DatasetState.RECEIVING)[0].dataset
+    assert "The rows of an upload are being read" in client.get(page).content.decode()
+    Job.objects.filter(pk=upload.job_id).update(state=WorkState.FAILED, finished_at=Now())
+    assert "upload a pool" in client.get(page).content.decode()
+    Dataset.objects.filter(pk=upload.pk).update(state=DatasetState.REFUSED)
     learning.fill_trusted(project)
     learning.work_off(project)
     shown = client.get(page).content.decode()
     assert "12 questions are open; when 12 more are done, version 1 is trained" in shown
     assert "random" in shown
+    assert re.search(r'<span class="tag">\s*chosen\s*</span>', shown)
     listed = client.get(reverse("learner:releases", args=(project.slug,))).content.decode()
     assert "No model is released yet" in listed
+
+
+def test_a_card_counts_towards_the_next_model_while_one_follows(project, release, manager):
+    card = reverse("learner:card", args=(project.slug,))
+    assert "questions done for the next model" in client_of(manager).get(card).content.decode()
+    write_settings(project, maximum_releases=1)
+    page = client_of(manager).get(card).content.decode()
+    assert "Waits for:" in page
+    assert "for the next model" not in page
 
 
 def test_only_a_manager_retires_a_release_and_says_why(project, release, manager):

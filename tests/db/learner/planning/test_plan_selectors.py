@@ -59,6 +59,11 @@ def test_the_loop_makes_what_was_foretold(plan, end):
     assert agrees(project).end == end
 
 
+def test_a_pool_that_ends_is_foretold_and_not_told_as_past():
+    told = PlanForecast(rounds=2, releases=1, end=End.POOL, next_round=None, next_training=None)
+    assert told.sentence.endswith("2 more rounds and 1 more release, then there is nothing left to ask.")
+
+
 @pytest.mark.slow
 def test_the_forecast_holds_from_the_middle_of_a_plan():
     project = learning.open_trusted(make_user(), pool_epsilon=9.0, maximum_releases=None)

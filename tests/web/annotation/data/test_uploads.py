@@ -92,6 +92,7 @@ def test_a_look_shows_good_and_bad_cells_and_stores_nothing(manager: User) -> No
     assert "is empty" in page
     assert "has 1 field where the header names 2" in page
     assert response.context["passed_over"] == ["id"]
+    assert "Columns not chosen below, which nobody looks at: id" in " ".join(response.content.decode().split())
     assert response.headers["Cache-Control"].count("no-store") == 1
     assert not Dataset.objects.exists()
 

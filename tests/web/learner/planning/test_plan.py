@@ -1,5 +1,7 @@
 """The plan's page: counted without spending, simulated once for each configuration, drawn with a table beside."""
 
+import re
+
 import pytest
 from django.contrib.auth.models import User
 from django.test import Client
@@ -42,6 +44,26 @@ def test_every_preset_has_a_plan_that_spends_nothing(client: Client, manager: Us
     assert page.status_code == 200
     assert page.context["purchase"].releases > 0
     assert LedgerEntry.objects.count() == before
+
+
+def facts_of(page) -> dict[str, str]:
+    found = re.findall(r"<dt>(.*?)</dt>\s*<dd>(.*?)</dd>", page.content.decode(), re.DOTALL)
+    return {" ".join(name.split()): " ".join(value.split()) for name, value in found}
+
+
+def test_of_secret_blocks_that_grow_the_plan_names_the_first_and_all(client: Client, manager: User) -> None:
+    project = open_preset(manager, "pool-experts")
+    facts = facts_of(client.get(page_of(project), {"records": 2000}))
+    assert (facts["Questions of the first round"], facts["Rounds left"], facts["Labels in all"]) == (
+        "200",
+        "4",
+        "1,600",
+    )
+    assert "The next training costs" in facts
+    assert not {"Questions per round", "One training costs", "Labels of the last one simulated"} & facts.keys()
+    plain = open_preset(manager, "pool-experts", selection="random", estimator="logistic", training_epsilon=0.5)
+    facts = facts_of(client.get(page_of(plain), {"records": 2000}))
+    assert {"Questions per round", "One training costs", "Labels of the last one simulated"} <= facts.keys()
 
 
 @pytest.mark.parametrize(
