@@ -229,8 +229,9 @@ class ProjectForm(forms.Form):
 
     def clean(self) -> dict[str, Any]:
         """Refuse a combination without a proof at the field that breaks the rule."""
-        values = self.values() if not self.errors else {}
-        if not values:
+        values = self.values()
+        if self.errors:
+            self._tell_rules_of_their_own(values)
             return self.cleaned_data
         if values["data_kind"] == DataKind.TABLE and not values.get("columns"):
             self.add_error("columns", _("A table needs its columns, with bounds or categories."))
@@ -239,6 +240,15 @@ class ProjectForm(forms.Form):
         for field, rule in broken_rules(values).items():
             self.add_error(field if field in self.fields else None, localized(rule))
         return self.cleaned_data
+
+    def _tell_rules_of_their_own(self, values: dict[str, Any]) -> None:
+        """Beside what cannot be read, name each value that is wrong whatever stands in those fields."""
+        usual = {"classes": ["a", "b"], "data_kind": self.preset.data_kinds[0], "oracle": self.preset.oracle}
+        usual |= self.preset.defaults
+        for field, rule in broken_rules(usual | values).items():
+            alone = {**usual, field: values.get(field)}
+            if field in self.cleaned_data and field in values and field in broken_rules(alone):
+                self.add_error(field, localized(rule))
 
     def values(self) -> dict[str, Any]:
         """Return the preset's values with those of the form on top."""

@@ -14,6 +14,7 @@ from annotation.models import Project, Role
 from annotation.people.services import members
 from annotation.people.services.tokens import Scope, create_token
 from annotation.projects.forms.configuration_file import LARGEST, file_of
+from annotation.projects.forms.wizard import draft_form
 from annotation.projects.services import projects
 from annotation.projects.services.configuring import limits_of
 from tests.factories import make_user
@@ -150,6 +151,24 @@ def test_a_value_that_breaks_a_rule_is_named_on_the_last_step_and_opens_nothing(
     assert {str(wrong["label"]) for wrong in page.context["wrong"]} >= {"People per question"}
     assert client.post(at("pool-experts", "check")).status_code == 422
     assert Project.objects.count() == 1
+
+
+def test_what_cannot_be_read_hides_no_value_that_is_wrong_by_itself(client, owner):
+    content = file_of(opened(owner))
+    content["settings"] |= {"pool_epsilon": -3, "selection": "nonsense", "pool_delta": 2, "classes": ["one"]}
+    page = sent(client, content).content.decode()
+    told = page.split("Not yet a project")[1].split("</ul>")[0]
+    for label in ("Epsilon limit", "Delta limit", "Selection", "Classes"):
+        assert label in told, label
+    assert "Must be above 0, got -3.0." in told
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+@pytest.mark.parametrize("name", ["classes", "data_kind", "training_epsilon", "selection", "features", "overlap"])
+def test_a_limit_below_nothing_is_named_whatever_else_is_wrong(preset, name):
+    given = {"name": "x", "question": "?", "classes": "a\nb", "pool_epsilon": "-3", name: ""}
+    for wrong in ("", "nonsense"):
+        assert "pool_epsilon" in draft_form(PRESETS[preset], given | {name: wrong}).errors
 
 
 def test_no_file_is_asked_for_one(client):
