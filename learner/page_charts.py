@@ -1,7 +1,7 @@
 """The charts of pages, from the numbers of the tables beside them."""
 
 from collections.abc import Mapping, Sequence
-from datetime import datetime, timedelta
+from datetime import datetime, time, timedelta
 from typing import Any, Protocol
 
 from django.utils import timezone
@@ -154,7 +154,9 @@ def history_chart(curves: Mapping[str, Stood], *, up: str, limits: Mapping[str, 
     apart = (ends[1] - ends[0]) / (TICKS - 1)
     ticks = [ends[0] + apart * part for part in range(TICKS if apart else 1)]
     lasted = last - min(moments)
-    written = _day if lasted > 2 * A_DAY else _moment if lasted > FEW_MINUTES else _second
+    # Amounts of whole days, such as answers a day, stand at midnight.
+    of_days = all(timezone.localtime(moment).time() == time.min for moment in moments)
+    written = _day if of_days or lasted > 2 * A_DAY else _moment if lasted > FEW_MINUTES else _second
     return draw(drawn, x_words=written, y_words=words, axis_names=(_("time"), up), x_ticks=ticks, y_from=0.0)
 
 

@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from privacy.normalizer_words import NUMBER, content, general, listed_steps, masked
+from privacy.wording import gettext_noop
 
 
 class Normalizer(StrEnum):
@@ -37,17 +38,17 @@ class Normalizer(StrEnum):
 
     @property
     def summary(self) -> str:
-        """What annotators see of a text."""
+        """What annotators see of a text, in English; pages translate it."""
         return SUMMARIES[self]
 
 
 SUMMARIES = {
-    Normalizer.L0: "the text as it was typed",
-    Normalizer.L1: "the words in lower case, without punctuation",
-    Normalizer.L2: "the same with numbers, weekdays and months masked",
-    Normalizer.L3: "the words that carry content, in alphabetical order",
-    Normalizer.L4: "the same with one slot for every word that is not on a public list",
-    Normalizer.L5: "the words of that public list alone, in alphabetical order",
+    Normalizer.L0: gettext_noop("the text as it was typed"),
+    Normalizer.L1: gettext_noop("the words in lower case, without punctuation"),
+    Normalizer.L2: gettext_noop("the same with numbers, weekdays and months masked"),
+    Normalizer.L3: gettext_noop("the words that carry content, in alphabetical order"),
+    Normalizer.L4: gettext_noop("the same with one slot for every word that is not on a public list"),
+    Normalizer.L5: gettext_noop("the words of that public list alone, in alphabetical order"),
 }
 WORD_RULES = {Normalizer.L2: masked, Normalizer.L3: content, Normalizer.L4: general, Normalizer.L5: listed_steps}
 # Rules that leave each word once and in alphabetical order.

@@ -1412,6 +1412,10 @@ class Migration(FirstMigration):
                     ),
                 ),
                 ("round_number", models.PositiveIntegerField(blank=True, null=True)),
+                (
+                    "opened_at",
+                    models.DateTimeField(blank=True, help_text="When it was last opened to annotators.", null=True),
+                ),
                 ("priority", models.BigIntegerField(default=0, help_text="Smaller is asked first.")),
                 ("overlap", models.PositiveSmallIntegerField(default=1)),
                 ("open_slots", models.SmallIntegerField(default=0)),

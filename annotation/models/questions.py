@@ -46,6 +46,7 @@ class Query(models.Model):
     )
     state = models.CharField(max_length=10, choices=QueryState.choices)
     round_number = models.PositiveIntegerField(null=True, blank=True)
+    opened_at = models.DateTimeField(null=True, blank=True, help_text=_("When it was last opened to annotators."))
     priority = models.BigIntegerField(default=0, help_text=_("Smaller is asked first."))
     overlap = models.PositiveSmallIntegerField(default=1)
     open_slots = models.SmallIntegerField(default=0)

@@ -184,7 +184,8 @@ def _narrowed(project: Project, wanted: WantedQuestions, *, readable: bool) -> Q
     if wanted.newer_days is not None:
         found = found.filter(Exists(answers.filter(created_at__gte=now - timedelta(days=wanted.newer_days))))
     if wanted.older_days is not None:
-        found = found.filter(~Exists(answers.filter(created_at__gte=now - timedelta(days=wanted.older_days))))
+        then = now - timedelta(days=wanted.older_days)
+        found = found.filter(~Exists(answers.filter(created_at__gte=then)), opened_at__lt=then)
     if wanted.flag:
         open_reports = Report.objects.filter(query=OuterRef("pk"), resolved_at=None)
         wanted_reports = {

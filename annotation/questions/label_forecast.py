@@ -14,7 +14,8 @@ from annotation.statement.label_budget import label_budget, questions_left
 
 # Long enough to hold a weekend, short enough to follow a change.
 LOOKED_BACK: Final = timedelta(days=7)
-SHORTEST: Final = timedelta(hours=1)
+# An hour of many answers says nothing about a day; until a day has gone by, what was answered is the first day's.
+SHORTEST: Final = timedelta(days=1)
 # Beyond ten years a date says nothing.
 FARTHEST_DAYS: Final = 3650
 
@@ -26,7 +27,7 @@ class Forecast:
     Attributes
     ----------
     per_day : float
-        Answers a day over the last week, or since the first answer where that is shorter.
+        Answers a day over the last week, or since the first answer where that is shorter, but at least a day.
     ends_on : datetime or None
         When the limit is reached at this pace; None without a limit or a pace, and after ten years.
     days : int or None
@@ -53,7 +54,7 @@ def label_budget_forecast(project: Project, *, now: datetime | None = None) -> F
     lately = answers.aggregate(count=Count("pk"), first=Min("created_at"))
     per_day = 0.0
     if lately["count"]:
-        # A project that began today is not as slow as a week of it would be.
+        # A project that began lately is not as slow as a week of it would be.
         began_before = Label.objects.filter(query__project=project, created_at__lte=now - LOOKED_BACK).exists()
         span = LOOKED_BACK if began_before else max(SHORTEST, now - lately["first"])
         per_day = lately["count"] / (span / timedelta(days=1))

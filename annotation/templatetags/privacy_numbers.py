@@ -15,4 +15,4 @@ register.filter("delta", delta_words)
 def percent(share: float) -> str:
     """Write a share as a percentage with one decimal, rounded."""
     # As text, because Django cuts the digits of a number off.
-    return f"{number_format(f'{100 * share:.1f}')} %"
+    return f"{number_format(f'{100 * share:.1f}')}\N{NO-BREAK SPACE}%"

@@ -1,6 +1,11 @@
 """How cards write names, numbers and tables, so that nothing in them acts as Markdown or HTML."""
 
 from collections.abc import Sequence
+from decimal import ROUND_CEILING, Context
+from typing import Final
+
+# As many digits as every float keeps.
+DIGITS_KEPT: Final = 15
 
 
 def markdown_table(head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> list[str]:
@@ -12,6 +17,15 @@ def markdown_table(head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> li
 def number(value: float) -> str:
     """Write a number with six digits at most."""
     return f"{value:.6g}"
+
+
+def stated_limit(value: float) -> float:
+    """Return the limit that an amount which may be spent comes from: the shortest number that is not below it.
+
+    What may be spent is the largest float within a limit, which for 5e-06 prints as 4.9999999999999996e-06: less than
+    is guaranteed. A limit of at most 15 digits comes back whole, and a longer one is never understated.
+    """
+    return float(Context(prec=DIGITS_KEPT, rounding=ROUND_CEILING).create_decimal(repr(value)))
 
 
 def plain(text: str) -> str:

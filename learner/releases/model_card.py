@@ -4,7 +4,7 @@ from typing import Any, Literal, NotRequired, TypedDict
 
 from learner.linear_model import LinearModel
 from learner.releases.card_accuracy import Metric, accuracy_section
-from learner.releases.card_words import code, markdown_table, number, plain
+from learner.releases.card_words import code, markdown_table, number, plain, stated_limit
 from learner.releases.common_limit import account_limit_words
 from learner.releases.front_matter import front_matter_lines
 
@@ -248,8 +248,8 @@ def front_matter(*, feature_kind: str, card: Card, privacy: Privacy) -> list[str
         "version": card["version"],
         "privacy": [
             {
-                "epsilon": account["limit_epsilon"],
-                "delta": account["limit_delta"],
+                "epsilon": stated_limit(account["limit_epsilon"]),
+                "delta": stated_limit(account["limit_delta"]),
                 "unit": account["unit"],
                 "adjacency": account["adjacency"],
             }

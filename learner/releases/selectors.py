@@ -2,9 +2,9 @@
 
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from django.db import connection
 from django.db.models import Count
@@ -18,11 +18,17 @@ from learner.models import Evaluation, ModelRelease
 from learner.pools.secret_selectors import TrainedOn
 from learner.releases.comparison import WeightsChange, changed_values, weights_change
 from privacy.models import LedgerEntry
-from privacy.wording import message_from
+from privacy.wording import Message, as_message, message_from
 
 # Names and times say nothing about a model, and guidelines may quote a record.
 KEPT_INSIDE = frozenset({"created_at", "guidelines", "name", "slug"})
-GUARANTEE_NUMBERS = ("limit_epsilon", "limit_delta", "spent_epsilon", "spent_delta")
+# By field; what is protected is a name.
+GUARANTEE_NUMBERS: Final[Mapping[str, Callable[[str], Message]]] = {
+    "limit_epsilon": lambda name: as_message("{name}: limit epsilon", name=name),
+    "limit_delta": lambda name: as_message("{name}: limit delta", name=name),
+    "spent_epsilon": lambda name: as_message("{name}: spent epsilon", name=name),
+    "spent_delta": lambda name: as_message("{name}: spent delta", name=name),
+}
 
 SERVED = """
 SELECT release.id, release.version, release.state, release.held_back, project.data_kind
@@ -207,9 +213,9 @@ def difference(release: ModelRelease, *, before: ModelRelease, inside: bool) -> 
 
 def _guarantee_numbers(release: ModelRelease) -> dict[str, Any]:
     return {
-        f"{account['protects']}: {name.replace('_', ' ')}": account[name]
+        named(account["protects"]): account[field]
         for account in release.guarantee
-        for name in GUARANTEE_NUMBERS
+        for field, named in GUARANTEE_NUMBERS.items()
     }
 
 

@@ -31,7 +31,7 @@ def cell(value: Any, column: Column) -> str:
         case "delta":
             return delta_words(value)
         case "percent":
-            return f"{value:.0f} %"
+            return f"{value:.0f}\N{NO-BREAK SPACE}%"
         case "share":
             return percent(value)
         case "count":

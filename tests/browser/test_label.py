@@ -96,6 +96,16 @@ class TestKeys:
         expect(page.locator("#announcement")).to_have_text("Saved. Next question.")
         assert choices() == [1, 4, 2]
 
+    def test_a_style_that_a_script_gave_is_not_put_into_the_next_question(self, project, logged_in, at):
+        """As an attribute it would be an inline style, which the policy refuses at every answer."""
+        open_records(project, 2)
+        page = at("annotation:label", project.slug)
+        page.evaluate("const { style } = document.querySelector('#question'); style.color = 'red'; style.color = '';")
+        read_first(page)
+        page.keyboard.press("2")
+        expect(page.locator("#question")).to_have_text("record 1")
+        expect(page.locator("#announcement")).to_have_text("Saved. Next question.")
+
     def test_undo_skip_guidelines_and_help(self, project, logged_in, at):
         open_records(project, 3)
         page = at("annotation:label", project.slug)

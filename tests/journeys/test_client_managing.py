@@ -80,6 +80,8 @@ def test_versions_are_moved_compared_and_audited_from_a_terminal(terminal_within
     manager = terminal_within(project, Role.MANAGER, *Scope)
     engineer = terminal_within(project, Role.ENGINEER, "models:read", "ledger:read", "projects:write")
 
+    none = "No channel points to a version yet; latest is the newest that is offered.\n"
+    assert engineer("channels", slug) == (0, none)
     assert manager("move", slug, "stable", "1", "--reason", "first") == (0, "stable is version 1.\n")
     assert manager("move", slug, "stable", "2", "--reason", "better") == (0, "stable is version 2.\n")
     assert engineer("channels", slug) == (0, f"{'stable':20}     2  better\n")
@@ -93,6 +95,8 @@ def test_versions_are_moved_compared_and_audited_from_a_terminal(terminal_within
     assert code == 0
     assert told.startswith(f"version 1 and version 2 of {slug}\naccuracy on rows.csv: 0.")
     assert "spent epsilon: " in told
+    # Nine digits are counted; the tenth and what follows are the float's own.
+    assert not re.search(r"epsilon: .*\.\d{10}", told)
     assert " to " in told.splitlines()[1]
     assert manager("retire", slug, "2", "--reason", "Wrong guidelines.") == (0, "Version 2 is retired.\n")
     refused(engineer("download", slug, str(tmp_path / "r"), "--version", "2"), "was retired (Wrong guidelines)")

@@ -3,6 +3,7 @@
 from typing import Any
 
 from django import forms
+from django.utils.text import format_lazy
 from django.utils.translation import gettext_lazy
 from django.utils.translation import gettext_lazy as _
 
@@ -32,7 +33,8 @@ from privacy.normalizers import Normalizer, normalize_text
 
 # One text under every rule, so that nobody has to imagine what annotators will read.
 NORMALIZER_CHOICES = [
-    (rule.value, f"{rule.value}: {rule.summary} (“{normalize_text(EXAMPLE_TEXT, rule)}”)") for rule in Normalizer
+    (rule.value, format_lazy("{}: {} (“{}”)", rule.value, _(rule.summary), normalize_text(EXAMPLE_TEXT, rule)))
+    for rule in Normalizer
 ]
 
 

@@ -41,10 +41,11 @@ KNOWN_WITHIN = 2000
 # then go through all of them for each question.
 OPEN_RECORDS = """
 INSERT INTO annotation_query
-    (project_id, record_id, state, round_number, priority, overlap, open_slots, drawn_for_review)
+    (project_id, record_id, state, round_number, priority, overlap, open_slots, drawn_for_review,
+     opened_at)
 SELECT %(project)s, record.id, CASE WHEN record.emptied THEN 'withdrawn' ELSE 'open' END, %(round)s,
        %(base)s + asked.rank - 1, %(overlap)s, CASE WHEN record.emptied THEN 0 ELSE %(overlap)s END,
-       random() < %(review_share)s
+       random() < %(review_share)s, now()
 FROM unnest(%(ids)s::bigint[]) WITH ORDINALITY AS asked (id, rank)
 CROSS JOIN LATERAL (
     SELECT found.id, found.dataset_id, found.emptied FROM annotation_record found WHERE found.id = asked.id FOR SHARE
@@ -57,14 +58,14 @@ ORDER BY asked.rank
 OPEN_CANDIDATES = """
 UPDATE annotation_query query
 SET state = 'open', round_number = %(round)s, priority = %(base)s + asked.rank - 1,
-    overlap = %(overlap)s, open_slots = %(overlap)s
+    overlap = %(overlap)s, open_slots = %(overlap)s, opened_at = now()
 FROM unnest(%(ids)s::bigint[]) WITH ORDINALITY AS asked (id, rank)
 WHERE query.id = asked.id AND query.project_id = %(project)s AND query.state = 'unasked'
 """
 
 ASSIGNMENT = Columns(Assignment, "held")
 # Whose record it is and how many slots are left is nobody's business at the page, and the latter has just changed.
-QUERY = Columns(Query, "query", without=("open_slots", "noisy_count", "assigned_to_id"))
+QUERY = Columns(Query, "query", without=("open_slots", "noisy_count", "assigned_to_id", "opened_at"))
 
 # An encounter names the record; the database puts its contributor in that place, for whoever asks may not know them.
 WHOSE = "int8send(query.record_id)"

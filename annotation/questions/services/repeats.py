@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from django.db import transaction
 from django.db.models import F
+from django.utils import timezone
 
 from annotation.errors import InvalidConfiguration
 from annotation.models import Consensus, Project, Query, QueryState
@@ -39,4 +40,5 @@ def open_for_more_answers(*, project: Project, round_number: int, query_ids: Seq
             overlap=F("overlap") + FURTHER_ANSWERS,
             open_slots=F("open_slots") + FURTHER_ANSWERS,
             state=QueryState.OPEN,
+            opened_at=timezone.now(),
         )

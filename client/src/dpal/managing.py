@@ -59,9 +59,13 @@ def audit(file: Path, public_key: str) -> None:
 @click.argument("project")
 def channels(project: str, site: Site) -> None:
     """List which version each channel of PROJECT is."""
-    for one in Rest(site).list_channels(project):
+    rest, said = Rest(site), False
+    for one in rest.list_channels(project):
+        said = True
         back = " (rolled back)" if one["rolled_back"] else ""
         click.echo(f"{one['channel']:20}  {one['version']:4}{back}  {one['reason']}")
+    if not said:
+        click.echo("No channel points to a version yet; latest is the newest that is offered.")
 
 
 @click.argument("project")
@@ -105,7 +109,12 @@ def diff(project: str, before: str, after: str, site: Site) -> None:
     for one in told["accuracy"]:
         click.echo(f"accuracy on {one['dataset']}: {_interval(one['before'])} -> {_interval(one['after'])}")
     for change in (*told["guarantee"], *told["configuration"], *told["environment"]):
-        click.echo(f"{change['name']}: {change['before']} -> {change['after']}")
+        click.echo(f"{change['name']}: {_value(change['before'])} -> {_value(change['after'])}")
+
+
+def _value(value: Any) -> str:
+    # Amounts are counted to nine digits; what a float has beyond them is no part of them.
+    return f"{value:.9g}" if isinstance(value, float) else str(value)
 
 
 def _interval(ends: list[Any] | None) -> str:

@@ -6,9 +6,10 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 from django.template.loader import render_to_string
-from django.utils import translation
+from django.utils import timezone, translation
 
 from learner import page_charts
+from tests.markup import commas_in_numbers
 
 
 @dataclass(frozen=True)
@@ -26,8 +27,8 @@ BEGAN = datetime(2026, 3, 1, tzinfo=UTC)
 def test_accuracy_stands_beside_a_constant_and_the_words_about_the_classes():
     chart = page_charts.accuracy_chart([("test", 1, Right(0.8, described=0.6)), ("test", 2, Right(0.9, described=0.6))])
     assert [mark.label for mark in chart.curves[0].marks] == [
-        "version 1: 80.0 %, 70.0 % to 95.0 %",
-        "version 2: 90.0 %, 70.0 % to 95.0 %",
+        "version 1: 80.0\u00a0%, 70.0\u00a0% to 95.0\u00a0%",
+        "version 2: 90.0\u00a0%, 70.0\u00a0% to 95.0\u00a0%",
     ]
     assert [one.name for one in chart.references] == [
         "Always the likeliest answer",
@@ -46,7 +47,7 @@ def test_sets_with_constants_of_their_own_have_no_level_in_common():
 def test_numbers_are_written_in_the_readers_language():
     with translation.override("de"):
         chart = page_charts.accuracy_chart([("test", 1, Right(0.855))])
-    assert "85,5 %" in chart.curves[0].marks[0].label
+    assert "85,5\u00a0%" in chart.curves[0].marks[0].label
 
 
 def test_what_was_spent_stands_until_today_under_its_limit():
@@ -65,6 +66,12 @@ def test_what_was_spent_stands_until_today_under_its_limit():
 def test_one_moment_alone_is_drawn():
     chart = page_charts.history_chart({"pool": [(BEGAN, 1.0)]}, up="ε")
     assert len(chart.across) == 1
+
+
+def test_a_day_alone_is_named_by_its_date():
+    midnight = timezone.localtime(BEGAN).replace(hour=0)
+    chart = page_charts.history_chart({"labels": [(midnight, 1.0)]}, up="labels")
+    assert [tick.words for tick in chart.across] == ["1. 3."]
 
 
 @pytest.mark.parametrize(
@@ -86,7 +93,7 @@ def test_simulations_and_their_divisions():
     assert [curve.dashed for curve in chart.curves] == [False, True]
     splits = [{"value": share, "point": points[0]} for share in (0.1, 0.5)]
     chart = page_charts.split_chart(splits, across="share")
-    assert chart.curves[0].marks[0].label == "10.0 %: 80.0 %, 70.0 % to 90.0 %"
+    assert chart.curves[0].marks[0].label == "10.0\u00a0%: 80.0\u00a0%, 70.0\u00a0% to 90.0\u00a0%"
     assert page_charts.split_chart([], across="share") is None
 
 
@@ -104,3 +111,13 @@ def test_the_picture_has_no_style_of_its_own_and_escapes_names(name):
     assert "style=" not in html
     assert "<b>" not in html
     assert html.count('tabindex="0"') == 2
+
+
+@pytest.mark.parametrize("language", ["en", "de"])
+def test_places_are_written_as_a_picture_has_them_whatever_the_readers_language(language):
+    """A comma in a place is an error to every browser, and the picture is left empty."""
+    with translation.override(language):
+        chart = page_charts.accuracy_chart([("test", number, Right(0.8 + number / 77)) for number in (1, 2, 4)])
+        assert any(mark.x % 1 and mark.y % 1 for mark in chart.curves[0].marks)
+        html = render_to_string("learner/_chart.html", {"chart": chart, "title": "Accuracy"})
+    assert not commas_in_numbers(html)

@@ -8,12 +8,14 @@ from django.contrib.auth.models import Permission, User
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 from django.urls import reverse
+from django.utils import translation
 
 from annotation.choices.presets import PRESETS
 from annotation.data.services import datasets
 from annotation.gates.services import gate, gate_planning
 from annotation.models import Dataset, Project, Query, Role, Survey
 from annotation.people.services import members
+from annotation.projects.forms.projects import NORMALIZER_CHOICES
 from annotation.projects.services import projects
 from annotation.questions.services import queue
 from privacy.normalizers import Normalizer
@@ -350,3 +352,13 @@ def test_a_count_that_breaks_says_so_without_quoting_and_may_be_tried_again(
     monkeypatch.undo()
     again = gate_planning.start_survey(dataset=dataset)
     assert again.pk != job.pk
+
+
+def test_a_german_reader_reads_german_about_every_rule_for_texts(crowd: Project, manager: User) -> None:
+    german = client_of(manager).get(page(crowd), headers={"accept-language": "de"}).content.decode()
+    assert "der Text, wie er getippt wurde" in german
+    assert "the text as it was typed" not in german
+    with translation.override("de"):
+        told = dict(NORMALIZER_CHOICES)
+        assert str(told["L1"]).startswith("L1: die Wörter in Kleinschreibung, ohne Satzzeichen (“")
+        assert len({str(words) for words in told.values()}) == len(Normalizer)

@@ -26,6 +26,7 @@ from tests.factories import (
     open_records,
     write_settings,
 )
+from tests.markup import commas_in_numbers
 
 pytestmark = pytest.mark.django_db
 CATALOGUE = read_catalogue(REPOSITORY / "locale" / "de" / "LC_MESSAGES" / "django.po")
@@ -123,6 +124,7 @@ def test_a_managers_pages(project, manager):
         assert page.status_code == 200, address
         if english := english_in(page.content.decode()):
             found[address] = english
+        assert not commas_in_numbers(page.content.decode()), address
     assert not found
 
 

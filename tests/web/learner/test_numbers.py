@@ -3,6 +3,8 @@
 from datetime import UTC, datetime
 
 import pytest
+from django.template.loader import render_to_string
+from django.test import Client
 from django.utils import translation
 from django.utils.formats import date_format
 
@@ -11,7 +13,9 @@ from learner.templatetags.dashboard_cells import cell
 from learner.templatetags.release_numbers import percent, six_digits
 
 
-@pytest.mark.parametrize(("language", "share", "small"), [("en", "95.8 %", "1.25e-07"), ("de", "95,8 %", "1,25e-07")])
+@pytest.mark.parametrize(
+    ("language", "share", "small"), [("en", "95.8\u00a0%", "1.25e-07"), ("de", "95,8\u00a0%", "1,25e-07")]
+)
 def test_a_share_is_rounded_and_the_same_on_every_page(language, share, small):
     with translation.override(language):
         # 114 of 119, whose second decimal is a nine.
@@ -24,3 +28,15 @@ def test_english_dates_name_the_month():
     with translation.override("en"):
         shown = {date_format(moment, name) for name in ("DATETIME_FORMAT", "SHORT_DATETIME_FORMAT")}
     assert shown == {"4 Mar 2026, 15:05"}
+
+
+@pytest.mark.parametrize(("language", "pace"), [("en", "about 1,020 an hour"), ("de", "ungefähr 1.020 in der Stunde")])
+def test_a_quick_pace_has_its_thousands_marked(language, pace):
+    with translation.override(language):
+        page = render_to_string("annotation/questions/_label.html", {"an_hour": 1020, "done_today": 1})
+    assert pace in page
+
+
+def test_the_interfaces_own_page_fits_a_phone():
+    page = Client().get("/api/v1/docs").content.decode()
+    assert '<meta name="viewport" content="width=device-width, initial-scale=1">' in page

@@ -14,7 +14,7 @@ from learner.models import ModelRelease, ReleaseState
 from learner.releases.services import release_gate, releases
 from tests import learning
 from tests.factories import make_records, make_user, write_settings
-from tests.markup import tight
+from tests.markup import commas_in_numbers, tight
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -120,7 +120,7 @@ def test_a_release_page_opens_with_the_limit_and_shows_what_is_spent(project, re
     assert "at most 12 questions" in page
     assert "12 agreed on" in page
     measured = release.evaluations.get()
-    assert f"{100 * measured.correct / measured.examples:.1f} %" in page
+    assert f"{100 * measured.correct / measured.examples:.1f}\u00a0%" in page
     for name, digest in release.digests.items():
         assert name in page
         assert digest in page
@@ -262,13 +262,29 @@ def test_a_page_has_the_numbers_the_key_and_what_changed(project, manager):
     for page in (shown, inside):
         assert releases.signer().public_key in page
         assert release.environment["dpal"] in page
-        assert f"{100 * found['macro_f1']['value']:.1f} %" in page
+        assert f"{100 * found['macro_f1']['value']:.1f}\u00a0%" in page
         assert "What differs from version 1" in page
         assert "Distance the weights moved" in page
         assert "spent epsilon" in page
         assert "guidelines</code>" not in page
     assert "Labels agreed on" in inside
     assert "Labels agreed on" not in shown
+
+
+def test_a_german_readers_charts_have_places_and_sentences(project, release, manager):
+    learning.run_to_release(project, make_user(), version=2)
+    client = client_of(manager)
+    addresses = [reverse(f"learner:{name}", args=(project.slug,)) for name in ("dashboard", "plan")]
+    drawn = 0
+    for address in [*addresses, reverse("learner:release", args=(project.slug, 2))]:
+        page = client.get(address, headers={"accept-language": "de"}).content.decode()
+        assert not commas_in_numbers(page), address
+        drawn += page.count('<figure class="chart"')
+    assert drawn >= 3
+    # The last page is that of a release.
+    assert "Was sich von Version 1 unterscheidet" in page
+    assert "spent epsilon" not in page
+    assert "ausgegebenes Epsilon" in page
 
 
 class TestCandidate:

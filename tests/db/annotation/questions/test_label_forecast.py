@@ -61,6 +61,17 @@ def test_a_project_that_began_lately_is_judged_by_its_own_time() -> None:
     assert (found.rounds, found.questions) == (3, 30)
 
 
+def test_an_hour_of_many_answers_is_no_pace_of_a_day() -> None:
+    """Until a day has gone by, what was answered is the first day's, and no more is made of it."""
+    project = make_project()
+    answered(project, 6, hours_ago=1)
+    limited(project, labels_limit=36, price_per_label=Decimal("0.5"), currency="EUR")
+    found = label_budget_forecast(project)
+    assert found.per_day == 6
+    assert found.days in (4, 5)
+    assert found.cost_per_week == Decimal(21)
+
+
 def test_answers_of_long_ago_set_no_pace_but_count() -> None:
     project = make_project()
     answered(project, 2, hours_ago=24 * 30)

@@ -1,11 +1,14 @@
 """The table of questions over HTTP: what its filters find, what it does at once, who reads what, how much it asks."""
 
+from datetime import timedelta
+
 import numpy as np
 import pytest
 from django.db import connection, transaction
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
+from django.utils import timezone
 
 from annotation.data.services.emptying import empty_records
 from annotation.models import Label, Membership, Picture, Query, QueryState, Record, Report, Role
@@ -13,7 +16,7 @@ from annotation.models.history import Action
 from annotation.models.marks import SavedView, Tag
 from annotation.questions import browsing
 from annotation.questions.forms.browsing import QuestionFilter
-from annotation.questions.services import correcting, labels, queue, reports
+from annotation.questions.services import correcting, labels, queue, repeats, reports
 from annotation.questions.services import reviewing as decisions
 from tests.factories import add_members, make_annotators, make_candidates, make_project, make_records, make_user
 
@@ -88,7 +91,8 @@ def found(client, project, **chosen):
         ({"flag": "talk"}, [3]),
         ({"flag": "reply"}, []),
         ({"age": "new7"}, [2, 1, 0]),
-        ({"age": "old7"}, [4, 3]),
+        # What was opened just now waits for nobody yet.
+        ({"age": "old7"}, []),
         ({"state": "open", "choice": 2}, [2]),
         # What cannot be read narrows nothing.
         ({"state": "gold", "choice": "x", "round_number": "-1", "age": "?"}, [4, 3, 2, 1, 0]),
@@ -96,6 +100,28 @@ def found(client, project, **chosen):
 )
 def test_filters(project, manager, asked, chosen, expected):
     assert found(browser_of(manager), project, **chosen) == [asked[place] for place in expected]
+
+
+def test_what_has_waited_for_a_week_was_opened_before(project, manager, people, asked):
+    client, week = browser_of(manager), {"state": "open", "age": "old7"}
+    now = timezone.now()
+    Query.objects.filter(pk__in=asked).update(opened_at=now - timedelta(days=8))
+    Query.objects.filter(pk=asked[3]).update(opened_at=now - timedelta(days=6))
+    # Of the two whose age fits, one has an answer of today.
+    assert found(client, project, **week) == [asked[4]]
+    assert found(client, project, age="old30") == []
+    queue.open_queries(
+        project=project, round_number=4, record_ids=[one.pk for one in make_records(project, ["a new tool"])]
+    )
+    assert found(client, project, **week) == [asked[4]]
+
+
+def test_asked_again_for_more_answers_it_waits_anew(project, manager, asked):
+    Query.objects.filter(pk__in=asked).update(opened_at=timezone.now() - timedelta(days=8))
+    repeats.open_for_more_answers(project=project, round_number=4, query_ids=[asked[0]])
+    again = Query.objects.get(pk=asked[0])
+    assert again.state == QueryState.OPEN
+    assert timezone.now() - again.opened_at < timedelta(hours=1)
 
 
 def test_by_annotator(project, manager, people, asked):
