@@ -289,7 +289,7 @@ def test_nothing_is_asked_when_the_model_cannot_be_paid():
     learning.fill_trusted(project)
     status = rounds.advance_project(project_id=project.pk)
     assert status.step == Step.CANNOT_PAY
-    assert "epsilon=1 " in status.sentence
+    assert "1.000 epsilon " in status.sentence
     assert not Round.objects.exists()
 
 
