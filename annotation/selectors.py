@@ -53,9 +53,9 @@ ASSIGNMENT = Columns(Assignment, "assignment")
 QUERY = Columns(Query, "query", without=("open_slots", "noisy_count", "assigned_to_id"))
 PROJECT = Columns(Project, "project")
 # What `annotation_asked_record` tells: whose record it is and how it is labelled are nobody's business at the page.
-TOLD = ("id", "dataset_id", "row_number", "text", "payload", "metadata")
+READ_FIELDS = ("id", "dataset_id", "row_number", "text", "payload", "metadata")
 RECORD = Columns(
-    Record, "record", without=[each.attname for each in Record._meta.concrete_fields if each.attname not in TOLD]
+    Record, "record", without=[each.attname for each in Record._meta.concrete_fields if each.attname not in READ_FIELDS]
 )
 ASKED_RECORD = f"SELECT {RECORD.sql} FROM annotation_asked_record(%s) record"  # noqa: S608 - names of columns
 OWN_ASSIGNMENT = f"""

@@ -70,9 +70,9 @@ class DescribedAPI(NinjaAPI):
             for method, operation in methods.items():
                 # Routes share what they declare; here each gets its own.
                 described = methods[method] = deepcopy(operation)
-                told = described["responses"]
+                responses = described["responses"]
                 for status in _common_refusals(path, described):
-                    told.setdefault(status, problem_reference(status))
+                    responses.setdefault(status, problem_reference(status))
         return schema
 
 

@@ -45,21 +45,23 @@ class LabelFront:
             return self._application(environment, start_response)
         body = request._stream.read(MOST_BYTES + 1)
         if len(body) > MOST_BYTES:
-            return self._told(environment, start_response, HTTPStatus.REQUEST_ENTITY_TOO_LARGE)
+            return self._refusal_page(environment, start_response, HTTPStatus.REQUEST_ENTITY_TOO_LARGE)
         connection = http.client.HTTPConnection(self._process, timeout=PATIENCE_SECONDS)
         try:
             connection.request(request.method or "", _address(environment), body or None, _headers(request))
             answer = connection.getresponse()
             content = answer.read()
         except (OSError, http.client.HTTPException):
-            return self._told(environment, start_response, HTTPStatus.SERVICE_UNAVAILABLE)
+            return self._refusal_page(environment, start_response, HTTPStatus.SERVICE_UNAVAILABLE)
         finally:
             connection.close()
         headers = [(name, value) for name, value in answer.getheaders() if name.lower() not in OWN_WORDS]
         start_response(f"{answer.status} {answer.reason}", headers)
         return [content]
 
-    def _told(self, environment: WSGIEnvironment, start_response: StartResponse, status: int) -> Iterable[bytes]:
+    def _refusal_page(
+        self, environment: WSGIEnvironment, start_response: StartResponse, status: int
+    ) -> Iterable[bytes]:
         # What was sent is read and gone: the page that says so is one that somebody looks at.
         looking = {"REQUEST_METHOD": "GET", "CONTENT_LENGTH": "", "wsgi.input": BytesIO(), parts.NOT_HANDED_ON: status}
         return self._application(environment | looking, start_response)

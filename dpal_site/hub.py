@@ -116,7 +116,7 @@ def model(request: HttpRequest, slug: str, revision: str = MAIN) -> HttpResponse
         "tags": ["differential-privacy"],
         "siblings": [{"rfilename": name} for name in sorted(_names(release))],
     }
-    return _told(release, JsonResponse(body))
+    return _with_release_headers(release, JsonResponse(body))
 
 
 @with_token
@@ -130,7 +130,7 @@ def tree(request: HttpRequest, slug: str, revision: str) -> HttpResponseBase:
             size = file.seek(0, 2)
         large = {"oid": digest, "size": size, "pointerSize": LARGEST_POINTER}
         entries.append({"type": "file", "path": name, "oid": digest[:COMMIT_LETTERS], "size": size, "lfs": large})
-    return _told(release, JsonResponse(entries, safe=False))
+    return _with_release_headers(release, JsonResponse(entries, safe=False))
 
 
 @with_token
@@ -145,10 +145,10 @@ def resolve(request: HttpRequest, slug: str, revision: str, name: str) -> HttpRe
         # Servers differ in whether they drop the body of such an answer, so it has none.
         response.close()
         response = HttpResponse(headers=dict(response.items()))
-    return _told(release, response)
+    return _with_release_headers(release, response)
 
 
-def _told(release: ModelRelease, response: HttpResponseBase) -> HttpResponseBase:
+def _with_release_headers(release: ModelRelease, response: HttpResponseBase) -> HttpResponseBase:
     response.headers["X-Repo-Commit"] = commit_of(release)
     if release.state == ReleaseState.RETIRED:
         response.headers["Warning"] = RETIRED_WARNING

@@ -76,8 +76,10 @@ class ProblemMiddleware:
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
         response = self.get_response(request)
-        told = response.status_code < HTTPStatus.BAD_REQUEST or response.headers.get("Content-Type") == MEDIA_TYPE
-        if told or not request.path.startswith(API_PATH):
+        is_documented = (
+            response.status_code < HTTPStatus.BAD_REQUEST or response.headers.get("Content-Type") == MEDIA_TYPE
+        )
+        if is_documented or not request.path.startswith(API_PATH):
             return response
         status = response.status_code
         detail = MEANINGS.get(status) or HTTPStatus(status).phrase

@@ -138,14 +138,14 @@ def predict(request: HttpRequest, slug: str, version: str, body: PredictIn) -> H
     if release is None:
         raise Http404
     predictor, labels, probabilities = predictions.predict_records(release=release, texts=body.texts, rows=body.rows)
-    told = {
+    predicted = {
         "version": release.version,
         "classes": predictor.model.classes,
         "labels": labels,
         "probabilities": probabilities.tolist(),
     }
     # Written as it is: a model of the answer would take longer than the prediction.
-    answer = HttpResponse(json.dumps(told), content_type="application/json; charset=utf-8")
+    answer = HttpResponse(json.dumps(predicted), content_type="application/json; charset=utf-8")
     if release.state == ReleaseState.RETIRED:
         answer.headers["Warning"] = RETIRED_WARNING
     return answer

@@ -126,8 +126,8 @@ def has_nobody(project: Project) -> bool:
 
 def nobody(project: Project) -> Obstacle:
     """Say that there is nobody to answer."""
-    told = as_message("Nobody can answer yet. Add annotators, invite them, or begin by yourself.")
-    return Obstacle(Blocker.NOBODY, told, (Act(ActKind.ANSWER_MYSELF), Act(ActKind.ADD_PEOPLE)))
+    sentence = as_message("Nobody can answer yet. Add annotators, invite them, or begin by yourself.")
+    return Obstacle(Blocker.NOBODY, sentence, (Act(ActKind.ANSWER_MYSELF), Act(ActKind.ADD_PEOPLE)))
 
 
 def obstacle_for(project: Project) -> Obstacle | None:
@@ -140,12 +140,12 @@ def obstacle_for(project: Project) -> Obstacle | None:
         return nobody(project)
     working = [member for member in members if member.paused_at is None]
     if not working:
-        told = as_message("Every annotator is paused. Let somebody go on, or add people.")
-        return Obstacle(Blocker.PEOPLE_PAUSED, told, (Act(ActKind.LET_PEOPLE_GO_ON), Act(ActKind.ADD_PEOPLE)))
+        sentence = as_message("Every annotator is paused. Let somebody go on, or add people.")
+        return Obstacle(Blocker.PEOPLE_PAUSED, sentence, (Act(ActKind.LET_PEOPLE_GO_ON), Act(ActKind.ADD_PEOPLE)))
     if work_limits.is_quiet(project) and project.quiet_until is not None:
         until = work_limits.next_time(project.quiet_until)
-        told = as_message("These are quiet hours: nothing is handed out until {until}.", until=until)
-        return Obstacle(Blocker.QUIET, told, (Act(ActKind.CHANGE_HOURS),), until)
+        sentence = as_message("These are quiet hours: nothing is handed out until {until}.", until=until)
+        return Obstacle(Blocker.QUIET, sentence, (Act(ActKind.CHANGE_HOURS),), until)
     if len(members) > ASKED_ONE_BY_ONE:
         return _going_on(opened.count())
     limits = {member.user_id: work_limits.limit_reached(project, member.user) for member in working}
@@ -158,16 +158,16 @@ def obstacle_for(project: Project) -> Obstacle | None:
 
 
 def _going_on(n: int) -> Obstacle:
-    told = as_plural_message("{n} question waits for an answer.", "{n} questions wait for answers.", n=n)
-    return Obstacle(Blocker.ANSWERS, told, (Act(ActKind.LABEL),))
+    sentence = as_plural_message("{n} question waits for an answer.", "{n} questions wait for answers.", n=n)
+    return Obstacle(Blocker.ANSWERS, sentence, (Act(ActKind.LABEL),))
 
 
 def _at_their_limits(reached: set[WorkLimit]) -> Obstacle:
     acts = (Act(ActKind.CHANGE_LIMITS), Act(ActKind.ADD_PEOPLE))
     if reached == {WorkLimit.ANSWERS_PER_DAY}:
         tomorrow = selectors.site_midnight() + timedelta(days=1)
-        told = as_message("Every annotator has given as many answers today as one may. They go on tomorrow.")
-        return Obstacle(Blocker.LIMITS, told, acts, tomorrow)
+        sentence = as_message("Every annotator has given as many answers today as one may. They go on tomorrow.")
+        return Obstacle(Blocker.LIMITS, sentence, acts, tomorrow)
     return Obstacle(
         Blocker.LIMITS, as_message("Every annotator has reached a limit of this project. Add people."), acts
     )
@@ -189,20 +189,20 @@ def _left_over(project: Project, opened: QuerySet[Query]) -> Obstacle:
     held = Assignment.objects.filter(query__in=opened, state=AssignmentState.LEASED)
     if held.exists():
         back = held.aggregate(at=Min("leased_until"))["at"]
-        told = as_message(
+        sentence = as_message(
             "Somebody is at the last open questions. What they leave comes back by itself at {back}.", back=back
         )
-        return Obstacle(Blocker.HELD, told, (Act(ActKind.LABEL),), back)
+        return Obstacle(Blocker.HELD, sentence, (Act(ActKind.LABEL),), back)
     free = opened.filter(open_slots__gt=0)
     waits = free.filter(assigned_to__isnull=False, open_slots=1).count()
     if waits:
-        told = as_plural_message(
+        sentence = as_plural_message(
             "{n} question waits for the one person it was assigned to, who answers nothing now.",
             "{n} questions wait for the people they were assigned to, who answer nothing now.",
             n=waits,
         )
-        return Obstacle(Blocker.ASSIGNED, told, (Act(ActKind.ASSIGN_ANEW), Act(ActKind.CHANGE_LIMITS)))
-    told = as_plural_message(
+        return Obstacle(Blocker.ASSIGNED, sentence, (Act(ActKind.ASSIGN_ANEW), Act(ActKind.CHANGE_LIMITS)))
+    sentence = as_plural_message(
         "{n} question waits for somebody who has neither answered nor skipped it.",
         "{n} questions wait for somebody who has neither answered nor skipped them.",
         n=free.count(),
@@ -210,4 +210,4 @@ def _left_over(project: Project, opened: QuerySet[Query]) -> Obstacle:
     # Where answers are randomised, which questions get a response must not follow what was answered.
     by_hand = project.oracle == Oracle.TRUSTED or not project.settings.get(Kind.RANDOMIZER.key)
     more = (Act(ActKind.SET_ASIDE),) if by_hand else ()
-    return Obstacle(Blocker.ANOTHER, told, (Act(ActKind.ADD_PEOPLE), *more))
+    return Obstacle(Blocker.ANOTHER, sentence, (Act(ActKind.ADD_PEOPLE), *more))

@@ -179,13 +179,13 @@ def draw(
     across = sorted(x_ticks) or nice_ticks(min(xs), max(xs), whole=whole_x)
     up = nice_ticks(*_ends(levels, y_from, y_to))
     up = [tick for tick in up if y_to is None or tick <= y_to + 1e-9]
-    told = [y_words(tick) for tick in up]
-    left = room_for(told)
+    labels = [y_words(tick) for tick in up]
+    left = room_for(labels)
     scale = _Scale(min(*xs, *across), max(*xs, *across), up[0], up[-1], left=left)
     drawn = tuple(_drawn(curve, number, scale) for number, curve in enumerate(shown))
     return Chart(
-        across=_told_apart(Tick(scale.x(tick), x_words(tick)) for tick in across),
-        up=tuple(Tick(scale.y(tick), words) for tick, words in zip(up, told, strict=True)),
+        across=_distinct_ticks(Tick(scale.x(tick), x_words(tick)) for tick in across),
+        up=tuple(Tick(scale.y(tick), words) for tick, words in zip(up, labels, strict=True)),
         curves=drawn,
         references=tuple(Reference(name, scale.y(value)) for name, value in references),
         axis_names=axis_names,
@@ -194,7 +194,7 @@ def draw(
     )
 
 
-def _told_apart(ticks: Iterable[Tick]) -> tuple[Tick, ...]:
+def _distinct_ticks(ticks: Iterable[Tick]) -> tuple[Tick, ...]:
     """Return the ticks whose words none before them has: what is written twice measures nothing."""
     first: dict[str, Tick] = {}
     for tick in ticks:

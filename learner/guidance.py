@@ -66,9 +66,9 @@ def _after_a_failure(project: Project, status: ProjectStatus, found: Guidance) -
     row = failures.start_anew_of(project)
     if not isinstance(row, TrainingRun):
         return found
-    told = joined_messages(" ", [failures.failed_words([row]), as_message("Start it anew, or go on without it.")])
+    sentence = joined_messages(" ", [failures.failed_words([row]), as_message("Start it anew, or go on without it.")])
     again = _anew("training", str(row.pk), failures.price_of(project, row))
-    return Guidance(status, Blocker.FAILED, told, (again, *found.acts), found.goes_on_at)
+    return Guidance(status, Blocker.FAILED, sentence, (again, *found.acts), found.goes_on_at)
 
 
 def _with_obstacle(status: ProjectStatus, found: Obstacle, *more: Act) -> Guidance:
@@ -79,8 +79,8 @@ def _closed_or_paused(project: Project, status: ProjectStatus) -> Guidance:
     if project.state == ProjectState.DELETED:
         return Guidance(status, Blocker.DELETED, as_message("Nothing moves it on: what it held is gone."))
     if project.state == ProjectState.ARCHIVED:
-        told = as_message("Take it out of the archive to go on.")
-        return Guidance(status, Blocker.ARCHIVED, told, (Act(ActKind.TAKE_OUT_OF_ARCHIVE),))
+        sentence = as_message("Take it out of the archive to go on.")
+        return Guidance(status, Blocker.ARCHIVED, sentence, (Act(ActKind.TAKE_OUT_OF_ARCHIVE),))
     price = None if project.arrival == Arrival.STREAM else training_price(project)
     return Guidance(status, Blocker.PAUSED, as_message("Resume the project."), (Act(ActKind.RESUME, price),))
 
@@ -97,16 +97,16 @@ def _at_work(project: Project, status: ProjectStatus) -> Guidance:
 
 
 def _no_worker(status: ProjectStatus, since: datetime) -> Guidance:
-    told = as_message(
+    sentence = as_message(
         "No worker has taken this since {since}. Ask whoever runs this site to look at its workers.", since=since
     )
-    return Guidance(status, Blocker.NO_WORKER, told, (Act(ActKind.LOOK_AT_WORK),))
+    return Guidance(status, Blocker.NO_WORKER, sentence, (Act(ActKind.LOOK_AT_WORK),))
 
 
 def _due(project: Project, status: ProjectStatus) -> Guidance:
     if jobs.is_busy():
-        told = as_message("Nothing is to be done: the site is busy, and this begins when others are done.")
-        return Guidance(status, Blocker.BUSY, told)
+        sentence = as_message("Nothing is to be done: the site is busy, and this begins when others are done.")
+        return Guidance(status, Blocker.BUSY, sentence)
     return Guidance(status, Blocker.WORKER, as_message("Nothing is to be done: it begins by itself within a minute."))
 
 
@@ -121,16 +121,16 @@ def _without_pool(project: Project, status: ProjectStatus) -> Guidance:
         if found is not None:
             return found
     if GateRun.objects.filter(dataset__in=pools, passed_count=0).exists():
-        told = as_message(
+        sentence = as_message(
             "No text was said often enough to pass the gate. Upload more at once, or see what else helps."
         )
-        return Guidance(status, Blocker.NOTHING_PASSED, told, (upload, Act(ActKind.SEE_WHAT_PASSES)))
+        return Guidance(status, Blocker.NOTHING_PASSED, sentence, (upload, Act(ActKind.SEE_WHAT_PASSES)))
     if pools.exists() and not pools.exclude(state=DatasetState.REFUSED).exists():
-        told = as_message("The upload was refused. Its page says why; upload the file again once it is mended.")
+        sentence = as_message("The upload was refused. Its page says why; upload the file again once it is mended.")
         newest = pools.order_by("-pk")[0]
-        return Guidance(status, Blocker.REFUSED, told, (upload, Act(ActKind.SEE_UPLOAD, subject=str(newest.pk))))
-    told = as_message("Upload a pool: the records that questions are asked about.")
-    return Guidance(status, Blocker.POOL, told, (upload,))
+        return Guidance(status, Blocker.REFUSED, sentence, (upload, Act(ActKind.SEE_UPLOAD, subject=str(newest.pk))))
+    sentence = as_message("Upload a pool: the records that questions are asked about.")
+    return Guidance(status, Blocker.POOL, sentence, (upload,))
 
 
 def _unread(project: Project, status: ProjectStatus, dataset: Dataset) -> Guidance | None:
@@ -143,16 +143,16 @@ def _unread(project: Project, status: ProjectStatus, dataset: Dataset) -> Guidan
     if job.state == WorkState.FAILED:
         price = charges.upload_charge(project, dataset.role, dataset)
         if job.pk == dataset.job_id:
-            told = as_message("Reading the upload was stopped. Start it anew.")
-            return Guidance(status, Blocker.FAILED, told, (_anew("job", str(job.pk), price),))
-        told = as_message("The gate ended without a result. Send the upload through it again.")
-        return Guidance(status, Blocker.GATE_FAILED, told, (Act(ActKind.GATE_AGAIN, price, str(dataset.pk)),))
+            sentence = as_message("Reading the upload was stopped. Start it anew.")
+            return Guidance(status, Blocker.FAILED, sentence, (_anew("job", str(job.pk), price),))
+        sentence = as_message("The gate ended without a result. Send the upload through it again.")
+        return Guidance(status, Blocker.GATE_FAILED, sentence, (Act(ActKind.GATE_AGAIN, price, str(dataset.pk)),))
     if job.state == WorkState.WAITING and Job.objects.filter(pk=job.pk, created_at__lt=Now() - PATIENCE).exists():
         return _no_worker(status, job.created_at)
-    told = as_message("The upload is being read. Questions come by themselves.")
+    sentence = as_message("The upload is being read. Questions come by themselves.")
     if blockers.has_nobody(project):
         return _with_obstacle(status, blockers.nobody(project))
-    return Guidance(status, Blocker.READING, told)
+    return Guidance(status, Blocker.READING, sentence)
 
 
 def _anew(kind: str, key: str, price: Cost | None) -> Act:
@@ -166,15 +166,19 @@ def _answers(project: Project, status: ProjectStatus) -> Guidance:
     if block is not None:
         # The same offer whatever is answered: when a block is closed shows outside, and must not follow the answers.
         close = Act(ActKind.CLOSE_BLOCK, training_price(project), str(block.block))
-        told = as_message(
+        sentence = as_message(
             "Block {block} may be closed before its time: choose the day by the calendar, not by the answers, since it "
             "shows outside.",
             block=block.block,
         )
         if found is None:
-            return Guidance(status, Blocker.BLOCK, told, (close,), block.closes_at)
+            return Guidance(status, Blocker.BLOCK, sentence, (close,), block.closes_at)
         return Guidance(
-            status, found.blocker, joined_messages(" ", [found.sentence, told]), (*found.acts, close), block.closes_at
+            status,
+            found.blocker,
+            joined_messages(" ", [found.sentence, sentence]),
+            (*found.acts, close),
+            block.closes_at,
         )
     if found is not None:
         return _with_obstacle(status, found)
@@ -187,14 +191,14 @@ def _answers(project: Project, status: ProjectStatus) -> Guidance:
 
 
 def _few_labels(project: Project, status: ProjectStatus) -> Guidance:
-    told = as_message("Train a model on what there is, or upload more.")
+    sentence = as_message("Train a model on what there is, or upload more.")
     upload = Act(ActKind.UPLOAD, charges.upload_charge(project, DatasetRole.POOL))
-    return Guidance(status, Blocker.FEW_LABELS, told, (Act(ActKind.TRAIN_ON_FEW, training_price(project)), upload))
+    return Guidance(status, Blocker.FEW_LABELS, sentence, (Act(ActKind.TRAIN_ON_FEW, training_price(project)), upload))
 
 
 def _labels_spent(project: Project, status: ProjectStatus) -> Guidance:
-    told = as_message("Raise the annotation budget to ask on.")
-    return Guidance(status, Blocker.LABELS_SPENT, told, (Act(ActKind.RAISE_ANSWERS),))
+    sentence = as_message("Raise the annotation budget to ask on.")
+    return Guidance(status, Blocker.LABELS_SPENT, sentence, (Act(ActKind.RAISE_ANSWERS),))
 
 
 def _cannot_pay(project: Project, status: ProjectStatus) -> Guidance:
@@ -203,46 +207,46 @@ def _cannot_pay(project: Project, status: ProjectStatus) -> Guidance:
     quota = quota_of(account)
     if quota is not None:
         acts.append(Act(ActKind.SEE_POPULATION, subject=quota.population.slug))
-    told = as_message("Raise the limit of the budget, if what its people lose then is worth the next model.")
-    return Guidance(status, Blocker.BUDGET, told, tuple(acts))
+    sentence = as_message("Raise the limit of the budget, if what its people lose then is worth the next model.")
+    return Guidance(status, Blocker.BUDGET, sentence, tuple(acts))
 
 
 def _stuck(project: Project, status: ProjectStatus) -> Guidance:
     held = ModelRelease.objects.filter(project=project, state=ReleaseState.CANDIDATE).exclude(held_back="").first()
     if held is not None:
-        told = as_message("Have version {version} checked again once the reason is mended.", version=held.version)
-        return Guidance(status, Blocker.HELD_BACK, told, (Act(ActKind.CHECK_AGAIN, subject=str(held.version)),))
+        sentence = as_message("Have version {version} checked again once the reason is mended.", version=held.version)
+        return Guidance(status, Blocker.HELD_BACK, sentence, (Act(ActKind.CHECK_AGAIN, subject=str(held.version)),))
     row = failures.start_anew_of(project)
     assert row is not None, "what stops a project can be started anew"
     kind = "round" if isinstance(row, Round) else "training"
-    told = as_message("Start it anew once the reason is mended; nobody else does.")
-    return Guidance(status, Blocker.FAILED, told, (_anew(kind, str(row.pk), failures.price_of(project, row)),))
+    sentence = as_message("Start it anew once the reason is mended; nobody else does.")
+    return Guidance(status, Blocker.FAILED, sentence, (_anew(kind, str(row.pk), failures.price_of(project, row)),))
 
 
 def _finished(project: Project, status: ProjectStatus) -> Guidance:
     newest = newest_release(project)
     look = () if newest is None else (Act(ActKind.SEE_RELEASE, subject=str(newest.version)),)
     if newest is not None and (loses_to := beaten_by(newest)):
-        told = (
+        sentence = (
             as_message("The newest version is no better than always giving one answer. Its page says what would help.")
             if loses_to == "constant"
             else as_message(
                 "The newest version is no better than the words about the classes. Its page says what would help."
             )
         )
-        return Guidance(status, Blocker.BEATEN, told, look)
+        return Guidance(status, Blocker.BEATEN, sentence, look)
     made = releases_of(project).values_list("version", flat=True).first() or 0
     if project.maximum_releases is not None and made >= project.maximum_releases:
-        told = as_message("Use the newest version; plan more versions if it should go on.")
-        return Guidance(status, Blocker.VERSIONS, told, (*look, Act(ActKind.PLAN_MORE_VERSIONS)))
+        sentence = as_message("Use the newest version; plan more versions if it should go on.")
+        return Guidance(status, Blocker.VERSIONS, sentence, (*look, Act(ActKind.PLAN_MORE_VERSIONS)))
     if secret_selectors.labels_in_secret(project):
-        told = as_message(
+        sentence = as_message(
             "Use the newest version: every block of this project is used, and more needs another project."
         )
-        return Guidance(status, Blocker.BLOCKS_USED, told, look)
-    told = as_message("Use the newest version, or upload more to ask about.")
+        return Guidance(status, Blocker.BLOCKS_USED, sentence, look)
+    sentence = as_message("Use the newest version, or upload more to ask about.")
     upload = Act(ActKind.UPLOAD, charges.upload_charge(project, DatasetRole.POOL))
-    return Guidance(status, Blocker.ALL_ASKED, told, (*look, upload))
+    return Guidance(status, Blocker.ALL_ASKED, sentence, (*look, upload))
 
 
 _BY_STEP: dict[Step, Callable[[Project, ProjectStatus], Guidance]] = {

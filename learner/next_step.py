@@ -377,7 +377,7 @@ def _if_paid(project: Project, step: Step, sentence: str) -> ProjectStatus:
     if can_pay(paying, events):
         return ProjectStatus(step, sentence)
     still_open = question_counts(project).open
-    told = [
+    sentences = [
         too_little_words(paying, step),
         as_plural_message(
             "Answers are kept, and {n} question is open.", "Answers are kept, and {n} questions are open.", n=still_open
@@ -386,4 +386,4 @@ def _if_paid(project: Project, step: Step, sentence: str) -> ProjectStatus:
         else as_message("Answers are kept."),
         as_message("A manager can raise its limit."),
     ]
-    return ProjectStatus(Step.CANNOT_PAY, joined_messages(" ", told))
+    return ProjectStatus(Step.CANNOT_PAY, joined_messages(" ", sentences))

@@ -53,24 +53,24 @@ def record_notices() -> int:
 
 def _releases(project: Project, since: datetime) -> int:
     released = ModelRelease.objects.filter(project=project, state=ReleaseState.RELEASED, released_at__gte=since)
-    told = 0
+    written = 0
     for version, when in released.order_by("version").values_list("version", "released_at"):
-        told += notices.write_notice(
+        written += notices.write_notice(
             project=project,
             people=notices.members_in_roles(project, FOR_MODELS, since=when),
             kind=MailKind.RELEASE,
             subject=f"version {version}",
             facts={"version": version},
         )
-    return told
+    return written
 
 
 def _budgets(project: Project) -> int:
-    told = 0
+    written = 0
     for account in guarantee_accounts(project):
         now = guarantee(account)
         if now.epsilon_limit and now.epsilon_spent >= BUDGET_SHARE * now.epsilon_limit:
-            told += notices.write_notice(
+            written += notices.write_notice(
                 project=project,
                 people=notices.members_in_roles(project, FOR_MODELS),
                 kind=MailKind.BUDGET,
@@ -78,29 +78,29 @@ def _budgets(project: Project) -> int:
                 subject=f"account {account.pk} limit {now.epsilon_limit:.9g}",
                 facts={"limit": now.epsilon_limit},
             )
-    return told
+    return written
 
 
 def _returned(project: Project, since: datetime) -> int:
     """Tell those to whom an answer came back; a manager who sends many back writes to each once."""
     back = Report.objects.filter(project=project, kind=ReportKind.RETURNED, resolved_at=None, created_at__gte=since)
-    told = 0
+    written = 0
     for person, when in back.order_by("created_at").values_list("annotator", "created_at"):
-        told += notices.write_notice(
+        written += notices.write_notice(
             project=project,
             people=notices.members_in_roles(project, (Role.ANNOTATOR,)).filter(pk=person),
             kind=MailKind.RETURNED,
             subject=f"at {when:%Y-%m-%d %H}",
         )
-    return told
+    return written
 
 
 def _remarks(project: Project, since: datetime) -> int:
     """Tell annotators that managers wrote, and managers that annotators did: once an hour at most."""
     said = Report.objects.filter(project=project, resolved_at=None, created_at__gte=since).order_by("created_at")
-    told = 0
+    written = 0
     for person, when in said.filter(kind=ReportKind.REPLY).values_list("annotator", "created_at"):
-        told += notices.write_notice(
+        written += notices.write_notice(
             project=project,
             people=notices.members_in_roles(project, (Role.ANNOTATOR,)).filter(pk=person),
             kind=MailKind.REMARK,
@@ -108,14 +108,14 @@ def _remarks(project: Project, since: datetime) -> int:
         )
     hours = {f"{when:%Y-%m-%d %H}" for when in said.filter(kind__in=TO_MANAGERS).values_list("created_at", flat=True)}
     for hour in sorted(hours):
-        told += notices.write_notice(
+        written += notices.write_notice(
             project=project,
             people=notices.members_in_roles(project, (Role.MANAGER,)),
             kind=MailKind.REMARK,
             subject=f"to managers at {hour}",
             facts={"to_managers": True},
         )
-    return told
+    return written
 
 
 def _questions(project: Project, since: datetime) -> int:
@@ -143,21 +143,21 @@ def _reviews(project: Project) -> int:
     ).exclude(
         pk__in=Notice.objects.filter(project=project, kind=MailKind.REVIEW, created_at__gte=lately).values("person")
     )
-    told = 0
+    written = 0
     for person in people:
         waiting = reviewing.queue_of(project, person).order_by().values("pk")
         # A question waits from its last answer on, whatever its own number.
         newest = Label.objects.filter(query__in=waiting).aggregate(newest=Max("pk"))["newest"]
         known = Notice.objects.filter(project=project, person=person, kind=MailKind.REVIEW)
         if newest is not None and not known.filter(facts__up_to__gte=newest).exists():
-            told += notices.write_notice(
+            written += notices.write_notice(
                 project=project,
                 people=people.filter(pk=person.pk),
                 kind=MailKind.REVIEW,
                 subject=f"up to answer {newest}",
                 facts={"up_to": newest},
             )
-    return told
+    return written
 
 
 def _decision(project: Project) -> int:

@@ -51,7 +51,7 @@ GROUP_LEFT = (LEFT, "annotation:take_group_role", "api:take_group_role")
 READS_ANSWERS = (jobs.COMPARE, jobs.EXPORT)
 # What somebody asked for and no other event tells of once it is done.
 ASKED_FOR = (jobs.SURVEY, jobs.COMPARE, jobs.SIMULATE, jobs.EXPORT)
-Told = tuple[str, dict[str, Any]]
+_Happening = tuple[str, dict[str, Any]]
 
 
 def record_events() -> int:
@@ -77,12 +77,12 @@ def _record(webhook: Webhook) -> int:
     recorded = 0
     hidden = NEVER_IN_HIDING if webhook.project.hides_selection else frozenset()
     for event in (each for each in LOOKED_UP if each in webhook.events and each not in hidden):
-        for subject, told in LOOKED_UP[event](webhook, webhook.told_since(event)):
+        for subject, facts in LOOKED_UP[event](webhook, webhook.subscribed_since(event)):
             _, new = WebhookDelivery.objects.get_or_create(
                 webhook=webhook,
                 event=event,
                 subject=subject,
-                defaults={"body": message_body(webhook.project, event, told)},
+                defaults={"body": message_body(webhook.project, event, facts)},
             )
             recorded += new
     return recorded
@@ -100,28 +100,28 @@ def waiting_place(project: Project) -> tuple[Step, str] | None:
     return step, f"{step} after {asked} rounds and {made} models"
 
 
-def _releases(webhook: Webhook, since: datetime) -> Iterator[Told]:
+def _releases(webhook: Webhook, since: datetime) -> Iterator[_Happening]:
     released = ModelRelease.objects.filter(project=webhook.project, state=ReleaseState.RELEASED, released_at__gte=since)
     for version in released.order_by("version").values_list("version", flat=True):
         yield f"version {version}", {"version": version}
 
 
-def _rounds(webhook: Webhook, since: datetime) -> Iterator[Told]:
+def _rounds(webhook: Webhook, since: datetime) -> Iterator[_Happening]:
     done = Round.objects.filter(project=webhook.project, state=WorkState.DONE, finished_at__gte=since)
     for number in done.order_by("number").values_list("number", flat=True):
         yield f"round {number}", {"round": number}
 
 
-def _budgets(webhook: Webhook, since: datetime) -> Iterator[Told]:
+def _budgets(webhook: Webhook, since: datetime) -> Iterator[_Happening]:
     for account in guarantee_accounts(webhook.project):
         now = guarantee(account)
         if now.epsilon_limit and now.epsilon_spent >= BUDGET_SHARE * now.epsilon_limit:
             # A limit that is raised can be reached anew.
-            told = {"account": account.scope, "limit_epsilon": now.epsilon_limit}
-            yield f"account {account.pk} limit {now.epsilon_limit:.9g}", told
+            facts = {"account": account.scope, "limit_epsilon": now.epsilon_limit}
+            yield f"account {account.pk} limit {now.epsilon_limit:.9g}", facts
 
 
-def _limits(webhook: Webhook, since: datetime) -> Iterator[Told]:
+def _limits(webhook: Webhook, since: datetime) -> Iterator[_Happening]:
     changed = LedgerEntry.objects.filter(
         account__in=guarantee_accounts(webhook.project),
         kind=EntryKind.LIMIT_CHANGE,
@@ -131,7 +131,7 @@ def _limits(webhook: Webhook, since: datetime) -> Iterator[Told]:
         yield f"entry {entry.pk}", {"account": entry.account.scope}
 
 
-def _requests(webhook: Webhook, since: datetime) -> Iterator[Told]:
+def _requests(webhook: Webhook, since: datetime) -> Iterator[_Happening]:
     """Yield what a second manager is asked to agree to, and what became of it; reasons and persons stay on the page."""
     asked = LimitRequest.objects.filter(project=webhook.project)
     new = Q(requested_at__gte=since)
@@ -142,28 +142,28 @@ def _requests(webhook: Webhook, since: datetime) -> Iterator[Told]:
         yield f"request {number} {state}", {"request": number, "kind": kind, "state": state}
 
 
-def _uploads(webhook: Webhook, since: datetime) -> Iterator[Told]:
+def _uploads(webhook: Webhook, since: datetime) -> Iterator[_Happening]:
     read = Dataset.objects.filter(project=webhook.project, job__finished_at__gte=since)
     for number, state in read.exclude(state=DatasetState.RECEIVING).order_by("pk").values_list("pk", "state"):
         yield f"upload {number}", {"dataset": number, "state": state}
 
 
-def _gates(webhook: Webhook, since: datetime) -> Iterator[Told]:
+def _gates(webhook: Webhook, since: datetime) -> Iterator[_Happening]:
     passed = GateRun.objects.filter(project=webhook.project, committed_entry__created_at__gte=_whole_second(since))
     for run, number in passed.order_by("pk").values_list("pk", "dataset"):
         yield f"gate {run}", {"dataset": number}
 
 
-def _settings(webhook: Webhook, since: datetime) -> Iterator[Told]:
+def _settings(webhook: Webhook, since: datetime) -> Iterator[_Happening]:
     for change in _changes(webhook, since):
         # Values may be words about records; their names say enough to look.
-        told: dict[str, Any] = {"settings": sorted(change.fields)}
+        facts: dict[str, Any] = {"settings": sorted(change.fields)}
         if "state" in change.fields:
-            told["state"] = change.fields["state"][1]
-        yield f"change {change.pk}", told
+            facts["state"] = change.fields["state"][1]
+        yield f"change {change.pk}", facts
 
 
-def _archived(webhook: Webhook, since: datetime) -> Iterator[Told]:
+def _archived(webhook: Webhook, since: datetime) -> Iterator[_Happening]:
     for change in _changes(webhook, since):
         if ProjectState.ARCHIVED in change.fields.get("state", ()):
             yield f"change {change.pk}", {"state": change.fields["state"][1]}
@@ -174,17 +174,17 @@ def _changes(webhook: Webhook, since: datetime) -> Iterator[ProjectChange]:
     yield from changed.order_by("pk")
 
 
-def _reports(webhook: Webhook, since: datetime) -> Iterator[Told]:
+def _reports(webhook: Webhook, since: datetime) -> Iterator[_Happening]:
     # By the question's number alone: what was said about it, and by whom, stays on the managers' page.
     said = Report.objects.filter(project=webhook.project, kind__in=TO_MANAGERS, created_at__gte=since)
     for number, question in said.order_by("pk").values_list("pk", "query"):
         yield f"report {number}", {"question": question}
 
 
-def _reviews(webhook: Webhook, since: datetime) -> Iterator[Told]:
+def _reviews(webhook: Webhook, since: datetime) -> Iterator[_Happening]:
     """Yield that answers wait for review, not how many: for new ones, and once a day at most."""
-    told = WebhookDelivery.objects.filter(webhook=webhook, event=WebhookEvent.REVIEW)
-    if told.filter(created_at__gte=timezone.now() - REVIEW_PAUSE).exists():
+    delivered = WebhookDelivery.objects.filter(webhook=webhook, event=WebhookEvent.REVIEW)
+    if delivered.filter(created_at__gte=timezone.now() - REVIEW_PAUSE).exists():
         return
     waiting = waiting_for_review(webhook.project).values("pk")
     # A question waits from its last answer on, whatever its own number.
@@ -193,14 +193,14 @@ def _reviews(webhook: Webhook, since: datetime) -> Iterator[Told]:
         yield f"up to answer {newest}", {}
 
 
-def _waiting(webhook: Webhook, since: datetime) -> Iterator[Told]:
+def _waiting(webhook: Webhook, since: datetime) -> Iterator[_Happening]:
     """Yield that a manager must decide; once at each place the project stands still at."""
     place = waiting_place(webhook.project)
     if place is not None:
         yield place[1], {"step": place[0]}
 
 
-def _failures(webhook: Webhook, since: datetime) -> Iterator[Told]:
+def _failures(webhook: Webhook, since: datetime) -> Iterator[_Happening]:
     """Yield work that failed, never why: the reason may quote what was read. What people cancelled has not failed."""
     failed = {"project": webhook.project, "state": WorkState.FAILED, "cancelled_by": ""}
     failed["finished_at__gte"] = since
@@ -218,7 +218,7 @@ def _failures(webhook: Webhook, since: datetime) -> Iterator[Told]:
         yield f"training {run}", {"work": "training", "version": version}
 
 
-def _finished(webhook: Webhook, since: datetime) -> Iterator[Told]:
+def _finished(webhook: Webhook, since: datetime) -> Iterator[_Happening]:
     """Yield that work somebody asked for is done, by the number under which its result is found."""
     done = Job.objects.filter(
         project=webhook.project, state=WorkState.DONE, kind__in=ASKED_FOR, finished_at__gte=since
@@ -229,7 +229,7 @@ def _finished(webhook: Webhook, since: datetime) -> Iterator[Told]:
         yield f"job {job}", {"work": kind, "job": str(job)}
 
 
-def _members(webhook: Webhook, since: datetime) -> Iterator[Told]:
+def _members(webhook: Webhook, since: datetime) -> Iterator[_Happening]:
     """Yield who came, paused or left, by the number of the role; none of those a crowd platform sends, nor machines."""
     here = Membership.objects.filter(project=webhook.project, user__machine=None, user__crowd_participations=None)
     joined = here.filter(created_at__gte=since).order_by("pk")
@@ -243,7 +243,7 @@ def _members(webhook: Webhook, since: datetime) -> Iterator[Told]:
     yield from _left(webhook.project, since)
 
 
-def _left(project: Project, since: datetime) -> Iterator[Told]:
+def _left(project: Project, since: datetime) -> Iterator[_Happening]:
     """Yield who left, by the log of actions: of a role that ended nothing else stays."""
     done = Action.objects.filter(project=project, created_at__gte=since, route__in=(*ROLE_ENDED, *GROUP_LEFT))
     for action in done.order_by("pk"):
@@ -254,7 +254,7 @@ def _left(project: Project, since: datetime) -> Iterator[Told]:
             yield f"action {action.pk}", {"change": "left", "membership": number}
 
 
-def _guidelines(webhook: Webhook, since: datetime) -> Iterator[Told]:
+def _guidelines(webhook: Webhook, since: datetime) -> Iterator[_Happening]:
     stands = Guidelines.objects.filter(
         project=webhook.project, version=webhook.project.guidelines_version, created_at__gte=since
     )
@@ -262,7 +262,7 @@ def _guidelines(webhook: Webhook, since: datetime) -> Iterator[Told]:
         yield f"version {version}", {"guidelines": version}
 
 
-def _studies(webhook: Webhook, since: datetime) -> Iterator[Told]:
+def _studies(webhook: Webhook, since: datetime) -> Iterator[_Happening]:
     """Yield the state a study is in now, where it is another than the one told last."""
     followed = CrowdStudy.objects.filter(project=webhook.project, followed_at__gte=since).order_by("pk")
     for number, state, when in followed.exclude(state="").values_list("pk", "state", "followed_at"):
@@ -274,7 +274,7 @@ def _studies(webhook: Webhook, since: datetime) -> Iterator[Told]:
             yield f"study {number} at {when:%Y-%m-%d %H:%M:%S}", {"study": number, "state": state}
 
 
-def _forgotten(webhook: Webhook, since: datetime) -> Iterator[Told]:
+def _forgotten(webhook: Webhook, since: datetime) -> Iterator[_Happening]:
     # By the number of the request: of the person's name not even its digest.
     done = Forgetting.objects.filter(project=webhook.project, finished_at__gte=since)
     for number in done.order_by("pk").values_list("pk", flat=True):
@@ -290,7 +290,7 @@ def _whole_second(moment: datetime) -> datetime:
 # that somebody answered, and what answers agree on, for how soon follows from what was read; what two people say to
 # each other (an answer sent back, a reply); who takes part in a study, and when; what waits in a population, whose
 # managers are not the project's; and that a project is deleted: its addresses go with it.
-LOOKED_UP: dict[WebhookEvent, Callable[[Webhook, datetime], Iterator[Told]]] = {
+LOOKED_UP: dict[WebhookEvent, Callable[[Webhook, datetime], Iterator[_Happening]]] = {
     WebhookEvent.RELEASE: _releases,
     WebhookEvent.ROUND: _rounds,
     WebhookEvent.BUDGET: _budgets,

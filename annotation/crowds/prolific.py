@@ -259,18 +259,18 @@ def fault_of(status: int, after: float, content: bytes, *, changes: bool) -> Pla
     if status in (http.HTTPStatus.UNAUTHORIZED, http.HTTPStatus.FORBIDDEN):
         return PlatformFault(as_message("API token: Prolific does not take it."), again=False, is_token=True)
     if status >= http.HTTPStatus.INTERNAL_SERVER_ERROR:
-        told = as_message("Prolific has a fault of its own (HTTP {status}).", status=status)
-        return PlatformFault(told, again=True, after=after, unclear=changes)
+        message = as_message("Prolific has a fault of its own (HTTP {status}).", status=status)
+        return PlatformFault(message, again=True, after=after, unclear=changes)
     if status == http.HTTPStatus.NOT_FOUND:
         return PlatformFault(as_message("Prolific does not know it, or not this account's."), again=False)
     name, detail = _detail(content)
     if name:
-        told = as_message(
+        message = as_message(
             "{word_field}: Prolific refuses it: {detail}", word_field=as_message(FIELDS[name]), detail=detail
         )
     else:
-        told = as_message("Prolific refuses it: {detail}", detail=detail or f"HTTP {status}")
-    return PlatformFault(told, again=False)
+        message = as_message("Prolific refuses it: {detail}", detail=detail or f"HTTP {status}")
+    return PlatformFault(message, again=False)
 
 
 def _detail(content: bytes) -> tuple[str, str]:
@@ -305,8 +305,8 @@ def _signing_key(found: Any) -> dict[str, str]:
     """Return what checking takes of a key, nothing of one that signs otherwise."""
     key = found if isinstance(found, dict) else {}
     fits = (key.get("kty"), key.get("alg", "RS256"), key.get("use", "sig")) == ("RSA", "RS256", "sig")
-    told = {name: str(key.get(name, "")) for name in ("kty", "kid", "n", "e")}
-    return told if fits and all(told.values()) else {}
+    parameters = {name: str(key.get(name, "")) for name in ("kty", "kid", "n", "e")}
+    return parameters if fits and all(parameters.values()) else {}
 
 
 def _text(found: Any, name: str) -> str:

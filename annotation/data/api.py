@@ -64,11 +64,15 @@ class JobOut(Schema):
         export = getattr(job, "export", None) if job.kind == jobs.EXPORT else None
         if export is None:
             return None
-        told: dict[str, Any] = {"format": export.format, "history": export.history, "expires_at": export.expires_at}
+        described: dict[str, Any] = {
+            "format": export.format,
+            "history": export.history,
+            "expires_at": export.expires_at,
+        }
         if not export.may_be_read:
-            return told | {"file": None, "size": None, "sha256": None}
+            return described | {"file": None, "size": None, "sha256": None}
         file = f"projects/{export.project.slug}/exports/{job.pk}/file"
-        return told | {"file": file, "size": export.size, "sha256": export.sha256}
+        return described | {"file": file, "size": export.size, "sha256": export.sha256}
 
     @staticmethod
     def resolve_message_as_code(job: Job) -> dict[str, Any] | None:

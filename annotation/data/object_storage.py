@@ -21,39 +21,39 @@ class ObjectStorage(S3Storage):  # type: ignore[misc]
 
     def fetch(self, name: str, target: BinaryIO) -> None:
         """Write a stored file to an open one."""
-        with _told(name):
+        with _as_storage_errors(name):
             self.bucket.Object(self._normalize_name(name)).download_fileobj(target, Config=self.transfer_config)
 
     def read_part(self, name: str, start: int, length: int) -> bytes:
         """Return some bytes of a stored file, and fewer where it ends before."""
         part = f"bytes={start}-{start + length - 1}"
-        with _told(name):
+        with _as_storage_errors(name):
             answer = self.bucket.Object(self._normalize_name(name)).get(Range=part)
             return cast(bytes, answer["Body"].read())
 
     def objects_below(self, bucket: str, prefix: str) -> Iterator[tuple[str, int, str]]:
         """Yield key, size and version of what begins with a prefix, in a bucket that the same key may read."""
         pages = self.connection.meta.client.get_paginator("list_objects_v2").paginate(Bucket=bucket, Prefix=prefix)
-        with _told(prefix):
+        with _as_storage_errors(prefix):
             for page in pages:
                 yield from ((one["Key"], one["Size"], one["ETag"]) for one in page.get("Contents", ()))
 
     def object_version(self, bucket: str, key: str) -> tuple[int, str]:
         """Return size and version of an object in such a bucket."""
-        with _told(key):
+        with _as_storage_errors(key):
             found = self.connection.meta.client.head_object(Bucket=bucket, Key=key)
         return found["ContentLength"], found["ETag"]
 
     def object_part(self, bucket: str, key: str, start: int, length: int, version: str) -> bytes:
         """Return some bytes of one version of an object in such a bucket."""
         part = f"bytes={start}-{start + length - 1}"
-        with _told(key):
+        with _as_storage_errors(key):
             answer = self.connection.meta.client.get_object(Bucket=bucket, Key=key, Range=part, IfMatch=version)
             return cast(bytes, answer["Body"].read())
 
     def check(self) -> None:
         """Ask the bucket for one name; `StorageAway` if it does not answer or does not let us."""
-        with _told(self.location):
+        with _as_storage_errors(self.location):
             self.connection.meta.client.list_objects_v2(Bucket=self.bucket_name, Prefix=self.location, MaxKeys=1)
 
     def url(self, name: str, *given: Any, **named: Any) -> str:
@@ -62,26 +62,26 @@ class ObjectStorage(S3Storage):  # type: ignore[misc]
 
     def exists(self, name: str) -> bool:
         """Say whether a file is there."""
-        with _told(name):
+        with _as_storage_errors(name):
             return bool(super().exists(name))
 
     def delete(self, name: str) -> None:
         """Delete a file, or nothing where it is gone already."""
-        with _told(name):
+        with _as_storage_errors(name):
             super().delete(name)
 
     def listdir(self, path: str) -> tuple[list[str], list[str]]:
         """Return the folders and the files of a folder."""
-        with _told(path):
+        with _as_storage_errors(path):
             return cast("tuple[list[str], list[str]]", super().listdir(path))
 
     def get_modified_time(self, name: str) -> datetime:
         """Return when a file was stored."""
-        with _told(name):
+        with _as_storage_errors(name):
             return cast(datetime, super().get_modified_time(name))
 
     def _open(self, name: str, mode: str = "rb") -> Any:
-        with _told(name):
+        with _as_storage_errors(name):
             file = super()._open(name, mode)
             if "w" not in mode:
                 # Fetched now rather than at the first byte, where a parser would have to bear a store that is away.
@@ -89,12 +89,12 @@ class ObjectStorage(S3Storage):  # type: ignore[misc]
             return file
 
     def _save(self, name: str, content: Any) -> str:
-        with _told(name):
+        with _as_storage_errors(name):
             return cast(str, super()._save(name, content))
 
 
 @contextmanager
-def _told(name: str) -> Iterator[None]:
+def _as_storage_errors(name: str) -> Iterator[None]:
     try:
         yield
     except ClientError as error:

@@ -38,8 +38,10 @@ class WrittenLetter:
 
     def as_text(self) -> str:
         """Return the letter as plain text."""
-        told = [f"{item.headline}\n\n{item.sentence}\n\n{item.link_words}:\n{item.link}\n\n" for item in self.items]
-        return f"{''.join(told)}-- \nDPAL\n{self.small_print}\n{self.choose}".rstrip() + "\n"
+        paragraphs = [
+            f"{item.headline}\n\n{item.sentence}\n\n{item.link_words}:\n{item.link}\n\n" for item in self.items
+        ]
+        return f"{''.join(paragraphs)}-- \nDPAL\n{self.small_print}\n{self.choose}".rstrip() + "\n"
 
     def as_html(self) -> str:
         """Return the letter as HTML in the site's look; it loads nothing from anywhere."""

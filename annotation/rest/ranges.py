@@ -42,21 +42,21 @@ def send_file(
 ) -> HttpResponse | StreamingHttpResponse:
     """Send a file whose bytes match its digest; the digest is the ETag, so nobody fetches the same bytes twice."""
     tag = f'"{sha256}"'
-    told = {"ETag": tag, "Cache-Control": "private, no-cache", "Accept-Ranges": "bytes", **(headers or {})}
+    header_fields = {"ETag": tag, "Cache-Control": "private, no-cache", "Accept-Ranges": "bytes", **(headers or {})}
     if _names(request.headers.get("If-None-Match", ""), tag):
-        return HttpResponseNotModified(headers=told)
+        return HttpResponseNotModified(headers=header_fields)
     file = opener()
     size = file.seek(0, 2)
     part = _part(request, tag, size)
     if part is not None and part[0] >= size:
         file.close()
-        return HttpResponse(status=416, headers={**told, "Content-Range": f"bytes */{size}"})
+        return HttpResponse(status=416, headers={**header_fields, "Content-Range": f"bytes */{size}"})
     start, end = part or (0, size - 1)
-    told |= {"Content-Length": str(end - start + 1), "Content-Disposition": f'attachment; filename="{name}"'}
+    header_fields |= {"Content-Length": str(end - start + 1), "Content-Disposition": f'attachment; filename="{name}"'}
     if part is not None:
-        told["Content-Range"] = f"bytes {start}-{end}/{size}"
+        header_fields["Content-Range"] = f"bytes {start}-{end}/{size}"
     blocks = FilePart(file, start=start, length=end - start + 1)
-    return StreamingHttpResponse(blocks, status=206 if part else 200, content_type=media_type, headers=told)
+    return StreamingHttpResponse(blocks, status=206 if part else 200, content_type=media_type, headers=header_fields)
 
 
 def _names(header: str, tag: str) -> bool:

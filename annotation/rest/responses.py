@@ -67,10 +67,10 @@ def responses(
 
     What every route may answer (no token, no scope, nothing there, not fitting, too often) is added for all of them.
     """
-    told: dict[int, Any] = {status: problem_reference(status) for status in problems}
-    told |= {status: {"headers": dict(found)} for status, found in (headers or {}).items()}
-    told |= dict(responses or {})
-    return {"responses": told} | ({"parameters": list(parameters)} if parameters else {})
+    documented: dict[int, Any] = {status: problem_reference(status) for status in problems}
+    documented |= {status: {"headers": dict(found)} for status, found in (headers or {}).items()}
+    documented |= dict(responses or {})
+    return {"responses": documented} | ({"parameters": list(parameters)} if parameters else {})
 
 
 def write_responses(*statuses: int, problems: Sequence[int] = ()) -> dict[str, Any]:

@@ -30,9 +30,9 @@ def bucket_reader(bucket: Bucket, columns: TableColumns, *, key: bytes) -> FileR
 
 def rows_reader(given: str) -> ReadFile:
     """Return what reads the rows of a file, for what `folder_reader` or `bucket_reader` noted."""
-    told = json.loads(given)
-    store, columns = _store_of(told["store"]), TableColumns(**told["columns"])
-    people = Pseudonyms(bytes.fromhex(told["key"]))
+    parameters = json.loads(given)
+    store, columns = _store_of(parameters["store"]), TableColumns(**parameters["columns"])
+    people = Pseudonyms(bytes.fromhex(parameters["key"]))
     return lambda file, named: table_rows(store, file, columns, people if named else None)
 
 

@@ -49,7 +49,7 @@ class Entry:
 
 def manifests_of(content: bytes) -> list[Manifest]:
     """Return what a list of manifests names; `InvalidUpload` where it cannot be read."""
-    with _told():
+    with _as_damaged():
         return [
             Manifest(str(each["manifest_path"]), each.get("content") not in (None, 0)) for each in _records(content)
         ]
@@ -57,7 +57,7 @@ def manifests_of(content: bytes) -> list[Manifest]:
 
 def manifest_entries(content: bytes) -> list[Entry]:
     """Return the files of a manifest that were not taken out of it; `InvalidUpload` where it cannot be read."""
-    with _told():
+    with _as_damaged():
         return [_entry(each["data_file"]) for each in _records(content) if each["status"] != DELETED]
 
 
@@ -77,7 +77,7 @@ def _records(content: bytes) -> Iterator[Any]:
 
 
 @contextmanager
-def _told() -> Iterator[None]:
+def _as_damaged() -> Iterator[None]:
     """Tell what a file of somebody else's does to the reader by a rule: its words may quote a bound."""
     try:
         yield

@@ -53,7 +53,7 @@ def files_now(source: PoolSource, check: Check) -> tuple[list[TableFile], Iceber
     `InvalidUpload` names what stands in the way.
     """
     store, columns, wanted = _store_of(source), table_columns(source), source.iceberg_snapshot
-    with _told():
+    with _as_unreadable():
         metadata = metadata_file(store, metadata_named(source.address))
         if metadata is not None:
             snapshot, files = read_snapshot(store, metadata, columns, wanted, check)
@@ -99,7 +99,7 @@ def refuse_changed(source: PoolSource, check: Check) -> list[TableFile]:
         raise TableChanged(str(error)) from None
     names = None if source.iceberg is None else source.files.order_by("number").values_list("name", flat=True)
     try:
-        with _told():
+        with _as_unreadable():
             files = list(table_files(store, table_columns(source), check, names))
     except InvalidUpload:
         raise TableChanged(CHANGED) from None
@@ -137,7 +137,7 @@ def _store_of(source: PoolSource) -> TableStore:
 
 
 @contextmanager
-def _told() -> Iterator[None]:
+def _as_unreadable() -> Iterator[None]:
     """Tell what a file system says as the rule of an address, without a path."""
     try:
         yield

@@ -150,14 +150,14 @@ class News:
 
     def __init__(self, stage: Stage) -> None:
         self._projects = stage.projects
-        self._told: set[tuple[str, object]] = set()
+        self._reported: set[tuple[str, object]] = set()
 
     def __iter__(self) -> Iterator[str]:
         """Yield what is new."""
         for project in self._projects:
             for key, sentence in self._happened(project):
-                if key not in self._told:
-                    self._told.add(key)
+                if key not in self._reported:
+                    self._reported.add(key)
                     yield f"{project.name}: {sentence}"
 
     def _happened(self, project: Project) -> Iterator[tuple[tuple[str, object], str]]:

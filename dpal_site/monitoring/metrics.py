@@ -49,15 +49,15 @@ class SiteCollector(Collector):
         # Where a guarantee needs how many are asked to stay inside, it stays off dashboards that others may see.
         secret = Q(project__configuration__document__selection__selection=Selection.SECRET_SAMPLE)
         hidden = Q(project__configuration__document__training__update_policy=UpdatePolicy.FLSW_HIDDEN)
-        told = ~secret & ~hidden
-        wanted = Query.objects.filter(told, state="open", open_slots__gt=0)
+        shown = ~secret & ~hidden
+        wanted = Query.objects.filter(shown, state="open", open_slots__gt=0)
         for slug, slots in wanted.values_list("project__slug").annotate(slots=Sum("open_slots")).order_by():
             depth.add_metric([slug], slots)
         yield depth
         leases = GaugeMetricFamily("dpal_leases", "Questions in front of somebody.", labels=["project"])
         oldest = GaugeMetricFamily("dpal_lease_age_seconds", "Age of a project's oldest lease.", labels=["project"])
         age = ExpressionWrapper(Now() - F("created_at"), output_field=DurationField())
-        held = Assignment.objects.filter(told, state=AssignmentState.LEASED).values_list("project__slug")
+        held = Assignment.objects.filter(shown, state=AssignmentState.LEASED).values_list("project__slug")
         for slug, count, seconds in held.annotate(count=Count("pk"), age=Max(age)).order_by():
             leases.add_metric([slug], count)
             oldest.add_metric([slug], seconds.total_seconds())

@@ -33,7 +33,7 @@ MOST_LONG_WAITING = 32
 LINGER_SECONDS = 2.0
 # An ending process waits no longer for connections between two requests.
 LAST_SECONDS = 2.0
-TOLD = {
+REASON_LINES = {
     408: b"HTTP/1.1 408 Request Timeout\r\nConnection: close\r\nContent-Length: 0\r\n\r\n",
     431: b"HTTP/1.1 431 Request Header Fields Too Large\r\nConnection: close\r\nContent-Length: 0\r\n\r\n",
     503: b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 10\r\nConnection: close\r\nContent-Length: 0\r\n\r\n",
@@ -178,7 +178,7 @@ class WholeRequestWorker(ThreadWorker):  # type: ignore[misc]  # gunicorn has no
         """Say in a line why nothing comes, if it can be said without waiting."""
         self._forget(client)
         with contextlib.suppress(OSError):
-            client.conn.sock.send(TOLD[status])
+            client.conn.sock.send(REASON_LINES[status])
         self._linger(client)
 
     def _linger(self, client: _Client) -> None:

@@ -48,11 +48,11 @@ class RunningTotal:
 
     def after(self, released: NoisySums, event: RunningSumsEvent) -> "RunningTotal":
         """Return the total once another batch was released; an epoch that is full is finished by it."""
-        told = released.class_sums if released.moments is None else np.vstack([released.moments, released.class_sums])
+        sums = released.class_sums if released.moments is None else np.vstack([released.moments, released.class_sums])
         weights = np.array(event.weights) / PARTS
         decays = np.array(event.decays) / PARTS
         # What the release holds of older batches, as they were estimated, is taken out of it.
-        batch = told - np.tensordot(weights, self.buffers, axes=1)
+        batch = sums - np.tensordot(weights, self.buffers, axes=1)
         current = self.current + batch
         if self.place + 1 == event.updates:
             nothing = np.zeros_like(current)

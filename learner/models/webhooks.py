@@ -60,7 +60,7 @@ class Webhook(models.Model):
     def __str__(self) -> str:
         return f"webhook {self.pk} of {self.project_id}"
 
-    def told_since(self, event: str) -> datetime:
+    def subscribed_since(self, event: str) -> datetime:
         """Return the moment from which on an event is told: nobody is told what happened before they asked."""
         later: str | None = self.event_since.get(event)
         return datetime.fromisoformat(later) if later else self.created_at

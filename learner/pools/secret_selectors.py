@@ -95,8 +95,8 @@ def coming_events(project: Project, blocks: Sequence[int], *, anew: bool = False
     alone = before is None and Quota.objects.filter(account=project.pool_account).exists()
     for block in blocks:
         if alone:
-            told = 0.0 if anew else _told(project, block)
-            events.append(SecretSampleEvent(training, rates[block - 1], told))
+            released_before = 0.0 if anew else _released_before(project, block)
+            events.append(SecretSampleEvent(training, rates[block - 1], released_before))
             continue
         event = SecretBlockEvent.next_of(before, training, block=block, rates=rates)
         if event is None:
@@ -117,7 +117,7 @@ def n_blocks(project: Project) -> int:
     return len(block_rates(first_block_rate(project)))
 
 
-def _told(project: Project, block: int) -> float:
+def _released_before(project: Project, block: int) -> float:
     """Return what a block's coins have told already, counting every reservation as if it had been released."""
     runs = TrainingRun.objects.filter(project=project, block__block=block)
     keys = [attempt_key(run, attempt) for run in runs for attempt in range(1, run.attempt + 1)]

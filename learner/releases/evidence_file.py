@@ -161,11 +161,11 @@ def _faults(part: Mapping[str, Any]) -> Faults:
     return Faults(_run(part), tuple(FaultKind(**each) for each in part["kinds"]))
 
 
-def _canaries(told: list[Mapping[str, Any]]) -> tuple[CanaryRun, ...]:
+def _canaries(tests: list[Mapping[str, Any]]) -> tuple[CanaryRun, ...]:
     """Put what several tests say of one estimator together."""
     rows = []
-    for name in dict.fromkeys(str(each["name"]) for each in told):
-        own = [each for each in told if each["name"] == name]
+    for name in dict.fromkeys(str(each["name"]) for each in tests):
+        own = [each for each in tests if each["name"] == name]
         whole = [each for each in own if not each["halved"]]
         halved = [each for each in own if each["halved"]]
         rows.append(

@@ -104,8 +104,8 @@ def spoken_entries(project: Project) -> list[LedgerEntry]:
 
 def gate_counts(project: Project) -> NDArray[np.float64]:
     """Return how often each text of the gate's output was said, as the gate told it, > 0; shape (rows,)."""
-    told = pool_selectors.gate_output(project).values_list("sample_count", "noisy_count")
-    counts = [noisy if sample is None else sample for sample, noisy in told]
+    rows = pool_selectors.gate_output(project).values_list("sample_count", "noisy_count")
+    counts = [noisy if sample is None else sample for sample, noisy in rows]
     return np.maximum(np.array(counts, dtype=np.float64), 1.0)
 
 

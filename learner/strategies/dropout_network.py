@@ -63,10 +63,12 @@ def statistics_over_dropout(
     if not len(candidates):
         return DrawStatistics(mean, variance)
     torch = _torch()
-    told = np.concatenate([model.probabilities(values) for values in score_blocks(X, model, candidates=candidates)])
+    probabilities = np.concatenate(
+        [model.probabilities(values) for values in score_blocks(X, model, candidates=candidates)]
+    )
     source = torch.Generator().manual_seed(DRAWS_SEED)
     studied = np.unique(np.linspace(0, len(candidates) - 1, min(len(candidates), MOST_STUDIED)).astype(np.int64))
-    weights = _student(torch, source, X[candidates[studied]], told[studied], dropout_rate)
+    weights = _student(torch, source, X[candidates[studied]], probabilities[studied], dropout_rate)
     masks = _masks(torch, source, (draws, 1, HIDDEN_UNITS), dropout_rate)
     step = default_block_rows(X.shape[1], draws * HIDDEN_UNITS)
     for start in range(0, len(candidates), step):
@@ -87,10 +89,10 @@ def _torch() -> Any:
 
 
 def _student(
-    torch: Any, source: Any, rows: NDArray[np.float32], told: NDArray[np.float64], dropout_rate: float
+    torch: Any, source: Any, rows: NDArray[np.float32], probabilities: NDArray[np.float64], dropout_rate: float
 ) -> list[Any]:
     """Fit a network with one hidden layer and dropout to class probabilities; equal inputs give equal weights."""
-    inputs, targets = torch.from_numpy(np.ascontiguousarray(rows)), torch.from_numpy(told.astype(np.float32))
+    inputs, targets = torch.from_numpy(np.ascontiguousarray(rows)), torch.from_numpy(probabilities.astype(np.float32))
     shapes = [(inputs.shape[1], HIDDEN_UNITS), (HIDDEN_UNITS,), (HIDDEN_UNITS, targets.shape[1]), (targets.shape[1],)]
     # Rows have a norm of about one whatever their width, so the first layer needs no narrower start.
     spreads = [1.0, 1.0, HIDDEN_UNITS**-0.5, 0.0]

@@ -157,19 +157,19 @@ class SecretBlockEvent(Event):
         deltas of all its blocks. The argument is one of ratios along all outputs: in rho there is none.
         """
         require_slot(self, adjacency)
-        paid = mixture_epsilon(self.series.rates, self._told(self.attempts))
-        released = mixture_epsilon(self.series.rates, self._told(self.counted))
+        paid = mixture_epsilon(self.series.rates, self._block_epsilons(self.attempts))
+        released = mixture_epsilon(self.series.rates, self._block_epsilons(self.counted))
         missed = self._missed(self.counted) - (self._missed(self.attempts) if self.needs_parent else 0.0)
         return Cost(max(0.0, outward(released) - paid), min(1.0, max(0.0, outward(missed))), rho=math.inf)
 
-    def _told(self, attempts: tuple[int, ...]) -> tuple[float, ...]:
+    def _block_epsilons(self, attempts: tuple[int, ...]) -> tuple[float, ...]:
         return tuple(count * epsilon for count, epsilon in zip(attempts, self.series.epsilons, strict=True))
 
     def _missed(self, attempts: tuple[int, ...]) -> float:
         """Return delta of the whole series where its blocks are tried so often, each once at least."""
         counts = tuple(max(1, count) for count in attempts)
         deltas = tuple(count * delta for count, delta in zip(counts, self.series.deltas, strict=True))
-        return outward_delta(self.series.rates, self._told(counts), deltas)
+        return outward_delta(self.series.rates, self._block_epsilons(counts), deltas)
 
     def summary(self) -> str:
         """Return one sentence."""
@@ -288,6 +288,6 @@ def even_training(
     low, high = epsilon / len(paying), _inner(epsilon, min(paying))
     for _ in range(80):
         middle = (low + high) / 2
-        told = math.fsum(mixture_epsilon([rate], [middle]) for rate in paying)
-        low, high = (middle, high) if told <= epsilon else (low, middle)
+        total = math.fsum(mixture_epsilon([rate], [middle]) for rate in paying)
+        low, high = (middle, high) if total <= epsilon else (low, middle)
     return low, delta / math.fsum(paying)

@@ -194,10 +194,10 @@ def gradient_steps_event(
         times = 2 if adjacency == "replace" else 1
         sigma = times * residual_bound * norm_bound * math.sqrt(steps / (1 - count_share - center_share)) / mu
         count = 1 / (mu * math.sqrt(count_share))
-        told = (steps, dimension, n_classes, float(norm_bound), float(residual_bound), sigma, count, inside)
+        parameters = (steps, dimension, n_classes, float(norm_bound), float(residual_bound), sigma, count, inside)
         if not center_share:
-            return GradientStepsEvent(*told)
-        return CenteredStepsEvent(*told, center_sigma=times * norm_bound / (mu * math.sqrt(center_share)))
+            return GradientStepsEvent(*parameters)
+        return CenteredStepsEvent(*parameters, center_sigma=times * norm_bound / (mu * math.sqrt(center_share)))
 
     low, high = 0.0, 1.0
     while event_of(high).cost(adjacency=adjacency).epsilon <= epsilon:

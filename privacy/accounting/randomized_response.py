@@ -100,5 +100,5 @@ def response_information(epsilon: float, n_classes: int) -> float:
     # e^epsilon alone would overflow for an answer that is said all but surely.
     wrong = math.exp(-epsilon) / (1 + others * math.exp(-epsilon))
     right = 1 - others * wrong
-    told = math.log(n_classes) + right * math.log(right) + others * wrong * math.log(wrong)
-    return max(0.0, told / math.log(n_classes))
+    information = math.log(n_classes) + right * math.log(right) + others * wrong * math.log(wrong)
+    return max(0.0, information / math.log(n_classes))

@@ -12,8 +12,8 @@ import pyarrow as pa
 from privacy.engines.base import function_named
 
 # What a process of an engine is told of its parent's environment: no address, key or token.
-TOLD: Final = ("PATH", "HOME", "USER", "LANG", "TZ")
-TOLD_PREFIXES: Final = ("LC_", "OMP_", "OPENBLAS_")
+PASSED_ON: Final = ("PATH", "HOME", "USER", "LANG", "TZ")
+PASSED_ON_PREFIXES: Final = ("LC_", "OMP_", "OPENBLAS_")
 ROOT: Final = Path(__file__).parents[2]
 
 
@@ -73,7 +73,7 @@ def batch_of(content: bytes) -> pa.RecordBatch:
     return pa.ipc.open_stream(pa.py_buffer(content)).read_next_batch()
 
 
-def told_environment(*more: str) -> dict[str, str]:
+def engine_environment(*more: str) -> dict[str, str]:
     """Return the environment of an engine's process: where things are, the code's own place, and nothing secret.
 
     Parameters
@@ -81,5 +81,9 @@ def told_environment(*more: str) -> dict[str, str]:
     *more : str
         What names of further variables begin with that this engine is told.
     """
-    told = {name: value for name, value in os.environ.items() if name in TOLD or name.startswith(TOLD_PREFIXES + more)}
-    return told | {"PYTHONPATH": str(ROOT)}
+    kept = {
+        name: value
+        for name, value in os.environ.items()
+        if name in PASSED_ON or name.startswith(PASSED_ON_PREFIXES + more)
+    }
+    return kept | {"PYTHONPATH": str(ROOT)}

@@ -15,7 +15,7 @@ from typing import Final
 import pyarrow as pa
 
 from privacy.engines.batch_worker import MADE, read_frame, send_frame
-from privacy.engines.batches import ROOT, BatchStep, batch_bytes, batch_of, told_environment
+from privacy.engines.batches import ROOT, BatchStep, batch_bytes, batch_of, engine_environment
 from privacy.errors import EngineFailed
 from privacy.wording import as_message
 
@@ -125,7 +125,7 @@ class _Member:
                 [sys.executable, "-W", "ignore", "-m", "privacy.engines.batch_worker"],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
-                env=told_environment(),
+                env=engine_environment(),
                 cwd=ROOT,
                 pipesize=PIPE_BYTES,
                 start_new_session=True,

@@ -37,10 +37,10 @@ class ProcessEngine:
     def _digests(self, gate: CountingGate, files: Sequence[PoolFile], key: bytes, tell: Tell) -> Iterator[pa.Table]:
         for file in files:
             rows = self._read(file, wants_contributors(gate))
-            yield from gate.read(_told(rows, file.first_row, tell), key=key, first_record=file.first_row)
+            yield from gate.read(_with_progress(rows, file.first_row, tell), key=key, first_record=file.first_row)
 
 
-def _told(batches: Iterator[pa.RecordBatch], first: int, tell: Tell) -> Iterator[pa.RecordBatch]:
+def _with_progress(batches: Iterator[pa.RecordBatch], first: int, tell: Tell) -> Iterator[pa.RecordBatch]:
     for batch in batches:
         first += batch.num_rows
         tell(first)

@@ -22,7 +22,7 @@ import pyarrow as pa
 
 from privacy.contributions.counting import CountingGate
 from privacy.engines.base import FileReader, PoolFile, Tell
-from privacy.engines.batches import told_environment
+from privacy.engines.batches import engine_environment
 from privacy.errors import EngineFailed, PoolDamaged
 from privacy.wording import as_message
 
@@ -117,15 +117,15 @@ class Driver:
     """The driver's process, spoken to through its standard input and output."""
 
     def __init__(self, folder: str) -> None:
-        told = told_environment(*CLUSTER_PREFIXES)
+        environment = engine_environment(*CLUSTER_PREFIXES)
         # Executors run the same interpreter where nothing else is said: they have the site's image, or its environment.
-        told.setdefault("PYSPARK_PYTHON", sys.executable)
-        told |= {"TMPDIR": folder, "SPARK_LOCAL_DIRS": folder}
+        environment.setdefault("PYSPARK_PYTHON", sys.executable)
+        environment |= {"TMPDIR": folder, "SPARK_LOCAL_DIRS": folder}
         self._process = subprocess.Popen(
             [sys.executable, "-W", "ignore", "-m", "privacy.engines.spark_driver"],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            env=told,
+            env=environment,
             cwd=folder,
             start_new_session=True,
         )

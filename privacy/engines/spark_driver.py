@@ -288,13 +288,13 @@ def _by_share(frame: "DataFrame", shares: int) -> Any:
 
 def _watch(session: "SparkSession", files: int, rows: int, answers: Answers, over: threading.Event) -> None:
     """Tell now and then how many rows lie in files that are read, as far as their number says it."""
-    tracker, told = session.sparkContext.statusTracker(), 0
+    tracker, reported = session.sparkContext.statusTracker(), 0
     while not over.wait(LOOK_AGAIN_SECONDS):
         stages = [tracker.getStageInfo(stage) for stage in tracker.getActiveStageIds()]
         first = min((each for each in stages if each is not None), key=lambda each: each.stageId, default=None)
-        read = rows * first.numCompletedTasks // files if first is not None and first.numTasks == files else told
-        if read > told:
-            told = read
+        read = rows * first.numCompletedTasks // files if first is not None and first.numTasks == files else reported
+        if read > reported:
+            reported = read
             answers.tell(read=read)
 
 

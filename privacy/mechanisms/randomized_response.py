@@ -233,8 +233,8 @@ class RandomizedResponse:
         said = np.where(keeps, said, 0.0)
         spread = -(said * np.log(said, out=np.zeros_like(said), where=said > 0)).sum(axis=1)
         noise = -(true * np.log(true) + (sizes - 1) * other * np.log(other))
-        told: NDArray[np.float64] = spread - inside * noise - (1 - inside) * np.log(sizes)
-        return np.maximum(told, 0.0)
+        information: NDArray[np.float64] = spread - inside * noise - (1 - inside) * np.log(sizes)
+        return np.maximum(information, 0.0)
 
     def _checked(self, kept: NDArray[np.bool_]) -> NDArray[np.bool_]:
         keeps = np.asarray(kept, dtype=np.bool_)

@@ -125,5 +125,5 @@ def counter_objects() -> CounterObjects:
 
 
 def _folder(account: AccountIdentity) -> str:
-    told = json.dumps([account.scope, account.opened_at.isoformat()])
-    return hashlib.sha256(told.encode()).hexdigest()[:32]
+    identity = json.dumps([account.scope, account.opened_at.isoformat()])
+    return hashlib.sha256(identity.encode()).hexdigest()[:32]

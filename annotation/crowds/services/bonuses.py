@@ -72,8 +72,8 @@ def _submissions(study: CrowdStudy, names: Mapping[str, int]) -> dict[str, Crowd
             found[name] = submission
     missing = sorted(set(names) - set(found))
     if missing:
-        told = as_message("Nobody of this name came to the study: {name}.", name=missing[0])
-        raise StudyRefused(told, field="amounts")
+        message = as_message("Nobody of this name came to the study: {name}.", name=missing[0])
+        raise StudyRefused(message, field="amounts")
     return found
 
 
@@ -136,8 +136,10 @@ def _look(sheet: BonusSheet) -> None:
     if came:
         _move(sheet, BonusState.PAID)
     elif sheet.state == BonusState.PAYING and sheet.paying_at and sheet.paying_at < timezone.now() - COME_WITHIN:
-        told = as_message("Prolific's answer was lost, and not every bonus shows. Look there before you give it again.")
-        _move(sheet, BonusState.UNCLEAR, fault=told)
+        fault = as_message(
+            "Prolific's answer was lost, and not every bonus shows. Look there before you give it again."
+        )
+        _move(sheet, BonusState.UNCLEAR, fault=fault)
 
 
 def _move(sheet: BonusSheet, state: BonusState, *, fault: str = "", **more: object) -> bool:

@@ -159,12 +159,12 @@ def _opened(study: CrowdStudy, account: PlatformAccount, interface: Prolific) ->
         currency = interface.currency()
         ours = study.project.currency.upper()
         if ours and currency != ours:
-            told = as_message(
+            message = as_message(
                 "The account on Prolific pays in {theirs}, and the project counts in {ours}.",
                 theirs=currency,
                 ours=ours,
             )
-            raise PlatformFault(told, again=False)
+            raise PlatformFault(message, again=False)
         CrowdStudy.objects.filter(pk=study.pk).update(tried_at=Now())
         there = interface.open_draft(_draft(study, internal_name))
     with transaction.atomic():

@@ -22,7 +22,7 @@ class Beside:
         """Return what stands beside the records of an upload with this mapping."""
         return cls("id" in mapping, tuple(mapping.get("metadata", ())))
 
-    def told_from(self, pool: Self) -> Message | None:
+    def difference_from(self, pool: Self) -> Message | None:
         """Say by what a check of this upload is told from a question of the pool; None where by nothing."""
         if pool.has_id and not self.has_id:
             return as_message("it lacks the id that stands beside the records of the pool")
@@ -46,7 +46,7 @@ class Beside:
 def refuse_telling_checks(*, project: Project, dataset: Dataset) -> None:
     """Refuse to make checks of a file that keeps other columns than each upload to the pool; a stream has none."""
     pools = [Beside.of(mapping) for mapping in _pools(project)]
-    if (reason := _told(Beside.of(dataset.mapping), pools)) is not None:
+    if (reason := _difference(Beside.of(dataset.mapping), pools)) is not None:
         raise InvalidConfiguration(
             as_message(
                 "Checks of this file would be known for what they are: {reason}. Upload it anew with the same id and "
@@ -62,7 +62,7 @@ def refuse_telling_pool(*, project: Project, mapping: Mapping[str, Any]) -> None
     files = Dataset.objects.filter(pk__in=checks.exclude(query__record=None).values("query__record__dataset"))
     pools = [Beside.of(mapping), *(Beside.of(one) for one in _pools(project))]
     for used in files.order_by("pk").values_list("mapping", flat=True):
-        if (reason := _told(Beside.of(used), pools)) is not None:
+        if (reason := _difference(Beside.of(used), pools)) is not None:
             raise InvalidUpload(
                 as_message(
                     "metadata: hidden checks are in use whose file would be told from this one: {reason}. Give both "
@@ -78,8 +78,8 @@ def _pools(project: Project) -> Iterable[dict[str, Any]]:
     return uploads.order_by("-pk").values_list("mapping", flat=True)
 
 
-def _told(checks: Beside, pools: list[Beside]) -> Message | None:
+def _difference(checks: Beside, pools: list[Beside]) -> Message | None:
     """Say by what checks are told from the newest of the pool, where they look like none of it."""
     if not pools or checks in pools:
         return None
-    return checks.told_from(pools[0])
+    return checks.difference_from(pools[0])

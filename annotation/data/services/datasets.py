@@ -223,8 +223,8 @@ def _read(dataset: Dataset, job: Job, lease: work.Lease, report: BadRowReport, o
                 pool_files.note_parts(dataset, import_parts.written_parts(dataset))
             import_parts.forget_import_parts(dataset)
         else:
-            told = partial(_tell, lease, file, on_progress)
-            rows = _copy(upload, dataset, lease, report, pixels, pictures, comparison, pool, told)
+            on_rows = partial(_tell, lease, file, on_progress)
+            rows = _copy(upload, dataset, lease, report, pixels, pictures, comparison, pool, on_rows)
             if pool:
                 pool_files.note_parts(dataset, pool.written)
         if report.count and dataset.bad_rows == BadRows.REFUSE_ALL:

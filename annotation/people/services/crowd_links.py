@@ -76,10 +76,10 @@ def read_arrival(*, link: CrowdLink, sent: Mapping[str, str], study: str, signat
 
     `sent` has the address's parameters by the platform's names, of which `study` is the one that names the study.
     """
-    told = believed(token=signature, sent=sent) if link.signed else sent
-    if link.study and not compare_digest(link.study.encode(), told[study].encode()):
+    parameters = believed(token=signature, sent=sent) if link.signed else sent
+    if link.study and not compare_digest(link.study.encode(), parameters[study].encode()):
         raise LinkEnded(ENDED)
-    return told
+    return parameters
 
 
 def join(*, link: CrowdLink, pid: str) -> CrowdParticipant:

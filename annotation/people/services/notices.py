@@ -40,10 +40,10 @@ def write_notice(
     if not may_leave(project, kind):
         return 0
     reached = mail_choices.confirmed_addresses(people)
-    told = Notice.objects.filter(project=project, kind=kind, subject=subject).values("person")
+    notified = Notice.objects.filter(project=project, kind=kind, subject=subject).values("person")
     now = timezone.now()
     new = []
-    for person in User.objects.filter(pk__in=reached).exclude(pk__in=told).select_related("mail_choice"):
+    for person in User.objects.filter(pk__in=reached).exclude(pk__in=notified).select_related("mail_choice"):
         choice = _choice(person)
         if kind not in choice.declined:
             notice = Notice(person=person, project=project, kind=kind, subject=subject, facts=dict(facts or {}))

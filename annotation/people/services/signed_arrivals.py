@@ -72,8 +72,8 @@ def believed(*, token: str, sent: Mapping[str, str]) -> dict[str, str]:
     claims = _claims(token)
     if not is_for(claims["aud"], settings.SITE_URL):
         raise ArrivalRefused(OTHER_SITE)
-    told = claims.get(CLAIM)
-    found = told if isinstance(told, dict) else {}
+    claim = claims.get(CLAIM)
+    found = claim if isinstance(claim, dict) else {}
     signed = {name: value for name in sent if isinstance(value := found.get(name), str) and value}
     if len(signed) < len(sent):
         raise ArrivalRefused(UNREADABLE)

@@ -77,5 +77,5 @@ def _arrival(query: QueryDict, link: CrowdLink) -> ArrivalForm:
     names = PARAMETERS[Platform(link.platform)]
     sent = {name: query.get(name, "") for name in names.values()}
     signature = query.get(TOKEN, "") if link.signed else ""
-    told = service.read_arrival(link=link, sent=sent, study=names["study"], signature=signature)
-    return ArrivalForm(told, platform=link.platform, signature=signature)
+    parameters = service.read_arrival(link=link, sent=sent, study=names["study"], signature=signature)
+    return ArrivalForm(parameters, platform=link.platform, signature=signature)

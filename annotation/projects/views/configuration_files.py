@@ -81,11 +81,11 @@ def compare(request: HttpRequest, slug: str) -> HttpResponse:
     other = get_object_or_404(mine, slug=request.GET["with"]) if request.GET.get("with") else None
     context: dict[str, Any] = {"project": project, "other": other, "others": mine}
     if other is not None:
-        context["differences"] = _told_differences(project, other)
+        context["differences"] = _named_differences(project, other)
     return render(request, "annotation/projects/compare_configurations.html", context)
 
 
-def _told_differences(project: Project, other: Project) -> list[tuple[str, str, str]]:
+def _named_differences(project: Project, other: Project) -> list[tuple[str, str, str]]:
     found = setting_differences(project, other)
     if project.preset != other.preset:
         found = [("preset", project.preset, other.preset), *found]

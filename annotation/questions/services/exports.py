@@ -126,12 +126,12 @@ def _finish(export: Export, job: Job, name: str, written: Written) -> bool:
             kind=MailKind.EXPORT,
             subject=f"export {export.pk}",
         )
-        told = {
+        outcome = {
             "progress_done": written.rows,
             "progress_total": written.rows,
             "message": as_message("The file is there."),
         }
-        work.finish_work(row=job, **told)
+        work.finish_work(row=job, **outcome)
     remove_files(Export.objects.filter(project=export.project_id, is_void=True))
     return True
 

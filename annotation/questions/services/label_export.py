@@ -174,8 +174,8 @@ def _row(row: Row, classes: list[str], asked: LabelType, places: Sequence[int]) 
     Where an answer names several classes it is a list. The answer is as it was given; what was agreed on, and the last
     column, are what it counts as since classes were merged.
     """
-    query, text, fields, dataset, number, guess, choice, person, when, current, agreed, votes, agreeing, *told = row
-    suggested, percent, shown, kind, tags, owner_id, pairs = told
+    query, text, fields, dataset, number, guess, choice, person, when, current, agreed, votes, agreeing, *rest = row
+    suggested, percent, shown, kind, tags, owner_id, pairs = rest
 
     def name(position: int | None) -> str | list[str] | None:
         return None if position is None else asked.exported(position, classes, guess)

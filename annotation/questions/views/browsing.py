@@ -115,14 +115,14 @@ def change_questions(request: HttpRequest, slug: str) -> HttpResponse:
     done = change_chosen(
         project=project, query_ids=form.cleaned_data["question"], wanted=wanted, actor=person_of(request).get_username()
     )
-    messages.success(request, _told(wanted.action, len(done)))
+    messages.success(request, _done_words(wanted.action, len(done)))
     if len(done) < len(form.cleaned_data["question"]):
         messages.warning(request, OTHERS[wanted.action])
     return _back(request, slug)
 
 
-def _told(action: str, number: int) -> str:
-    told = {
+def _done_words(action: str, number: int) -> str:
+    sentences = {
         "send_back": ngettext("%(n)d question was sent back.", "%(n)d questions were sent back.", number),
         "set_aside": ngettext("%(n)d question was set aside.", "%(n)d questions were set aside.", number),
         "tag": ngettext("%(n)d question was tagged.", "%(n)d questions were tagged.", number),
@@ -130,7 +130,7 @@ def _told(action: str, number: int) -> str:
         "assign": ngettext("%(n)d question was assigned.", "%(n)d questions were assigned.", number),
         "unassign": ngettext("%(n)d question is for everybody.", "%(n)d questions are for everybody.", number),
     }
-    return told[action] % {"n": number}
+    return sentences[action] % {"n": number}
 
 
 @login_required

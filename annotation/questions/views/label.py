@@ -63,9 +63,9 @@ def label(request: HttpRequest, slug: str) -> HttpResponse:
         project = desk_of(request, slug)
     except (Http404, NotMember) as refusal:
         # The same words whether there is such a project or not; somebody with another role knows that there is.
-        told = {"reason": str(refusal) if isinstance(refusal, NotMember) else ""}
-        status = HTTPStatus.FORBIDDEN if told["reason"] else HTTPStatus.NOT_FOUND
-        return HttpResponse(status=204) if is_waiting else render(request, NOT_INVITED, told, status=status)
+        context = {"reason": str(refusal) if isinstance(refusal, NotMember) else ""}
+        status = HTTPStatus.FORBIDDEN if context["reason"] else HTTPStatus.NOT_FOUND
+        return HttpResponse(status=204) if is_waiting else render(request, NOT_INVITED, context, status=status)
     if is_waiting:
         return HttpResponseClientRefresh()
     return _next_question(request, project, last=answers.last_done(project))

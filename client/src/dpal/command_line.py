@@ -331,11 +331,11 @@ def amount_of(account: dict[str, Any], name: str) -> str:
 @with_site
 def plan(project: str, records: int | None, site: Site) -> None:
     """Show what the budget of PROJECT still buys."""
-    told = site.get(f"projects/{quoted(project)}/plan", records=records)
+    planned = site.get(f"projects/{quoted(project)}/plan", records=records)
     click.echo(
-        f"{told['releases']} releases, {told['rounds']} rounds of {told['questions']} questions and {told['labels']} "
-        f"labels for {told['records']} records; choosing costs epsilon {told['choosing']:g}, one training "
-        f"{told['training']:g}"
+        f"{planned['releases']} releases, {planned['rounds']} rounds of {planned['questions']} questions and "
+        f"{planned['labels']} labels for {planned['records']} records; choosing costs epsilon "
+        f"{planned['choosing']:g}, one training {planned['training']:g}"
     )
 
 

@@ -111,5 +111,5 @@ class Guarantee:
         return iter(self.accounts)
 
     def __str__(self) -> str:
-        told = "\n".join(f"{account.protects}: {account}" for account in self.accounts)
-        return f"{told}\nagainst {self.adversary}, as of {self.issued_at}"
+        accounts = "\n".join(f"{account.protects}: {account}" for account in self.accounts)
+        return f"{accounts}\nagainst {self.adversary}, as of {self.issued_at}"

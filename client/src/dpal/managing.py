@@ -101,14 +101,14 @@ def retire(project: str, version: int, reason: str, site: Site) -> None:
 @click.argument("after")
 def diff(project: str, before: str, after: str, site: Site) -> None:
     """Show what differs between two versions of PROJECT: numbers or channels."""
-    told = Rest(site).get_model_difference(project, after, before)
-    click.echo(f"version {told['before']} and version {told['after']} of {project}")
-    for mark, names in (("+", told["classes_added"]), ("-", told["classes_removed"])):
+    difference = Rest(site).get_model_difference(project, after, before)
+    click.echo(f"version {difference['before']} and version {difference['after']} of {project}")
+    for mark, names in (("+", difference["classes_added"]), ("-", difference["classes_removed"])):
         for name in names:
             click.echo(f"class {mark}{name}")
-    for one in told["accuracy"]:
+    for one in difference["accuracy"]:
         click.echo(f"accuracy on {one['dataset']}: {_interval(one['before'])} -> {_interval(one['after'])}")
-    for change in (*told["guarantee"], *told["configuration"], *told["environment"]):
+    for change in (*difference["guarantee"], *difference["configuration"], *difference["environment"]):
         click.echo(f"{change['name']}: {_value(change['before'])} -> {_value(change['after'])}")
 
 

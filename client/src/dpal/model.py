@@ -112,14 +112,16 @@ class Model:
         How sure is enough for this precision of a class was found on the public test sets there were at the release; a
         class that never reached it is never named. Records as in `predict`.
         """
-        told = _json(self.files["thresholds.json"]) if "thresholds.json" in self.files else {"wanted": []}
-        places = [place for place, wanted in enumerate(told["wanted"]) if wanted >= precision]
-        if not places or not told["examples"]:
+        thresholds = _json(self.files["thresholds.json"]) if "thresholds.json" in self.files else {"wanted": []}
+        places = [place for place, wanted in enumerate(thresholds["wanted"]) if wanted >= precision]
+        if not places or not thresholds["examples"]:
             known = (
-                ", ".join(map(str, told["wanted"])) if told.get("examples") else "none, for want of public test sets"
+                ", ".join(map(str, thresholds["wanted"]))
+                if thresholds.get("examples")
+                else "none, for want of public test sets"
             )
             raise NotFitting(f"This release has thresholds for other precisions: {known}.")
-        rows = [told["classes"][name][places[0]] for name in self.classes]
+        rows = [thresholds["classes"][name][places[0]] for name in self.classes]
         least = np.array([np.inf if row is None else row["threshold"] for row in rows])
         shares = self.predict_proba(records)
         if self._names_sets:
@@ -156,10 +158,10 @@ class Model:
         NotGenuine
             If a class or a probability differs from what the site wrote beside them.
         """
-        told = _json(self.files["samples.json"])
-        records = np.array(told["records"], dtype=np.uint8) if self.records == "images" else told["records"]
+        samples = _json(self.files["samples.json"])
+        records = np.array(samples["records"], dtype=np.uint8) if self.records == "images" else samples["records"]
         found = self.predict_proba(records)
-        if np.abs(found - np.array(told["probabilities"])).max() > self._featurizer.tolerance:
+        if np.abs(found - np.array(samples["probabilities"])).max() > self._featurizer.tolerance:
             raise NotGenuine("The model predicts something else here than on the site that released it: do not use it.")
 
     def _values(self, records: Any) -> Iterator[Rows]:

@@ -123,22 +123,22 @@ def fetch(
     if offline:
         return _cached(address, project, str(version), public_key=public_key, retired=retired, encoder=encoder)
     with Site(address, token or os.environ.get("DPAL_TOKEN")) as asked:
-        told = asked.get(f"projects/{quoted(project)}/models/{quoted(str(version))}")
-        if told["state"] == "retired" and not retired:
-            raise Retired(_retired(project, told))
-        key = _trusted_key(address, given=public_key, told=str(told["public_key"]))
-        fetched = _download(asked, project, told, key=key, progress=progress)
+        described = asked.get(f"projects/{quoted(project)}/models/{quoted(str(version))}")
+        if described["state"] == "retired" and not retired:
+            raise Retired(_retired(project, described))
+        key = _trusted_key(address, given=public_key, published=str(described["public_key"]))
+        fetched = _download(asked, project, described, key=key, progress=progress)
         if encoder:
-            fetched = replace(fetched, encoder=_encoder(asked, project, told, fetched, progress))
+            fetched = replace(fetched, encoder=_encoder(asked, project, described, fetched, progress))
     if public_key is None and not settings.known_of(address).public_key:
         settings.remember(address, public_key=key)
-    _note(address, project, str(version), told, fetched)
+    _note(address, project, str(version), described, fetched)
     return fetched
 
 
-def _trusted_key(address: str, *, given: str | None, told: str) -> str:
-    known = given or settings.known_of(address).public_key or told
-    if known != told:
+def _trusted_key(address: str, *, given: str | None, published: str) -> str:
+    known = given or settings.known_of(address).public_key or published
+    if known != published:
         raise NotGenuine(
             f"{address} signs with another key than the one you trust. If whoever runs it confirms the new key, run "
             f"`dpal trust {address} KEY`."
@@ -146,29 +146,31 @@ def _trusted_key(address: str, *, given: str | None, told: str) -> str:
     return known
 
 
-def _retired(project: str, told: Mapping[str, Any]) -> str:
-    reason = str(told["retired_reason"]).rstrip(".") or "no reason given"
+def _retired(project: str, described: Mapping[str, Any]) -> str:
+    reason = str(described["retired_reason"]).rstrip(".") or "no reason given"
     return (
-        f"Version {told['version']} of {project} was retired ({reason}): take another one, or allow retired ones "
+        f"Version {described['version']} of {project} was retired ({reason}): take another one, or allow retired ones "
         "if you must."
     )
 
 
-def _download(site: Site, project: str, told: Mapping[str, Any], *, key: str, progress: Progress | None) -> Fetched:
-    base = f"/api/v1/projects/{quoted(project)}/models/{told['version']}/files/"
-    digests = {str(one["name"]): str(one["sha256"]) for one in told["files"]}
+def _download(
+    site: Site, project: str, described: Mapping[str, Any], *, key: str, progress: Progress | None
+) -> Fetched:
+    base = f"/api/v1/projects/{quoted(project)}/models/{described['version']}/files/"
+    digests = {str(one["name"]): str(one["sha256"]) for one in described["files"]}
     if not {MANIFEST, SIGNATURE} <= digests.keys():
-        raise NotGenuine(f"Version {told['version']} of {project} is not signed.")
+        raise NotGenuine(f"Version {described['version']} of {project} is not signed.")
     signed = {
         name: _file(site, base + name, Listed(digests[name], LARGEST_SIGNED), exact=False)
         for name in SIGNATURES
         if name in digests
     }
     manifest = read_manifest(signed[MANIFEST].read_bytes(), signed[SIGNATURE].read_bytes(), public_key=key)
-    if (manifest.project, manifest.version) != (project, int(told["version"])):
+    if (manifest.project, manifest.version) != (project, int(described["version"])):
         raise NotGenuine(
-            f"{site.address} sent version {manifest.version} of {manifest.project} where version {told['version']} of "
-            f"{project} was asked for: nothing of it is used."
+            f"{site.address} sent version {manifest.version} of {manifest.project} where version "
+            f"{described['version']} of {project} was asked for: nothing of it is used."
         )
     files = {
         name: _file(site, base + name, listed, progress=progress) for name, listed in sorted(manifest.files.items())
@@ -177,19 +179,19 @@ def _download(site: Site, project: str, told: Mapping[str, Any], *, key: str, pr
 
 
 def _encoder(
-    site: Site, project: str, told: Mapping[str, Any], fetched: Fetched, progress: Progress | None
+    site: Site, project: str, described: Mapping[str, Any], fetched: Fetched, progress: Progress | None
 ) -> Mapping[str, Path]:
     """Return the files of the encoder that a release reads, from its site where they are not on this machine."""
     named = encoders.wanted(fetched.files["features.json"])
     if named is None:
         return {}
     encoder, digest = named
-    offered = {str(one["name"]): Listed(str(one["sha256"]), int(one["bytes"])) for one in told.get("encoder", ())}
+    offered = {str(one["name"]): Listed(str(one["sha256"]), int(one["bytes"])) for one in described.get("encoder", ())}
     if not encoders.is_here(encoder, digest) and offered.keys() == encoders.PUBLISHED.keys():
         # Digests and sizes make up the one digest that was signed, so that nothing else is downloaded.
         if encoders.digest_of(offered) != digest or sum(one.size for one in offered.values()) > encoders.LARGEST:
             raise NotGenuine(f"{site.address} offers another encoder than the release was made with: it is not used.")
-        base = f"/api/v1/projects/{quoted(project)}/models/{told['version']}/files/"
+        base = f"/api/v1/projects/{quoted(project)}/models/{described['version']}/files/"
         paths = {name: _file(site, base + name, listed, progress=progress) for name, listed in offered.items()}
         encoders.remember(digest, paths)
     return encoders.find(encoder, digest, {})
@@ -270,12 +272,12 @@ def _notes(address: str, project: str) -> Path:
     return settings.cache_folder() / "releases" / host / quoted(project)
 
 
-def _note(address: str, project: str, asked: str, told: Mapping[str, Any], fetched: Fetched) -> None:
+def _note(address: str, project: str, asked: str, described: Mapping[str, Any], fetched: Fetched) -> None:
     """Write down, once everything is there, which files a version consists of."""
     number = str(fetched.manifest.version)
     digests = {name: path.name for name, path in {**fetched.files, **fetched.signed}.items()}
     body = {"version": fetched.manifest.version, "files": digests}
-    body |= {name: told[name] for name in ("state", "retired_reason")}
+    body |= {name: described[name] for name in ("state", "retired_reason")}
     for name in {number, asked}:
         write_whole(_notes(address, project) / f"{quoted(name)}.json", (json.dumps(body, indent=1) + "\n").encode())
 
@@ -283,24 +285,24 @@ def _note(address: str, project: str, asked: str, told: Mapping[str, Any], fetch
 def _cached(address: str, project: str, asked: str, *, public_key: str | None, retired: bool, encoder: bool) -> Fetched:
     key = public_key or settings.known_of(address).public_key
     try:
-        told = json.loads((_notes(address, project) / f"{quoted(asked)}.json").read_text(encoding="utf-8"))
+        noted = json.loads((_notes(address, project) / f"{quoted(asked)}.json").read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         named = "the latest version" if asked == LATEST else f"version {asked}"
         raise NotCached(
             f"{named.capitalize()} of {project} was never downloaded here: load it once with a network."
         ) from error
-    if told["state"] == "retired" and not retired:
-        raise Retired(_retired(project, told))
+    if noted["state"] == "retired" and not retired:
+        raise Retired(_retired(project, noted))
     if not key:
         raise NotGenuine(f"No key of {address} is known here: pass public_key from its release page.")
-    paths = {name: _stored(digest) for name, digest in told["files"].items()}
+    paths = {name: _stored(digest) for name, digest in noted["files"].items()}
     missing = [name for name, path in paths.items() if not path.exists()]
     if missing:
         raise NotCached(f"The cache lacks {', '.join(sorted(missing))} of {project}: load it once with a network.")
     signed = {name: paths[name] for name in SIGNATURES if name in paths}
     manifest = read_manifest(signed[MANIFEST].read_bytes(), signed[SIGNATURE].read_bytes(), public_key=key)
-    if (manifest.project, manifest.version) != (project, int(told["version"])):
-        raise NotGenuine(f"The cache holds another release than {project} version {told['version']}: empty it.")
+    if (manifest.project, manifest.version) != (project, int(noted["version"])):
+        raise NotGenuine(f"The cache holds another release than {project} version {noted['version']}: empty it.")
     for name, listed in manifest.files.items():
         if paths.get(name) != _stored(listed.sha256) or sha256_of(paths[name]) != listed.sha256:
             raise NotGenuine(f"{name} in the cache differs from what was signed: load it again with a network.")

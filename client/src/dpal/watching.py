@@ -15,12 +15,12 @@ def follow(site: Site, job: str) -> None:
     """Wait for the end of a job; a failed one is an error."""
     with click.progressbar(length=1, label="waiting", file=sys.stderr) as bar:
         while True:
-            told = site.get(f"jobs/{quoted(job)}")
-            bar.label, bar.length = told["state"], told["progress_total"] or 1
-            bar.update(told["progress_done"] - bar.pos)
-            if told["state"] not in ("waiting", "running"):
+            status = site.get(f"jobs/{quoted(job)}")
+            bar.label, bar.length = status["state"], status["progress_total"] or 1
+            bar.update(status["progress_done"] - bar.pos)
+            if status["state"] not in ("waiting", "running"):
                 break
             time.sleep(POLL_SECONDS)
-    if told["state"] != "done":
-        raise DpalError(f"The job {told['state']}: {told['error'] or told['message'] or 'no reason given'}")
-    click.echo(told["message"] or "done")
+    if status["state"] != "done":
+        raise DpalError(f"The job {status['state']}: {status['error'] or status['message'] or 'no reason given'}")
+    click.echo(status["message"] or "done")

@@ -166,5 +166,5 @@ def _kept(project: Project, model: LinearModel | None, rows: NDArray[np.float32]
 
 def _digest(questions: Sequence[Query], said: NDArray[np.int64]) -> str:
     """Return what the ledger keeps of responses; engineers read them, so nothing here is secret."""
-    told = [[question.pk, int(response)] for question, response in zip(questions, said, strict=True)]
-    return hashlib.sha256(json.dumps(told).encode()).hexdigest()
+    pairs = [[question.pk, int(response)] for question, response in zip(questions, said, strict=True)]
+    return hashlib.sha256(json.dumps(pairs).encode()).hexdigest()

@@ -14,7 +14,7 @@ from learner.strategies.rows import Rows, WatchedRows
 from learner.work.services.progress import Progress
 
 # One process scores so many in a second or less.
-TOLD_ROWS = 1_000_000
+REPORTED_ROWS = 1_000_000
 
 
 def scoring_model(chosen: Round) -> LinearModel | None:
@@ -31,16 +31,16 @@ def scoring_model(chosen: Round) -> LinearModel | None:
 
 def watched(rows: Rows, X: NDArray[np.float32], progress: Progress) -> Rows:
     """Return rows that stop with the attempt, tell how many are scored, and leave nothing of `X` in memory."""
-    parts = -(-len(rows) // TOLD_ROWS)
-    told = -1
+    parts = -(-len(rows) // REPORTED_ROWS)
+    reported = -1
 
     def heard(taken: int) -> None:
-        nonlocal told
+        nonlocal reported
         features.let_go_of_files(X)
-        if taken // TOLD_ROWS > told:
-            told = taken // TOLD_ROWS
+        if taken // REPORTED_ROWS > reported:
+            reported = taken // REPORTED_ROWS
             progress.check()
             if parts > 1:
-                progress.tell(told, parts)
+                progress.tell(reported, parts)
 
     return WatchedRows(rows, heard)

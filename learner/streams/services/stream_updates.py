@@ -191,7 +191,7 @@ def _add_up(
 def _named(project: Project, answers: list[AgreedAnswer]) -> tuple[list[AgreedAnswer], NDArray[np.int64]]:
     """Return the answers that name a class, and the class each names; a yes or a no names what was guessed, or not."""
     choices = np.array([answer.choice for answer in answers], dtype=np.int64)
-    told = [answer.guess for answer in answers if answer.guess is not None]
-    guesses = np.array(told, dtype=np.int64) if told else None
+    guessed = [answer.guess for answer in answers if answer.guess is not None]
+    guesses = np.array(guessed, dtype=np.int64) if guessed else None
     named, classes = label_type(project).targets(choices, guesses, n_classes=len(project.classes))
     return [answer for answer, names in zip(answers, named, strict=True) if names], classes

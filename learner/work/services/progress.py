@@ -32,7 +32,7 @@ class Progress:
         self._lease = lease
         self._steps = steps
         self._at = 0
-        self._told = 0
+        self._reported = 0
 
     def check(self) -> None:
         """Raise once the attempt is to stop, as the lease does."""
@@ -55,8 +55,8 @@ class Progress:
         return {"step": self._at + 1, "steps": len(self._steps), "reason": self._steps[self._at]}
 
     def _report(self, within: int, message: str) -> None:
-        self._told = max(self._told, STEP_LENGTH * self._at + within)
-        self._lease.report(progress_done=self._told, progress_total=STEP_LENGTH * len(self._steps), message=message)
+        self._reported = max(self._reported, STEP_LENGTH * self._at + within)
+        self._lease.report(progress_done=self._reported, progress_total=STEP_LENGTH * len(self._steps), message=message)
 
 
 def silent(done: int, total: int) -> None:

@@ -407,8 +407,8 @@ ACCOUNTING = [
     Mutant(
         "a further block at the price of the first",
         "privacy/accounting/events_series.py",
-        "released = mixture_epsilon(self.series.rates, self._told(self.counted))",
-        "released = paid = mixture_epsilon(self.series.rates, self._told(self.counted))",
+        "released = mixture_epsilon(self.series.rates, self._block_epsilons(self.counted))",
+        "released = paid = mixture_epsilon(self.series.rates, self._block_epsilons(self.counted))",
         (f"{SERIES}::test_releases_of_a_series_add_up_to_its_price",),
     ),
     Mutant(

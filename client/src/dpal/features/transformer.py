@@ -140,11 +140,11 @@ def read_tensors(path: Path) -> dict[str, Array]:
     length = int.from_bytes(content[:8].tobytes(), "little")
     header: dict[str, Any] = json.loads(content[8 : 8 + length].tobytes())
     found = {}
-    for name, told in header.items():
-        if told.get("dtype") == "F32":
-            start, end = told["data_offsets"]
+    for name, tensor in header.items():
+        if tensor.get("dtype") == "F32":
+            start, end = tensor["data_offsets"]
             part = content[8 + length + start : 8 + length + end]
-            found[name] = np.frombuffer(part.tobytes(), dtype="<f4").reshape(told["shape"])
+            found[name] = np.frombuffer(part.tobytes(), dtype="<f4").reshape(tensor["shape"])
     return found
 
 

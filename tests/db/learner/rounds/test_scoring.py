@@ -31,7 +31,7 @@ def in_small_blocks(monkeypatch):
     for module in (top_c, uncertainty):
         monkeypatch.setattr(module, "default_block_rows", lambda dimension, outputs: BLOCK)
     monkeypatch.setattr(random, "BLOCK_ROWS", BLOCK)
-    monkeypatch.setattr(scoring, "TOLD_ROWS", 2 * BLOCK)
+    monkeypatch.setattr(scoring, "REPORTED_ROWS", 2 * BLOCK)
     monkeypatch.setattr(pool_selectors, "TABLE_ROWS", 7)
     monkeypatch.setattr(queue, "OPENED_AT_ONCE", 5)
     monkeypatch.setattr("celery.app.base.Celery.send_task", lambda *args, **kwargs: None)

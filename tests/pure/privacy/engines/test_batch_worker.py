@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from privacy.engines.batch_worker import FAILED, MADE, read_frame, send_frame, serve
-from privacy.engines.batches import ROOT, BatchStep, batch_bytes, batch_of, told_environment
+from privacy.engines.batches import ROOT, BatchStep, batch_bytes, batch_of, engine_environment
 from tests.pure.privacy.engines.test_batches import DOUBLE, numbers
 
 
@@ -74,7 +74,7 @@ def test_a_process_ends_with_its_input_and_prints_no_answer_by_accident():
         command,
         input=orders(step, numbers(1)).getvalue(),
         capture_output=True,
-        env=told_environment(),
+        env=engine_environment(),
         cwd=ROOT,
         timeout=60,
         check=True,

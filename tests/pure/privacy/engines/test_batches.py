@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pyarrow as pa
 
-from privacy.engines.batches import ROOT, BatchStep, batch_bytes, batch_of, told_environment
+from privacy.engines.batches import ROOT, BatchStep, batch_bytes, batch_of, engine_environment
 
 DOUBLE = BatchStep("tests.pure.privacy.engines.test_batches:times", "2")
 
@@ -36,7 +36,7 @@ def test_no_secret_of_the_environment_is_told(monkeypatch):
         monkeypatch.setenv(name, "secret")
     monkeypatch.setenv("PYTHONPATH", "/elsewhere")
     monkeypatch.setenv("SPARK_CONF_DIR", "/etc/spark")
-    told = told_environment()
+    told = engine_environment()
     assert "secret" not in told.values()
     assert told["PYTHONPATH"] == str(ROOT)
     assert "SPARK_CONF_DIR" not in told
@@ -45,6 +45,6 @@ def test_no_secret_of_the_environment_is_told(monkeypatch):
 def test_an_engine_is_told_what_it_names_beside(monkeypatch):
     monkeypatch.setenv("DATABASE_URL", "secret")
     monkeypatch.setenv("SPARK_CONF_DIR", "/etc/spark")
-    told = told_environment("SPARK_")
+    told = engine_environment("SPARK_")
     assert told["SPARK_CONF_DIR"] == "/etc/spark"
     assert "secret" not in told.values()

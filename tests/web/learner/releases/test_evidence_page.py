@@ -27,7 +27,7 @@ RUN = {
     "began_at": "2026-11-20T10:00:00+00:00",
     "ended_at": "2026-11-20T12:30:00+00:00",
 }
-TOLD = {"name": "sums", "halved": False, "charged": 1.0, "bound": 0.71, "trials": 2000}
+REPORTED = {"name": "sums", "halved": False, "charged": 1.0, "bound": 0.71, "trials": 2000}
 AUDITS = RUN | {
     "trials": 20,
     "files": [
@@ -40,11 +40,11 @@ AUDITS = RUN | {
         }
     ],
     "canaries": [
-        TOLD,
-        TOLD | {"bound": 0.83},
-        TOLD | {"halved": True, "bound": 1.4},
-        TOLD | {"halved": True, "bound": 0.9},
-        TOLD | {"name": "gradients", "halved": True, "bound": 3.0},
+        REPORTED,
+        REPORTED | {"bound": 0.83},
+        REPORTED | {"halved": True, "bound": 1.4},
+        REPORTED | {"halved": True, "bound": 0.9},
+        REPORTED | {"name": "gradients", "halved": True, "bound": 3.0},
     ],
 }
 FAULTS = RUN | {
