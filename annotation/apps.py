@@ -4,7 +4,7 @@ from django.apps import AppConfig
 from django.db.models.signals import post_migrate
 
 from annotation.choices.catalogue import CATALOGUE
-from annotation.choices.own_choices import annotation_choices
+from annotation.choices.declared import annotation_choices
 
 
 class AnnotationConfig(AppConfig):

@@ -3,7 +3,7 @@
 from django.contrib.auth.models import User
 
 from annotation.data.services import datasets
-from annotation.gates.services import gate, gate_planning
+from annotation.gates.services import planning, runs
 from annotation.models import Job, WorkState
 from annotation.models.quality import QualityReport
 from annotation.questions.services import comparing, exports
@@ -20,9 +20,9 @@ def retry_job(*, job: Job, owner: User) -> Job | None:
     if job.kind == jobs.IMPORT and hasattr(job, "dataset"):
         return datasets.read_again(dataset=job.dataset, owner=owner)
     if job.kind == jobs.GATE and hasattr(job, "gated_dataset"):
-        return gate.start_gate(dataset=job.gated_dataset, owner=owner)
+        return runs.start_gate(dataset=job.gated_dataset, owner=owner)
     if job.kind == jobs.SURVEY and hasattr(job, "survey"):
-        return gate_planning.start_survey(dataset=job.survey.dataset, owner=owner)
+        return planning.start_survey(dataset=job.survey.dataset, owner=owner)
     if job.kind == jobs.COMPARE and (report := QualityReport.objects.filter(job=job).first()) is not None:
         return comparing.start_report(project=report.project, owner=owner).job
     if job.kind == jobs.EXPORT and hasattr(job, "export"):

@@ -4,7 +4,7 @@ from celery import shared_task
 
 from annotation.crowds.services import accounts, following, signing_keys
 from annotation.data.services import datasets, drafts, import_parts, streams, unowned_files
-from annotation.gates.services import gate, gate_planning
+from annotation.gates.services import planning, runs
 from annotation.people.services import letters
 from annotation.questions.services import comparing, exports, queue
 from annotation.work.services import idempotency, jobs, rates
@@ -25,13 +25,13 @@ def read_import_parts_task(*, dataset_id: int) -> None:
 @shared_task(acks_late=True)
 def run_gate_task(*, job_id: str) -> None:
     """Pass one upload through the gate."""
-    gate.run_gate(job_id=job_id)
+    runs.run_gate(job_id=job_id)
 
 
 @shared_task(acks_late=True)
 def run_survey_task(*, job_id: str) -> None:
     """Count how often texts are said in one upload."""
-    gate_planning.run_survey(job_id=job_id)
+    planning.run_survey(job_id=job_id)
 
 
 @shared_task

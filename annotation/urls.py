@@ -3,11 +3,11 @@
 from django.urls import path
 
 from annotation.crowds import views as crowds
-from annotation.data.views import data, retention, uploads
-from annotation.gates.views import gate
+from annotation.data.views import datasets, retention, uploads
+from annotation.gates.views import planning
 from annotation.people.views import crowd, groups, joining, mails, members, tokens
 from annotation.populations import views as populations
-from annotation.projects.views import classes, configuration_files, kind, projects, settings, wizard
+from annotation.projects.views import classes, configuration_files, kind, overview, settings, wizard
 from annotation.questions.views import (
     browsing,
     guideline_pictures,
@@ -20,19 +20,19 @@ from annotation.questions.views import (
     review,
 )
 from annotation.questions.views import label_budget as label_budget_views
-from annotation.statement.views import budget, limits, log, statement
+from annotation.statement.views import budget, limits, lines, log
 
 app_name = "annotation"
 urlpatterns = [
     # First, because it is asked for most.
     path("assignments/<uuid:assignment_id>/submit/", label.submit, name="submit"),
-    path("", projects.project_list, name="projects"),
-    path("projects/new/", projects.choose_preset, name="choose_preset"),
+    path("", overview.project_list, name="projects"),
+    path("projects/new/", overview.choose_preset, name="choose_preset"),
     path("projects/new/from-file/", configuration_files.from_file, name="from_file"),
-    path("projects/new/<slug:preset>/", projects.new_project, name="new_project"),
+    path("projects/new/<slug:preset>/", overview.new_project, name="new_project"),
     path("projects/new/<slug:preset>/<slug:step>/", wizard.wizard, name="wizard"),
-    path("projects/<slug:slug>/", projects.project, name="project"),
-    path("projects/<slug:slug>/state/", projects.set_state, name="set_state"),
+    path("projects/<slug:slug>/", overview.project, name="project"),
+    path("projects/<slug:slug>/state/", overview.set_state, name="set_state"),
     path("projects/<slug:slug>/beside/", wizard.open_beside, name="open_beside"),
     path("projects/<slug:slug>/settings/", settings.settings, name="settings"),
     path("projects/<slug:slug>/settings/log/", log.log, name="log"),
@@ -108,23 +108,23 @@ urlpatterns = [
     path("projects/<slug:slug>/quality/opinions.csv", quality.opinions, name="opinions"),
     path("join/<str:secret>/", joining.join, name="join"),
     path("crowd/<str:token>/", crowd.crowd_start, name="crowd_start"),
-    path("projects/<slug:slug>/data/", data.data, name="data"),
-    path("projects/<slug:slug>/data/tables/", data.register_table, name="register_table"),
-    path("projects/<slug:slug>/data/uploads/", data.uploads, name="uploads"),
+    path("projects/<slug:slug>/data/", datasets.data, name="data"),
+    path("projects/<slug:slug>/data/tables/", datasets.register_table, name="register_table"),
+    path("projects/<slug:slug>/data/uploads/", datasets.uploads, name="uploads"),
     path("projects/<slug:slug>/data/new/<uuid:draft_id>/", uploads.preview, name="preview"),
-    path("projects/<slug:slug>/data/<int:dataset_id>/", data.dataset, name="dataset"),
+    path("projects/<slug:slug>/data/<int:dataset_id>/", datasets.dataset, name="dataset"),
     path("projects/<slug:slug>/data/<int:dataset_id>/bad-rows.csv", uploads.bad_rows, name="bad_rows"),
-    path("projects/<slug:slug>/data/<int:dataset_id>/gate/", data.start_gate, name="start_gate"),
+    path("projects/<slug:slug>/data/<int:dataset_id>/gate/", datasets.start_gate, name="start_gate"),
     path("projects/<slug:slug>/data/labels/<str:format>/", label_files.download_labels, name="download_labels"),
     path("projects/<slug:slug>/data/files/", label_files.label_files, name="exports"),
     path("projects/<slug:slug>/data/files/<uuid:job_id>/", label_files.export_file, name="export_file"),
-    path("projects/<slug:slug>/gate/", gate.plan, name="gate"),
-    path("projects/<slug:slug>/gate/survey/<int:dataset_id>/", gate.survey, name="survey"),
+    path("projects/<slug:slug>/gate/", planning.plan, name="gate"),
+    path("projects/<slug:slug>/gate/survey/<int:dataset_id>/", planning.survey, name="survey"),
     path("projects/<slug:slug>/data/answers/", label_budget_views.label_budget, name="label_budget"),
     path("projects/<slug:slug>/budget/", budget.budget, name="budget"),
-    path("projects/<slug:slug>/budget/statement/", statement.statement, name="statement"),
-    path("projects/<slug:slug>/budget/statement.csv", statement.download_csv, name="statement_csv"),
-    path("projects/<slug:slug>/budget/statement.json", statement.download_json, name="statement_json"),
+    path("projects/<slug:slug>/budget/statement/", lines.statement, name="statement"),
+    path("projects/<slug:slug>/budget/statement.csv", lines.download_csv, name="statement_csv"),
+    path("projects/<slug:slug>/budget/statement.json", lines.download_json, name="statement_json"),
     path("projects/<slug:slug>/budget/<int:account_id>/", limits.change_limit, name="change_limit"),
     path("projects/<slug:slug>/budget/limits/", limits.limit_requests, name="limit_requests"),
     path("projects/<slug:slug>/budget/limits/<int:request_id>/", limits.decide_limit, name="decide_limit"),

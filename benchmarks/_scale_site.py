@@ -69,10 +69,10 @@ class Bench:
         self.last: Costs
 
     def project(self, preset: str, **settings: Any) -> Any:
-        from annotation.projects.services import projects
+        from annotation.projects.services import opening
 
         self.projects += 1
-        return projects.create_project(
+        return opening.create_project(
             name=f"scale {self.projects}",
             preset=preset,
             owner=self.owner,
@@ -184,7 +184,7 @@ class Bench:
         from annotation.models import Dataset
         from learner.configuration.pool import featurizer_of
         from learner.models import FeatureMatrix, Round
-        from learner.rounds.services import rounds
+        from learner.rounds.services import loop
         from learner.work.services.dispatch import RUN_ROUND_TASK, send_on_commit
         from privacy.models import LedgerEntry
 
@@ -195,7 +195,7 @@ class Bench:
         hand_over(dataset, project)
         projects.update(state="active")
         with self.costs() as featured:
-            rounds.advance_project(project_id=project.pk)
+            loop.advance_project(project_id=project.pk)
             first = Round.objects.get(project=project)
             wait_for(first)
         # The crowd's project made features of what passed, under a version of its own.

@@ -23,11 +23,11 @@ def main() -> None:
     django.setup()
     from annotation.gates.services import scan
     from dpal_site.celery import app
-    from learner.rounds.services import rounds
+    from learner.rounds.services import loop
     from privacy.mechanisms.randomness import SimulationRandom
 
     scan.secrets = SimpleNamespace(token_bytes=lambda count: bytes(range(count)))  # type: ignore[assignment]
-    rounds.SecureRandom = lambda: SimulationRandom(SEED)  # type: ignore[assignment,misc]
+    loop.SecureRandom = lambda: SimulationRandom(SEED)  # type: ignore[assignment,misc]
     app.start(sys.argv[1:])
 
 

@@ -120,9 +120,9 @@ class Site:
 
     def open_project(self, name: str) -> Any:
         """Open one more project."""
-        from annotation.projects.services import projects
+        from annotation.projects.services import opening
 
-        return projects.create_project(
+        return opening.create_project(
             name=name,
             preset="pool-experts",
             owner=self.owner,

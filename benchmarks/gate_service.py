@@ -96,10 +96,10 @@ class Bench:
 
     def project(self) -> Any:
         """Open a crowd's project with the gate that is measured."""
-        from annotation.projects.services import projects
+        from annotation.projects.services import opening
 
         self.projects += 1
-        return projects.create_project(
+        return opening.create_project(
             name=f"benchmark {self.projects}",
             preset="voice-crowd",
             owner=self.owner,
@@ -174,7 +174,7 @@ class Bench:
 
     def gated(self, source: Any, executors: int) -> Cell:
         """Give a pool to a fresh worker with an engine, and wait until it is done."""
-        from annotation.gates.services import gate
+        from annotation.gates.services import runs
         from dpal_site.celery import app
 
         dataset = self.copied(source)
@@ -191,7 +191,7 @@ class Bench:
             # A worker that has answered once has loaded everything.
             wait_for_worker()
             with self.costs(worker.pid, 0.5 if executors else 0.1) as found:
-                job = gate.start_gate(dataset=dataset)
+                job = runs.start_gate(dataset=dataset)
                 wait_for(job)
         except Exception:
             sys.stderr.write(log.read_text()[-4000:])

@@ -48,13 +48,13 @@ def fill(queue_length: int, overlap: int, classes: int) -> tuple[str, list[str]]
     from django.urls import reverse
 
     from annotation.models import Dataset, Job, Membership, Role
-    from annotation.projects.services import projects
+    from annotation.projects.services import opening
     from dpal_site.logins import SessionStore
     from dpal_site.owner import as_owner
 
     run = User.objects.count()
     people = [User.objects.create_user(f"annotator-{run}-{n}") for n in range(PEOPLE)]
-    project = projects.create_project(
+    project = opening.create_project(
         name=f"Bench {run}",
         preset="pool-experts",
         owner=people[0],

@@ -69,14 +69,14 @@ def fill() -> tuple[str, str]:
     from django.db.models.functions import Now
 
     from annotation.people.services import tokens
-    from annotation.projects.services import projects
+    from annotation.projects.services import opening
     from learner.models import ModelRelease, ReleaseState, TrainingRun
     from learner.releases.services import publishing
     from privacy.accounting.events import RandomChoiceEvent
     from privacy.services import ledger
 
     owner = User.objects.create_user("engineer")
-    project = projects.create_project(
+    project = opening.create_project(
         name="Bench",
         preset="pool-experts",
         owner=owner,

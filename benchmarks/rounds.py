@@ -115,15 +115,15 @@ def chosen_by(project: Any, name: str, rows: int) -> Found:
     from django.db.models.functions import Now
 
     from learner.models import Round
-    from learner.rounds.services import rounds, secret_rounds
+    from learner.rounds.services import loop, secret_blocks
 
     if name == "secret_sample":
-        chosen = secret_rounds.start_block(project)
+        chosen = secret_blocks.start_block(project)
     else:
         chosen = Round.objects.create(project=project, number=1, strategy=name, requested=ASKED, created_at=Now())
     found: Found = {}
     with costs(found, rows):
-        rounds.run_round(round_id=chosen.pk)
+        loop.run_round(round_id=chosen.pk)
     chosen.refresh_from_db()
     if chosen.state != "done":
         raise RuntimeError(chosen.error)
@@ -191,7 +191,7 @@ def measure(rows: int, names: list[str]) -> Found:
     """Run every choice once, and the peers after them."""
     from django.contrib.auth.models import User
 
-    from annotation.projects.services import projects
+    from annotation.projects.services import opening
     from learner.rounds.services import scoring
 
     scoring.scoring_model = lambda chosen: made_up_model()
@@ -199,7 +199,7 @@ def measure(rows: int, names: list[str]) -> Found:
     dataset: Any = None
     report: Found = {"rows": rows, "load_before": round(os.getloadavg()[0], 2)}
     for place, (name, settings) in enumerate((each, CHOICES[each]) for each in names):
-        project = projects.create_project(
+        project = opening.create_project(
             name=f"rounds {place}",
             preset="pool-experts",
             owner=owner,

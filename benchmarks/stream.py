@@ -51,12 +51,12 @@ def measure(records: int) -> dict[str, float]:
 
     from annotation.data.services import streams as posts
     from annotation.models import Query, Record
-    from annotation.projects.services import projects
+    from annotation.projects.services import opening
     from learner.configuration.pool import featurizer_of
     from learner.models import Stream
-    from learner.streams.services import streams
+    from learner.streams.services import processing
 
-    project = projects.create_project(
+    project = opening.create_project(
         name="benchmark",
         preset="fraud-stream",
         owner=User.objects.create_user("owner"),
@@ -75,8 +75,8 @@ def measure(records: int) -> dict[str, float]:
             posts.post_records(project=project, records=rows[start : start + RECORDS_PER_POST], key=f"{start}")
 
     def examine() -> None:
-        streams.run_stream(project_id=project.pk)
-        while streams.take_step(project=project):
+        processing.run_stream(project_id=project.pk)
+        while processing.take_step(project=project):
             pass
 
     post_seconds, examine_seconds = seconds_of(post), seconds_of(examine)

@@ -25,7 +25,7 @@ from learner import selectors
 from learner.errors import LearnerError
 from learner.models import ModelRelease, ReleaseState
 from learner.releases.downloads import RETIRED_WARNING, file_response
-from learner.releases.services import publishing, releases
+from learner.releases.services import publishing, versions
 
 OWNER = "dpal"
 MAIN = "main"
@@ -126,7 +126,7 @@ def tree(request: HttpRequest, slug: str, revision: str) -> HttpResponseBase:
     entries: list[dict[str, Any]] = []
     for name, stored in sorted(_names(release).items()):
         digest = release.digests[stored]
-        with releases.open_file(release=release, name=stored) as file:
+        with versions.open_file(release=release, name=stored) as file:
             size = file.seek(0, 2)
         large = {"oid": digest, "size": size, "pointerSize": LARGEST_POINTER}
         entries.append({"type": "file", "path": name, "oid": digest[:COMMIT_LETTERS], "size": size, "lfs": large})

@@ -5,33 +5,33 @@ from celery import shared_task
 from annotation.models import Project
 from annotation.people.services import letters
 from learner import notices, webhook_events
-from learner.forgetting.services import deletion, forgetting, retention
+from learner.forgetting.services import contributors, deletion, retention
 from learner.machines.services import answering
 from learner.models import ModelRelease
-from learner.planning.services import planning
+from learner.planning.services import simulating
 from learner.pools.services import feature_parts
-from learner.releases.services import release_gate, releases, webhooks
-from learner.rounds.services import rounds
-from learner.streams.services import streams
-from learner.trainings.services import training
+from learner.releases.services import checks, versions, webhooks
+from learner.rounds.services import loop
+from learner.streams.services import processing
+from learner.trainings.services import fitting
 
 
 @shared_task
 def advance_project_task(*, project_id: int) -> None:
     """Take a project's next step, if one is due."""
-    rounds.advance_project(project_id=project_id)
+    loop.advance_project(project_id=project_id)
 
 
 @shared_task
 def advance_projects_task() -> None:
     """Look after every active project: steps that are due, and work whose worker is gone."""
-    rounds.advance_projects()
+    loop.advance_projects()
 
 
 @shared_task
 def run_round_task(*, round_id: int) -> None:
     """Choose the questions of a round."""
-    rounds.run_round(round_id=round_id)
+    loop.run_round(round_id=round_id)
 
 
 @shared_task
@@ -43,19 +43,19 @@ def forget_abandoned_parts_task() -> None:
 @shared_task
 def train_model_task(*, run_id: str) -> None:
     """Train and release a model."""
-    training.train_model(run_id=run_id)
+    fitting.train_model(run_id=run_id)
 
 
 @shared_task(acks_late=True)
 def forget_contributor_task(*, job_id: str) -> None:
     """Erase what is left of a contributor."""
-    forgetting.forget_contributor(job_id=job_id)
+    contributors.forget_contributor(job_id=job_id)
 
 
 @shared_task(acks_late=True)
 def simulate_plan_task(*, job_id: str) -> None:
     """Simulate what a budget buys."""
-    planning.run_simulation(job_id=job_id)
+    simulating.run_simulation(job_id=job_id)
 
 
 @shared_task(acks_late=True)
@@ -80,19 +80,19 @@ def apply_project_retention_task(*, project_id: int) -> None:
 @shared_task
 def run_stream_task(*, project_id: int) -> None:
     """Examine what arrived at a stream, and learn from what was answered."""
-    streams.run_stream(project_id=project_id)
+    processing.run_stream(project_id=project_id)
 
 
 @shared_task
 def check_release_task(*, release_id: int) -> None:
     """Ask the release gate about a release candidate once more."""
-    release_gate.check_release(release_id=release_id)
+    checks.check_release(release_id=release_id)
 
 
 @shared_task
 def evaluate_release_task(*, release_id: int) -> None:
     """Measure a release on the public test sets that have not measured it."""
-    releases.evaluate_release(release=ModelRelease.objects.select_related("project").get(pk=release_id))
+    versions.evaluate_release(release=ModelRelease.objects.select_related("project").get(pk=release_id))
 
 
 @shared_task

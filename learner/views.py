@@ -32,8 +32,8 @@ from learner.releases.described_card import VERSION
 from learner.releases.downloads import described_response, file_response
 from learner.releases.no_privacy import estimate_of_run, estimate_said, with_estimates
 from learner.releases.selectors import Accuracy
-from learner.releases.services import described, releases
-from learner.rounds.services import rounds, secret_rounds
+from learner.releases.services import described, versions
+from learner.rounds.services import loop, secret_blocks
 from learner.selectors import stopping
 
 SHOWN_ROUNDS = 20
@@ -159,7 +159,7 @@ def retire(request: HttpRequest, slug: str, version: int) -> HttpResponse:
     if not may_manage(request, found.project):
         raise PermissionDenied(_("Only a manager of the project can retire a release."))
     if request.method == "POST":
-        releases.retire_release(release=found, reason=request.POST.get("reason", ""))
+        versions.retire_release(release=found, reason=request.POST.get("reason", ""))
         messages.success(request, _("The release is retired; its files and its entries stay."))
         return redirect("learner:release", slug=slug, version=version)
     return render(request, "learner/retire.html", {"project": found.project, "release": found})
@@ -175,7 +175,7 @@ def close_block(request: HttpRequest, slug: str) -> HttpResponse:
     if block is None:
         raise Http404
     if request.method == "POST":
-        secret_rounds.close_block(project=project)
+        secret_blocks.close_block(project=project)
         messages.success(request, _("The block is closed; its model is trained now."))
         return redirect("learner:overview", slug=slug)
     context = {"project": project, "open_block": block, "counts": selectors.question_counts(project)}
@@ -190,7 +190,7 @@ def train_on_few(request: HttpRequest, slug: str) -> HttpResponse:
     project = project_of(request, slug)
     if not may_manage(request, project):
         raise PermissionDenied(_("Only a manager of the project can have a model trained."))
-    run = rounds.train_on_few(project=project)
+    run = loop.train_on_few(project=project)
     messages.success(request, _("Version %(version)d is being trained.") % {"version": run.version})
     return redirect("learner:overview", slug=slug)
 

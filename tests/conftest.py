@@ -351,7 +351,7 @@ def leases_nobody_else_sees(request: pytest.FixtureRequest, monkeypatch: pytest.
     """Where a test is one open transaction, the thread that renews a lease sees no row of it, and would give it up."""
     marker = request.node.get_closest_marker("django_db")
     if marker is not None and not marker.kwargs.get("transaction"):
-        monkeypatch.setattr("annotation.work.services.work.Lease._keep", lambda lease: None)
+        monkeypatch.setattr("annotation.work.services.attempts.Lease._keep", lambda lease: None)
 
 
 @pytest.fixture

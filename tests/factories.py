@@ -28,7 +28,7 @@ from annotation.models import (
     Role,
 )
 from annotation.models.configurations import settings_in
-from annotation.projects.services import projects
+from annotation.projects.services import opening
 from annotation.questions.services import labels, queue
 from privacy.json_values import read, written_value
 from privacy.models import BudgetAccount, EntryKind, LedgerEntry
@@ -139,7 +139,7 @@ def open_preset(owner: User, preset: str, **settings: Any) -> Project:
     """Open a project by a preset and its values, of the first kind of data it takes."""
     kind = PRESETS[preset].data_kinds[0]
     columns = {"columns": [{"name": "amount", "low": 0.0, "high": 9.0}]} if kind == "table" else {}
-    return projects.create_project(
+    return opening.create_project(
         name=preset,
         preset=preset,
         owner=owner,
@@ -153,7 +153,7 @@ def open_preset(owner: User, preset: str, **settings: Any) -> Project:
 
 def open_messages(owner: User) -> Project:
     """Open a project of experts that has one upload with bad rows, and a limit that was raised."""
-    opened = projects.create_project(
+    opened = opening.create_project(
         name="Messages",
         preset="pool-experts",
         owner=owner,

@@ -8,7 +8,7 @@ from django.db.models import FloatField
 from django.db.models.functions import Coalesce
 
 from annotation.data.services import datasets
-from annotation.gates.services import gate
+from annotation.gates.services import runs
 from annotation.models import Dataset, GateRun, Project, Query
 from privacy.services import ledger
 from tests.factories import make_project, make_user
@@ -61,7 +61,7 @@ def upload(project: Project) -> Dataset:
 
 def passed(dataset: Dataset) -> tuple[str, list[Any]]:
     """Run the gate of an upload and return the digest of its output, and the texts with their counts."""
-    gate.run_gate(job_id=dataset.gate_job_id)
+    runs.run_gate(job_id=dataset.gate_job_id)
     run = GateRun.objects.get(dataset=dataset)
     assert run.state == "committed"
     found = Query.objects.filter(gate_run=run).order_by("text")

@@ -10,15 +10,15 @@ from django.contrib.auth.models import User
 from django.core.files import File
 
 from annotation.data.services import datasets
-from annotation.gates.services import gate
+from annotation.gates.services import runs
 from annotation.models import Dataset, DatasetRole, Membership, Project, Query, Role, WorkState
-from annotation.projects.services import projects
+from annotation.projects.services import opening
 from annotation.questions.services import labels, queue
 from learner.models import Evaluation, ModelRelease, Round, TrainingRun
 from learner.pools import secret_selectors
-from learner.releases.services import releases
-from learner.rounds.services import rounds, secret_rounds
-from learner.trainings.services import training
+from learner.releases.services import versions
+from learner.rounds.services import loop, secret_blocks
+from learner.trainings.services import fitting
 from privacy.models import SETTLEMENTS, EntryKind, LedgerEntry
 from tests.factories import make_user
 from tests.owning import without_rules
@@ -108,7 +108,7 @@ def open_table(owner: User, columns: list[dict[str, Any]]) -> Project:
 
 
 def _open(preset: str, owner: User, settings: dict[str, Any], *, data_kind: str = "text") -> Project:
-    return projects.create_project(
+    return opening.create_project(
         name=f"{preset} {next(_numbers)}",
         preset=preset,
         owner=owner,
@@ -142,7 +142,7 @@ def upload(
     datasets.import_dataset(job_id=dataset.job_id)
     dataset.refresh_from_db()
     if project.oracle == "crowd" and role == DatasetRole.POOL:
-        gate.run_gate(job_id=dataset.gate_job_id)
+        runs.run_gate(job_id=dataset.gate_job_id)
     return dataset
 
 
@@ -182,13 +182,13 @@ def shown_text(query: Query) -> str:
 def work_off(project: Project, *, version: int | None = None) -> None:
     """Do what a worker would, advance and run what waits, until nothing is due or `version` is released."""
     while not ModelRelease.objects.filter(project=project, version=version).exists():
-        rounds.advance_project(project_id=project.pk)
+        loop.advance_project(project_id=project.pk)
         waiting = Round.objects.filter(project=project, state=WorkState.WAITING).first()
         run = TrainingRun.objects.filter(project=project, state=WorkState.WAITING).first()
         if waiting is not None:
-            rounds.run_round(round_id=waiting.pk)
+            loop.run_round(round_id=waiting.pk)
         elif run is not None:
-            training.train_model(run_id=str(run.pk))
+            fitting.train_model(run_id=str(run.pk))
         else:
             return
 
@@ -202,11 +202,11 @@ def run_to_release(project: Project, annotator: User, *, version: int) -> ModelR
             project.refresh_from_db()
             # Models of a few labels may lose to a constant, and what is tested is mostly something else.
             for each in ModelRelease.objects.filter(project=project):
-                releases.endorse_release(release=each, reason="a test's model", actor=project.created_by)
+                versions.endorse_release(release=each, reason="a test's model", actor=project.created_by)
             return released
         label_everything(project, annotator)
         if secret_selectors.open_block(project) is not None:
-            secret_rounds.close_block(project=project)
+            secret_blocks.close_block(project=project)
     raise AssertionError(f"version {version} was not released")
 
 

@@ -10,11 +10,11 @@ from django.db import connection
 from annotation.data.selectors import waiting_posts
 from annotation.data.services import streams as posts
 from annotation.models import Membership, Project, Query, Record, Role, WorkState
-from annotation.projects.services import projects
+from annotation.projects.services import opening
 from annotation.questions.services import labels, queue
 from learner.models import ModelRelease, StreamBatch, TrainingRun
-from learner.streams.services import streams
-from learner.trainings.services import training
+from learner.streams.services import processing
+from learner.trainings.services import fitting
 
 CLASSES = ["honest", "fraud"]
 COLUMNS = [{"name": name, "low": -1.0, "high": 1.0} for name in ("amount", "hour", "distance")]
@@ -65,7 +65,7 @@ def open_stream(owner: User, preset: str = "fraud-stream", *, as_shipped: bool =
     """Open a stream of table rows that the sign of their amount decides; it learns as published, or as shipped."""
     settings = ({} if as_shipped else AS_PUBLISHED[preset]) | settings
     values = {"data_kind": "table", "columns": COLUMNS, "classes": CLASSES, "maximum_releases": 3} | settings
-    return projects.create_project(
+    return opening.create_project(
         name=f"{preset} {next(_numbers)}", preset=preset, owner=owner, question="Is this fraud?", **values
     )
 
@@ -100,11 +100,11 @@ def answer(project: Project, annotator: User, *, at_most: int = 10**9) -> int:
 def work_off(project: Project) -> None:
     """Do what workers would until nothing is due, work that another left behind included, once its lease lapsed."""
     for _ in range(1000):
-        streams.run_stream(project_id=project.pk)
+        processing.run_stream(project_id=project.pk)
         run = TrainingRun.objects.filter(project=project, state__in=(WorkState.WAITING, WorkState.RUNNING)).first()
         if run is None:
             return
-        training.train_model(run_id=str(run.pk))
+        fitting.train_model(run_id=str(run.pk))
         run.refresh_from_db()
         if run.state == WorkState.RUNNING:
             return

@@ -12,7 +12,7 @@ MAY_KNOW_PATHS = {
     "annotation/data/services/emptying.py",
     "learner/pools/services/features.py",
     "learner/releases/services/publishing.py",
-    "learner/releases/services/releases.py",
+    "learner/releases/services/versions.py",
 }
 SESSION = {
     "a lock of the session": r"pg_(?:try_)?advisory_lock(?:_shared)?\(",

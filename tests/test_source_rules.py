@@ -75,6 +75,11 @@ SHARED_NAMES = {
     "Features": "a file of skops names the class as the client's package does",
 }
 
+# Folders inside a room that say what kind of module lies in them; the others are rooms.
+LAYERS = {"services", "selectors", "models", "forms", "views", "management", "commands", "migrations", "templatetags"}
+# Files whose names somebody else looks for.
+NAMED_BY_OTHERS = {"dpal_site/formats/en/formats.py": "Django looks for the formats of a language by this name"}
+
 
 @cache
 def sources():
@@ -202,6 +207,37 @@ def test_a_name_that_is_defined_twice_is_found():
     assert set(SHARED_NAMES) <= set(found)
     view = {"annotation/people/views/planted.py": "def wilson_interval():\n    return None\n"}
     assert "wilson_interval" not in defined_twice(sources() | view)
+
+
+def in_singular(name):
+    """Return the words of a name between underscores, each without the ending of a plural."""
+    words = (re.sub(r"ies$", "y", word) for word in name.split("_"))
+    return f"_{'_'.join(re.sub(r'(?<!s)s$', '', word) for word in words)}_"
+
+
+def repeats_its_room(path):
+    """Say whether a file's name holds the name of a room it lies in; `path` is relative to the repository."""
+    _package, *rooms, name = path.removeprefix("client/src/").removesuffix(".py").split("/")
+    return any(in_singular(room) in in_singular(name) for room in rooms if room not in LAYERS)
+
+
+def test_no_file_repeats_the_name_of_its_room():
+    packages = [*OURS, "client/src"]
+    files = [str(path.relative_to(ROOT)) for folder in packages for path in (ROOT / folder).rglob("*.py")]
+    assert {name for name in files if repeats_its_room(name)} == set(NAMED_BY_OTHERS)
+
+
+def test_a_file_that_repeats_the_name_of_its_room_is_found():
+    for planted in (
+        "annotation/gates/comparison.py",
+        "annotation/gates/services/gates.py",
+        "learner/forgetting/services/contributors.py",
+        "privacy/populations/views/open_population.py",
+        "client/src/dpal/features/feature_files.py",
+    ):
+        assert repeats_its_room(planted)
+    for fitting in ("annotation/gates/services/planning.py", "learner/models/models.py", "annotation/annotation.py"):
+        assert not repeats_its_room(fitting)
 
 
 @pytest.mark.parametrize("app", OURS)

@@ -13,14 +13,11 @@ TESTED_THROUGH_OTHERS: dict[tuple[str, str], tuple[str, ...]] = {
     (
         "tests/web/annotation/projects/test_settings.py",
         "the fields of a choice, as the page of settings shows and takes them",
-    ): ("annotation/choices/choice_fields.py",),
+    ): ("annotation/choices/form_fields.py",),
     (
         "tests/web/annotation/test_new_choice.py",
         "a choice of a test's own is found by it, and what it refuses is told",
-    ): (
-        "annotation/choices/own_choices.py",
-        "annotation/choices/refusals.py",
-    ),
+    ): ("annotation/choices/refusals.py",),
     (
         "tests/pure/annotation/test_label_studio.py",
         "a format among others, read by one function that tests call for each",
@@ -64,7 +61,7 @@ TESTED_THROUGH_OTHERS: dict[tuple[str, str], tuple[str, ...]] = {
     ("tests/web/annotation/questions/test_quality_api.py", "a list in pages, as every route gives one"): (
         "annotation/rest/pagination.py",
     ),
-    ("tests/web/annotation/statement/test_statement.py", "how a statement's file goes out, by page and by route"): (
+    ("tests/web/annotation/statement/test_lines.py", "how a statement's file goes out, by page and by route"): (
         "annotation/statement/downloads.py",
     ),
     ("tests/db/annotation/people/test_groups.py", "leases that end with whoever leaves"): (
@@ -112,11 +109,11 @@ TESTED_THROUGH_OTHERS: dict[tuple[str, str], tuple[str, ...]] = {
     ("tests/pure/learner/features/test_static_encoder.py", "lists of words that encoders read"): (
         "learner/features/word_lists.py",
     ),
-    ("tests/pure/learner/simulation/test_crowd.py", "the pool of a simulated crowd"): (
+    ("tests/pure/learner/planning/simulation/test_crowd.py", "the pool of a simulated crowd"): (
         "learner/planning/simulation/crowd_pool.py",
     ),
     (
-        "tests/db/learner/rounds/test_secret_rounds.py",
+        "tests/db/learner/rounds/test_secret_blocks.py",
         "what a round asks before it takes memory, and the keys and attempts of its work",
     ): (
         "learner/pools/services/disk_space.py",
@@ -154,24 +151,23 @@ TESTED_THROUGH_OTHERS: dict[tuple[str, str], tuple[str, ...]] = {
         "learner/reproduce/rane2019_version_space.py",
     ),
     (
-        "tests/db/learner/rounds/test_rounds.py",
+        "tests/db/learner/rounds/test_loop.py",
         "kinds of rounds, entered through the one function that runs any round",
     ): (
-        "learner/rounds/services/repeat_rounds.py",
-        "learner/rounds/services/spread_rounds.py",
+        "learner/rounds/services/repeats.py",
+        "learner/rounds/services/spread.py",
     ),
     (
-        "tests/db/learner/trainings/test_training.py",
+        "tests/db/learner/trainings/test_fitting.py",
         "kinds of trainings, entered through the one function that runs any",
     ): (
-        "learner/streams/services/stream_releases.py",
-        "learner/trainings/services/channel_training.py",
+        "learner/streams/services/releases.py",
+        "learner/trainings/services/channel_fitting.py",
     ),
     (
         "tests/pure/privacy/accounting/test_events.py",
         "kinds of events, which tests make from one catalogue, and the checks of their numbers",
     ): (
-        "privacy/accounting/checks.py",
         "privacy/accounting/events_answers.py",
         "privacy/accounting/events_choice.py",
         "privacy/accounting/events_gaussian.py",

@@ -28,10 +28,10 @@ from annotation.people.services import tokens
 from annotation.people.services.tokens import Scope
 from learner.models import ModelRelease
 from learner.releases import canary
-from learner.releases.services import release_gate
-from learner.rounds.services import rounds
-from learner.streams.services import stream_updates
-from learner.trainings.services import training
+from learner.releases.services import checks
+from learner.rounds.services import loop
+from learner.streams.services import updates
+from learner.trainings.services import fitting
 from privacy.audit.merkle import leaf_hash, root_of
 from privacy.audit.statement import SIGNED_BEFORE
 from privacy.gate import KAnonymityGate
@@ -45,7 +45,7 @@ from tests.permission_rows import BODIES, PAGES, ROUTES
 from tests.permission_scene import PEOPLE, api_routes, named_patterns
 
 # Where a mechanism hands over what it releases: whoever adds one adds its place.
-HANDED_OVER = ((rounds, "_choose"), (training, "_fit"), (KAnonymityGate, "conclude"), (RandomizedResponse, "release"))
+HANDED_OVER = ((loop, "_choose"), (fitting, "_fit"), (KAnonymityGate, "conclude"), (RandomizedResponse, "release"))
 # What each look draws anew, and clocks; those are seconds, which the table calls bookkeeping.
 DRAWN = (
     (re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)?"), "a time"),
@@ -133,15 +133,15 @@ def drawing(draws: Draws) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         for place, name in HANDED_OVER:
             patch.setattr(place, name, draws.handing_over(name, getattr(place, name)))
-        patch.setattr(stream_updates, "_learn", draws.learning(stream_updates._learn))
-        patch.setattr(release_gate, "send_canary", draws.heard)
+        patch.setattr(updates, "_learn", draws.learning(updates._learn))
+        patch.setattr(checks, "send_canary", draws.heard)
         patch.setattr(SecureRandom, "words", lambda source, count: draws.generator.bit_generator.random_raw(count))
         patch.setattr("celery.app.base.Celery.send_task", lambda app, name, *args, **kwargs: None)
         # One name for all of them.
         patch.setattr("tests.learning._numbers", repeat(1))
         patch.setattr("tests.streaming._numbers", repeat(1))
         # Another thread sees no row of a site that is one open transaction.
-        patch.setattr("annotation.work.services.work.Lease._keep", lambda lease: None)
+        patch.setattr("annotation.work.services.attempts.Lease._keep", lambda lease: None)
         yield
 
 

@@ -9,7 +9,7 @@ from ninja import Router, Status
 from annotation.data import selectors
 from annotation.data.api import DatasetOut
 from annotation.errors import UploadRefused
-from annotation.gates.services import gate
+from annotation.gates.services import runs
 from annotation.models import Role
 from annotation.people.identity import person_of
 from annotation.people.services.tokens import Scope
@@ -34,6 +34,6 @@ def start_gate(request: HttpRequest, slug: str, dataset_id: int, body: MostIn) -
     project = project_for(request, slug, Role.MANAGER)
     found = get_object_or_404(selectors.uploads_of(project), pk=dataset_id)
     charges.refuse_dearer(charges.upload_charge(project, found.role, found), body.most_epsilon)
-    if gate.start_gate(dataset=found, owner=person_of(request)) is None:
+    if runs.start_gate(dataset=found, owner=person_of(request)) is None:
         raise UploadRefused(as_message("This upload has gone through the gate, or is in it."))
     return Status(202, get_object_or_404(selectors.uploads_of(project), pk=dataset_id))

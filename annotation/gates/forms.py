@@ -7,9 +7,9 @@ from django import forms
 from django.utils.translation import gettext_lazy as _
 
 from annotation.choices.gates import GATE_FIELDS, GATES
-from annotation.gates import gate_plan
-from annotation.gates.gate_plan import SMALLEST_DELTA, Offer, offers
-from annotation.gates.services import gate_planning
+from annotation.gates import comparison
+from annotation.gates.comparison import SMALLEST_DELTA, Offer, offers
+from annotation.gates.services import planning
 from annotation.models import Dataset, PrivacyUnit, Project
 from annotation.wording import localized
 from privacy.normalizers import Normalizer
@@ -80,10 +80,10 @@ class GatePlanForm(forms.Form):
     def frequencies(self) -> Frequencies | None:
         """Return how often texts are said in what is chosen to compare on; None where nothing is, or is counted yet."""
         if (upload := self.upload()) is not None:
-            return gate_planning.frequencies_of(upload)
+            return planning.frequencies_of(upload)
         if self.numbers is not None:
             return self.numbers.frequencies()
-        return gate_plan.synthetic_log() if self.cleaned_data["source"] == self.SYNTHETIC else None
+        return comparison.synthetic_log() if self.cleaned_data["source"] == self.SYNTHETIC else None
 
     def _take_numbers(self) -> None:
         numbers = {name: self.cleaned_data.get(name) for name in ("records", "different_texts", "most_frequent")}

@@ -22,7 +22,7 @@ from annotation.people.identity import note_about, person_of
 from annotation.people.services.tokens import Scope
 from annotation.populations.selectors import populations_of
 from annotation.projects.forms.configuration_file import checked_form, file_of, read_file, setting_differences
-from annotation.projects.services import classes, configuring, projects
+from annotation.projects.services import classes, configuring, opening
 from annotation.rest.base import ProjectOut, require_scope
 from annotation.rest.base import router as projects_router
 from annotation.rest.idempotency import idempotent
@@ -298,7 +298,7 @@ def open_project(request: HttpRequest, body: ProjectIn) -> Any:
     if slug is not None:
         found = get_object_or_404(populations_of(request.user), slug=slug)
         values |= {"population": found, "records_per_person": number}
-    project = projects.create_project(preset=file.preset.key, owner=person_of(request), **values)
+    project = opening.create_project(preset=file.preset.key, owner=person_of(request), **values)
     note_about(request, project.pk)
     return Status(201, project)
 

@@ -15,7 +15,7 @@ from annotation.populations.forms import MembershipForm
 from annotation.populations.selectors import membership_like
 from annotation.projects.forms.random_comparison import can_stand_beside_random, draft_of_random
 from annotation.projects.forms.wizard import draft_form, sharing_terms
-from annotation.projects.services import projects
+from annotation.projects.services import opening
 from annotation.rest.base import ProjectOut, project_for, require_scope
 from annotation.rest.checking import checked
 from annotation.rest.idempotency import idempotent
@@ -51,7 +51,7 @@ def open_beside(request: HttpRequest, slug: str, body: BesideIn) -> Any:
     form = draft_form(PRESETS[project.preset], draft)
     checked(form)
     membership = checked(MembershipForm(draft, person=person, terms=sharing_terms(form)))
-    opened = projects.create_project(preset=project.preset, owner=person, **form.project_values(), **membership)
-    projects.compare_with(project=project, other=opened)
+    opened = opening.create_project(preset=project.preset, owner=person, **form.project_values(), **membership)
+    opening.compare_with(project=project, other=opened)
     note_about(request, opened.pk)
     return Status(201, opened)

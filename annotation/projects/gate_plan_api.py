@@ -7,9 +7,9 @@ from django.shortcuts import get_object_or_404
 from ninja import Field, Query, Router, Schema, Status
 
 from annotation.data.api import JobOut
-from annotation.gates import gate_plan
+from annotation.gates import comparison
 from annotation.gates.forms import GateChoiceForm, GatePlanForm
-from annotation.gates.services import gate_planning
+from annotation.gates.services import planning
 from annotation.models import DatasetRole, Oracle, Project, Role
 from annotation.people.identity import person_of
 from annotation.people.services.tokens import Scope
@@ -86,27 +86,27 @@ def get_gate(request: HttpRequest, slug: str, plan: Query[GatePlanIn]) -> Any:
     project = _crowd(request, slug)
     price = charges.run_charge(project)
     asked = {name: value for name, value in plan.dict().items() if value is not None}
-    start = {"epsilon": price.epsilon, "delta": max(price.delta, gate_plan.SMALLEST_DELTA)}
+    start = {"epsilon": price.epsilon, "delta": max(price.delta, comparison.SMALLEST_DELTA)}
     form = GatePlanForm(
-        start | asked, project=project, uploads=list(gate_planning.countable_uploads(project).order_by("pk"))
+        start | asked, project=project, uploads=list(planning.countable_uploads(project).order_by("pk"))
     )
     checked(form)
     upload, frequencies = form.upload(), form.frequencies()
     passing: list[Passing | None] = [None] * len(form.offers)
     if frequencies is not None:
-        passing = list(gate_plan.passing_shares(form.offers, frequencies))
-    best = gate_plan.recommended(form.offers)
+        passing = list(comparison.passing_shares(form.offers, frequencies))
+    best = comparison.recommended(form.offers)
     return {
-        "settings": gate_plan.own_settings(project.settings),
+        "settings": comparison.own_settings(project.settings),
         "epsilon": price.epsilon,
         "delta": price.delta,
-        "is_frozen": gate_planning.gate_is_frozen(project),
+        "is_frozen": planning.gate_is_frozen(project),
         "offers": [
             {"settings": offer.settings, "needed": offer.needed, "is_recommended": offer is best, "passing": share}
             for offer, share in zip(form.offers, passing, strict=True)
         ],
         "is_private": upload is not None and upload.role == DatasetRole.POOL,
-        "job": None if upload is None else gate_planning.survey_job(upload),
+        "job": None if upload is None else planning.survey_job(upload),
     }
 
 
@@ -122,7 +122,7 @@ def choose_gate(request: HttpRequest, slug: str, body: GateIn) -> Any:
     project = _crowd(request, slug)
     form = GateChoiceForm(body.dict())
     checked(form)
-    gate_planning.choose_gate(project=project, settings=form.settings())
+    planning.choose_gate(project=project, settings=form.settings())
     return Status(204, None)
 
 
@@ -136,8 +136,8 @@ def choose_gate(request: HttpRequest, slug: str, body: GateIn) -> Any:
 def survey_dataset(request: HttpRequest, slug: str, dataset_id: str) -> Any:
     require_scope(request, Scope.DATASETS_WRITE)
     project = _crowd(request, slug)
-    found = get_object_or_404(gate_planning.countable_uploads(project), pk=row_id(dataset_id))
-    return Status(202, gate_planning.start_survey(dataset=found, owner=person_of(request)))
+    found = get_object_or_404(planning.countable_uploads(project), pk=row_id(dataset_id))
+    return Status(202, planning.start_survey(dataset=found, owner=person_of(request)))
 
 
 def _crowd(request: HttpRequest, slug: str) -> Project:

@@ -5,7 +5,7 @@ from typing import Any, Final
 from django.utils.formats import number_format
 from django.utils.translation import gettext as _
 
-from annotation.choices import choice_fields
+from annotation.choices import form_fields
 from annotation.choices.merged_classes import merged_names
 from annotation.models import Project
 
@@ -29,7 +29,7 @@ def setting_value(setting: str, value: Any) -> str:
         return f"#{value}"
     if setting in IN_PERCENT:
         value *= PERCENT
-    if isinstance(value, str) and (words := choice_fields.setting_value_label(setting, value)):
+    if isinstance(value, str) and (words := form_fields.setting_value_label(setting, value)):
         return words
     named = CHOICES.get(setting, {})
     return str(named.get(value, number_format(f"{value:g}") if isinstance(value, float) else value))

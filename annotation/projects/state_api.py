@@ -13,7 +13,7 @@ from annotation.models.retention import FEWEST_ACTION_DAYS, FEWEST_DAYS
 from annotation.people.identity import person_of
 from annotation.people.services.tokens import Scope
 from annotation.projects.forms.settings import SettingsForm
-from annotation.projects.services import projects
+from annotation.projects.services import opening
 from annotation.rest.base import ProjectOut, project_for, require_scope
 from annotation.rest.checking import checked
 from annotation.rest.idempotency import idempotent
@@ -81,7 +81,7 @@ def change_description(request: HttpRequest, slug: str, body: DescriptionIn) -> 
     project = project_for(request, slug, Role.MANAGER)
     standing = {name: getattr(project, name) for name in SettingsForm.base_fields}
     form = SettingsForm(standing | body.dict(exclude_none=True), project=project)
-    return projects.set_description(project=project, actor=person_of(request), **checked(form))
+    return opening.set_description(project=project, actor=person_of(request), **checked(form))
 
 
 @router.post(
@@ -93,7 +93,7 @@ def change_description(request: HttpRequest, slug: str, body: DescriptionIn) -> 
 @idempotent
 def set_project_state(request: HttpRequest, slug: str, body: StateIn) -> Any:
     require_scope(request, Scope.PROJECTS_WRITE)
-    change = projects.pause_project if body.state == "paused" else projects.resume_project
+    change = opening.pause_project if body.state == "paused" else opening.resume_project
     return change(project=project_for(request, slug, Role.MANAGER))
 
 

@@ -4,7 +4,7 @@ from django.http import StreamingHttpResponse
 
 from annotation.models import Project
 from annotation.statement import presenters
-from annotation.statement.services.statement_file import statement_json
+from annotation.statement.services.document import statement_json
 from privacy.models import Population
 
 

@@ -13,14 +13,14 @@ from annotation.data.services import datasets, files
 from annotation.intervals import wilson_interval
 from annotation.models import Dataset, DatasetRole, Job, Project, ProjectState, Query, QueryState, Role, WorkState
 from annotation.people.services import members, tokens
-from annotation.projects.services import configuring, projects
+from annotation.projects.services import configuring, opening
 from dpal_site.demo import without_privacy
 from dpal_site.demo.plans import RELEASES, ProjectPlan, UploadFile
 from learner.models import ModelRelease, Round
 from learner.next_step import ProjectStatus, Step, project_status
 from learner.pools import secret_selectors
-from learner.releases.services import releases
-from learner.rounds.services import secret_rounds
+from learner.releases.services import versions
+from learner.rounds.services import secret_blocks
 from learner.selectors import guarantee_accounts
 from privacy.models import SETTLEMENTS, EntryKind, LedgerEntry
 
@@ -73,14 +73,14 @@ def set_stage(plans: Sequence[ProjectPlan]) -> Stage:
     User.objects.filter(pk=admin.pk).update(is_staff=True, is_superuser=True)
     for earlier in Project.objects.filter(created_by=admin, state=ProjectState.ACTIVE):
         if project_status(earlier).step != Step.FINISHED:
-            projects.pause_project(project=earlier)
+            opening.pause_project(project=earlier)
     _, token = tokens.create_token(
         user=logins[ENGINEER].user, name="demo", scopes=["models:read"], lifetime=timedelta(days=30)
     )
     stage = Stage(logins, token)
     for plan in plans:
         project, companion = (_open(each, logins) for each in (plan, plan.companion()))
-        projects.compare_with(project=project, other=companion)
+        opening.compare_with(project=project, other=companion)
         stage.pairs.append(Pair(plan, project, companion))
     return stage
 
@@ -94,7 +94,7 @@ def _login(name: str) -> Login:
 
 
 def _open(plan: ProjectPlan, logins: dict[str, Login]) -> Project:
-    project = projects.create_project(
+    project = opening.create_project(
         name=plan.name,
         preset=plan.preset,
         owner=logins[ADMIN].user,
@@ -142,7 +142,7 @@ def close_answered_blocks(stage: Stage) -> None:
         block = secret_selectors.open_block(pair.project)
         waiting = Query.objects.filter(project=pair.project, state=QueryState.OPEN)
         if block is not None and not waiting.exists():
-            secret_rounds.close_block(project=pair.project)
+            secret_blocks.close_block(project=pair.project)
 
 
 class News:
@@ -312,5 +312,5 @@ def _row(pair: Pair, release: ModelRelease) -> tuple[str, ...]:
         percent_accuracy(release).wording,
         "-" if beside is None else percent_accuracy(beside).wording,
         words_of_no_privacy(release),
-        str(releases.folder_of(release)) if files.are_local() else release.folder,
+        str(versions.folder_of(release)) if files.are_local() else release.folder,
     )

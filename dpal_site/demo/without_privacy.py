@@ -7,14 +7,14 @@ import numpy as np
 
 from annotation.choices.answers_unit import randomizes
 from annotation.models import Oracle, Project, WorkState
-from learner.answers.services import randomized_answers
+from learner.answers.services import randomization
 from learner.configuration.pool import estimator_of
 from learner.estimators.randomized_answers import RandomizedAnswersClassifier
 from learner.linear_model import LinearModel
 from learner.models import ModelRelease, TrainingRun
 from learner.pools import selectors as pool_selectors
 from learner.pools.services import features
-from learner.releases.services.releases import public_test_sets, score_model
+from learner.releases.services.versions import public_test_sets, score_model
 from learner.selectors import answers as answer_selectors
 from learner.starts.services import version_zero
 
@@ -32,7 +32,7 @@ def shares_right(release: ModelRelease) -> tuple[int, int] | None:
     datasets = list(pool_selectors.pool_datasets(project))
     X = features.stacked_features(datasets, dimension=featurizer.dimension)
     known = answer_selectors.open_answers_of(project, last_consensus_id=run.last_consensus_id)
-    texts, counts = randomized_answers.gate_features(project, X)
+    texts, counts = randomization.gate_features(project, X)
     estimator = estimator_of(project, featurizer, prior=version_zero.word_prior(project))
     assert isinstance(estimator, RandomizedAnswersClassifier)
     rows = np.ascontiguousarray(X[known.examples.rows])

@@ -13,7 +13,7 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
 from annotation.models import Assignment, AssignmentState, Job, Query, QueryState, WorkState
-from annotation.work.services import jobs, work
+from annotation.work.services import attempts, jobs
 from learner.models import Round, TrainingRun
 from learner.work.services.dispatch import RUN_ROUND_TASK, TRAIN_MODEL_TASK
 
@@ -110,7 +110,7 @@ def resend_long_work(*, kind: str, key: str) -> bool:
 def stop_long_work(*, kind: str, key: str, by: str) -> bool:
     """Have work stop at its next safe point; what it has reserved stays charged."""
     row = _found(kind, key)
-    return row is not None and work.cancel_work(row=row, by=by)
+    return row is not None and attempts.cancel_work(row=row, by=by)
 
 
 def _found(kind: str, key: str) -> Any:

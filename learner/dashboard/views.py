@@ -18,10 +18,10 @@ from annotation.models import Job, Project
 from annotation.people.identity import note_nothing, person_of
 from annotation.polling import moving_page
 from annotation.projects.forms.random_comparison import can_stand_beside_random
-from annotation.projects.services import projects
+from annotation.projects.services import opening
 from annotation.statement import presenters
 from annotation.statement.spending import table_csv
-from annotation.work.services import work
+from annotation.work.services import attempts
 from learner import page_charts, plots, selectors
 from learner.access import may_manage, project_of
 from learner.dashboard import tables as dashboard
@@ -29,7 +29,7 @@ from learner.dashboard.forms import ComparisonForm
 from learner.dashboard.reading import OUTSIDE, compared_projects, plain_rows, readable_table
 from learner.dashboard.rows import found_work
 from learner.releases import selectors as release_selectors
-from learner.rounds.services import rounds
+from learner.rounds.services import loop
 from learner.selectors import stopping
 
 SHOWN_ROWS = 30
@@ -231,7 +231,9 @@ def cancel(request: HttpRequest, slug: str, kind: str, key: str) -> HttpResponse
     """Have work stop at its next safe point."""
     project = _managed(request, slug)
     row = found_work(project, kind, key)
-    if getattr(row, "stream_batches", None) is None and work.cancel_work(row=row, by=person_of(request).get_username()):
+    if getattr(row, "stream_batches", None) is None and attempts.cancel_work(
+        row=row, by=person_of(request).get_username()
+    ):
         messages.success(request, _("It stops at the next point where nothing is half done."))
     else:
         messages.warning(request, _("It had ended before."))
@@ -246,7 +248,7 @@ def retry(request: HttpRequest, slug: str, kind: str, key: str) -> HttpResponse:
     project = _managed(request, slug)
     row = found_work(project, kind, key)
     started = (
-        retrying.retry_job(job=row, owner=person_of(request)) if isinstance(row, Job) else rounds.start_anew(row=row)
+        retrying.retry_job(job=row, owner=person_of(request)) if isinstance(row, Job) else loop.start_anew(row=row)
     )
     if started is None:
         messages.warning(request, _("There is nothing to start anew here."))
@@ -263,7 +265,7 @@ def compare(request: HttpRequest, slug: str) -> HttpResponse:
     project = _managed(request, slug)
     form = ComparisonForm(request.POST, project=project, person=person_of(request))
     if form.is_valid():
-        projects.compare_with(project=project, other=form.cleaned_data["compared_with"])
+        opening.compare_with(project=project, other=form.cleaned_data["compared_with"])
         messages.success(request, _("Saved."))
     else:
         messages.error(request, _("Choose a project of yours that asks at random."))

@@ -11,18 +11,18 @@ from annotation.errors import InvalidConfiguration
 from annotation.models import Job, Project, Role
 from annotation.people.identity import person_of
 from annotation.people.services.tokens import Scope
-from annotation.projects.services import projects
+from annotation.projects.services import opening
 from annotation.rest.base import MostIn, project_for, require_scope
 from annotation.rest.idempotency import idempotent
 from annotation.rest.responses import SaidOut, as_code, write_responses
 from annotation.statement import charges
-from annotation.work.services import work
+from annotation.work.services import attempts
 from learner import selectors
 from learner.dashboard import tables
 from learner.dashboard.forms import ComparisonForm
 from learner.dashboard.rows import found_work, retry_price
 from learner.errors import NothingWaits
-from learner.rounds.services import rounds
+from learner.rounds.services import loop
 from privacy.accounting.cost import Cost
 from privacy.wording import as_message
 
@@ -104,7 +104,7 @@ def list_work(request: HttpRequest, slug: str) -> Any:
 def cancel_work(request: HttpRequest, slug: str, kind: str, work_id: str) -> Any:
     require_scope(request, Scope.PROJECTS_WRITE)
     row = found_work(project_for(request, slug, Role.MANAGER), kind, work_id)
-    if getattr(row, "stream_batches", None) is not None or not work.cancel_work(
+    if getattr(row, "stream_batches", None) is not None or not attempts.cancel_work(
         row=row, by=person_of(request).get_username()
     ):
         raise NothingWaits(as_message("It had ended before."))
@@ -125,7 +125,7 @@ def retry_work(request: HttpRequest, slug: str, kind: str, work_id: str, body: M
     price = retry_price(project, row)
     charges.refuse_dearer(price, body.most_epsilon)
     started = (
-        retrying.retry_job(job=row, owner=person_of(request)) if isinstance(row, Job) else rounds.start_anew(row=row)
+        retrying.retry_job(job=row, owner=person_of(request)) if isinstance(row, Job) else loop.start_anew(row=row)
     )
     if started is None:
         raise NothingWaits(as_message("There is nothing to start anew here."))
@@ -157,7 +157,7 @@ def compare_projects(request: HttpRequest, slug: str, body: ComparisonIn) -> Any
         other = ComparisonForm(project=project, person=person_of(request)).choices.filter(slug=body.beside).first()
         if other is None:
             raise InvalidConfiguration(as_message("Choose a project of yours that asks at random."))
-    return _comparison(request, projects.compare_with(project=project, other=other))
+    return _comparison(request, opening.compare_with(project=project, other=other))
 
 
 def _comparison(request: HttpRequest, project: Project) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from annotation.rest.base import require_scope
 from annotation.rest.idempotency import idempotent
 from annotation.rest.pagination import Page, page_of
 from annotation.rest.responses import paged, responses, write_responses
-from learner.forgetting.services.forgetting import preview_forgetting
+from learner.forgetting.services.contributors import preview_forgetting
 
 router = Router()
 

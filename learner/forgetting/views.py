@@ -18,7 +18,7 @@ from annotation.errors import ForgettingRefused
 from annotation.models import Project, WorkState
 from annotation.models.forgetting import Forgetting
 from annotation.people.identity import person_of
-from learner.forgetting.services.forgetting import preview_forgetting
+from learner.forgetting.services.contributors import preview_forgetting
 
 SHOWN = 50
 UNDER_WAY = (WorkState.WAITING, WorkState.RUNNING)

@@ -18,7 +18,7 @@ from learner.models.planning import PlanSimulation
 from learner.planning.plan_setups import FEWEST_RECORDS, MOST_RECORDS, default_records, purchase_of
 from learner.planning.row_table import shown_rows, unreached
 from learner.planning.rows import PlannedRows, planned_rows
-from learner.planning.services import planning, using
+from learner.planning.services import simulating, using
 
 router = Router()
 Records = Annotated[
@@ -133,7 +133,7 @@ def simulate_plan(request: HttpRequest, slug: str, body: PlanIn) -> Any:
     planned = _planned(project, body.records)
     if planned.setup.can_be_simulated:
         owner = person_of(request)
-        planning.start_simulation(project=project, setup=planned.setup, epsilon=planned.epsilon, owner=owner)
+        simulating.start_simulation(project=project, setup=planned.setup, epsilon=planned.epsilon, owner=owner)
     else:
         note_nothing(request)
     return Status(202, _rows(planned))
@@ -165,7 +165,7 @@ def _planned(project: Project, records: int | None) -> PlannedRows:
 
 
 def _rows(planned: PlannedRows) -> dict[str, Any]:
-    fingerprint = planning.fingerprint_of(planned.setup, planned.epsilon)
+    fingerprint = simulating.fingerprint_of(planned.setup, planned.epsilon)
     simulation = PlanSimulation.objects.select_related("job").filter(fingerprint=fingerprint).first()
     return {
         "records": planned.setup.records,

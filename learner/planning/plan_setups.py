@@ -10,7 +10,7 @@ from django.utils.translation import gettext
 from annotation.choices.gates import gate_from
 from annotation.choices.selection_rules import opening_event
 from annotation.choices.stream_rules import ONLINE_ESTIMATORS, batch_stream_epsilon, online_event, selection_rates
-from annotation.gates.gate_plan import SYNTHETIC_RECORDS, SYNTHETIC_TEXTS, synthetic_log
+from annotation.gates.comparison import SYNTHETIC_RECORDS, SYNTHETIC_TEXTS, synthetic_log
 from annotation.models import Arrival, Oracle, Project, Selection, UpdatePolicy
 from annotation.statement import gate_runs
 from annotation.statement.label_budget import answers_limit

@@ -14,7 +14,7 @@ from annotation.choices.presets import PRESETS
 from annotation.errors import InvalidConfiguration
 from annotation.people.identity import person_of
 from annotation.projects.forms.wizard import draft_form
-from annotation.projects.services import projects
+from annotation.projects.services import opening
 from annotation.projects.views.wizard import draft_of, keep_draft
 from learner.errors import PlanOutdated
 from learner.planning.draft_rows import draft_with
@@ -54,7 +54,7 @@ def use_draft_plan(request: HttpRequest, preset: str) -> HttpResponse:
     typed = draft_form(PRESETS[preset], draft, assumed=True)
     if not typed.is_valid():
         raise InvalidConfiguration("These settings are no project yet, so nothing can be applied to them.")
-    with projects.rehearsed_project(preset=preset, owner=person_of(request), **typed.project_values()) as project:
+    with opening.rehearsed_project(preset=preset, owner=person_of(request), **typed.project_values()) as project:
         planned = planned_rows(project, records)
     row = using.tried_row(planned, **form.cleaned_data)
     changed = draft_with(PRESETS[preset], draft, row.changes)

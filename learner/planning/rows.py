@@ -18,9 +18,9 @@ from annotation.models import Project
 from annotation.models.configurations import remember
 from annotation.projects.services.configuring import limits_of
 from learner.features.static_encoder import MOST_COLUMNS
-from learner.planning.candidates import candidates, left_out, reads_encoder_columns, untried
 from learner.planning.plan_setups import setup_of, total_epsilon, whole_price
 from learner.planning.setup import Setup
+from learner.planning.tried_settings import left_out, reads_encoder_columns, settings_to_try, untried
 from privacy.accounting.units import ATTO, NANO
 from privacy.choices import Kind
 from privacy.models import BudgetAccount
@@ -111,7 +111,7 @@ def _rows(project: Project, setup: Setup, records: int, epsilon: float) -> tuple
     except ValueError:
         # What stands cannot be paid for; its first work says so.
         return ()
-    for wanted in candidates(project.settings, setup, epsilon):
+    for wanted in settings_to_try(project.settings, setup, epsilon):
         row = _row(project, wanted, records=records, shared=shared)
         if row is None or fixed & row.changes.keys():
             continue

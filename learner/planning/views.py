@@ -18,7 +18,7 @@ from annotation.choices.presets import PRESETS
 from annotation.models import Arrival, Project, WorkState
 from annotation.people.identity import note_nothing, person_of
 from annotation.projects.forms.wizard import draft_form, step_of
-from annotation.projects.services import projects
+from annotation.projects.services import opening
 from annotation.projects.views.wizard import draft_of
 from learner import page_charts, plots
 from learner.models.planning import PlanSimulation
@@ -28,7 +28,7 @@ from learner.planning.draft_rows import can_be_typed
 from learner.planning.plan_setups import Purchase
 from learner.planning.row_table import shown_rows, unreached
 from learner.planning.rows import PlannedRows, planned_rows
-from learner.planning.services import planning
+from learner.planning.services import simulating
 from learner.planning.setup import Setup
 from learner.planning.splits import splits
 
@@ -100,7 +100,7 @@ def draft_plan(request: HttpRequest, preset: str) -> HttpResponse:
         context: dict[str, Any] = {"preset": PRESETS[preset], "wrong": wrong, "other_errors": form.non_field_errors()}
         return render(request, "learner/planning/draft_plan.html", context, status=422)
     settings = form.project_values()
-    with projects.rehearsed_project(preset=preset, owner=person_of(request), **settings) as project:
+    with opening.rehearsed_project(preset=preset, owner=person_of(request), **settings) as project:
         made = plan_of(project, request.POST or request.GET)
     if request.method == "POST" and made.planned is not None:
         return _simulate(request, made, project=None, page=reverse("learner:draft_plan", args=[preset]))
@@ -145,7 +145,7 @@ def _simulate(request: HttpRequest, made: Plan, *, project: Project | None, page
     planned = made.planned
     assert planned is not None
     if planned.setup.can_be_simulated:
-        planning.start_simulation(
+        simulating.start_simulation(
             project=project, setup=planned.setup, epsilon=planned.epsilon, owner=person_of(request)
         )
         messages.info(request, _("The simulation is on its way; nothing private is read and nothing is charged."))
@@ -159,7 +159,7 @@ def _context(made: Plan, plot_page: str, key: str) -> dict[str, Any]:
     planned = made.planned
     if planned is None:
         return {"form": made.form}
-    fingerprint = planning.fingerprint_of(planned.setup, planned.epsilon)
+    fingerprint = simulating.fingerprint_of(planned.setup, planned.epsilon)
     setup = replace(planned.setup, alternatives=())
     simulation = PlanSimulation.objects.select_related("job").filter(fingerprint=fingerprint).first()
     return {

@@ -17,7 +17,7 @@ from learner import selectors
 from learner.models import ChannelMove, ModelRelease
 from learner.releases import selectors as release_selectors
 from learner.releases.selectors import Accuracy
-from learner.releases.services import channels, release_gate, releases
+from learner.releases.services import channels, checks, versions
 
 router = Router()
 Reason = Annotated[str, Field(min_length=1, max_length=300, description="Stays with it, and is told to webhooks.")]
@@ -174,7 +174,7 @@ def roll_back_channel(request: HttpRequest, slug: str, channel: str, body: Reaso
 def retire_model(request: HttpRequest, slug: str, version: str, body: ReasonIn) -> Any:
     require_scope(request, Scope.PROJECTS_WRITE)
     release = _release(project_for(request, slug, Role.MANAGER), version)
-    return releases.retire_release(release=release, reason=body.reason)
+    return versions.retire_release(release=release, reason=body.reason)
 
 
 @router.post(
@@ -187,7 +187,7 @@ def retire_model(request: HttpRequest, slug: str, version: str, body: ReasonIn) 
 def check_again(request: HttpRequest, slug: str, version: str) -> Any:
     require_scope(request, Scope.PROJECTS_WRITE)
     release = _release(project_for(request, slug, Role.MANAGER), version)
-    release_gate.check_again(release=release)
+    checks.check_again(release=release)
     release.refresh_from_db()
     return Status(202, {"version": release.version, "state": release.state, "held_back": str(release.held_back)})
 
@@ -202,7 +202,7 @@ def check_again(request: HttpRequest, slug: str, version: str) -> Any:
 def endorse_model(request: HttpRequest, slug: str, version: str, body: ReasonIn) -> Any:
     require_scope(request, Scope.PROJECTS_WRITE)
     release = _release(project_for(request, slug, Role.MANAGER), version)
-    given = releases.endorse_release(release=release, reason=body.reason, actor=person_of(request))
+    given = versions.endorse_release(release=release, reason=body.reason, actor=person_of(request))
     return {"version": release.version, "reason": given.reason}
 
 

@@ -9,7 +9,7 @@ from annotation.rest.ranges import send_file
 from learner.errors import ReleaseBuried, not_released
 from learner.models import ModelRelease, ReleaseState
 from learner.releases.selectors import encoder_files
-from learner.releases.services import described, releases
+from learner.releases.services import described, versions
 from learner.releases.services.described import DescribedRelease
 
 MEDIA_TYPES = {".json": "application/json", ".md": "text/markdown; charset=utf-8"}
@@ -29,7 +29,7 @@ def file_response(request: HttpRequest, release: ModelRelease, name: str) -> Htt
     warning = {"Warning": RETIRED_WARNING} if release.state == ReleaseState.RETIRED else {}
 
     def opened() -> BinaryIO:
-        return public[name].path.open("rb") if name in public else releases.open_file(release=release, name=name)
+        return public[name].path.open("rb") if name in public else versions.open_file(release=release, name=name)
 
     return _answer(request, name, digest, opened, warning)
 

@@ -9,7 +9,7 @@ from annotation.rest.responses import SaidOut, as_code
 from learner.models import Evaluation
 from learner.planning.estimates import PlannersEstimate
 from learner.releases.no_privacy import estimate_said
-from learner.releases.services.releases import Score
+from learner.releases.services.versions import Score
 
 
 class MeasureOut(Schema):

@@ -17,7 +17,7 @@ from learner.releases.described_card import MARK, VERSION, zero_promise
 from learner.releases.environment import environment
 from learner.releases.measures_out import EvaluationOut, evaluation_out, score_out
 from learner.releases.selectors import settings_outside
-from learner.releases.services import releases
+from learner.releases.services import versions
 from learner.releases.services.described import DescribedRelease, encoder_of
 from learner.releases.services.provenance import configuration_of
 from learner.selectors import stopping
@@ -196,7 +196,7 @@ def described_out(described: DescribedRelease) -> dict[str, Any]:
 
 
 def _keys() -> dict[str, str]:
-    signer = releases.signer()
+    signer = versions.signer()
     return {"public_key": signer.public_key, "model_signing_key": signer.models.public_key}
 
 

@@ -27,7 +27,7 @@ from learner.releases import selectors as release_selectors
 from learner.releases.card_page import card_html
 from learner.releases.described_card import VERSION
 from learner.releases.no_privacy import estimate_of_run, estimate_said
-from learner.releases.services import described, release_gate, releases
+from learner.releases.services import checks, described, versions
 from learner.releases.signatures import signer_key_id
 from privacy.models import SETTLEMENTS
 
@@ -49,10 +49,10 @@ def release(request: HttpRequest, slug: str, version: int) -> HttpResponse:
         return _described_page(request, project_of(request, slug))
     found = release_of(request, slug, version)
     managing = may_manage(request, found.project)
-    signer = releases.signer()
+    signer = versions.signer()
     before = _compared(request, found)
     offered = found.state != ReleaseState.CANDIDATE and not found.is_buried
-    card = releases.card_of(release=found) if offered else None
+    card = versions.card_of(release=found) if offered else None
     history = release_selectors.accuracy_history(found.project, up_to=version)
     context = {
         "project": found.project,
@@ -101,7 +101,7 @@ def _described_page(request: HttpRequest, project: Project) -> HttpResponse:
         "files": sorted(found.digests.items()),
         "version": VERSION,
         "card": mark_safe(card_html(found.card)),  # noqa: S308 - escaped there
-        "public_key": releases.signer().public_key,
+        "public_key": versions.signer().public_key,
         "api_address": request.build_absolute_uri(reverse("api:get_model", args=(project.slug, str(VERSION)))),
     }
     return render(request, "learner/releases/version_zero.html", context)
@@ -170,7 +170,7 @@ def endorse(request: HttpRequest, slug: str, version: int) -> HttpResponse:
     found = release_of(request, slug, version)
     if not may_manage(request, found.project):
         raise PermissionDenied(_("Only a manager of the project can offer it all the same."))
-    releases.endorse_release(release=found, reason=request.POST.get("reason", ""), actor=person_of(request))
+    versions.endorse_release(release=found, reason=request.POST.get("reason", ""), actor=person_of(request))
     messages.success(request, _("The release is offered as the latest, with your reason."))
     return redirect("learner:release", slug=slug, version=version)
 
@@ -182,7 +182,7 @@ def check_again(request: HttpRequest, slug: str, version: int) -> HttpResponse:
     found = release_of(request, slug, version)
     if not may_manage(request, found.project):
         raise PermissionDenied(_("Only a manager of the project can ask for another check."))
-    release_gate.check_again(release=found)
+    checks.check_again(release=found)
     messages.success(request, _("The release is being checked again."))
     return redirect("learner:release", slug=slug, version=version)
 

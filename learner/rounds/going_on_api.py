@@ -12,7 +12,7 @@ from annotation.rest.base import MostIn, project_for, require_scope
 from annotation.rest.idempotency import idempotent
 from annotation.rest.responses import write_responses
 from annotation.statement import charges
-from learner.rounds.services import rounds, secret_rounds
+from learner.rounds.services import loop, secret_blocks
 from learner.selectors import training_price
 
 router = Router()
@@ -48,7 +48,7 @@ def close_block(request: HttpRequest, slug: str, body: MostIn) -> Any:
     project = project_for(request, slug, Role.MANAGER)
     price = training_price(project)
     charges.refuse_dearer(price, body.most_epsilon)
-    block = secret_rounds.close_block(project=project)
+    block = secret_blocks.close_block(project=project)
     return {"block": block.block, "closes_at": block.closes_at, "epsilon": price.epsilon, "delta": price.delta}
 
 
@@ -64,5 +64,5 @@ def train_on_few(request: HttpRequest, slug: str, body: MostIn) -> Any:
     project = project_for(request, slug, Role.MANAGER)
     price = training_price(project)
     charges.refuse_dearer(price, body.most_epsilon)
-    run = rounds.train_on_few(project=project)
+    run = loop.train_on_few(project=project)
     return Status(202, {"version": run.version, "state": run.state, "epsilon": price.epsilon, "delta": price.delta})

@@ -16,7 +16,7 @@ from learner.configuration.pool import strategy_of
 from learner.linear_model import LinearModel
 from learner.pools import selectors as pool_selectors
 from learner.rounds.services.ranked_pool import open_pool
-from learner.starts.services import warm_start
+from learner.starts.services import labelled_examples
 from learner.strategies.ranked_pool import RankedExamplePool
 from learner.strategies.uncertainty import Uncertainty
 
@@ -65,7 +65,7 @@ def ranked_pool(request: HttpRequest, slug: str) -> HttpResponse:
     chooser = strategy_of(project, strategy)
     few = 0 < len(candidates.ids) <= RANKED_ON_PAGE
     if strategy == Selection.UNCERTAINTY and isinstance(chooser, Uncertainty) and few:
-        weights = LinearModel.from_json(model.weights) if model else warm_start.start_model(project)
+        weights = LinearModel.from_json(model.weights) if model else labelled_examples.start_model(project)
         if weights is not None:
             pool = open_pool(project, candidates, strategy=chooser, model=weights)
             context |= {"ranked": _first(pool), "bins": _bins(pool.waiting()[2])}

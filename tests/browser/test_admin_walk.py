@@ -26,9 +26,9 @@ from annotation.models import Dataset, Job, Project, Record, WorkState
 from annotation.models.deletions import Deletion
 from annotation.models.forgetting import Forgetting
 from annotation.work.services import jobs
-from learner.forgetting.services import deletion, forgetting
+from learner.forgetting.services import contributors, deletion
 from learner.models import ModelRelease
-from learner.rounds.services import rounds
+from learner.rounds.services import loop
 from privacy.models import SETTLEMENTS
 from privacy.selectors import guarantee
 from tests import learning
@@ -147,7 +147,7 @@ def test_data_in_and_labels_out(page: "Page", go: Callable[..., None], manager: 
     page.get_by_label("I have read what happens.").check()
     page.get_by_role("button", name="Forget this contributor").click()
     said(page, "The contributor is being forgotten")
-    forgetting.forget_contributor(job_id=Forgetting.objects.get().job_id)
+    contributors.forget_contributor(job_id=Forgetting.objects.get().job_id)
     page.get_by_role("region", name="Asked for before").get_by_text("done").wait_for()
     assert not Record.objects.filter(dataset=dataset, text=GONE).exists()
     go("annotation:data", project.slug)
@@ -200,7 +200,7 @@ def test_what_was_spent_and_what_is_in_hand(page: "Page", go: Callable[..., None
     project = learning.open_trusted(manager)
     learning.fill_trusted(project)
     learning.run_to_release(project, make_user("grace"), version=1)
-    rounds.advance_project(project_id=project.pk)
+    loop.advance_project(project_id=project.pk)
     running = Job.objects.create(
         project=project,
         kind=jobs.COMPARE,

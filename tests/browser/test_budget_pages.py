@@ -11,10 +11,10 @@ from playwright.sync_api import expect
 
 from annotation.models import Job, Project, Role
 from annotation.people.services import members
-from annotation.projects.services import projects
+from annotation.projects.services import opening
 from dpal_site.embedded.processes import Supervisor
 from learner.planning.rows import planned_rows
-from learner.planning.services import planning
+from learner.planning.services import simulating
 from privacy.selectors import guarantee
 from tests.axe import problems_of
 from tests.factories import make_user
@@ -44,7 +44,7 @@ def page_of(browser: "Browser", live_site: Supervisor, user: User) -> "Page":
 @pytest.fixture
 def project() -> Project:
     ada, grace = make_user("ada"), make_user("grace")
-    opened = projects.create_project(
+    opened = opening.create_project(
         name="Letters",
         preset="pool-experts",
         owner=ada,
@@ -61,8 +61,8 @@ def project() -> Project:
 def test_a_plan_is_drawn_with_its_numbers(page: "Page", live_site: Supervisor, project: Project) -> None:
     planned = planned_rows(project, 300)
     ada = User.objects.get(username="ada")
-    planning.start_simulation(project=project, setup=planned.setup, epsilon=planned.epsilon, owner=ada)
-    planning.run_simulation(job_id=str(Job.objects.get(kind="simulate").pk))
+    simulating.start_simulation(project=project, setup=planned.setup, epsilon=planned.epsilon, owner=ada)
+    simulating.run_simulation(job_id=str(Job.objects.get(kind="simulate").pk))
     client = Client()
     client.force_login(ada)
     cookie = client.cookies[settings.SESSION_COOKIE_NAME]

@@ -18,7 +18,7 @@ from annotation.models import Dataset, Project, Role
 from annotation.people.services import groups, members
 from annotation.populations import services as populations
 from annotation.projects.forms.wizard import WizardStep
-from annotation.projects.services import projects
+from annotation.projects.services import opening
 from dpal_site.embedded.processes import Supervisor
 from privacy.selectors import guarantee
 from tests import axe
@@ -49,7 +49,7 @@ def project(manager: User) -> Project:
 @pytest.fixture
 def crowd(manager: User) -> Project:
     """Open a crowd project with a pool whose texts are said twice."""
-    opened = projects.create_project(
+    opened = opening.create_project(
         name="Voice queries",
         preset="voice-crowd",
         owner=manager,

@@ -10,9 +10,9 @@ from django.test import Client
 from django.urls import reverse
 
 from annotation.data.services import datasets
-from annotation.gates.services import gate
+from annotation.gates.services import runs
 from annotation.models import Dataset, Job, PoolSource, WorkState
-from annotation.projects.services import projects
+from annotation.projects.services import opening
 from dpal_site.embedded.processes import Supervisor
 from tests import axe, learning
 from tests.factories import make_user
@@ -67,7 +67,7 @@ def test_a_charged_upload_and_a_gate_without_output(page: "Page", live_site: Sup
     check(page, "failed-gate")
     with page.expect_navigation():
         page.locator("#button-gate_again").click()
-    gate.run_gate(job_id=Job.objects.filter(kind="gate").latest("created_at").pk)
+    runs.run_gate(job_id=Job.objects.filter(kind="gate").latest("created_at").pk)
     page.goto(live_site.url + reverse("annotation:data", args=[crowd.slug]))
     page.get_by_text("Through this gate a text passes once about 17 say it.").wait_for()
     check(page, "nothing-passed")
@@ -88,7 +88,7 @@ def test_a_charged_upload_and_a_gate_without_output(page: "Page", live_site: Sup
 def test_resuming_names_the_next_price(page: "Page", live_site: Supervisor) -> None:
     owner = make_user("ada")
     experts = learning.open_trusted(owner)
-    projects.pause_project(project=experts)
+    opening.pause_project(project=experts)
     client = Client()
     client.force_login(owner)
     cookie = client.cookies[settings.SESSION_COOKIE_NAME]

@@ -16,7 +16,7 @@ from PIL import Image
 from annotation.data.services import drafts
 from annotation.models import Membership, Role
 from annotation.projects.forms.wizard import WizardStep
-from annotation.projects.services import projects
+from annotation.projects.services import opening
 from dpal_site.demo.plans import random_choice
 from dpal_site.embedded.processes import Supervisor
 from tests import learning
@@ -65,17 +65,17 @@ def test_pictures(page: "Page", live_site: Supervisor, tmp_path: Path) -> None:
     # Three releases as the preset ships, and questions that wait for the next.
     task = {"question": "Is this about a fruit or about a tool?", "classes": learning.CLASSES, "data_kind": "text"}
     task |= {"preset": "pool-experts", "owner": manager}
-    project = projects.create_project(name="Support messages", **task)
+    project = opening.create_project(name="Support messages", **task)
     learning.fill_trusted(project, number=POOL)
     learning.run_to_release(project, make_user("grace"), version=3)
     learning.work_off(project)
     # As many labels chosen by chance in the open, and the same limit.
     by_chance = random_choice(learning.CLASSES, pool_size=POOL)
-    companion = projects.create_project(name="Support messages, random choice", **task, **by_chance)
+    companion = opening.create_project(name="Support messages, random choice", **task, **by_chance)
     learning.fill_trusted(companion, number=POOL)
     learning.run_to_release(companion, make_user("linus"), version=3)
     project.refresh_from_db()
-    projects.compare_with(project=project, other=companion)
+    opening.compare_with(project=project, other=companion)
     draft = drafts.keep_draft(
         project=project,
         file=SimpleUploadedFile("messages.csv", FILE),

@@ -20,12 +20,12 @@ READING_LOCK = 6000
 def predict_coins(patch: Callable[[Any, str, Any], None]) -> None:
     """Have blocks of scores be small and coins known, in a worker and in the process that knows what must come out."""
     from annotation.gates.services import scan  # noqa: PLC0415 - Django is set up by now
-    from learner.rounds.services import rounds  # noqa: PLC0415
+    from learner.rounds.services import loop  # noqa: PLC0415
     from learner.strategies import top_c  # noqa: PLC0415
     from privacy.mechanisms.randomness import SimulationRandom  # noqa: PLC0415
 
     patch(scan, "secrets", SimpleNamespace(token_bytes=lambda count: SALT))
-    patch(rounds, "SecureRandom", lambda: SimulationRandom(SEED))
+    patch(loop, "SecureRandom", lambda: SimulationRandom(SEED))
     patch(top_c, "default_block_rows", lambda dimension, outputs: BLOCK)
 
 

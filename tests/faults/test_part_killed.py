@@ -18,7 +18,7 @@ from django.core.files.storage import default_storage
 from django.core.management import call_command
 
 from annotation.data.services import datasets, files
-from annotation.gates.services import gate
+from annotation.gates.services import runs
 from annotation.models import Query
 from annotation.models.imports import ImportPart
 from annotation.tasks import read_import_parts_task
@@ -28,7 +28,7 @@ from learner.configuration.pool import featurizer_of, strategy_of
 from learner.models import FeatureMatrix, Round
 from learner.pools import selectors as pool_selectors
 from learner.pools.services import features
-from learner.rounds.services import rounds, scoring
+from learner.rounds.services import loop, scoring
 from privacy.mechanisms.randomness import SimulationRandom
 from privacy.models import LedgerEntry
 from tests import learning
@@ -148,7 +148,7 @@ def done(row, victim):
     """Say whether a job or round is done; where its holder was killed, after doing the clock's part for it."""
     if victim == "holder":
         jobs.resend_stalled_jobs()
-        rounds.advance_projects()
+        loop.advance_projects()
     row.refresh_from_db()
     assert row.state != "failed", row.error
     return row.state == "done"
@@ -183,7 +183,7 @@ def test_an_import_and_its_gate_end_as_if_nobody_had_been_killed(workers, hold, 
     whole = crowd_upload(settings, in_columns=True)
     datasets.import_dataset(job_id=whole.job_id)
     whole.refresh_from_db()
-    gate.run_gate(job_id=whole.gate_job_id)
+    runs.run_gate(job_id=whole.gate_job_id)
     assert 0 < len(gated(whole)) < ROWS
     workers()
     # Starting a worker takes longer than all the rest.
@@ -277,7 +277,7 @@ def check_round(hold, victim):
     folder = f"features/{project.pk}/parts"
     reading = hold(key=READING_LOCK + 3)
     opening = hold("annotation_query", "INSERT", f"NEW.project_id = {project.pk}")
-    rounds.advance_project(project_id=project.pk)
+    loop.advance_project(project_id=project.pk)
     chosen = Round.objects.get(project=project)
     assert chosen.strategy == "top_c"
 

@@ -31,8 +31,8 @@ from annotation.work.services import interruptions, jobs
 from dpal_site.celery import app
 from dpal_site.embedded import host
 from learner.models import ModelRelease, Round, TrainingRun
-from learner.rounds.services import rounds
-from learner.trainings.services import training
+from learner.rounds.services import loop
+from learner.trainings.services import fitting
 from privacy.models import LedgerEntry
 from tests import learning
 from tests.counting import new_counter
@@ -106,22 +106,22 @@ def test_work_whose_message_was_lost_is_sent_again_and_no_more_than_that(broker,
 def test_rounds_and_trainings_whose_messages_were_lost_are_sent_again(broker):
     project = learning.open_trusted(make_user())
     learning.fill_trusted(project)
-    rounds.advance_project(project_id=project.pk)
+    loop.advance_project(project_id=project.pk)
     chosen = Round.objects.get()
     with redis.Redis.from_url(broker) as client:
         client.flushdb()
     Round.objects.update(created_at=timezone.now() - timedelta(minutes=1))
-    rounds.advance_projects()
+    loop.advance_projects()
     assert waiting() == 1
-    rounds.advance_projects()
+    loop.advance_projects()
     assert waiting() == 1
-    rounds.run_round(round_id=chosen.pk)
+    loop.run_round(round_id=chosen.pk)
     learning.label_everything(project, make_user())
-    rounds.advance_project(project_id=project.pk)
+    loop.advance_project(project_id=project.pk)
     with redis.Redis.from_url(broker) as client:
         client.flushdb()
     TrainingRun.objects.update(created_at=timezone.now() - timedelta(minutes=1))
-    rounds.advance_projects()
+    loop.advance_projects()
     assert waiting() == 1
 
 
@@ -153,12 +153,12 @@ def test_a_training_without_room_fails_with_a_reason_and_the_next_one_succeeds()
     annotator = make_user()
     learning.work_off(project)
     learning.label_everything(project, annotator)
-    rounds.advance_project(project_id=project.pk)
+    loop.advance_project(project_id=project.pk)
     run = TrainingRun.objects.get()
     # Of processes that other tests killed.
     before = set(left_behind())
     with no_room_for_more_than(256), pytest.raises(OSError, match=r"File too large|Errno"):
-        training.train_model(run_id=str(run.pk))
+        fitting.train_model(run_id=str(run.pk))
     run.refresh_from_db()
     assert (run.state, run.error) == ("failed", interruptions.DISK_FULL)
     assert learning.open_reservations(project) == 0
@@ -350,10 +350,10 @@ def test_a_full_backlog_refuses_uploads_and_puts_trainings_off_while_people_go_o
     assert int(refused["Retry-After"]) > 0
     # What people do by hand neither waits nor is refused.
     assert learning.label_everything(project, annotator) == project.labels_per_release
-    rounds.advance_project(project_id=project.pk)
+    loop.advance_project(project_id=project.pk)
     assert not TrainingRun.objects.exists()
     Job.objects.filter(pk=waiting_jobs[0].pk).delete()
-    rounds.advance_project(project_id=project.pk)
+    loop.advance_project(project_id=project.pk)
     assert TrainingRun.objects.count() == 1
     taken = client.post(address, {"file": ContentFile(b"text\na\n", name="rows.csv")}, headers=headers)
     assert taken.status_code == 202, taken.content

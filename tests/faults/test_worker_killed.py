@@ -13,7 +13,7 @@ from django.core.management import call_command
 from annotation.models import Query, WorkState
 from learner.models import ModelRelease, Round, TrainingRun
 from learner.releases.artifacts import verify_manifest
-from learner.rounds.services import rounds
+from learner.rounds.services import loop
 from tests import learning
 from tests.counting import new_counter
 from tests.factories import make_user
@@ -49,7 +49,7 @@ def test_a_worker_killed_again_and_again_ends_where_it_would_have(quick_leases, 
     end = time.monotonic() + PATIENCE_SECONDS
     while not ModelRelease.objects.filter(project=project, version=3).exists():
         assert time.monotonic() < end, "the loop has stopped"
-        rounds.advance_projects()
+        loop.advance_projects()
         learning.label_everything(project, annotator)
         while kills < KILLS and somebody_works(project):
             os.kill(supervisor.pid("worker"), signal.SIGKILL)

@@ -21,11 +21,11 @@ from annotation.data.services.pixels import image_of
 from annotation.errors import FileDamaged, StorageAway
 from annotation.models import Dataset, Record
 from dpal_site.file_address import storage_settings
-from learner.forgetting.services import forgetting
+from learner.forgetting.services import contributors
 from learner.models import FeatureMatrix, ReleaseState
 from learner.pools.services import features
 from learner.pools.services.pixels import pixel_batches
-from learner.releases.services import release_gate
+from learner.releases.services import checks
 from tests import learning
 from tests.factories import make_user
 
@@ -179,7 +179,7 @@ def test_a_project_runs_from_upload_to_a_downloaded_release(store, in_bucket, cl
     assert sorted(key.rpartition("/")[2] for key in store.keys(in_bucket) if "releases/" in key) == sorted(
         release.digests
     )
-    release = release_gate.check_release(release_id=release.pk)
+    release = checks.check_release(release_id=release.pk)
     assert release.state == ReleaseState.RELEASED, release.held_back
     client = Client()
     address = reverse("learner:release_file", args=[project.slug, release.version, "weights.json"])
@@ -212,7 +212,7 @@ def test_images_are_shown_by_the_row_and_emptied_in_a_file_of_another_name(store
     stored = FeatureMatrix.objects.get(dataset=dataset)
     old_features = str(stored.file.name)
     Record.objects.filter(pk=record.pk).update(emptied=True, payload=None, contributor=None, label=None)
-    forgetting.erase_from_files(project=project)
+    contributors.erase_from_files(project=project)
     dataset.refresh_from_db()
     stored.refresh_from_db()
     assert dataset.pixels.name != first
@@ -225,7 +225,7 @@ def test_images_are_shown_by_the_row_and_emptied_in_a_file_of_another_name(store
     assert not emptied[1].any()
     assert (np.delete(emptied, 1, axis=0) == np.delete(whole, 1, axis=0)).all()
     assert not features.open_features(dataset)[1].any()
-    forgetting.erase_from_files(project=project)
+    contributors.erase_from_files(project=project)
     dataset.refresh_from_db()
     assert len(store.keys(in_bucket)) == 2
 

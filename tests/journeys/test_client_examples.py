@@ -19,7 +19,7 @@ from dpal.command_line import main
 from dpal.settings import known_of
 from learner.features import encoder
 from learner.planning.plan_setups import purchase_of
-from learner.releases.services import releases
+from learner.releases.services import versions
 from tests import clean, documented, learning
 from tests.factories import make_user
 from tests.journeys.test_engineer import WITH_THE_CLIENT
@@ -60,7 +60,7 @@ def test_the_wheel_alone_runs_the_examples(live_server, project, tmp_path):
         "SITE": live_server.url,
         "PROJECT": project.slug,
         "TOKEN": secret,
-        "PUBLIC_KEY": releases.signer().public_key,
+        "PUBLIC_KEY": versions.signer().public_key,
     }
     said = {}
     for name in WITH_THE_CLIENT:
@@ -151,7 +151,7 @@ def test_the_wheel_alone_runs_a_sentence_encoder(live_server, tmp_path, monkeypa
     project = learning.open_trusted(make_user(), features="encoder", feature_dimension=4)
     learning.fill_trusted(project)
     release = learning.run_to_release(project, make_user(), version=1)
-    releases.endorse_release(release=release, reason="a test", actor=make_user())
+    versions.endorse_release(release=release, reason="a test", actor=make_user())
     secret = token_for(project, Scope.MODELS_READ)
     programs = clean.make(tmp_path)
     known = {
@@ -191,7 +191,7 @@ def test_the_wheel_alone_runs_a_sentence_encoder(live_server, tmp_path, monkeypa
     assert offline.stdout.splitlines() == answer["labels"], offline.stderr
     assert run("first", "dpal", "download", project.slug, "plain").returncode == 0
     assert run("first", "dpal", "download", project.slug, "whole", "--with-encoder").returncode == 0
-    key = ("--public-key", releases.signer().public_key)
+    key = ("--public-key", versions.signer().public_key)
     moved = run("second", "dpal", "predict", "whole", "--folder", *key)
     assert moved.stdout.splitlines() == answer["labels"], moved.stderr
     refused = run("second", "dpal", "verify", "plain", *key)

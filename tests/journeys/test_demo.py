@@ -20,7 +20,7 @@ from django.core.management import call_command
 from psycopg import sql
 
 from annotation.data.services import datasets
-from annotation.gates.services import gate
+from annotation.gates.services import runs
 from annotation.models import Job, Project, WorkState
 from annotation.work.services import jobs
 from dpal_site.demo import plans, stage
@@ -49,7 +49,7 @@ class SmallSite(Supervisor):
         for job in Job.objects.filter(kind=jobs.IMPORT, state=WorkState.WAITING):
             datasets.import_dataset(job_id=job.pk)
         for job in Job.objects.filter(kind=jobs.GATE, state=WorkState.WAITING):
-            gate.run_gate(job_id=job.pk)
+            runs.run_gate(job_id=job.pk)
         for project in Project.objects.order_by("pk"):
             learning.work_off(project)
         return super().ended()

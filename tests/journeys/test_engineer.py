@@ -17,7 +17,7 @@ from django.db import transaction
 from annotation.models import Role
 from annotation.people.services import members, tokens
 from learner.models import ModelRelease, ReleaseState, TrainingRun
-from learner.releases.services import publishing, release_gate, releases, webhooks
+from learner.releases.services import checks, publishing, versions, webhooks
 from tests import documented, learning, streaming
 from tests.factories import make_user
 
@@ -79,10 +79,10 @@ def test_the_examples_run_as_printed_and_forgeries_are_refused(live_site, folder
         "SITE": live_site.url,
         "PROJECT": project.slug,
         "TOKEN": secret,
-        "PUBLIC_KEY": releases.signer().public_key,
+        "PUBLIC_KEY": versions.signer().public_key,
     }
     # A download that broke off goes on where it stopped.
-    begun = (releases.folder_of(release) / "model.onnx").read_bytes()[:100]
+    begun = (versions.folder_of(release) / "model.onnx").read_bytes()[:100]
     (folder / "model.onnx.part").write_bytes(begun)
     said = {}
     for name in WITH_A_TOKEN:
@@ -92,7 +92,7 @@ def test_the_examples_run_as_printed_and_forgeries_are_refused(live_site, folder
     assert said["verify.py"] == "genuine\n"
     assert '"labels"' in said["predict.sh"]
     assert {name: (folder / name).stat().st_size for name in release.digests} == {
-        name: (releases.folder_of(release) / name).stat().st_size for name in release.digests
+        name: (versions.folder_of(release) / name).stat().st_size for name in release.digests
     }
 
     assert (folder / "model.onnx").read_bytes().startswith(begun)
@@ -111,7 +111,7 @@ def test_the_examples_run_as_printed_and_forgeries_are_refused(live_site, folder
     signature.write_text(re.sub(r'(?<="signature": ")[^"]+', lambda found: other_letter(found[0], 5), signed))
     assert "InvalidSignature" in documented.run("verify.py", folder, known).stderr
     signature.write_text(signed)
-    other = releases.Signer.from_secret("another secret of the test, long enough for a key").public_key
+    other = versions.Signer.from_secret("another secret of the test, long enough for a key").public_key
     assert documented.run("verify.py", folder, known | {"PUBLIC_KEY": other}).returncode != 0
     assert documented.run("verify.py", folder, known).returncode == 0
 
@@ -121,7 +121,7 @@ def test_the_examples_run_as_printed_and_forgeries_are_refused(live_site, folder
         assert requests.get(address, headers={"Authorization": f"Bearer {wrong}"}, timeout=30).status_code == 401
     assert documented.run("latest.sh", folder, known | {"TOKEN": other_letter(secret, 9)}).returncode != 0
     headers = {"Authorization": f"Bearer {secret}"}
-    (releases.folder_of(release) / "card.md").write_text("epsilon 0")
+    (versions.folder_of(release) / "card.md").write_text("epsilon 0")
     broken = requests.get(f"{address}/files/card.md", headers=headers, timeout=30)
     assert (broken.status_code, broken.headers["Content-Type"]) == (500, "application/problem+json")
     # What the token was not made for stays closed.
@@ -133,7 +133,7 @@ def test_the_examples_run_as_printed_and_forgeries_are_refused(live_site, folder
 
 def download_of_200_mebibytes(site, project, release, secret: str) -> None:
     """Fetch a large file from the running site, whole and in part, while its processes grow by no more than a block."""
-    folder = releases.folder_of(release).with_name("large")
+    folder = versions.folder_of(release).with_name("large")
     folder.mkdir()
     with (folder / "model.onnx").open("wb") as file:
         file.truncate(LARGE)
@@ -211,14 +211,14 @@ def test_a_message_is_checked_as_printed(folder):
 
 def test_after_a_changed_ledger_entry_nothing_more_is_offered(live_server, project, monkeypatch):
     with monkeypatch.context() as patch:
-        patch.setattr(release_gate, "check_release", lambda **_: None)
+        patch.setattr(checks, "check_release", lambda **_: None)
         release = learning.run_to_release(project, make_user(), version=1)
     _, secret = token_for(project, "models:read")
     address, headers = f"{live_server.url}/api/v1/projects/{project.slug}/models", {"Authorization": f"Bearer {secret}"}
     before = learning.rewrite_entry(release.entry.parent_id, purpose="another")
     with pytest.raises(CommandError, match="differ"):
         call_command("audit_ledger", stdout=StringIO(), stderr=StringIO())
-    assert release_gate.check_release(release_id=release.pk).state == ReleaseState.CANDIDATE
+    assert checks.check_release(release_id=release.pk).state == ReleaseState.CANDIDATE
     model = requests.get(f"{address}/1", headers=headers, timeout=30).json()
     assert model["state"] == "candidate"
     assert "difference" in model["held_back"]
@@ -229,5 +229,5 @@ def test_after_a_changed_ledger_entry_nothing_more_is_offered(live_server, proje
     # Put back as it was, the entry is again what its hash says, and the release is offered.
     learning.rewrite_entry(release.entry.parent_id, purpose=before)
     call_command("audit_ledger", stdout=StringIO())
-    assert release_gate.check_release(release_id=release.pk).state == ReleaseState.RELEASED
+    assert checks.check_release(release_id=release.pk).state == ReleaseState.RELEASED
     assert requests.get(f"{address}/latest/files/weights.json", headers=headers, timeout=30).status_code == 200

@@ -15,7 +15,7 @@ import dpal
 from annotation.models import Role
 from annotation.people.services import members, tokens
 from dpal_site.embedded.servers import REPOSITORY
-from learner.releases.services import releases
+from learner.releases.services import versions
 from tests import documented, learning
 from tests.factories import make_user
 
@@ -78,7 +78,7 @@ def test_a_snapshot_is_the_release_and_what_is_not_allowed_is_not_sent(live_serv
     folder = Path(hub("snapshot_download"))
     found = {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in folder.iterdir()}
     assert found == {**release.digests, "README.md": release.digests["card.md"]}
-    model = dpal.open_folder(folder, public_key=releases.signer().public_key)
+    model = dpal.open_folder(folder, public_key=versions.signer().public_key)
     assert (model.project, model.version) == (project.slug, 1)
     # A commit names these bytes for good.
     told = hub("model_info")
@@ -90,7 +90,7 @@ def test_a_snapshot_is_the_release_and_what_is_not_allowed_is_not_sent(live_serv
     assert [path.name for path in (tmp_path / "other").rglob("blobs/*")] == [release.digests["card.md"]]
 
     documented.write_examples(tmp_path)
-    known = {"PROJECT": project.slug, "TOKEN": secret, "PUBLIC_KEY": releases.signer().public_key}
+    known = {"PROJECT": project.slug, "TOKEN": secret, "PUBLIC_KEY": versions.signer().public_key}
     known |= {"HF_ENDPOINT": live_server.url, "HF_HUB_DISABLE_TELEMETRY": "1", "PYTHONPATH": str(CLIENT)}
     printed = documented.run("hub.py", tmp_path, known)
     assert printed.stdout in ("['fruit']\n", "['tool']\n"), printed.stderr
@@ -106,7 +106,7 @@ def test_a_snapshot_is_the_release_and_what_is_not_allowed_is_not_sent(live_serv
     assert "error" in hub("snapshot_download", token=without, cache_dir=str(empty))
     assert not [path for path in empty.rglob("*") if path.is_file()]
 
-    releases.retire_release(release=release, reason="Wrong guidelines.")
+    versions.retire_release(release=release, reason="Wrong guidelines.")
     assert hub("model_info")["error"] == "RevisionNotFoundError"
     assert Path(hub("snapshot_download", revision="v1")) == folder
 

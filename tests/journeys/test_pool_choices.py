@@ -5,7 +5,7 @@ from django.core.management import call_command
 
 from annotation.choices.presets import PRESETS
 from annotation.models import Membership, Role
-from annotation.projects.services import projects
+from annotation.projects.services import opening
 from learner.models import ModelRelease, Round
 from learner.next_step import Step, project_status
 from tests import learning
@@ -36,7 +36,7 @@ MECHANISMS = {
 
 
 def open_preset(preset: str, **settings):
-    return projects.create_project(
+    return opening.create_project(
         name=preset,
         preset=preset,
         owner=make_user(),

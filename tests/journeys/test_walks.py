@@ -7,7 +7,7 @@ from textwrap import dedent
 import pytest
 
 from learner.models import ModelRelease
-from learner.rounds.services import rounds
+from learner.rounds.services import loop
 from tests import learning
 from tests.entered import walked
 from tests.factories import make_user
@@ -19,9 +19,9 @@ def test_a_crowds_rows_texts_and_releases_call_nobody_back():
     with walked() as texts:
         learning.fill_crowd(project)
         learning.work_off(project)
-    assert {"annotation.data.services.datasets", "annotation.gates.services.gate"} <= set(texts.entered)
+    assert {"annotation.data.services.datasets", "annotation.gates.services.runs"} <= set(texts.entered)
     learning.label_everything(project, make_user())
-    rounds.advance_project(project_id=project.pk)
+    loop.advance_project(project_id=project.pk)
     with walked() as release:
         learning.work_off(project)
     assert ModelRelease.objects.filter(project=project).exists()
@@ -37,7 +37,7 @@ def test_a_release_of_experts_calls_nobody_back(selection):
     with walked() as walk:
         learning.fill_trusted(project)
         learning.run_to_release(project, make_user(), version=2)
-    assert {"annotation.questions.services.labels", "learner.trainings.services.training"} <= set(walk.entered)
+    assert {"annotation.questions.services.labels", "learner.trainings.services.fitting"} <= set(walk.entered)
     assert not walk.called_back
 
 

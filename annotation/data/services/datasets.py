@@ -43,7 +43,7 @@ from annotation.errors import (
     UploadRefused,
     WorkCancelled,
 )
-from annotation.gates.services import gate
+from annotation.gates.services import runs
 from annotation.models import (
     BadRows,
     Dataset,
@@ -58,7 +58,7 @@ from annotation.models import (
     WorkState,
 )
 from annotation.tables import sources
-from annotation.work.services import interruptions, jobs, work
+from annotation.work.services import attempts, interruptions, jobs
 from annotation.work.services.garbage_collection import collector_paused
 from privacy.wording import as_message, as_plural_message, joined_messages
 
@@ -126,7 +126,7 @@ def import_dataset(*, job_id: UUID | str, on_progress: Progress | None = None) -
     """
     job = Job.objects.select_related("project", "dataset__project").get(pk=job_id, kind=jobs.IMPORT)
     ending = ImportEnding()
-    with work.attempt_at(job, ending) as lease:
+    with attempts.attempt_at(job, ending) as lease:
         if lease is not None:
             if (source := sources.source_of(job.dataset)) is not None:
                 _register(source, job, lease)
@@ -135,7 +135,7 @@ def import_dataset(*, job_id: UUID | str, on_progress: Progress | None = None) -
             forget_upload(dataset_id=job.dataset.pk)
 
 
-class ImportEnding(work.Ending):
+class ImportEnding(attempts.Ending):
     """An import charges nothing: a refused file is forgotten, and one that could not be read is read again."""
 
     maximum = MAXIMUM_ATTEMPTS
@@ -167,7 +167,7 @@ class ImportEnding(work.Ending):
         elif isinstance(refusal, WorkCancelled):
             # The file stays here, too, so that it can be read again.
             import_parts.discard_parts(row.dataset)
-            work.fail_work(row=row, error=str(refusal))
+            attempts.fail_work(row=row, error=str(refusal))
         elif isinstance(refusal, SoftTimeLimitExceeded):
             self.give_up(row, interruptions.reason_of(refusal))
         else:
@@ -175,10 +175,10 @@ class ImportEnding(work.Ending):
 
     def failed(self, row: LeasedWork, error: Exception) -> None:
         # Nothing was stored and nothing is charged, so the next attempt follows once the lease has lapsed.
-        work.note_interruption(row=row, error=interruptions.reason_of(error))
+        attempts.note_interruption(row=row, error=interruptions.reason_of(error))
 
 
-def _register(source: PoolSource, job: Job, lease: work.Lease) -> None:
+def _register(source: PoolSource, job: Job, lease: attempts.Lease) -> None:
     """Read the ends of a table's files, and no row."""
     dataset = source.dataset
     found, snapshot = sources.files_now(source, lease.check)
@@ -192,7 +192,9 @@ def _register(source: PoolSource, job: Job, lease: work.Lease) -> None:
         _finish(dataset, job, rows, BadRowReport(), len(found), said=said)
 
 
-def _read(dataset: Dataset, job: Job, lease: work.Lease, report: BadRowReport, on_progress: Progress | None) -> None:
+def _read(
+    dataset: Dataset, job: Job, lease: attempts.Lease, report: BadRowReport, on_progress: Progress | None
+) -> None:
     layout = mappings.layout_of(dataset.project, dataset.role, dataset.mapping)
     kept = str(dataset.upload.name)
     with ExitStack() as stack:
@@ -256,7 +258,7 @@ def _has_labels(dataset: Dataset) -> bool:
 def _copy(
     upload: Upload,
     dataset: Dataset,
-    lease: work.Lease,
+    lease: attempts.Lease,
     report: BadRowReport,
     pixels: PixelFile | None,
     pictures: PictureSpool,
@@ -300,7 +302,7 @@ def _rows_read(rows: int) -> str:
     return as_plural_message("{n:,} row read", "{n:,} rows read", n=rows)
 
 
-def _tell(lease: work.Lease, file: "File[bytes]", on_progress: Progress | None, rows: int) -> None:
+def _tell(lease: attempts.Lease, file: "File[bytes]", on_progress: Progress | None, rows: int) -> None:
     done = file.tell()
     lease.report(progress_done=done, progress_total=file.size, message=_rows_read(rows))
     if on_progress:
@@ -308,7 +310,7 @@ def _tell(lease: work.Lease, file: "File[bytes]", on_progress: Progress | None, 
 
 
 def _tell_parts(
-    lease: work.Lease, size: int, on_progress: Progress | None, rows: int, parts_done: int, parts: int
+    lease: attempts.Lease, size: int, on_progress: Progress | None, rows: int, parts_done: int, parts: int
 ) -> None:
     done = size * parts_done // parts
     lease.report(progress_done=done, progress_total=size, message=_rows_read(rows))
@@ -327,11 +329,11 @@ def _finish(dataset: Dataset, job: Job, rows: int, report: BadRowReport, size: i
         as_plural_message("{n:,} bad row left out", "{n:,} bad rows left out", n=report.count) if report.count else ""
     )
     message = joined_messages(", ", [stored, left_out])
-    work.finish_work(row=job, progress_done=size, progress_total=size, message=message)
+    attempts.finish_work(row=job, progress_done=size, progress_total=size, message=message)
     if dataset.role != DatasetRole.POOL:
         return
     if dataset.project.oracle == Oracle.CROWD:
-        gate.start_gate(dataset=dataset)
+        runs.start_gate(dataset=dataset)
     else:
         jobs.send_project_changed(dataset.project_id)
 
@@ -343,7 +345,7 @@ def _refuse(dataset: Dataset, job: Job, report: BadRowReport, reason: str, *, up
         _write_report(dataset, report)
         dataset.uploader_reason = uploader_reason
         dataset.save(update_fields=["state", "bad_row_count", "bad_row_report", "uploader_reason"])
-        work.fail_work(row=job, error=reason)
+        attempts.fail_work(row=job, error=reason)
 
 
 def _write_report(dataset: Dataset, report: BadRowReport) -> None:

@@ -35,7 +35,7 @@ from annotation.data.services.shared_rows import ComparedRows
 from annotation.errors import InvalidUpload
 from annotation.models import BadRows, Dataset, DatasetState, WorkState
 from annotation.models.imports import ImportPart
-from annotation.work.services import work
+from annotation.work.services import attempts
 from annotation.work.services.garbage_collection import collector_paused
 
 logger = logging.getLogger(__name__)
@@ -71,7 +71,7 @@ def open_parts(dataset: Dataset, upload: Upload, file: BinaryIO, *, size: int) -
     return True
 
 
-def read_parts(dataset: Dataset, lease: work.Lease, tell: Tell) -> bool:
+def read_parts(dataset: Dataset, lease: attempts.Lease, tell: Tell) -> bool:
     """Return once all parts are stored; false where the file has to be read in one piece."""
     parts = ImportPart.objects.filter(dataset=dataset)
     while left := parts.filter(stored=False).count():

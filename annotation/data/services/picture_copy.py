@@ -8,7 +8,7 @@ from django.db import connection
 
 from annotation.data.parsers.rows import KeptPicture
 from annotation.models import Dataset, Record
-from annotation.work.services import work
+from annotation.work.services import attempts
 
 PICTURE_COPY = "COPY annotation_picture (record_id, width, height, content) FROM STDIN (FORMAT BINARY)"
 PICTURE_TYPES = ("int8", "int2", "int2", "bytea")
@@ -31,7 +31,7 @@ class PictureSpool:
                 self._sizes.extend((picture.width, picture.height, len(picture.content)))
                 self._file.write(picture.content)
 
-    def copy_beside(self, dataset: Dataset, lease: work.Lease) -> None:
+    def copy_beside(self, dataset: Dataset, lease: attempts.Lease) -> None:
         """Store them beside the upload's records, in the caller's transaction, which has stored those."""
         if not any(self._sizes):
             return

@@ -9,7 +9,7 @@ from django.conf import settings
 from annotation.data import clamd
 from annotation.errors import ScannerAway, UploadRefused
 from annotation.models import Job
-from annotation.work.services import work
+from annotation.work.services import attempts
 from privacy.wording import as_message
 
 MAXIMUM_ATTEMPTS = 5
@@ -25,7 +25,7 @@ def is_there() -> bool:
     return clamd.scanner_listens(settings.CLAMD_URL)
 
 
-def scan_upload(file: BinaryIO, lease: work.Lease) -> None:
+def scan_upload(file: BinaryIO, lease: attempts.Lease) -> None:
     """Let a file pass that the scanner read whole without finding anything, and go back to its start.
 
     `UploadRefused` says what was found, or that the file is too large; `ScannerAway` that nobody knows.
@@ -63,11 +63,11 @@ def _let_pass(file: BinaryIO, check: Callable[[], None]) -> None:
 def put_off(job: Job, away: ScannerAway) -> None:
     """Have a file wait for the scanner: the next attempt follows once the lease has lapsed, and the last one fails."""
     if job.attempt < MAXIMUM_ATTEMPTS:
-        work.note_interruption(
+        attempts.note_interruption(
             row=job, error=as_message("The virus scanner gives no answer: {reason}. It is asked again.", reason=away)
         )
         return
-    work.fail_work(
+    attempts.fail_work(
         row=job,
         error=as_message(
             "The virus scanner gave no answer in {attempts} attempts: {reason}. Nothing was read. The file is kept; "

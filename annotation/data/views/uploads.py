@@ -18,7 +18,7 @@ from annotation.data.parsers.shapes import FileShape
 from annotation.data.services import drafts, mappings
 from annotation.data.services.charged_start import start_delta
 from annotation.errors import InvalidUpload
-from annotation.gates import gate_plan
+from annotation.gates import comparison
 from annotation.models import DatasetRole
 from annotation.models.drafts import UploadDraft
 from annotation.people.identity import person_of
@@ -89,9 +89,9 @@ def _page(request: HttpRequest, draft: UploadDraft, form: MappingForm) -> HttpRe
     context: dict[str, Any] = {
         "charge": charge,
         "start_delta": start_delta(draft.project, draft.start_epsilon) if draft.start_epsilon else 0.0,
-        "gates": gate_plan.gates_like(draft.project.settings) if charge else None,
+        "gates": comparison.gates_like(draft.project.settings) if charge else None,
         "gate_epsilon": run.epsilon if run else 0,
-        "gate_delta": max(run.delta, gate_plan.SMALLEST_DELTA) if run else 0,
+        "gate_delta": max(run.delta, comparison.SMALLEST_DELTA) if run else 0,
         "agreed": charges.token_of(charge) if charge else "",
         "project": draft.project,
         "draft": draft,

@@ -16,7 +16,7 @@ from annotation.gates.services import pool_rows
 from annotation.models import Dataset
 from annotation.tables import sources
 from annotation.tables.shared import shared_store
-from annotation.work.services import work
+from annotation.work.services import attempts
 from privacy.engines.base import GateEngine, Tell
 from privacy.engines.process import ProcessEngine
 from privacy.engines.spark import SparkEngine
@@ -29,7 +29,7 @@ KEY_BYTES = 32
 
 
 @contextmanager
-def ready_engine(dataset: Dataset, lease: work.Lease) -> Iterator[GateEngine]:
+def ready_engine(dataset: Dataset, lease: attempts.Lease) -> Iterator[GateEngine]:
     """Hold the engine that will read an upload; nothing of it is read, so what is missing costs nothing here."""
     engine: GateEngine
     if (source := sources.source_of(dataset)) is not None:
@@ -49,7 +49,7 @@ def ready_engine(dataset: Dataset, lease: work.Lease) -> Iterator[GateEngine]:
 
 
 def release(
-    uploads: Sequence[Dataset], gate: KAnonymityGate | ThresholdGate, lease: work.Lease, engine: GateEngine
+    uploads: Sequence[Dataset], gate: KAnonymityGate | ThresholdGate, lease: attempts.Lease, engine: GateEngine
 ) -> pa.Table:
     """Return what passes of uploads counted together; which engine counts, and on how many machines, is no matter."""
     key = secrets.token_bytes(KEY_BYTES)

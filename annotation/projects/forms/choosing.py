@@ -8,12 +8,12 @@ from django.utils.formats import number_format
 from django.utils.translation import gettext as _
 
 from annotation.choices.catalogue import CATALOGUE, parameter_names
-from annotation.choices.choice_fields import field_of, kind_field
+from annotation.choices.form_fields import field_of, kind_field
 from annotation.choices.planned_settings import planned_settings
 from annotation.choices.preset import Preset
 from annotation.choices.selection_rules import field_defaults
 from annotation.models import Arrival
-from annotation.projects.forms.projects import ProjectForm
+from annotation.projects.forms.opening import ProjectForm
 from privacy.choices import Kind, Parameter
 
 # Of these a project may choose one or none.

@@ -5,7 +5,7 @@ from typing import Final
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from annotation.choices import choice_fields
+from annotation.choices import form_fields
 from annotation.data.forms.retention import KINDS
 from annotation.projects.forms.pool import PoolProjectForm
 from annotation.projects.forms.settings import SettingsForm
@@ -41,4 +41,4 @@ def setting_name(setting: str) -> str:
     if setting in PERIODS:
         return _("Days for which this is kept: %(what)s") % {"what": PERIODS[setting]}
     found = next((form.base_fields[setting].label for form in FORMS if setting in form.base_fields), None)
-    return str(found or choice_fields.setting_label(setting) or setting)
+    return str(found or form_fields.setting_label(setting) or setting)

@@ -5,7 +5,7 @@ from typing import Any
 from django import forms
 from django.utils.translation import gettext_lazy as _
 
-from annotation.choices.choice_fields import named_field
+from annotation.choices.form_fields import named_field
 from annotation.choices.question_plan import QuestionPlan
 from annotation.models import Project
 

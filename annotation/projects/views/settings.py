@@ -21,7 +21,7 @@ from annotation.projects.forms.configuration import chosen_values, configuration
 from annotation.projects.forms.kinds import kind_of
 from annotation.projects.forms.setting_names import setting_name
 from annotation.projects.forms.settings import SettingsForm
-from annotation.projects.services import configuring, projects
+from annotation.projects.services import configuring, opening
 from annotation.projects.settings_words import setting_value
 from annotation.wording import localized
 
@@ -35,7 +35,7 @@ def settings(request: HttpRequest, slug: str) -> HttpResponse:
     project = managed_project(request, slug)
     form = SettingsForm(request.POST or None, project=project)
     if request.method == "POST" and form.is_valid():
-        projects.set_description(project=project, actor=person_of(request), **form.cleaned_data)
+        opening.set_description(project=project, actor=person_of(request), **form.cleaned_data)
         messages.success(request, _("Saved."))
         return redirect("annotation:settings", slug=slug)
     context = {

@@ -36,7 +36,7 @@ from annotation.projects.forms.wizard import (
     step_of,
     typed_in,
 )
-from annotation.projects.services import projects
+from annotation.projects.services import opening
 from annotation.statement import budget_levels
 
 DRAFTS = "new_projects"
@@ -145,10 +145,10 @@ def _check(request: HttpRequest, key: str) -> HttpResponse:
     membership = MembershipForm(draft_of(request, key), person=request.user, terms=sharing_terms(form))
     if request.method == "POST" and form.is_valid() and membership.is_valid():
         values = form.project_values() | membership.cleaned_data
-        project = projects.create_project(preset=key, owner=person_of(request), **values)
+        project = opening.create_project(preset=key, owner=person_of(request), **values)
         note_about(request, project.pk)
         if (compared := _compared(request, key)) is not None and project.selection == Selection.RANDOM:
-            projects.compare_with(project=compared, other=project)
+            opening.compare_with(project=compared, other=project)
         keep_draft(request, key, {})
         stream = project.arrival == Arrival.STREAM
         messages.success(

@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 
 from django import forms
 
-from annotation.choices.choice_fields import field_of
+from annotation.choices.form_fields import field_of
 from annotation.choices.secrecy import hides_selection
 from annotation.models import Project
 from annotation.wording import localized

@@ -6,7 +6,7 @@ from django import forms
 from django.utils.translation import gettext_lazy
 from django.utils.translation import gettext_lazy as _
 
-from annotation.choices.choice_fields import named_field
+from annotation.choices.form_fields import named_field
 from annotation.choices.person_limits import BINDS_RECORDS, PersonLimits
 from annotation.choices.question_plan import QuestionPlan
 from annotation.choices.secrecy import BINDING_LIMITS

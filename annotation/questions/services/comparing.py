@@ -13,7 +13,7 @@ from annotation.models import Job, Label, Project
 from annotation.models.quality import Aggregation, Opinion, QualityReport
 from annotation.questions.agreement import Answer, compare_answers
 from annotation.questions.answers import counted, label_type
-from annotation.work.services import jobs, work
+from annotation.work.services import attempts, jobs
 from privacy.wording import as_message
 
 
@@ -32,23 +32,23 @@ def start_report(*, project: Project, owner: User) -> QualityReport:
 def make_report(*, job_id: str) -> None:
     """Compare and store; a report that gave way meanwhile is not made."""
     job = Job.objects.get(pk=job_id)
-    with work.attempt_at(job) as lease:
+    with attempts.attempt_at(job) as lease:
         if lease is None:
             return
         report = QualityReport.objects.filter(job=job).first()
         if report is None:
-            work.fail_work(row=job, error=as_message("A newer comparison took this one's place."))
+            attempts.fail_work(row=job, error=as_message("A newer comparison took this one's place."))
             return
         _compare(report, job, lease)
 
 
-def _compare(report: QualityReport, job: Job, lease: work.Lease) -> None:
+def _compare(report: QualityReport, job: Job, lease: attempts.Lease) -> None:
     labels = Label.objects.filter(query__project=report.project_id, query__emptied=False, superseded_at=None)
     rows = labels.values_list("query", "annotator", "choice").iterator()
     project = report.project
     answers = [Answer(task, person, counted(project, choice)) for task, person, choice in rows if choice is not None]
     if not answers:
-        work.fail_work(row=job, error=as_message("Nobody has answered anything yet."))
+        attempts.fail_work(row=job, error=as_message("Nobody has answered anything yet."))
         return
     lease.check()
     comparison = compare_answers(answers, method=report.method, kind=label_type(project))  # type: ignore[arg-type]
@@ -66,4 +66,4 @@ def _compare(report: QualityReport, job: Job, lease: work.Lease) -> None:
             skills={str(person): skill for person, skill in comparison.skills.items()},
             made_at=Now(),
         )
-        work.finish_work(row=job)
+        attempts.finish_work(row=job)

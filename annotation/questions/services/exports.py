@@ -23,7 +23,7 @@ from annotation.models.exports import Export
 from annotation.models.letters import MailKind
 from annotation.people.services import notices
 from annotation.questions.services.label_export import ExportFormat, export_labels
-from annotation.work.services import jobs, work
+from annotation.work.services import attempts, jobs
 from privacy.services.faults import fault_point
 from privacy.wording import as_message
 
@@ -48,14 +48,14 @@ def start_export(*, project: Project, owner: User, format: str, history: bool = 
 def make_export(*, job_id: str) -> None:
     """Write the file; a killed attempt is made again from the start, under another name."""
     job = Job.objects.get(pk=job_id, kind=jobs.EXPORT)
-    with work.attempt_at(job) as lease:
+    with attempts.attempt_at(job) as lease:
         if lease is None:
             return
         # From here on, whatever is forgotten is noted; what was forgotten before is not read any more.
         Export.objects.filter(job=job).update(is_void=False)
         export = Export.objects.filter(job=job).select_related("project").first()
         if export is None or export.project.state == ProjectState.DELETED:
-            work.fail_work(row=job, error=as_message("The project was deleted."))
+            attempts.fail_work(row=job, error=as_message("The project was deleted."))
             return
         name = f"{FOLDER}/{export.project_id}/{export.pk}-{job.attempt}"
         stored = False
@@ -78,7 +78,7 @@ class Written:
     sha256: str
 
 
-def _write(export: Export, path: Path, lease: work.Lease) -> Written:
+def _write(export: Export, path: Path, lease: attempts.Lease) -> Written:
     """Write the file a piece at a time."""
     answers = Label.objects.filter(query__project=export.project_id, query__emptied=False)
     total = (answers if export.history else answers.filter(superseded_at=None)).count()
@@ -109,7 +109,7 @@ def _finish(export: Export, job: Job, name: str, written: Written) -> bool:
         Project.objects.select_for_update(no_key=True).get(pk=export.project_id)
         held = Export.objects.select_for_update(no_key=True).filter(pk=export.pk, is_void=False).first()
         if held is None:
-            work.fail_work(
+            attempts.fail_work(
                 row=job, error=as_message("Something was forgotten while the file was written. Have it written anew.")
             )
             return False
@@ -131,7 +131,7 @@ def _finish(export: Export, job: Job, name: str, written: Written) -> bool:
             "progress_total": written.rows,
             "message": as_message("The file is there."),
         }
-        work.finish_work(row=job, **outcome)
+        attempts.finish_work(row=job, **outcome)
     remove_files(Export.objects.filter(project=export.project_id, is_void=True))
     return True
 

@@ -12,7 +12,7 @@ from annotation.data.services import files
 from annotation.models import Job, Project
 from annotation.models.deletions import Deletion
 from annotation.projects.services import lifecycle
-from annotation.work.services import jobs, work
+from annotation.work.services import attempts, jobs
 from learner.models import (
     FeatureMatrix,
     FeatureProjection,
@@ -37,7 +37,7 @@ REASON = "The project was deleted, and its releases with it."
 def delete_project(*, job_id: UUID | str) -> None:
     """Erase what a deleted project held, once however often it is called; a killed attempt is taken up again."""
     job = Job.objects.get(pk=job_id, kind=jobs.DELETE)
-    with work.attempt_at(job) as lease:
+    with attempts.attempt_at(job) as lease:
         if lease is None:
             return
         deletion = Deletion.objects.select_related("project").get(job=job)
@@ -53,7 +53,7 @@ def delete_project(*, job_id: UUID | str) -> None:
             _bury_releases(project)
         fault_point("project_files_erased")
         lease.check()
-        work.finish_work(row=job, message=as_message("What the project held is erased."))
+        attempts.finish_work(row=job, message=as_message("What the project held is erased."))
 
 
 def _erase_rows(project: Project) -> None:

@@ -7,7 +7,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from learner.errors import ArtifactCorrupt
 from learner.releases.artifacts import verify_release
-from learner.releases.services.releases import signer
+from learner.releases.services.versions import signer
 
 
 class Command(BaseCommand):

@@ -8,7 +8,7 @@ from annotation.projects.services.configuring import configure_project
 from learner.errors import PlanOutdated
 from learner.models.planning import PlanSimulation
 from learner.planning.rows import PlannedRows, PlanRow, planned_rows
-from learner.planning.services.planning import fingerprint_of
+from learner.planning.services.simulating import fingerprint_of
 
 
 def use_row(*, project: Project, records: int, fingerprint: str, number: int, actor: AbstractBaseUser) -> Project:

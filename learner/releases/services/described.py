@@ -22,9 +22,9 @@ from learner.releases.described_card import MARK, VERSION, zero_promise
 from learner.releases.environment import environment
 from learner.releases.model_card import Card
 from learner.releases.selectors import encoder_files_of
-from learner.releases.services import publishing, releases
+from learner.releases.services import publishing, versions
 from learner.releases.services.provenance import provenance_of
-from learner.releases.services.releases import Score
+from learner.releases.services.versions import Score
 from learner.starts.services import version_zero
 from privacy.wording import as_message
 
@@ -75,7 +75,7 @@ def described_release(project: Project) -> DescribedRelease:
     if why_not:
         raise NoVersionZero(why_not)
     featurizer = featurizer_of(project)
-    public = [dataset for dataset in releases.public_test_sets(project) if _can_be_read(dataset, featurizer)]
+    public = [dataset for dataset in versions.public_test_sets(project) if _can_be_read(dataset, featurizer)]
     folder = described_folder(project) / _fingerprint(project, featurizer, public)
     if not folder.exists():
         _write(folder, project, featurizer, public)
@@ -120,14 +120,14 @@ def _fingerprint(project: Project, featurizer: Featurizer, public: list[Dataset]
         featurizer.version,
         [(dataset.pk, dataset.name) for dataset in public],
         environment(),
-        releases.signer().public_key,
+        versions.signer().public_key,
     ]
     return hashlib.sha256(json.dumps(on, sort_keys=True).encode()).hexdigest()
 
 
 def _write(folder: Path, project: Project, featurizer: Featurizer, public: list[Dataset]) -> None:
     model = version_zero.version_zero_of(project)
-    scores = [releases.score_model(model, dataset) for dataset in public]
+    scores = [versions.score_model(model, dataset) for dataset in public]
     made_on = project.configuration.created_at.date().isoformat()
     account = project.pool_account
     card: Card = {
@@ -153,8 +153,8 @@ def _write(folder: Path, project: Project, featurizer: Featurizer, public: list[
             card=card,
             privacy=zero_promise(unit=account.unit, adjacency=account.adjacency, issued_at=made_on),
             provenance=provenance_of(project, featurizer, scores, [], []),
-            signer=releases.signer(),
-            outcomes=releases.public_outcomes(model, public),
+            signer=versions.signer(),
+            outcomes=versions.public_outcomes(model, public),
         )
         (whole / SCORES).write_text(json.dumps([_stored(score) for score in scores]), encoding="utf-8")
         try:

@@ -10,8 +10,8 @@ from learner import selectors
 from learner.models import Evaluation, ModelRelease, ReleaseState
 from learner.releases.card_accuracy import Metric
 from learner.releases.model_card import Privacy
-from learner.releases.services import publishing, releases
-from learner.releases.services.releases import Score
+from learner.releases.services import publishing, versions
+from learner.releases.services.versions import Score
 from learner.releases.sp800_226 import AccountFacts, Facts, LimitLine
 from privacy.accounting.units import atto_spendable, atto_spent, nano_spendable, nano_spent
 from privacy.models import BudgetAccount, EntryKind, LedgerEntry, Quota
@@ -43,7 +43,7 @@ def facts_of(project: Project) -> Facts:
         "newest_version": newest.version if newest else None,
         "metrics": _metrics(newest),
         "checks": dict(newest.checks) if newest else {},
-        "public_key": releases.signer().public_key,
+        "public_key": versions.signer().public_key,
         "second_factor": ", ".join(sorted(settings.SECOND_FACTOR)),
         "encrypted": settings.HTTPS,
     }

@@ -17,7 +17,7 @@ from django.utils import timezone
 from annotation.data.services import files
 from annotation.intervals import wilson_interval
 from annotation.models import Oracle, Project
-from annotation.work.services.work import Lease, finish_work
+from annotation.work.services.attempts import Lease, finish_work
 from learner import selectors
 from learner.configuration.pool import answers_are_open, answers_event_of
 from learner.errors import LimitsMoving
@@ -40,9 +40,9 @@ from learner.releases.model_card import (
     Privacy,
 )
 from learner.releases.no_privacy import estimate_of_run, estimate_said
-from learner.releases.services import releases
+from learner.releases.services import versions
 from learner.releases.services.provenance import configuration_of, provenance_of
-from learner.releases.services.releases import Score
+from learner.releases.services.versions import Score
 from privacy.accounting.event import event_from_json
 from privacy.accounting.units import atto_spent, nano_spent
 from privacy.models import BudgetAccount, EntryKind, LedgerEntry
@@ -124,8 +124,8 @@ def _staged_release(
     for left in folder.parent.glob(f".*{run.pk}-*"):
         # Written by an attempt that was killed: paid for, never published.
         shutil.rmtree(left, ignore_errors=True)
-    public = list(releases.public_test_sets(project))
-    scores = [releases.score_model(model, dataset) for dataset in public]
+    public = list(versions.public_test_sets(project))
+    scores = [versions.score_model(model, dataset) for dataset in public]
     accounts = _accounts_now(project)
     terms = [card_terms(account) for account in accounts]
     privacy: Privacy = {
@@ -146,8 +146,8 @@ def _staged_release(
             card=card,
             privacy=privacy,
             provenance=provenance_of(project, featurizer, scores, accounts, entries),
-            signer=releases.signer(),
-            outcomes=releases.public_outcomes(model, public),
+            signer=versions.signer(),
+            outcomes=versions.public_outcomes(model, public),
         )
         yield StagedRelease(run, folder, model, featurizer, digests, accounts, terms, scores)
     finally:
@@ -253,7 +253,7 @@ def publish(
     )
     release.lineage.set(lineage)
     print_limits(release, staged.accounts)
-    releases.store_scores(release, staged.scores)
+    versions.store_scores(release, staged.scores)
     if advice is not None:
         advice.release = release
         advice.save(force_insert=True)

@@ -9,7 +9,7 @@ from learner.errors import NothingToAsk
 from learner.linear_model import LinearModel
 from learner.models import Round
 from learner.pools.services import features
-from learner.starts.services import warm_start
+from learner.starts.services import labelled_examples
 from learner.strategies.rows import Rows, WatchedRows
 from learner.work.services.progress import Progress
 
@@ -23,7 +23,7 @@ def scoring_model(chosen: Round) -> LinearModel | None:
         return LinearModel.from_json(chosen.model.weights)
     if not strategy_of(chosen.project, chosen.strategy).needs_model:
         return None
-    model = warm_start.start_model(chosen.project)
+    model = labelled_examples.start_model(chosen.project)
     if model is None and chosen.project.oracle == Oracle.TRUSTED:
         raise NothingToAsk("There is no model any more that could score this round.")
     return model

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from annotation.errors import WorkCancelled
 from annotation.models import LeasedWork
-from annotation.work.services import work
+from annotation.work.services import attempts
 from learner.errors import LearnerError
 from learner.models import Round, TrainingRun
 from learner.work.keys import attempt_key
@@ -29,7 +29,7 @@ def attempt_subject(row: Round | TrainingRun) -> str:
     return f"round:{row.number}" if isinstance(row, Round) else f"release:{row.version}"
 
 
-class ChargedEnding(work.Ending):
+class ChargedEnding(attempts.Ending):
     """What an attempt reserved is charged when it ends without an output: it may have read private rows."""
 
     maximum = MAX_ATTEMPTS
@@ -45,13 +45,13 @@ class ChargedEnding(work.Ending):
     def give_up(self, row: LeasedWork, reason: str) -> None:
         assert isinstance(row, Round | TrainingRun)
         with transaction.atomic():
-            work.fail_work(row=row, error=reason)
+            attempts.fail_work(row=row, error=reason)
             _charge_open(row, attempts=range(1, row.attempt + 1))
 
 
-def charged_attempt(row: Round | TrainingRun) -> AbstractContextManager[work.Lease | None]:
+def charged_attempt(row: Round | TrainingRun) -> AbstractContextManager[attempts.Lease | None]:
     """Take the row for one attempt, as `work.attempt_at` does; what it reserved stays charged however it ends."""
-    return work.attempt_at(row, ChargedEnding())
+    return attempts.attempt_at(row, ChargedEnding())
 
 
 def reserve_attempt(row: Round | TrainingRun, *, account: BudgetAccount, event: Event, purpose: str) -> LedgerEntry:

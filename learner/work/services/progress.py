@@ -6,7 +6,7 @@ classes, batches of the questions asked. How long a solver goes on, which the re
 
 from collections.abc import Callable
 
-from annotation.work.services.work import Lease
+from annotation.work.services.attempts import Lease
 from privacy.wording import as_message
 
 Tell = Callable[[int, int], None]

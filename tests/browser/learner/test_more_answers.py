@@ -13,7 +13,7 @@ from annotation.models import ProjectState
 from learner.models import StoppingAdvice
 from tests import learning
 from tests.axe import violations
-from tests.db.learner.answers.test_randomized_answers import open_randomized, reach
+from tests.db.learner.answers.test_randomization import open_randomized, reach
 from tests.factories import make_annotators
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]

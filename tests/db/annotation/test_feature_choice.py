@@ -6,8 +6,8 @@ import pytest
 
 from annotation.choices.presets import PRESETS
 from annotation.models import Features
+from annotation.projects.forms.opening import ProjectForm
 from annotation.projects.forms.pool import PoolProjectForm
-from annotation.projects.forms.projects import ProjectForm
 from learner.features import encoder
 from learner.features.encoder import PublicEncoder
 from learner.pools.services import features

@@ -9,7 +9,7 @@ from django.db import connection, connections, transaction
 from annotation.data.services import datasets, streams
 from annotation.errors import IdempotencyKeyReused, InvalidRecords, InvalidUpload, NotAStream, StreamFull
 from annotation.models import Dataset, RecordPost
-from annotation.projects.services import projects
+from annotation.projects.services import opening
 from tests.factories import make_project, make_user
 
 pytestmark = pytest.mark.django_db
@@ -21,7 +21,7 @@ COLUMNS = [
 
 
 def open_project(**settings):
-    return projects.create_project(
+    return opening.create_project(
         name="frauds",
         preset="fraud-stream",
         owner=make_user(),

@@ -4,14 +4,14 @@ import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 
 from annotation.data.services import datasets
-from annotation.gates.services import gate, pool_rows
+from annotation.gates.services import pool_rows, runs
 from annotation.models import Dataset, GateRun, Job, Query, Record, WorkState
-from annotation.work.services import jobs, work
+from annotation.work.services import attempts, jobs
 from learner.models import ModelRelease, Round, TrainingRun
 from learner.next_step import Step, project_status
 from learner.releases.services import publishing
-from learner.rounds.services import rounds
-from learner.trainings.services import training
+from learner.rounds.services import loop
+from learner.trainings.services import fitting
 from tests import learning
 from tests.factories import make_user
 
@@ -23,7 +23,7 @@ def kinds(project) -> list[str]:
 
 
 def cancel(row) -> None:
-    assert work.cancel_work(row=type(row).objects.get(pk=row.pk), by="ada")
+    assert attempts.cancel_work(row=type(row).objects.get(pk=row.pk), by="ada")
 
 
 def cancel_at(monkeypatch, module, step: str, row) -> None:
@@ -45,21 +45,21 @@ def test_what_waits_is_cancelled_at_once_and_never_run():
     job = Job.objects.get(pk=dataset.job_id)
     assert (job.state, job.error, job.cancelled_by) == ("failed", "Cancelled by ada.", "ada")
     assert not Record.objects.exists()
-    assert not work.cancel_work(row=job, by="bob")
+    assert not attempts.cancel_work(row=job, by="bob")
     assert Job.objects.get(pk=job.pk).cancelled_by == "ada"
 
 
 def test_a_reading_that_is_cancelled_stores_nothing_and_the_file_is_read_again(monkeypatch):
     dataset = upload(learning.open_trusted(make_user()))
-    real = work.Lease.check
+    real = attempts.Lease.check
 
-    def check(lease: work.Lease) -> None:
+    def check(lease: attempts.Lease) -> None:
         lease._cancelled_by = "ada"
         real(lease)
 
     # The thread that listens would have heard of it by now; a COPY keeps this connection to itself.
     with monkeypatch.context() as patch:
-        patch.setattr(work.Lease, "check", check)
+        patch.setattr(attempts.Lease, "check", check)
         datasets.import_dataset(job_id=dataset.job_id)
     dataset.refresh_from_db()
     assert (dataset.state, dataset.job.state, dataset.job.error) == ("receiving", "failed", "Cancelled by ada.")
@@ -86,7 +86,7 @@ def test_a_file_nobody_reads_again_is_forgotten():
 def test_a_finished_work_cannot_be_cancelled():
     dataset = upload(learning.open_trusted(make_user()))
     datasets.import_dataset(job_id=dataset.job_id)
-    assert not work.cancel_work(row=Job.objects.get(pk=dataset.job_id), by="ada")
+    assert not attempts.cancel_work(row=Job.objects.get(pk=dataset.job_id), by="ada")
     assert Job.objects.get(pk=dataset.job_id).cancelled_by == ""
 
 
@@ -116,12 +116,12 @@ def test_a_gate_that_had_begun_to_read_is_charged_and_the_next_one_pays_once(cro
 
     with monkeypatch.context() as patch:
         patch.setattr(pool_rows, "current_content", reading)
-        gate.run_gate(job_id=crowd.gate_job_id)
+        runs.run_gate(job_id=crowd.gate_job_id)
     assert Job.objects.get(pk=crowd.gate_job_id).error == "Cancelled by ada."
     assert (GateRun.objects.get().state, kinds(project)) == ("lost", ["reserve", "charge"])
     assert not Query.objects.exists()
-    again = gate.start_gate(dataset=crowd)
-    gate.run_gate(job_id=again.pk)
+    again = runs.start_gate(dataset=crowd)
+    runs.run_gate(job_id=again.pk)
     assert kinds(project) == ["reserve", "charge", "reserve", "commit"]
     cost = project.pool_account.entries.get(kind="commit").epsilon_nano
     assert project.pool_account.entries.latest("sequence").epsilon_spent_nano == 2 * cost
@@ -132,10 +132,10 @@ def test_a_gate_cancelled_before_it_reserves_costs_nothing(crowd):
     # As if its worker had died before it came to anything.
     Job.objects.filter(pk=job.pk).update(state="running", attempt=1, leased_until="2000-01-01T00:00Z")
     cancel(job)
-    gate.run_gate(job_id=job.pk)
+    runs.run_gate(job_id=job.pk)
     assert Job.objects.get(pk=job.pk).state == "failed"
     assert kinds(crowd.project) == []
-    gate.run_gate(job_id=gate.start_gate(dataset=crowd).pk)
+    runs.run_gate(job_id=runs.start_gate(dataset=crowd).pk)
     assert kinds(crowd.project) == ["reserve", "commit"]
 
 
@@ -147,42 +147,42 @@ def trusted():
 
 
 def test_a_round_that_had_chosen_asks_nothing_stays_charged_and_starts_anew_once(trusted, monkeypatch):
-    rounds.advance_project(project_id=trusted.pk)
+    loop.advance_project(project_id=trusted.pk)
     chosen = Round.objects.get()
     with monkeypatch.context() as patch:
-        cancel_at(patch, rounds, "round_chosen", chosen)
-        rounds.run_round(round_id=chosen.pk)
+        cancel_at(patch, loop, "round_chosen", chosen)
+        loop.run_round(round_id=chosen.pk)
     chosen.refresh_from_db()
     assert (chosen.state, chosen.error) == ("failed", "Cancelled by ada.")
     assert (Query.objects.count(), kinds(trusted)) == (0, ["reserve", "charge"])
     # Nothing begins by itself what a person has stopped.
-    assert rounds.advance_project(project_id=trusted.pk).step == Step.STUCK
+    assert loop.advance_project(project_id=trusted.pk).step == Step.STUCK
     assert "A manager can start it anew" in project_status(trusted).sentence
-    again = rounds.start_anew(row=chosen)
-    assert rounds.start_anew(row=chosen) is None
-    rounds.run_round(round_id=again.pk)
+    again = loop.start_anew(row=chosen)
+    assert loop.start_anew(row=chosen) is None
+    loop.run_round(round_id=again.pk)
     assert kinds(trusted) == ["reserve", "charge", "reserve", "commit"]
     assert Query.objects.count() == 12
-    assert rounds.start_anew(row=chosen) is None
+    assert loop.start_anew(row=chosen) is None
 
 
 def test_a_training_that_was_cancelled_releases_nothing_and_starts_anew(trusted, monkeypatch):
     annotator = make_user()
     learning.work_off(trusted)
     learning.label_everything(trusted, annotator)
-    rounds.advance_project(project_id=trusted.pk)
+    loop.advance_project(project_id=trusted.pk)
     run = TrainingRun.objects.get()
     before = len(kinds(trusted))
     with monkeypatch.context() as patch:
         cancel_at(patch, publishing, "training_staged", run)
-        training.train_model(run_id=str(run.pk))
+        fitting.train_model(run_id=str(run.pk))
     run.refresh_from_db()
     assert (run.state, run.error) == ("failed", "Cancelled by ada.")
     assert kinds(trusted)[before:] == ["reserve", "charge"]
     assert not ModelRelease.objects.exists()
     assert learning.open_reservations(trusted) == 0
-    again = rounds.start_anew(row=run)
-    training.train_model(run_id=str(again.pk))
+    again = loop.start_anew(row=run)
+    fitting.train_model(run_id=str(again.pk))
     assert kinds(trusted)[before:] == ["reserve", "charge", "reserve", "commit"]
     assert ModelRelease.objects.get().labels_used == again.labels_used == run.labels_used
 
@@ -190,11 +190,11 @@ def test_a_training_that_was_cancelled_releases_nothing_and_starts_anew(trusted,
 def test_a_training_cancelled_while_it_waits_costs_nothing(trusted):
     learning.work_off(trusted)
     learning.label_everything(trusted, make_user())
-    rounds.advance_project(project_id=trusted.pk)
+    loop.advance_project(project_id=trusted.pk)
     run = TrainingRun.objects.get()
     before = len(kinds(trusted))
     cancel(run)
-    training.train_model(run_id=str(run.pk))
+    fitting.train_model(run_id=str(run.pk))
     assert len(kinds(trusted)) == before
     assert not ModelRelease.objects.exists()
 
@@ -203,11 +203,11 @@ def test_a_secret_block_is_started_anew_as_itself():
     """A training of no block would be charged as if there were no coins, so only the block itself may start."""
     project = learning.open_secret(make_user())
     learning.fill_trusted(project)
-    rounds.advance_project(project_id=project.pk)
+    loop.advance_project(project_id=project.pk)
     first = Round.objects.get()
     cancel(first)
-    assert rounds.advance_project(project_id=project.pk).step == Step.STUCK
-    again = rounds.start_anew(row=Round.objects.get(pk=first.pk))
+    assert loop.advance_project(project_id=project.pk).step == Step.STUCK
+    again = loop.start_anew(row=Round.objects.get(pk=first.pk))
     assert again.block == first.block == 1
     assert kinds(project) == []
 
@@ -215,13 +215,13 @@ def test_a_secret_block_is_started_anew_as_itself():
 def test_a_running_worker_hears_of_it_between_two_checks(settings):
     settings.WORK_LEASE_SECONDS = 30
     job = Job.objects.create(project=learning.open_trusted(make_user()), kind=jobs.COMPARE)
-    assert work.take_work(row=job)
+    assert attempts.take_work(row=job)
     assert Job.objects.get(pk=job.pk).started_at is not None
-    lease = work.Lease(job)
+    lease = attempts.Lease(job)
     lease.check()
     cancel(job)
     lease._listen()
-    with pytest.raises(work.WorkCancelled, match="Cancelled by ada"):
+    with pytest.raises(attempts.WorkCancelled, match="Cancelled by ada"):
         lease.check()
-    work.fail_work(row=job, error="Cancelled by ada.")
+    attempts.fail_work(row=job, error="Cancelled by ada.")
     assert job.state == WorkState.FAILED

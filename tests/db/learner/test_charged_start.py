@@ -13,9 +13,9 @@ from learner import selectors
 from learner.linear_model import LinearModel
 from learner.models import Round, WarmStart
 from learner.next_step import Step, project_status
-from learner.releases.services import releases
-from learner.starts.services import charged_starts, warm_start
-from learner.trainings.services import training
+from learner.releases.services import versions
+from learner.starts.services import charged_training, labelled_examples
+from learner.trainings.services import fitting
 from privacy.errors import UnsoundCombination
 from privacy.services import audit
 from privacy.services.counter import site_counter
@@ -65,19 +65,19 @@ def test_the_first_round_scores_with_the_private_start_and_its_own_account_pays(
 def test_the_charge_comes_before_the_rows_are_read(project, monkeypatch):
     account = start_with(project).account
     seen = []
-    real = charged_starts.features.open_features
+    real = charged_training.features.open_features
     monkeypatch.setattr(
-        charged_starts.features, "open_features", lambda dataset: (seen.append(kinds(account)), real(dataset))[1]
+        charged_training.features, "open_features", lambda dataset: (seen.append(kinds(account)), real(dataset))[1]
     )
-    warm_start.start_model(project)
+    labelled_examples.start_model(project)
     assert seen == [["grant", "reserve"]]
 
 
 def test_a_second_use_replays_the_weights_free(project, monkeypatch):
     account = start_with(project, epsilon=10.0).account
-    first = warm_start.start_model(project).to_json()
-    monkeypatch.setattr(charged_starts, "_fit", lambda *args: 1 / 0)
-    assert warm_start.start_model(project).to_json() == first
+    first = labelled_examples.start_model(project).to_json()
+    monkeypatch.setattr(charged_training, "_fit", lambda *args: 1 / 0)
+    assert labelled_examples.start_model(project).to_json() == first
     assert kinds(account) == ["grant", "reserve", "commit"]
 
 
@@ -90,13 +90,13 @@ def test_an_attempt_that_dies_stays_charged_and_the_project_goes_on_without_what
             raise Killed
 
     with monkeypatch.context() as patch:
-        patch.setattr(charged_starts, "fault_point", die)
+        patch.setattr(charged_training, "fault_point", die)
         for _ in range(2):
             with pytest.raises(Killed):
-                warm_start.start_model(project)
+                labelled_examples.start_model(project)
     assert kinds(account) == ["grant", "reserve", "charge", "reserve"]
     assert selectors.start_of(project) is None
-    assert warm_start.start_model(project) is None
+    assert labelled_examples.start_model(project) is None
     learning.work_off(project)
     assert Round.objects.get().strategy == "random"
     assert not WarmStart.objects.exists()
@@ -105,10 +105,10 @@ def test_an_attempt_that_dies_stays_charged_and_the_project_goes_on_without_what
 def test_an_attempt_after_a_dead_one_pays_anew(project, monkeypatch):
     account = start_with(project, epsilon=5.0).account
     with monkeypatch.context() as patch:
-        patch.setattr(charged_starts, "_fit", lambda *args: 1 / 0)
+        patch.setattr(charged_training, "_fit", lambda *args: 1 / 0)
         with pytest.raises(ZeroDivisionError):
-            warm_start.start_model(project)
-    assert warm_start.start_model(project) is not None
+            labelled_examples.start_model(project)
+    assert labelled_examples.start_model(project) is not None
     assert kinds(account) == ["grant", "reserve", "charge", "reserve", "commit"]
 
 
@@ -120,24 +120,24 @@ def test_every_release_states_the_account_and_descends_from_the_start(opened, mo
     learning.fill_crowd(project) if crowd else learning.fill_trusted(project)
     account = start_with(project).account
     priors = []
-    real = training.estimator_of
+    real = fitting.estimator_of
 
     def remember(*args, prior, **kwargs):
         priors.append(prior)
         return real(*args, prior=prior, **kwargs)
 
-    monkeypatch.setattr(training, "estimator_of", remember)
+    monkeypatch.setattr(fitting, "estimator_of", remember)
     release = learning.run_to_release(project, make_user(), version=1)
     start = WarmStart.objects.get()
     assert priors[0].to_json() == LinearModel.from_json(start.weights).to_json()
     assert start.entry in release.lineage.all()
     assert selectors.guarantee_accounts(project)[-1] == account
     assert [terms["protects"] for terms in release.guarantee][-1] == account.label
-    with releases.open_file(release=release, name="privacy.json") as file:
+    with versions.open_file(release=release, name="privacy.json") as file:
         document = json.load(file)
     assert document["accounts"][-1]["limit_epsilon"] == pytest.approx(2.0)
     assert f"{account.label} #3" in [entry["id"] for entry in document["entries"]]
-    with releases.open_file(release=release, name="card.md") as file:
+    with versions.open_file(release=release, name="card.md") as file:
         assert account.label in file.read().decode()
     assert [sheet.account for sheet in presenters.budget_sheets(project)][-1] == account
     assert kinds(account) == ["grant", "reserve", "commit"]
@@ -188,7 +188,7 @@ def test_a_start_that_waits_is_left_alone_once_models_are_made_of_questions(reme
     assert selectors.start_of(crowd) is None
     assert project_status(crowd).step == Step.ASK
     with pytest.raises(UnsoundCombination, match="takes no private start"):
-        charged_starts.train_charged(start)
+        charged_training.train_charged(start)
     learning.work_off(crowd)
     assert [(each.strategy, each.state) for each in Round.objects.all()] == [("random", "done")]
     assert kinds(start.account) == ["grant"]

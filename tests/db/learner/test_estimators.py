@@ -12,9 +12,9 @@ from learner.errors import UnknownChoice
 from learner.estimators.baseline import LogisticRegressionBaseline
 from learner.estimators.catalogue import words_for
 from learner.models import ModelRelease, TrainingRun
-from learner.releases.services import releases
+from learner.releases.services import versions
 from learner.selectors import training_event
-from learner.trainings.services import training
+from learner.trainings.services import fitting
 from privacy.accounting.event import event_from_json
 from tests import learning
 from tests.factories import make_project, make_user
@@ -43,7 +43,7 @@ def test_a_release_is_charged_what_its_estimator_says(estimator, kind):
     assert release.estimator == estimator
     assert (release.entry.delta_atto > 0) == bool(delta)
     assert release.entry.delta_atto <= 10**12
-    with releases.open_file(release=release, name="card.md") as file:
+    with versions.open_file(release=release, name="card.md") as file:
         assert words_for(estimator) in file.read().decode()
     call_command("audit_ledger")
 
@@ -74,14 +74,14 @@ def test_a_twin_without_noise_is_refused_wherever_it_could_slip_in(monkeypatch):
         training_event(unstored)
     project = learning.open_trusted(make_user(), selection="random")
     learning.fill_trusted(project)
-    real = training.estimator_of
+    real = fitting.estimator_of
 
     def without_noise(*args, **kwargs):
         twin = LogisticRegressionBaseline(1.0, classes=[0, 1])
         twin.event_for = real(*args, **kwargs).event_for
         return twin
 
-    monkeypatch.setattr(training, "estimator_of", without_noise)
+    monkeypatch.setattr(fitting, "estimator_of", without_noise)
     with pytest.raises(AssertionError, match="was not released"):
         learning.run_to_release(project, make_user(), version=1)
     assert not ModelRelease.objects.exists()

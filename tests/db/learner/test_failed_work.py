@@ -5,7 +5,7 @@ from django.utils import timezone
 
 from annotation.data.services.streams import post_records
 from annotation.models import WorkState
-from annotation.work.services import work
+from annotation.work.services import attempts
 from learner import failures
 from learner.models import ModelRelease, Round, TrainingRun
 from learner.next_step import Step, project_status
@@ -37,7 +37,7 @@ def test_rounds_count_since_the_last_good_one(project):
     learning.work_off(project)
     learning.run_to_release(project, make_user(), version=1)
     for expected in (1, 2, 3):
-        rounds.advance_project(project_id=project.pk)
+        loop.advance_project(project_id=project.pk)
         fail(Round.objects.filter(project=project))
         assert len(failures.failed_rounds(project)) == expected
         assert bool(failures.stopping_words(project, Round)) == (expected == 3)
@@ -49,7 +49,7 @@ def test_rounds_count_since_the_last_good_one(project):
 def test_a_training_that_failed_once_may_be_started_anew_at_its_price(project):
     learning.work_off(project)
     learning.label_everything(project, make_user())
-    rounds.advance_project(project_id=project.pk)
+    loop.advance_project(project_id=project.pk)
     assert failures.start_anew_of(project) is None
     fail(TrainingRun.objects.filter(project=project))
     row = failures.start_anew_of(project)
@@ -64,14 +64,14 @@ def test_a_cancelled_training_of_a_block_that_was_given_up_stops_nothing():
     project = learning.open_secret(make_user())
     learning.fill_trusted(project)
     learning.work_off(project)
-    secret_rounds.close_block(project=project)
+    secret_blocks.close_block(project=project)
     for _ in range(secret_selectors.MAX_FAILED_TRAININGS - 1):
-        rounds.advance_project(project_id=project.pk)
+        loop.advance_project(project_id=project.pk)
         fail(TrainingRun.objects.filter(project=project))
-    rounds.advance_project(project_id=project.pk)
-    assert work.cancel_work(row=TrainingRun.objects.get(state=WorkState.WAITING), by="ada")
+    loop.advance_project(project_id=project.pk)
+    assert attempts.cancel_work(row=TrainingRun.objects.get(state=WorkState.WAITING), by="ada")
     learning.work_off(project)
-    secret_rounds.close_block(project=project)
+    secret_blocks.close_block(project=project)
     assert project_status(project).step == Step.TRAIN
     learning.work_off(project)
     assert ModelRelease.objects.filter(project=project).count() == 1
@@ -84,14 +84,14 @@ def test_a_version_of_a_stream_that_failed_again_and_again_is_started_anew_for_n
     streaming.work_off(project)
     streaming.answer(project, make_user())
     for _ in range(3):
-        streams.run_stream(project_id=project.pk)
+        processing.run_stream(project_id=project.pk)
         assert failures.start_anew_of(project) is None
         fail(TrainingRun.objects.filter(project=project))
     assert project_status(project).step == Step.STUCK
     row = failures.start_anew_of(project)
     assert isinstance(row, TrainingRun)
     assert failures.price_of(project, row) is None
-    started = rounds.start_anew(row=row)
+    started = loop.start_anew(row=row)
     assert isinstance(started, TrainingRun)
-    training.train_model(run_id=str(started.pk))
+    fitting.train_model(run_id=str(started.pk))
     assert ModelRelease.objects.get(project=project).version == 1

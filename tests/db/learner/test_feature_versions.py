@@ -8,8 +8,8 @@ from learner.features.text import HashingTextFeaturizer
 from learner.models import FeatureMatrix, Round
 from learner.pools.selectors import pool_datasets
 from learner.pools.services import features
-from learner.rounds.services import rounds
-from learner.trainings.services import training
+from learner.rounds.services import loop
+from learner.trainings.services import fitting
 from tests import learning
 from tests.factories import make_user
 
@@ -33,7 +33,7 @@ def upgrade(monkeypatch) -> None:
     def featurizer_of(project):
         return NextVersion(project.feature_dimension, normalizer=project.normalizer or "L1")
 
-    for module in (configuration, features, rounds, training):
+    for module in (configuration, features, loop, fitting):
         if hasattr(module, "featurizer_of"):
             monkeypatch.setattr(module, "featurizer_of", featurizer_of)
 

@@ -18,11 +18,11 @@ from annotation.data.services.pixels import image_of
 from annotation.errors import FileDamaged
 from annotation.models import Record
 from learner.errors import ArtifactCorrupt
-from learner.forgetting.services import forgetting
+from learner.forgetting.services import contributors
 from learner.models import FeatureMatrix, ReleaseState
 from learner.pools.services import features
 from learner.pools.services.pixels import pixel_batches
-from learner.releases.services import release_gate, releases
+from learner.releases.services import checks, versions
 from tests import learning
 from tests.factories import make_user
 
@@ -131,7 +131,7 @@ def test_images_are_shown_by_the_row_and_emptied_in_a_file_of_another_name(elsew
     before = str(dataset.pixels.name), str(FeatureMatrix.objects.get().file.name)
     Record.objects.filter(pk=record.pk).update(emptied=True, payload=None, contributor=None, label=None)
     for _ in range(2):
-        forgetting.erase_from_files(project=project)
+        contributors.erase_from_files(project=project)
         dataset.refresh_from_db()
         after = str(dataset.pixels.name), str(FeatureMatrix.objects.get().file.name)
         assert not set(before) & set(after)
@@ -151,12 +151,12 @@ def test_a_release_is_made_checked_and_deleted_elsewhere(elsewhere):
     learning.fill_trusted(project)
     release = learning.run_to_release(project, make_user(), version=1)
     assert sorted(files.names_in(release.folder)) == sorted(f"{release.folder}/{name}" for name in release.digests)
-    assert release_gate.check_release(release_id=release.pk).state == ReleaseState.RELEASED
-    with releases.open_file(release=release, name="weights.json") as file:
+    assert checks.check_release(release_id=release.pk).state == ReleaseState.RELEASED
+    with versions.open_file(release=release, name="weights.json") as file:
         assert hashlib.sha256(file.read()).hexdigest() == release.digests["weights.json"]
     keep(f"{release.folder}/weights.json", b"{}")
     file_cache.drop(f"{release.folder}/weights.json")
     with pytest.raises(ArtifactCorrupt):
-        releases.open_file(release=release, name="weights.json")
+        versions.open_file(release=release, name="weights.json")
     files.delete_folder(release.folder)
     assert list(files.names_in(release.folder)) == []

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from django.core.management import call_command
 
-from annotation.projects.services.projects import create_project
+from annotation.projects.services.opening import create_project
 from learner.configuration.pool import estimator_of, featurizer_of
 from learner.estimators.huber_svm import PrivateHuberSVM
 from learner.estimators.softmax_steps import PrivateSoftmaxSteps

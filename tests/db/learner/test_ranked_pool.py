@@ -13,7 +13,7 @@ from learner.linear_model import LinearModel
 from learner.models import Round
 from learner.next_step import Step
 from learner.pools import selectors as pool_selectors
-from learner.rounds.services import ranked_pool, rounds
+from learner.rounds.services import loop, ranked_pool
 from learner.strategies.draws import statistics_over_draws
 from learner.strategies.uncertainty import UNCERTAINTY_DRAWS
 from tests import learning
@@ -65,10 +65,10 @@ def entropies(project, queries):
 def test_a_round_asks_the_most_uncertain_over_draws(released):
     waiting = list(Query.objects.filter(state="unasked"))
     assert len(waiting) > 8
-    rounds.advance_project(project_id=released.pk)
+    loop.advance_project(project_id=released.pk)
     second = Round.objects.latest("number")
     assert second.strategy == "uncertainty"
-    rounds.run_round(round_id=second.pk)
+    loop.run_round(round_id=second.pk)
     found = dict(zip([query.pk for query in waiting], entropies(released, waiting), strict=True))
     asked = {query.pk for query in asked_in(2)}
     assert len(asked) == 8
@@ -83,15 +83,15 @@ def test_the_budget_in_money_ends_a_round_early_and_then_the_project_stops(relea
     released.refresh_from_db()
     budget = ranked_pool.annotation_budget(released)
     assert (budget.labels, budget.money, budget.examples) == (None, Decimal("0.15"), 3)
-    rounds.advance_project(project_id=released.pk)
-    rounds.run_round(round_id=Round.objects.latest("number").pk)
+    loop.advance_project(project_id=released.pk)
+    loop.run_round(round_id=Round.objects.latest("number").pk)
     assert len(asked_in(2)) == 3
     assert ranked_pool.annotation_budget(released).examples == 0
     assert learning.label_everything(released, make_user()) == 3
     learning.work_off(released)
     # Three answers are fewer than a training is declared to take.
     assert next_step.project_status(released).step == Step.FEW_LABELS
-    rounds.train_on_few(project=released)
+    loop.train_on_few(project=released)
     learning.work_off(released)
     assert released.releases.filter(version=2).exists()
     assert next_step.project_status(released).step == Step.LABELS_SPENT
@@ -100,21 +100,21 @@ def test_the_budget_in_money_ends_a_round_early_and_then_the_project_stops(relea
 
 def test_a_limit_that_is_lowered_while_a_round_waits_is_kept(released):
     """The round was opened for eight questions; by the time a worker takes it, two are paid for, then none."""
-    rounds.advance_project(project_id=released.pk)
+    loop.advance_project(project_id=released.pk)
     waiting = Round.objects.latest("number")
     assert waiting.requested == 8
     given = Query.objects.exclude(state="unasked").count()
     labelling.set_label_budget(project=released, **NOTHING | {"labels_limit": given + 2})
-    rounds.run_round(round_id=waiting.pk)
+    loop.run_round(round_id=waiting.pk)
     waiting.refresh_from_db()
     assert (waiting.state, waiting.selected, len(asked_in(2))) == ("done", 2, 2)
 
 
 def test_a_limit_that_is_gone_opens_nothing_and_says_why(released):
-    rounds.advance_project(project_id=released.pk)
+    loop.advance_project(project_id=released.pk)
     waiting = Round.objects.latest("number")
     labelling.set_label_budget(project=released, **NOTHING | {"labels_limit": 0})
-    rounds.run_round(round_id=waiting.pk)
+    loop.run_round(round_id=waiting.pk)
     waiting.refresh_from_db()
     assert (waiting.state, waiting.error) == ("failed", "The annotation budget is spent.")
     assert asked_in(2) == []

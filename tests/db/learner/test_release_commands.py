@@ -6,7 +6,7 @@ from io import StringIO
 import pytest
 from django.core.management import CommandError, call_command
 
-from learner.releases.services import releases
+from learner.releases.services import versions
 from tests import learning
 from tests.factories import make_user
 
@@ -29,7 +29,7 @@ def said(*arguments):
 def test_a_release_leaves_and_is_found_genuine(release, tmp_path):
     target = tmp_path / "release.zip"
     told = said("export_release", release.project.slug, "latest", str(target))
-    key = releases.signer().public_key
+    key = versions.signer().public_key
     assert key in told
     with zipfile.ZipFile(target) as archive:
         assert set(archive.namelist()) == set(release.digests)
@@ -41,7 +41,7 @@ def test_a_release_leaves_and_is_found_genuine(release, tmp_path):
         said("verify_release", str(tmp_path / "there"))
     with pytest.raises(CommandError, match="exists already"):
         said("export_release", release.project.slug, "1", str(target))
-    releases.retire_release(release=release, reason="labels were wrong")
+    versions.retire_release(release=release, reason="labels were wrong")
     assert "is retired: labels were wrong" in said("export_release", release.project.slug, "1", str(tmp_path / "b.zip"))
     with pytest.raises(CommandError, match="no such version"):
         said("export_release", release.project.slug, "latest", str(tmp_path / "c.zip"))

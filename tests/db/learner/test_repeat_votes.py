@@ -11,7 +11,7 @@ from learner.linear_model import LinearModel
 from learner.models import Round
 from learner.pools import selectors as pool_selectors
 from learner.pools.services import features
-from learner.rounds.services import rounds
+from learner.rounds.services import loop
 from learner.selectors import next_strategy, question_counts
 from learner.selectors import repeats as repeat_selectors
 from privacy.mechanisms.randomness import SecureRandom
@@ -115,10 +115,10 @@ def test_a_round_of_repeats_is_free_recorded_and_within_the_label_budget():
     assert 2 * asked >= passed
     limit = {"money_limit": None, "price_per_label": None, "currency": ""}
     labelling.set_label_budget(project=project, labels_limit=asked + 7, **limit)
-    rounds.advance_project(project_id=project.pk)
+    loop.advance_project(project_id=project.pk)
     chosen = Round.objects.get(strategy="repeat_votes")
     assert (chosen.requested, chosen.model.version) == (3, 1)
-    rounds.run_round(round_id=chosen.pk)
+    loop.run_round(round_id=chosen.pk)
     chosen.refresh_from_db()
     assert (chosen.state, chosen.selected) == ("done", 3)
     assert (chosen.committed_entry.mechanism, chosen.committed_entry.epsilon_nano) == ("post_processing", 0)

@@ -56,7 +56,7 @@ def test_answers_keep_coming_when_no_model_can_be_paid_and_the_page_says_why(sho
     learning.label_everything(project, person, at_most=12)
     learning.work_off(project)
     learning.label_everything(project, person, at_most=12)
-    assert rounds.advance_project(project_id=project.pk).step == Step.CANNOT_PAY
+    assert loop.advance_project(project_id=project.pk).step == Step.CANNOT_PAY
     assert ModelRelease.objects.count() == 1
     before = Consensus.objects.count()
     open_before = Query.objects.filter(state=QueryState.OPEN).count()
@@ -88,7 +88,7 @@ def test_a_raised_limit_trains_on_everything_that_came_in_meanwhile(short_of_mon
     learning.label_everything(project, person, at_most=12)
     learning.work_off(project)
     learning.label_everything(project, person, at_most=15)
-    assert rounds.advance_project(project_id=project.pk).step == Step.CANNOT_PAY
+    assert loop.advance_project(project_id=project.pk).step == Step.CANNOT_PAY
     account = project.pool_account
     limits.change_limit(
         project=project, account=account, epsilon_limit=5, delta_limit=0, actor=owner, reason="one more model"

@@ -12,7 +12,7 @@ from learner.models.rounds import PART_ROWS
 from learner.next_step import Step, project_status
 from learner.planning.selectors import plan_forecast
 from learner.pools import selectors as pool_selectors
-from learner.rounds.services import rounds, screen_rounds
+from learner.rounds.services import loop, screens
 from learner.strategies.blocks import block_rates
 from privacy.accounting.event import event_from_json
 from privacy.services import ledger
@@ -62,7 +62,7 @@ def test_no_row_has_a_place_in_two_parts_of_an_upload(kind):
 
 
 def test_looks_are_stored_in_parts_and_read_again_as_one(monkeypatch):
-    monkeypatch.setattr(screen_rounds, "PART_ROWS", 64)
+    monkeypatch.setattr(screens, "PART_ROWS", 64)
     with without_check("learner_screenlooks", "learner_looks_part_within"):
         project = screening("exposure_capped_screen", records=150)
         learning.run_to_release(project, make_user(), version=2)
@@ -97,7 +97,7 @@ def die_at(monkeypatch, step: str):
         if reached == step:
             raise Killed
 
-    for module in (screen_rounds, ledger):
+    for module in (screens, ledger):
         monkeypatch.setattr(module, "fault_point", fault_point)
     return Killed
 
@@ -154,7 +154,7 @@ def test_no_record_is_looked_at_once_too_often():
     assert looks.max() == 2
     assert Record.objects.filter(dataset__role="pool", query=None).count() > 20
     if project_status(project).step == Step.FEW_LABELS:
-        rounds.train_on_few(project=project)
+        loop.train_on_few(project=project)
         learning.work_off(project)
         project.refresh_from_db()
     assert project_status(project).step == Step.FINISHED
@@ -169,15 +169,15 @@ def test_coins_of_an_attempt_that_died_are_paid_for_again(monkeypatch, step):
     # So many that the coins leave enough questions for two models after it.
     project = screening("exposure_capped_screen", records=400)
     learning.run_to_release(project, make_user(), version=1)
-    rounds.advance_project(project_id=project.pk)
+    loop.advance_project(project_id=project.pk)
     chosen = Round.objects.get(state=WorkState.WAITING)
     killed = die_at(monkeypatch, step)
     with pytest.raises(killed):
-        rounds.run_round(round_id=chosen.pk)
+        loop.run_round(round_id=chosen.pk)
     monkeypatch.undo()
     assert not ScreenLooks.objects.exists()
     Round.objects.filter(pk=chosen.pk).update(leased_until="2000-01-01T00:00Z")
-    rounds.run_round(round_id=chosen.pk)
+    loop.run_round(round_id=chosen.pk)
     assert reserved(project).count("exposure_capped_screen") == 2
     assert [entry.mechanism for entry in learning.entries(project, "charge")] == ["exposure_capped_screen"]
     assert ScreenLooks.objects.get().left < 400

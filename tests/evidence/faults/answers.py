@@ -2,9 +2,9 @@
 
 from tests.evidence.planting import Mutant
 
-SERVICE = "tests/db/learner/answers/test_randomized_answers.py"
+SERVICE = "tests/db/learner/answers/test_randomization.py"
 CANARY = "tests/statistical/learner/test_canary_responses.py"
-SERVICE_FILE = "learner/answers/services/randomized_answers.py"
+SERVICE_FILE = "learner/answers/services/randomization.py"
 CLASSIFIER_FILE = "learner/estimators/randomized_answers.py"
 
 ANSWERS = [

@@ -4,7 +4,7 @@ from tests.evidence.planting import Mutant
 
 SERVICE = "tests/db/privacy/test_ledger.py"
 COUNTER = "tests/db/privacy/test_counter.py"
-ROUNDS = "tests/db/learner/rounds/test_rounds.py"
+ROUNDS = "tests/db/learner/rounds/test_loop.py"
 RULE_TESTS = "tests/db/privacy/test_ledger_rules.py"
 RULES = "privacy/migrations/sql/ledger_rules.sql"
 
@@ -29,8 +29,8 @@ LEDGER = [
         "            charge(reservation=reservation, reason",
         "            void(reservation=reservation, reason",
         (
-            "tests/db/learner/trainings/test_training.py::test_a_training_that_dies_stays_charged_and_the_next_attempt_releases",
-            "tests/db/annotation/gates/test_gate.py::test_an_attempt_that_breaks_is_charged_and_lost",
+            "tests/db/learner/trainings/test_fitting.py::test_a_training_that_dies_stays_charged_and_the_next_attempt_releases",
+            "tests/db/annotation/gates/test_runs.py::test_an_attempt_that_breaks_is_charged_and_lost",
             "tests/db/learner/pools/test_projections.py::test_a_dead_attempt_stays_charged_and_the_next_pays_anew",
             "tests/db/learner/test_charged_start.py::test_an_attempt_after_a_dead_one_pays_anew",
         ),
@@ -44,11 +44,11 @@ LEDGER = [
     ),
     Mutant(
         "rows read before their reservation",
-        "learner/trainings/services/training.py",
+        "learner/trainings/services/fitting.py",
         "        reservation = attempts.reserve_attempt(",
         "        _fit(run, estimator, featurizer, progress)\n        reservation = attempts.reserve_attempt(",
         (
-            "tests/db/learner/trainings/test_training.py::test_a_budget_spent_behind_our_back_fails_the_run_and_reads_nothing",
+            "tests/db/learner/trainings/test_fitting.py::test_a_budget_spent_behind_our_back_fails_the_run_and_reads_nothing",
         ),
     ),
     Mutant(

@@ -57,7 +57,7 @@ SELECTION = [
     ),
     Mutant(
         "running sums that forget all but the newest block",
-        "learner/trainings/services/training.py",
+        "learner/trainings/services/fitting.py",
         "estimator.set_params(earlier=earlier.sums, own_weight=earlier.own_weight, prior=_start(run.project))",
         "estimator.set_params(prior=_start(run.project))",
         (f"{RUNNING}::test_each_release_is_made_of_all_blocks_so_far",),
@@ -71,14 +71,14 @@ SELECTION = [
     ),
     Mutant(
         "coins of a larger rate than is charged",
-        "learner/rounds/services/secret_rounds.py",
+        "learner/rounds/services/secret_blocks.py",
         "draw_blocks(min(PART_ROWS, dataset.row_count - start), rate, rng)",
         "draw_blocks(min(PART_ROWS, dataset.row_count - start), 1.5 * rate, rng)",
         (f"{SECRET_ROUNDS}::test_coins_fall_at_the_rates_that_are_charged",),
     ),
     Mutant(
         "a screened block that asks about all it may choose from",
-        "learner/rounds/services/secret_rounds.py",
+        "learner/rounds/services/secret_blocks.py",
         "drawn = candidates.rows.only(_drawn_rows(candidates.datasets, block, rng))",
         "drawn = candidates.rows.only(_drawn_rows(candidates.datasets, block, rng)[:0])\n"
         "        drawn = candidates.rows.at(np.arange(len(candidates.rows)))",
@@ -142,11 +142,11 @@ SELECTION = [
     ),
     Mutant(
         "a visible choice at the price of a secret one",
-        "learner/trainings/services/training.py",
+        "learner/trainings/services/fitting.py",
         "return charged_event(run.project, estimator.event_for(featurizer.dimension))",
         "from privacy.accounting.events import SecretSampleEvent  # noqa: PLC0415\n"
         "        return SecretSampleEvent(estimator.event_for(featurizer.dimension), 0.1)",
-        ("tests/db/learner/trainings/test_training.py::test_a_release_holds_what_was_paid_for",),
+        ("tests/db/learner/trainings/test_fitting.py::test_a_release_holds_what_was_paid_for",),
     ),
     Mutant(
         "blocks whose coins overlap",

@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from annotation.data.services import pool_files
-from annotation.gates.services import gate, scan
+from annotation.gates.services import runs, scan
 from annotation.models import GateRun, Job, Query
 from dpal_site.embedded import host
 from dpal_site.embedded.servers import REPOSITORY
@@ -93,15 +93,15 @@ def test_a_driver_killed_while_it_counts_is_charged_once_and_the_next_lets_the_s
 
     with monkeypatch.context() as patch:
         struck(patch, strike)
-        gate.run_gate(job_id=dataset.gate_job_id)
+        runs.run_gate(job_id=dataset.gate_job_id)
     assert Job.objects.get(pk=dataset.gate_job_id).state == "failed"
     assert spends(dataset) == ["reserve", "charge"]
     assert not Query.objects.filter(project=dataset.project).exists()
     assert host.wait_until(lambda: not cluster.executors(), PATIENCE_SECONDS, 0.1)
     # Charged once: taken up again, the job is over, and pays no more.
-    gate.run_gate(job_id=dataset.gate_job_id)
+    runs.run_gate(job_id=dataset.gate_job_id)
     assert spends(dataset) == ["reserve", "charge"]
-    gate.run_gate(job_id=gate.start_gate(dataset=dataset).pk)
+    runs.run_gate(job_id=runs.start_gate(dataset=dataset).pk)
     run = GateRun.objects.get(dataset=dataset, state="committed")
     assert run.committed_entry.output_digest == alone[0]
     assert spends(dataset) == ["reserve", "charge", "reserve", "commit"]

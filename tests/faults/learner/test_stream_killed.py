@@ -12,7 +12,7 @@ from django.db import connections
 from annotation.data.services.streams import post_records
 from annotation.models import Query, Record
 from learner.models import ModelRelease, Stream, StreamBatch
-from learner.rounds.services import rounds
+from learner.rounds.services import loop
 from tests import learning, streaming
 from tests.counting import new_counter
 from tests.factories import make_user
@@ -93,7 +93,7 @@ def test_a_worker_killed_again_and_again_ends_where_it_would_have(supervisor):
     end = time.monotonic() + PATIENCE_SECONDS
     while not ModelRelease.objects.filter(project=project, version=3).exists():
         assert time.monotonic() < end, "the stream has stopped"
-        rounds.advance_projects()
+        loop.advance_projects()
         streaming.answer(project, annotator)
         moved = Query.objects.count() + StreamBatch.objects.count()
         if moved > seen and kills < KILLS:

@@ -21,7 +21,7 @@ GERMAN = read_catalogue(REPOSITORY / "locale" / "de" / "LC_MESSAGES" / "django.p
 SAYING = {"as_message", "as_plural_message", "joined_messages", "joined_rules"}
 # Range checks whose words a form, a refused reservation or the gate's planner hands on to a person.
 TOLD_VALUE_ERRORS = (
-    "annotation/gates/gate_plan.py",
+    "annotation/gates/comparison.py",
     "annotation/choices/stream_rules.py",
     "privacy/accounting/checks.py",
     "privacy/accounting/composition.py",

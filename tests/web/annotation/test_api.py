@@ -12,7 +12,7 @@ from annotation.data.services import datasets
 from annotation.models import ApiToken, Dataset, Label, Project, Record, Role
 from annotation.people.services import members, tokens
 from annotation.people.services.tokens import Scope
-from annotation.projects.services import projects
+from annotation.projects.services import opening
 from annotation.questions.services import queue
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -25,7 +25,7 @@ def manager() -> User:
 
 @pytest.fixture
 def project(manager: User) -> Project:
-    return projects.create_project(
+    return opening.create_project(
         name="Messages",
         preset="pool-experts",
         owner=manager,

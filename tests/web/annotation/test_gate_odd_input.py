@@ -11,9 +11,9 @@ from django.urls import reverse
 
 from annotation.choices.presets import PRESETS
 from annotation.data.services import datasets
-from annotation.gates.services import gate
+from annotation.gates.services import runs
 from annotation.models import Dataset, GateRun, Project, Query
-from annotation.projects.services import projects
+from annotation.projects.services import opening
 from annotation.statement import charges
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -44,7 +44,7 @@ def client(manager: User) -> Client:
 @pytest.fixture(params=GATES)
 def crowd(request: pytest.FixtureRequest, manager: User) -> Project:
     names = {"name": "Voice", "classes": ["music", "other"], "question": "What?", "data_kind": "text"}
-    return projects.create_project(preset="voice-crowd", owner=manager, **names, **GATES[request.param])  # type: ignore[arg-type]
+    return opening.create_project(preset="voice-crowd", owner=manager, **names, **GATES[request.param])  # type: ignore[arg-type]
 
 
 def people(text: str, number: int = OFTEN) -> bytes:
@@ -63,7 +63,7 @@ def upload(client: Client, project: Project, rows: bytes, *, name: str = "pool.c
     datasets.import_dataset(job_id=dataset.job_id)
     dataset.refresh_from_db()
     if dataset.gate_job_id:
-        gate.run_gate(job_id=dataset.gate_job_id)
+        runs.run_gate(job_id=dataset.gate_job_id)
     return dataset, client.get(url).content.decode()
 
 
@@ -144,7 +144,7 @@ def test_k_below_two_and_rates_outside_the_unit_interval_are_refused(
     assert said in " ".join(response.context["form"].errors[field])
     assert not Project.objects.exists()
     names = {"name": "Voice", "classes": ["music", "other"], "question": "What?", "data_kind": "text"}
-    project = projects.create_project(preset="voice-crowd", owner=manager, gate_kind="k_anonymity", **names)  # type: ignore[arg-type]
+    project = opening.create_project(preset="voice-crowd", owner=manager, gate_kind="k_anonymity", **names)  # type: ignore[arg-type]
     before = (project.gate_k, project.gate_sampling_rate)
     chosen = {"gate_kind": "k_anonymity", "gate_epsilon": 0.5, "gate_k": 30, "gate_sampling_rate": 0.3}
     answer = client.post(reverse("annotation:gate", args=[project.slug]), chosen | {field: value}, follow=True)

@@ -11,14 +11,14 @@ from django.urls import reverse
 from django.utils import timezone
 
 from annotation.data.services import datasets
-from annotation.gates.services import gate
+from annotation.gates.services import runs
 from annotation.log.action_words import SENTENCES
 from annotation.log.services.history import UNNOTED
 from annotation.models import Dataset, Job, WorkState
 from annotation.people.services import tokens
 from annotation.people.services.tokens import Scope
 from annotation.privacy_amounts import delta_words, epsilon_words
-from annotation.projects.services import projects
+from annotation.projects.services import opening
 from annotation.statement import charges
 from annotation.work.services import work
 from learner import selectors
@@ -87,19 +87,19 @@ FREE = """
 
 # What each of these charges is set going by.
 RESERVING = {
-    "annotation/gates/services/gate.py": (
+    "annotation/gates/services/runs.py": (
         "annotation:preview annotation:start_gate learner:retry_work api:start_gate api:upload_dataset"
         " annotation:register_table api:register_table"
     ),
     "learner/work/services/attempts.py": "a round or a training, below",
-    "learner/starts/services/charged_starts.py": "annotation:preview, with a limit of its own on the button",
+    "learner/starts/services/charged_training.py": "annotation:preview, with a limit of its own on the button",
     "learner/pools/services/projections.py": "the first round or training, whose price it is part of",
-    "learner/answers/services/randomized_answers.py": "by itself, once for all answers, as declared",
-    "learner/rounds/services/rounds.py": "by itself as declared; learner:retry_work",
-    "learner/rounds/services/screen_rounds.py": "by itself as declared; learner:retry_work",
-    "learner/rounds/services/secret_rounds.py": "by itself as declared; learner:retry_work",
-    "learner/streams/services/streams.py": "api:post_records",
-    "learner/trainings/services/training.py": "by itself as declared; train_on_few, close_block, retry_work, set_state",
+    "learner/answers/services/randomization.py": "by itself, once for all answers, as declared",
+    "learner/rounds/services/loop.py": "by itself as declared; learner:retry_work",
+    "learner/rounds/services/screens.py": "by itself as declared; learner:retry_work",
+    "learner/rounds/services/secret_blocks.py": "by itself as declared; learner:retry_work",
+    "learner/streams/services/processing.py": "api:post_records",
+    "learner/trainings/services/fitting.py": "by itself as declared; train_on_few, close_block, retry_work, set_state",
 }
 ROOT = Path(charges.__file__).parents[2]
 
@@ -278,7 +278,7 @@ class TestAgain:
     def test_a_round(self, web, owner):
         experts = learning.open_trusted(owner)
         learning.fill_trusted(experts)
-        rounds.advance_project(project_id=experts.pk)
+        loop.advance_project(project_id=experts.pk)
         Round.objects.update(state=WorkState.FAILED, error="It did not end well.", finished_at=timezone.now())
         board = web.get(reverse("learner:dashboard", args=[experts.slug]))
         price = round_prices.round_price(experts)
@@ -317,7 +317,7 @@ class TestAgain:
         learning.fill_trusted(experts)
         learning.work_off(experts)
         learning.label_everything(experts, make_user())
-        rounds.advance_project(project_id=experts.pk)
+        loop.advance_project(project_id=experts.pk)
         ended = {"state": WorkState.FAILED, "error": "It did not end well.", "finished_at": timezone.now()}
         assert TrainingRun.objects.update(**ended) == 1
         board = web.get(reverse("learner:dashboard", args=[experts.slug]))
@@ -326,7 +326,7 @@ class TestAgain:
 
     def test_a_paused_project(self, web, owner):
         experts = learning.open_trusted(owner)
-        projects.pause_project(project=experts)
+        opening.pause_project(project=experts)
         page = web.get(reverse("learner:overview", args=[experts.slug]))
         price = selectors.training_price(experts)
         assert f"Resume; the next model costs {words(price)}" in buttons(page)
@@ -345,7 +345,7 @@ def _gated(project, *, rows=ROWS, state=None):
     datasets.import_dataset(job_id=dataset.job_id)
     dataset.refresh_from_db()
     if state is None:
-        gate.run_gate(job_id=dataset.gate_job_id)
+        runs.run_gate(job_id=dataset.gate_job_id)
     else:
         end_jobs(state, pk=dataset.gate_job_id)
     return dataset

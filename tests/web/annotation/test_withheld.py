@@ -11,11 +11,11 @@ from django.urls import get_resolver, reverse
 from django.urls.resolvers import URLPattern, URLResolver
 
 from annotation.data.services import datasets
-from annotation.gates.services import gate, gate_planning
+from annotation.gates.services import planning, runs
 from annotation.models import Dataset, GateRun, Job, Project, Query, Role
 from annotation.people.services import members, tokens
 from annotation.people.services.tokens import Scope
-from annotation.projects.services import projects
+from annotation.projects.services import opening
 from annotation.work.services import interruptions
 from dpal_site.api import api
 from dpal_site.monitoring.logs import WithoutContent
@@ -47,7 +47,7 @@ def manager() -> User:
 def crowd(manager: User, **settings: object) -> Project:
     names = {"name": "Voice", "classes": ["music", "other"], "question": "What?", "data_kind": "text"}
     gate_kind = {"gate_kind": "k_anonymity"}
-    project = projects.create_project(preset="voice-crowd", owner=manager, **names, **(gate_kind | settings))  # type: ignore[arg-type]
+    project = opening.create_project(preset="voice-crowd", owner=manager, **names, **(gate_kind | settings))  # type: ignore[arg-type]
     rows = [f"play jazz,{PEOPLE} {n}" for n in range(SHOWN_TIMES)]
     rows += [f"{SECRET},{PEOPLE} {n}" for n in range(HIDDEN_TIMES)]
     datasets.receive_upload(
@@ -113,7 +113,7 @@ def test_no_page_no_answer_and_no_log_line_has_a_withheld_text(
 ) -> None:
     caplog.set_level(logging.DEBUG)
     project = crowd(manager, **settings)
-    gate.run_gate(job_id=project.jobs.get(kind="gate").pk)
+    runs.run_gate(job_id=project.jobs.get(kind="gate").pk)
     assert list(Query.objects.values_list("text", flat=True)) == ["play jazz"]
     found = addresses(project)
     for expected in ("/gate/", "/data/pool/", "/budget/statement.csv", "/api/v1/", "/overview/", "/ledger"):
@@ -134,7 +134,7 @@ def test_no_page_no_answer_and_no_log_line_has_a_withheld_text(
 
 def test_a_manager_reads_how_many_passed_and_an_annotator_does_not(manager: User) -> None:
     project = crowd(manager)
-    gate.run_gate(job_id=project.jobs.get(kind="gate").pk)
+    runs.run_gate(job_id=project.jobs.get(kind="gate").pk)
     page = reverse("annotation:data", args=[project.slug])
     people = clients(project, manager)
     assert "1 text passed the gate" in people["manager"][0].get(page).content.decode()
@@ -158,7 +158,7 @@ def test_an_error_that_quotes_a_record_reaches_nobody(
     monkeypatch.setattr(KAnonymityGate, method, quote)
     job = project.jobs.get(kind="gate")
     with pytest.raises(ValueError, match="secret"):
-        gate.run_gate(job_id=job.pk)
+        runs.run_gate(job_id=job.pk)
     job.refresh_from_db()
     assert job.error == interruptions.reason_of(ValueError()) + " What the gate reserved stays charged."
     assert GateRun.objects.get().state == "lost"
@@ -181,7 +181,7 @@ def test_what_a_worker_logs_of_an_error_names_its_kind_and_no_record(
 
     monkeypatch.setattr(KAnonymityGate, "conclude", quote)
     with pytest.raises(ValueError, match="secret"):
-        gate.run_gate(job_id=project.jobs.get(kind="gate").pk)
+        runs.run_gate(job_id=project.jobs.get(kind="gate").pk)
     try:
         quote()
     except ValueError as error:
@@ -196,8 +196,8 @@ def test_what_a_worker_logs_of_an_error_names_its_kind_and_no_record(
 def test_the_survey_of_a_manager_is_stored_with_numbers_and_no_text(manager: User) -> None:
     project = crowd(manager)
     dataset = Dataset.objects.get()
-    job = gate_planning.start_survey(dataset=dataset, owner=manager)
-    gate_planning.run_survey(job_id=job.pk)
+    job = planning.start_survey(dataset=dataset, owner=manager)
+    planning.run_survey(job_id=job.pk)
     assert SECRET not in str(dataset.survey.frequencies)
     assert Job.objects.get(pk=job.pk).message == "The upload is counted."
     for role in (Role.ENGINEER, Role.ANNOTATOR):

@@ -39,7 +39,7 @@ from annotation.errors import InvalidUpload
 from annotation.models import Membership, Query, Record, Report, Role
 from annotation.people.services import invitations, tokens
 from annotation.people.services.tokens import Scope
-from annotation.projects.services import projects
+from annotation.projects.services import opening
 from dpal_site.celery import app as celery_app
 from learner.releases import artifacts
 from privacy.wording import message_of
@@ -125,7 +125,7 @@ class TestRequestsIntoTheNetworkBehind:
     @pytest.mark.parametrize("url", INSIDE)
     def test_no_import_asks_what_a_row_names(self, asked, url):
         manager = make_user()
-        project = projects.create_project(
+        project = opening.create_project(
             name="Messages",
             preset="pool-experts",
             owner=manager,

@@ -22,7 +22,7 @@ from schemathesis.specs.openapi import checks
 
 from annotation.choices.class_changes import FurtherClass
 from annotation.data.services import forgetting
-from annotation.gates.gate_plan import own_settings
+from annotation.gates.comparison import own_settings
 from annotation.models import Assignment, Job, Picture, Project, Query, Role
 from annotation.models.groups import PeopleGroup
 from annotation.models.quality import GoldQuery
@@ -47,7 +47,7 @@ from learner.models import Round, TrainingRun
 from learner.models.planning import PlanSimulation
 from learner.models.webhooks import Webhook, WebhookDelivery
 from learner.planning.rows import planned_rows
-from learner.planning.services.planning import fingerprint_of
+from learner.planning.services.simulating import fingerprint_of
 from learner.releases.services import channels
 from tests import learning, streaming, studies
 from tests.counting import new_counter

@@ -15,7 +15,7 @@ from annotation.people.services import members
 from annotation.questions.services import labels, queue
 from learner import selectors
 from learner.models import Round
-from learner.rounds.services import rounds
+from learner.rounds.services import loop
 from tests import learning, streaming
 from tests.counting import begin_over
 from tests.emptying import empty_tables
@@ -84,7 +84,7 @@ def experts(
         learning.work_off(project)
         early = eyes.look(project, "engineer", at="/api/")
         learning.run_to_release(project, eyes.people["annotator"], version=2)
-        rounds.advance_project(project_id=project.pk)
+        loop.advance_project(project_id=project.pk)
         asked = Query.objects.filter(project=project).order_by("pk").values_list("record__row_number", flat=True)
         return Site(early, eyes.look(project, *OUTSIDE), telling(eyes, project), tuple(asked))
 

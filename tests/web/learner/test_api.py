@@ -10,8 +10,8 @@ from django.test import Client
 
 from annotation.models import Role
 from annotation.people.services import members, tokens
-from learner.releases.services import releases
-from learner.rounds.services import secret_rounds
+from learner.releases.services import versions
+from learner.rounds.services import secret_blocks
 from tests import learning
 from tests.factories import make_user
 
@@ -47,7 +47,7 @@ def test_models_are_listed_newest_first_with_their_guarantee(project):
     assert newest["checks"] == dict.fromkeys(("entries", "ledger", "mechanism", "files"), "passed")
     assert newest["released_at"] >= newest["created_at"]
     assert newest["environment"]["dpal"]
-    assert newest["public_key"] == releases.signer().public_key
+    assert newest["public_key"] == versions.signer().public_key
     assert newest["configuration"]["selection"] == "top_c"
     assert "guidelines" not in newest["configuration"]
     low, high = measured["interval"]
@@ -59,7 +59,7 @@ def test_latest_is_the_newest_that_is_not_retired(project):
     client = client_of(project, Role.ENGINEER)
     address = f"/api/v1/projects/{project.slug}/models"
     assert client.get(f"{address}/latest").json()["version"] == 2
-    releases.retire_release(release=project.releases.get(version=2), reason="wrong guideline")
+    versions.retire_release(release=project.releases.get(version=2), reason="wrong guideline")
     assert client.get(f"{address}/latest").json()["version"] == 1
     assert client.get(f"{address}/2").json()["retired_reason"] == "wrong guideline"
     for absent in ("3", "one", "1²"):
@@ -82,7 +82,7 @@ def test_a_file_downloads_once_and_is_then_known_by_its_digest(project):
 
 def test_a_corrupt_file_is_a_fault_and_no_download(project):
     release = project.releases.get(version=1)
-    path = releases._path_of(release.folder) / "weights.json"
+    path = versions._path_of(release.folder) / "weights.json"
     path.write_text("{}")
     answer = client_of(project, Role.ENGINEER).get(f"/api/v1/projects/{project.slug}/models/1/files/weights.json")
     assert answer.status_code == 500
@@ -107,7 +107,7 @@ def test_other_roles_and_scopes_get_nothing(project):
 
 def told_outside(project, blocks, monkeypatch) -> list[str]:
     """Run a project of secret blocks with these coins; return what routes, page and card say, digests and times off."""
-    monkeypatch.setattr(secret_rounds, "draw_blocks", lambda n, rate, rng: np.full(n, blocks, dtype=np.uint8))
+    monkeypatch.setattr(secret_blocks, "draw_blocks", lambda n, rate, rng: np.full(n, blocks, dtype=np.uint8))
     learning.upload(project, [[text] for text in learning.sentences(20)], ["text"])
     learning.run_to_release(project, make_user(), version=1)
     engineer = client_of(project, Role.ENGINEER)
@@ -129,7 +129,7 @@ def told_outside(project, blocks, monkeypatch) -> list[str]:
     statement = pages.get(f"/projects/{project.slug}/budget/").content.decode()
     lines = [line for line in re.findall(r"<td[^>]*>(.*?)</td>", statement, re.DOTALL) if "<time" not in line]
     assert "secret choice" in " ".join(lines)
-    with releases.open_file(release=project.releases.get(), name="card.md") as file:
+    with versions.open_file(release=project.releases.get(), name="card.md") as file:
         card = file.read().decode()
     return [str(part).replace(project.slug, "").replace(project.name, "") for part in (model, chosen, lines, card)]
 

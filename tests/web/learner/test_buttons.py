@@ -26,16 +26,16 @@ from annotation.models import (
 )
 from annotation.people.services import limits, members
 from annotation.privacy_amounts import epsilon_words
-from annotation.projects.services import configuring, lifecycle, projects
+from annotation.projects.services import configuring, lifecycle, opening
 from annotation.questions.services import assigning, gold, labels, queue, setting_aside
-from annotation.work.services import work
+from annotation.work.services import attempts
 from learner.blockers import Act, ActKind, Blocker
 from learner.buttons import button_of, next_step_context
 from learner.guidance import Guidance, guidance_for
 from learner.models import ModelRelease, Round, TrainingRun
 from learner.next_step import Step
-from learner.rounds.services import rounds
-from learner.trainings.services import training
+from learner.rounds.services import loop
+from learner.trainings.services import fitting
 from tests import learning, streaming
 from tests.factories import make_user
 from tests.owning import without_rules
@@ -231,7 +231,7 @@ def cannot_pay():
 
 def paused():
     scene = asked()
-    projects.pause_project(project=scene.project)
+    opening.pause_project(project=scene.project)
     return scene
 
 
@@ -245,8 +245,8 @@ def cancelled_round():
     scene = trusted()
     learning.fill_trusted(scene.project)
     members.add_member(project=scene.project, user=make_user(), role=Role.ANNOTATOR)
-    rounds.advance_project(project_id=scene.project.pk)
-    assert work.cancel_work(row=Round.objects.get(), by="ada")
+    loop.advance_project(project_id=scene.project.pk)
+    assert attempts.cancel_work(row=Round.objects.get(), by="ada")
     return scene
 
 
@@ -258,7 +258,7 @@ def fail_training() -> None:
 def failed_training():
     scene = asked(number=40)
     learning.label_everything(scene.project, scene.annotator)
-    rounds.advance_project(project_id=scene.project.pk)
+    loop.advance_project(project_id=scene.project.pk)
     fail_training()
     learning.work_off(scene.project)
     return scene
@@ -269,7 +269,7 @@ def failing_trainings():
     for _ in range(3):
         learning.work_off(scene.project)
         learning.label_everything(scene.project, scene.annotator)
-        rounds.advance_project(project_id=scene.project.pk)
+        loop.advance_project(project_id=scene.project.pk)
         fail_training()
     learning.work_off(scene.project)
     learning.label_everything(scene.project, scene.annotator)
@@ -281,7 +281,7 @@ def cancelled_import():
     dataset = datasets.receive_upload(
         project=scene.project, file=learning_file(), name="pool.csv", mapping={"text": "text"}, send=False
     )
-    assert work.cancel_work(row=dataset.job, by="ada")
+    assert attempts.cancel_work(row=dataset.job, by="ada")
     members.add_member(project=scene.project, user=make_user(), role=Role.ANNOTATOR)
     return scene
 
@@ -337,7 +337,7 @@ def gate_failed():
     )
     datasets.import_dataset(job_id=dataset.job_id)
     dataset.refresh_from_db()
-    assert work.cancel_work(row=dataset.gate_job, by="ada")
+    assert attempts.cancel_work(row=dataset.gate_job, by="ada")
     return scene
 
 
@@ -350,7 +350,7 @@ def no_worker():
     scene = trusted()
     learning.fill_trusted(scene.project)
     members.add_member(project=scene.project, user=make_user(), role=Role.ANNOTATOR)
-    rounds.advance_project(project_id=scene.project.pk)
+    loop.advance_project(project_id=scene.project.pk)
     Round.objects.update(created_at=timezone.now() - timedelta(minutes=5))
     return scene
 
@@ -549,17 +549,17 @@ def _set_back(scene: Scene, chance: random.Random) -> None:
     annotators = Membership.objects.filter(project=project, role=Role.ANNOTATOR)
     drawn = chance.random()
     if drawn < 0.1 and project.state == "active":
-        projects.pause_project(project=project)
+        opening.pause_project(project=project)
     elif drawn < 0.2 and annotators.exists():
         gold.pause_member(membership=annotators.first(), reason="manager")
     elif drawn < 0.3:
-        rounds.advance_project(project_id=project.pk)
+        loop.advance_project(project_id=project.pk)
         for row in Round.objects.filter(project=project, state=WorkState.WAITING):
-            work.cancel_work(row=row, by="ada")
+            attempts.cancel_work(row=row, by="ada")
     elif drawn < 0.35:
-        rounds.advance_project(project_id=project.pk)
+        loop.advance_project(project_id=project.pk)
         for run in TrainingRun.objects.filter(project=project, state=WorkState.WAITING):
-            work.cancel_work(row=run, by="ada")
+            attempts.cancel_work(row=run, by="ada")
 
 
 class TestPages:
@@ -615,9 +615,9 @@ def test_training_that_fails_again_and_again_waits_for_a_person():
     scene = failing_trainings()
     assert scene.way().status.step == Step.STUCK
     for _ in range(3):
-        rounds.advance_project(project_id=scene.project.pk)
+        loop.advance_project(project_id=scene.project.pk)
     assert TrainingRun.objects.count() == 3
     take(scene, scene.way().acts[0])
     run = TrainingRun.objects.get(state=WorkState.WAITING)
-    training.train_model(run_id=str(run.pk))
+    fitting.train_model(run_id=str(run.pk))
     assert ModelRelease.objects.get().version == 1

@@ -11,10 +11,10 @@ from django.urls import reverse
 from annotation.choices.presets import PRESETS
 from annotation.models import Job, Project, WorkState
 from annotation.projects.forms.wizard import WizardStep
-from annotation.projects.services import projects
+from annotation.projects.services import opening
 from learner.models.planning import PlanSimulation
 from learner.planning import plan_setups
-from learner.planning.services import planning
+from learner.planning.services import simulating
 from privacy.models import BudgetAccount, LedgerEntry
 from tests.factories import make_user
 
@@ -61,7 +61,7 @@ def test_every_preset_is_counted_before_anything_is_opened(client: Client, opene
     assert page.status_code == 200
     assert [model.objects.count() for model in (Project, BudgetAccount, LedgerEntry)] == [0, 0, 0]
     # As the project counts once it is opened.
-    project = projects.create_project(
+    project = opening.create_project(
         name="x",
         preset=preset,
         owner=opener,
@@ -122,7 +122,7 @@ def test_a_simulation_needs_no_project_and_serves_the_project_later(client: Clie
     assert "A simulation, and no promise about your data" in page.content.decode()
     for kind in ("accuracy_plot", "split_plot"):
         assert client.get(page.context[kind])["Content-Type"] == "image/svg+xml"
-    project = projects.create_project(
+    project = opening.create_project(
         name="x",
         preset="pool-experts",
         owner=opener,
@@ -142,7 +142,7 @@ def test_the_job_of_no_project_is_worked_off(client: Client) -> None:
     typed(client, "fraud-stream")
     client.post(plan_of("fraud-stream"), {"records": "2000"})
     job = Job.objects.get()
-    planning.run_simulation(job_id=str(job.pk))
+    simulating.run_simulation(job_id=str(job.pk))
     job.refresh_from_db()
     assert (job.state, job.error) == (WorkState.DONE, "")
 
@@ -174,7 +174,7 @@ def test_only_a_plan_may_have_no_project() -> None:
 def test_what_is_not_divided_says_which_account_pays(
     client: Client, opener: User, preset: str, changes: dict[str, object], why: str
 ) -> None:
-    project = projects.create_project(
+    project = opening.create_project(
         name="x", preset=preset, owner=opener, data_kind="text", classes=["a", "b"], question="?", **changes
     )
     page = client.get(reverse("learner:plan", args=[project.slug]), {"records": "2000"})
@@ -183,7 +183,7 @@ def test_what_is_not_divided_says_which_account_pays(
 
 def test_a_stream_is_asked_about_no_more_than_its_coins_leave(client: Client, opener: User) -> None:
     """Two thousand records at a rate of a tenth give at most 200 labels, and a stream has one price."""
-    project = projects.create_project(
+    project = opening.create_project(
         name="x",
         preset="fraud-stream",
         owner=opener,

@@ -14,7 +14,7 @@ from learner import selectors
 from learner.models import StoppingAdvice
 from learner.selectors.stopping import more_answers
 from tests import learning
-from tests.db.learner.answers.test_randomized_answers import open_randomized, reach
+from tests.db.learner.answers.test_randomization import open_randomized, reach
 from tests.factories import add_members, make_annotators, make_user
 
 PAUSE = ">Pause asking</button>"

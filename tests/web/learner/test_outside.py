@@ -24,7 +24,7 @@ from annotation.people.services import members, tokens
 from annotation.people.services.tokens import Scope
 from annotation.questions.services import labels, queue
 from learner.models import Round
-from learner.rounds.services import rounds
+from learner.rounds.services import loop
 from tests import learning
 from tests.factories import make_annotators, make_user, write_settings
 
@@ -85,16 +85,16 @@ def taken_back() -> Iterator[None]:
     outer._from_testcase = True  # type: ignore[attr-defined]
     # The thread that keeps a lease sees no row of an open transaction, and would take it for lost.
     with pytest.MonkeyPatch.context() as patch, outer:
-        patch.setattr("annotation.work.services.work.Lease._keep", lambda lease: None)
+        patch.setattr("annotation.work.services.attempts.Lease._keep", lambda lease: None)
         yield
         transaction.set_rollback(True)
 
 
 def next_round(project) -> Round:
     """Take the project's next step, which chooses questions, as a worker would."""
-    rounds.advance_project(project_id=project.pk)
+    loop.advance_project(project_id=project.pk)
     chosen = Round.objects.filter(project=project).latest("number")
-    rounds.run_round(round_id=chosen.pk)
+    loop.run_round(round_id=chosen.pk)
     chosen.refresh_from_db()
     return chosen
 

@@ -19,7 +19,7 @@ from django.test import Client
 from annotation.choices.label_types.choose import ChooseOne
 from annotation.models import Label, Membership, Project, Query, QueryState, Role
 from annotation.questions.agreement import Answer, compare_answers
-from learner.answers.services import randomized_answers
+from learner.answers.services import randomization
 from learner.models import ModelRelease, TrainingRun
 from learner.models.answers import RandomizedLabel
 from learner.page_charts import history_chart, split_chart
@@ -227,5 +227,5 @@ def test_how_long_work_takes_does_not_follow_from_answers(crowd, monkeypatch):
     assert len(alike) > 50
     for opinion in ({first[0]: (2, 2, 2)}, {first[0]: (0, 1, 2)}):
         assert work_of(crowd, opinion, monkeypatch) == alike
-    monkeypatch.setattr(randomized_answers, "_agreed", agreed_by_dawid_skene)
+    monkeypatch.setattr(randomization, "_agreed", agreed_by_dawid_skene)
     assert work_of(crowd, {first[0]: (0, 1, 1)}, monkeypatch) != work_of(crowd, {}, monkeypatch)

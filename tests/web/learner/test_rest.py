@@ -23,7 +23,7 @@ from learner.pools.services import features
 from learner.releases import downloads
 from learner.releases import selectors as release_selectors
 from learner.releases.selectors import Served
-from learner.releases.services import releases
+from learner.releases.services import versions
 from learner.rounds.services import predictions
 from tests import learning
 from tests.factories import make_user
@@ -99,7 +99,7 @@ def test_files_in_parts_and_predictions(project, settings):
     stranger, annotator = Client(), client_of(project, Role.ANNOTATOR)
     problem(stranger.post(f"{base}/1/predict", said, content_type="application/json"), 401)
     problem(annotator.post(f"{base}/1/predict", said, content_type="application/json"), 404)
-    releases.retire_release(release=release, reason="wrong guidelines")
+    versions.retire_release(release=release, reason="wrong guidelines")
     retired = engineer.post(f"{base}/1/predict", said, content_type="application/json")
     assert "retired" in retired["Warning"]
     problem(engineer.post(f"{base}/latest/predict", said, content_type="application/json"), 404)
@@ -114,7 +114,7 @@ def test_files_in_parts_and_predictions(project, settings):
         problem(engineer.get(f"{base}/latest{absent}"), 404)
 
     # What was digested once is digested again when it changes, even if its size and its time stay.
-    path = releases.folder_of(release) / "weights.json"
+    path = versions.folder_of(release) / "weights.json"
     times = path.stat()
     path.write_bytes(body.replace(b"1", b"2"))
     os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
@@ -158,9 +158,9 @@ def test_a_prediction_takes_two_statements_and_finds_what_the_pages_find(project
         if step == "beaten":
             learning.beaten_on_another_set(newest)
         if step == "endorsed":
-            releases.endorse_release(release=newest, reason="the test set is old", actor=people["manager"])
+            versions.endorse_release(release=newest, reason="the test set is old", actor=people["manager"])
         if step == "retired":
-            releases.retire_release(release=newest, reason="wrong guidelines")
+            versions.retire_release(release=newest, reason="wrong guidelines")
         for slug in (project.slug, strangers.slug, "nothing"):
             for version, person in (
                 (one, person) for one in ("latest", "1", "2", "3", "x", "1²") for person in people.values()
@@ -200,9 +200,9 @@ def test_a_download_of_200_mebibytes_holds_one_block_at_a_time(tmp_path, monkeyp
         weights={"classes": []},
         features={"kind": "hashing"},
     )
-    monkeypatch.setattr(releases, "_open_stored", lambda release, name: (tmp_path / name).open("rb"))
-    opened, really_open = [], releases.open_file
-    monkeypatch.setattr(releases, "open_file", lambda **given: opened.append(really_open(**given)) or opened[0])
+    monkeypatch.setattr(versions, "_open_stored", lambda release, name: (tmp_path / name).open("rb"))
+    opened, really_open = [], versions.open_file
+    monkeypatch.setattr(versions, "open_file", lambda **given: opened.append(really_open(**given)) or opened[0])
     response = downloads.file_response(RequestFactory().get("/"), release, "model.onnx")
     read, (file,) = 0, opened
     for block in response:

@@ -26,7 +26,7 @@ from annotation.data.services import bad_rows, datasets, record_copy, unowned_fi
 from annotation.errors import InvalidUpload
 from annotation.models import Dataset, Job, Record
 from annotation.tables.pseudonym_keys import site_pseudonyms
-from annotation.work.services import jobs, work
+from annotation.work.services import attempts, jobs
 from annotation.work.services.garbage_collection import collector_paused
 from tests.factories import make_project, make_user
 
@@ -475,7 +475,7 @@ def test_the_command_says_what_is_wrong(tmp_path):
 
 def test_work_is_not_taken_from_somebody_who_holds_it():
     dataset = receive(b"text\na\n")
-    assert work.take_work(row=Job.objects.get())
+    assert attempts.take_work(row=Job.objects.get())
     datasets.import_dataset(job_id=dataset.job_id)
     assert not Record.objects.exists()
 

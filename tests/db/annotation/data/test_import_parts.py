@@ -20,7 +20,7 @@ from annotation.data.services.shared_rows import ComparedRows
 from annotation.errors import InvalidUpload
 from annotation.models import Dataset, Job, Record
 from annotation.models.imports import ImportPart
-from annotation.work.services import jobs, work
+from annotation.work.services import attempts, jobs
 from tests.factories import make_project, make_user
 from tests.pools import stored_rows
 
@@ -173,7 +173,7 @@ def test_any_number_of_workers_finds_the_same(monkeypatch, settings, cut_small, 
 def opened(name, data, **options):
     """Cut a file and hold its job, as its worker does before it reads."""
     dataset = received(name, data, **options)
-    work.take_work(row=Job.objects.get(pk=dataset.job_id))
+    attempts.take_work(row=Job.objects.get(pk=dataset.job_id))
     with dataset.upload.open() as file:
         layout = datasets.mappings.layout_of(dataset.project, dataset.role, dataset.mapping)
         upload = uploads.open_upload(file, name, layout)
@@ -343,7 +343,7 @@ def test_rows_of_parts_are_nothing_to_gate_or_to_ask_before_the_upload_is_ready(
     dataset = opened("quoted.csv", FILES["quoted.csv"])
     import_parts.help_reading(dataset_id=dataset.pk)
     assert Record.objects.filter(dataset=dataset).exists()
-    assert datasets.gate.start_gate(dataset=dataset) is None
+    assert datasets.runs.start_gate(dataset=dataset) is None
     assert not Job.objects.filter(kind=jobs.GATE).exists()
 
 

@@ -22,7 +22,7 @@ from annotation.models import Dataset, Project, Query, Record, Role
 from annotation.people.services import tokens
 from annotation.people.services.tokens import Scope
 from annotation.projects.services.kinds import change_kind
-from annotation.projects.services.projects import create_project
+from annotation.projects.services.opening import create_project
 from annotation.questions.services import labels, queue
 from annotation.questions.services.label_export import TABLE_COLUMNS, export_labels
 from tests.db.annotation.test_constraints import refused

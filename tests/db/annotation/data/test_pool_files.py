@@ -12,12 +12,12 @@ from django.utils import timezone
 
 from annotation.data.services import datasets, pool_files, retention, unowned_files
 from annotation.data.services.forgetting import pseudonym_of, request_forgetting
-from annotation.gates.services import gate, pool_rows
+from annotation.gates.services import pool_rows, runs
 from annotation.models import Dataset, DatasetState, GateRun, Job, PoolPart, Query, Record
 from annotation.populations import services
 from annotation.populations.who_lost_what import who_lost_what
 from annotation.projects.services import lifecycle
-from learner.forgetting.services import deletion, forgetting
+from learner.forgetting.services import contributors, deletion
 from learner.forgetting.services import retention as learner_retention
 from privacy.errors import UnsoundCombination
 from privacy.services.entries import broken_rule
@@ -65,7 +65,7 @@ def files_in_storage():
 
 def forget(project, name):
     job = request_forgetting(project=project, name=name, actor="ada", send=False).job
-    forgetting.forget_contributor(job_id=job.pk)
+    contributors.forget_contributor(job_id=job.pk)
     job.refresh_from_db()
     assert job.state == "done", job.error
 
@@ -183,13 +183,13 @@ def test_a_forgetting_that_is_killed_is_taken_up_and_leaves_no_old_file(monkeypa
 
     with monkeypatch.context() as patch:
         if step == "before it is durable":
-            patch.setattr(forgetting.records.emptying, "empty_records", die)
+            patch.setattr(contributors.records.emptying, "empty_records", die)
         else:
             patch.setattr(pool_files.files, "delete", die)
         with pytest.raises(Killed):
-            forgetting.forget_contributor(job_id=request.job_id)
+            contributors.forget_contributor(job_id=request.job_id)
     Job.objects.filter(pk=request.job_id).update(leased_until=timezone.now() - timedelta(hours=1))
-    forgetting.forget_contributor(job_id=request.job_id)
+    contributors.forget_contributor(job_id=request.job_id)
     assert emptied_slots(dataset) == list(range(2, 23, 5))
     assert len(files_in_storage()) == 3
     assert holds(pseudonym_of("person 2"), b"text 7 of person 2") == [False, False]
@@ -226,7 +226,7 @@ def test_a_changed_file_is_read_by_no_gate_and_the_attempt_is_charged():
     name = PoolPart.objects.get(number=1).file
     path = Path(default_storage.path(name))
     path.write_bytes(path.read_bytes()[:-1] + b"\0")
-    gate.run_gate(job_id=dataset.gate_job_id)
+    runs.run_gate(job_id=dataset.gate_job_id)
     job = Job.objects.get(pk=dataset.gate_job_id)
     assert job.state == "failed"
     assert "digest" in job.error

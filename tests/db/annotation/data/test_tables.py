@@ -6,14 +6,14 @@ from django.core.files.base import ContentFile
 
 from annotation.data.services import datasets, forgetting, tables
 from annotation.errors import ForgettingRefused, InvalidUpload
-from annotation.gates.services import gate
+from annotation.gates.services import runs
 from annotation.models import Dataset, GateRun, PoolSource, Record, SourceFile
 from annotation.populations import services
 from annotation.populations.who_lost_what import who_lost_what
 from annotation.projects.services import lifecycle
 from annotation.tables.stores import FolderTable
 from learner.forgetting.services import deletion
-from learner.forgetting.services.forgetting import preview_forgetting
+from learner.forgetting.services.contributors import preview_forgetting
 from tests.factories import make_account, make_project, make_user
 from tests.iceberg import write_iceberg
 from tests.lakes import TEXTS, register, spoil_pages, write_table
@@ -49,7 +49,7 @@ def test_registering_reads_no_page_of_data_and_stores_no_row(monkeypatch, table)
         return read(store, file, start, length)
 
     monkeypatch.setattr(FolderTable, "read", noted)
-    monkeypatch.setattr(gate, "start_gate", lambda **given: None)
+    monkeypatch.setattr(runs, "start_gate", lambda **given: None)
     dataset = register(crowd(), table)
     assert (dataset.state, dataset.row_count) == ("ready", len(TEXTS))
     assert len(asked) == 6
@@ -200,7 +200,7 @@ def test_a_table_in_a_bucket_is_registered_by_its_ends_and_passes_the_gate(bucke
     for key, start, _end in bucket.ranges:
         content = bucket.objects[key]
         assert start >= len(content) - 8 - int.from_bytes(content[-8:-4], "little")
-    gate.run_gate(job_id=dataset.gate_job_id)
+    runs.run_gate(job_id=dataset.gate_job_id)
     assert GateRun.objects.get().passed_count > 1
     lake = write_iceberg(table.parent / "ice", location="s3a://lake/anywhere")
     for path in (path for path in lake.folder.rglob("*") if path.is_file()):
@@ -208,7 +208,7 @@ def test_a_table_in_a_bucket_is_registered_by_its_ends_and_passes_the_gate(bucke
     assert register(project, f"s3://lake/{project.slug}/ice").row_count == len(TEXTS)
     again = register(project, f"s3://lake/{project.slug}/log")
     bucket.objects[f"/lake/{project.slug}/log/part-1.parquet"] += b"x"
-    gate.run_gate(job_id=again.gate_job_id)
+    runs.run_gate(job_id=again.gate_job_id)
     again.gate_job.refresh_from_db()
     assert again.gate_job.error.startswith("The table is not the one that was registered.")
     assert GateRun.objects.count() == 1

@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from annotation.data.services import pool_files
-from annotation.gates.services import gate, scan
+from annotation.gates.services import runs, scan
 from annotation.models import GateRun, Job, Query
 from annotation.statement.charges import gate_charge
 from annotation.tables import rows, sources
@@ -83,7 +83,7 @@ def test_a_cluster_lets_the_same_out_to_the_byte_and_has_the_key_of_one_registra
                 shown.extend(Path(f"/proc/{pid}/{name}").read_bytes() for name in ("cmdline", "environ"))
         return reserve(**given)
 
-    monkeypatch.setattr(gate.ledger, "reserve", reserve_and_look)
+    monkeypatch.setattr(runs.ledger, "reserve", reserve_and_look)
     settings.SPARK_MASTER = "local[2]"
     dataset = register(crowd("contributor", **THRESHOLD), table)
     assert passed(dataset) == alone
@@ -163,7 +163,7 @@ def test_a_cluster_reads_a_bucket_by_a_key_of_its_own(monkeypatch, lake, setting
 
 
 def fails(dataset):
-    gate.run_gate(job_id=dataset.gate_job_id)
+    runs.run_gate(job_id=dataset.gate_job_id)
     job = Job.objects.get(pk=dataset.gate_job_id)
     assert job.state == "failed"
     assert not Query.objects.filter(project=dataset.project).exists()
@@ -197,7 +197,7 @@ def test_a_newer_snapshot_is_another_upload_and_pays_again(lake):
     passed(first)
     write_table(table, texts=[*TEXTS[1:], "more"])
     second = register(project, table)
-    gate.run_gate(job_id=second.gate_job_id)
+    runs.run_gate(job_id=second.gate_job_id)
     paid = [entry for entry in entries(first) if entry.kind == "reserve"]
     assert [entry.epsilon_nano for entry in paid] == [paid[0].epsilon_nano] * 2
     assert paid[0].epsilon_nano == pytest.approx(price.epsilon * 1e9)
@@ -240,9 +240,9 @@ def test_a_worker_that_dies_is_charged_and_the_next_attempt_pays_anew(monkeypatc
     with monkeypatch.context() as patch:
         patch.setattr(scan, "release", killed)
         with pytest.raises(Killed):
-            gate.run_gate(job_id=dataset.gate_job_id)
+            runs.run_gate(job_id=dataset.gate_job_id)
     Job.objects.filter(pk=dataset.gate_job_id).update(leased_until="2020-01-01T00:00:00Z")
-    gate.run_gate(job_id=dataset.gate_job_id)
+    runs.run_gate(job_id=dataset.gate_job_id)
     kinds = [entry.kind for entry in entries(dataset)]
     assert kinds == ["reserve", "charge", "reserve", "commit"]
     assert GateRun.objects.get(state="committed").passed_count > 1

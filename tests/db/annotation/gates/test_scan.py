@@ -9,7 +9,7 @@ import pytest
 from django.db import connection
 
 from annotation.data.services import pool_files
-from annotation.gates.services import gate, gate_planning, scan
+from annotation.gates.services import planning, runs, scan
 from annotation.models import GateRun, Job, PoolPart, Query, Record
 from privacy import threshold_gate
 from privacy.engines import spark
@@ -77,11 +77,11 @@ def holders(hexadecimal):
 
 @pytest.mark.parametrize("unit", ["record", "contributor"])
 def test_a_survey_counts_columns_as_it_counts_rows(monkeypatch, settings, unit):
-    monkeypatch.setattr(gate_planning, "secrets", SimpleNamespace(token_bytes=lambda count: bytes(range(count))))
+    monkeypatch.setattr(planning, "secrets", SimpleNamespace(token_bytes=lambda count: bytes(range(count))))
     counted = []
     for in_database in (False, True):
         settings.POOLS_IN_DATABASE = in_database
-        counted.append(gate_planning.frequencies_of(upload(crowd(unit))).to_json())
+        counted.append(planning.frequencies_of(upload(crowd(unit))).to_json())
     assert counted[0] == counted[1]
 
 
@@ -91,7 +91,7 @@ def test_progress_ends_with_the_last_row(monkeypatch):
     told = []
     lease = SimpleNamespace(check=lambda: None, report=lambda **news: told.append(news["progress_done"]))
     with scan.ready_engine(dataset, lease) as engine:
-        scan.release([dataset], gate.gate_of(dataset.project), lease, engine)
+        scan.release([dataset], runs.gate_of(dataset.project), lease, engine)
     assert told == [300, 600, len(TEXTS)]
 
 
@@ -132,8 +132,8 @@ def test_a_driver_that_is_killed_is_charged_and_the_next_attempt_pays_anew(monke
         return reservation
 
     with monkeypatch.context() as patch:
-        patch.setattr(gate.ledger, "reserve", reserve_and_kill)
-        gate.run_gate(job_id=dataset.gate_job_id)
+        patch.setattr(runs.ledger, "reserve", reserve_and_kill)
+        runs.run_gate(job_id=dataset.gate_job_id)
     job = Job.objects.get(pk=dataset.gate_job_id)
     assert job.state == "failed"
     assert job.error.endswith("ended without an answer. What the gate reserved stays charged.")
@@ -141,7 +141,7 @@ def test_a_driver_that_is_killed_is_charged_and_the_next_attempt_pays_anew(monke
     assert spends(dataset) == ["reserve", "charge"]
     assert not Query.objects.filter(project=dataset.project).exists()
     settings.SPARK_MASTER = ""
-    gate.run_gate(job_id=gate.start_gate(dataset=dataset).pk)
+    runs.run_gate(job_id=runs.start_gate(dataset=dataset).pk)
     assert spends(dataset) == ["reserve", "charge", "reserve", "commit"]
 
 
@@ -149,7 +149,7 @@ def test_what_is_missing_is_found_before_anything_is_paid(monkeypatch, settings)
     settings.SPARK_MASTER = "spark://127.0.0.1:1"
     monkeypatch.setattr(spark, "find_spec", lambda name: None)
     dataset = upload(crowd())
-    gate.run_gate(job_id=dataset.gate_job_id)
+    runs.run_gate(job_id=dataset.gate_job_id)
     job = Job.objects.get(pk=dataset.gate_job_id)
     assert (job.state, job.error) == ("failed", "SPARK_MASTER names a cluster and the extra spark is not installed.")
     assert spends(dataset) == []

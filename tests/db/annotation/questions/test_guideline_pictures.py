@@ -10,7 +10,7 @@ from PIL.PngImagePlugin import PngInfo
 
 from annotation.errors import InvalidConfiguration, InvalidUpload
 from annotation.models import GuidelinePicture
-from annotation.projects.services import lifecycle, projects
+from annotation.projects.services import lifecycle, opening
 from annotation.questions.guideline_text import NAME_LENGTH, snippet_of
 from annotation.questions.services import guideline_pictures as pictures
 from annotation.questions.services.guidelines import save_guidelines
@@ -34,7 +34,7 @@ def add(project, data=None, description="a ripe tomato"):
 
 
 def opened(person, text):
-    return projects.create_project(
+    return opening.create_project(
         name="copy",
         preset="pool-experts",
         owner=person,

@@ -12,7 +12,7 @@ from annotation.questions.services import labelling, labels, queue, undoing
 from annotation.statement import label_budget
 from learner.models import ModelRelease, Round
 from learner.next_step import Step, project_status
-from learner.rounds.services import rounds
+from learner.rounds.services import loop
 from tests import learning
 from tests.counting import new_counter
 from tests.factories import (
@@ -117,7 +117,7 @@ def test_rounds_shrink_to_what_is_left_then_stop_and_train_on_what_there_is():
     learning.work_off(project)
     # Five are fewer than a training is declared to take, so a manager gives the word.
     assert project_status(project).step == Step.FEW_LABELS
-    rounds.train_on_few(project=project)
+    loop.train_on_few(project=project)
     learning.work_off(project)
     assert list(Round.objects.order_by("number").values_list("requested", flat=True)) == [12, 5]
     assert Query.objects.count() == 17
@@ -128,7 +128,7 @@ def test_rounds_shrink_to_what_is_left_then_stop_and_train_on_what_there_is():
     assert status.sentence == "The annotation budget is spent; version 2 is the newest. A manager can raise its limit."
     assert queue.queue_state(project=project, user=annotator) == "labels_spent"
     limited(project, labels_limit=40)
-    assert rounds.advance_project(project_id=project.pk).step == Step.CHOOSING
+    assert loop.advance_project(project_id=project.pk).step == Step.CHOOSING
     assert Round.objects.latest("number").requested == 12
 
 
@@ -136,7 +136,7 @@ def test_a_limit_of_nothing_asks_nothing():
     project = learning.open_trusted(make_user(), selection="random")
     learning.fill_trusted(project)
     limited(project, labels_limit=0)
-    assert rounds.advance_project(project_id=project.pk).step == Step.LABELS_SPENT
+    assert loop.advance_project(project_id=project.pk).step == Step.LABELS_SPENT
     assert not Round.objects.exists()
 
 

@@ -18,7 +18,7 @@ from annotation.models.groups import GroupRole
 from annotation.models.joining import Invitation
 from annotation.models.limits import LimitRequest, RequestState
 from annotation.people.services import groups, invitations, limits, members
-from annotation.projects.services import projects
+from annotation.projects.services import opening
 from annotation.statement.api import EntryOut
 from privacy.models import EntryKind, LedgerEntry
 from privacy.selectors import guarantee
@@ -41,7 +41,7 @@ def second(asking: User) -> User:
 @pytest.fixture
 def project(asking: User, second: User) -> Project:
     """Open a project with two managers that asks for both."""
-    opened = projects.create_project(
+    opened = opening.create_project(
         name="Letters",
         preset="pool-experts",
         owner=asking,
@@ -141,7 +141,7 @@ def test_a_lower_limit_needs_nobody(project: Project, asking: User) -> None:
 
 
 def test_without_the_setting_one_manager_is_enough(asking: User) -> None:
-    project = projects.create_project(
+    project = opening.create_project(
         name="Alone", preset="pool-experts", owner=asking, data_kind="text", classes=["a", "b"], question="?"
     )
     with pytest.raises(LimitRequestRefused, match="second manager must be a member"):
@@ -276,7 +276,7 @@ class TestAppointingManagers:
         assert not self.is_manager(project, double)
 
     def test_a_group_that_makes_managers_stands_in_the_way_of_the_rule(self, asking: User, second: User) -> None:
-        open_one = projects.create_project(
+        open_one = opening.create_project(
             name="Open", preset="pool-experts", owner=asking, data_kind="text", classes=["a", "b"], question="?"
         )
         group = groups.create_group(name="Night shift", owner=asking)

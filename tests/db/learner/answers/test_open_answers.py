@@ -11,11 +11,11 @@ from annotation.models import Consensus, Membership, Project, Query
 from annotation.projects.services import configuring, kinds
 from annotation.projects.services.answers_accounts import open_answers_account
 from annotation.questions.services import labels, queue, review
-from annotation.statement.services.statement_file import statement_json
+from annotation.statement.services.document import statement_json
 from learner import next_step
 from learner.models import ModelRelease
 from learner.models.answers import AnswerSeries, RandomizedLabel
-from learner.releases.services import releases
+from learner.releases.services import versions
 from privacy.models import BudgetAccount, EntryKind, LedgerEntry
 from tests import learning
 from tests.factories import make_annotators, make_user, write_settings
@@ -60,7 +60,7 @@ def reach(project, version):
 
 
 def read(release, name):
-    with releases.open_file(release=release, name=name) as file:
+    with versions.open_file(release=release, name=name) as file:
         return file.read().decode()
 
 

@@ -20,7 +20,7 @@ from learner.machines import endpoint as endpoints
 from learner.machines.endpoint import Endpoint, EndpointFault, ask_model, target_of
 from learner.machines.services import answering
 from tests import learning
-from tests.db.learner.answers.test_randomized_answers import open_randomized
+from tests.db.learner.answers.test_randomization import open_randomized
 from tests.factories import make_annotators, make_project, make_user, write_settings
 from tests.language_model import LanguageModelServer
 

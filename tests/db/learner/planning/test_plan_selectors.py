@@ -6,7 +6,7 @@ from annotation.models import Project
 from learner.models import ModelRelease, Round
 from learner.next_step import Step, project_status
 from learner.planning.selectors import End, PlanForecast, plan_forecast
-from learner.rounds.services import rounds, secret_rounds
+from learner.rounds.services import loop, secret_blocks
 from privacy.models import EntryKind
 from tests import learning
 from tests.factories import make_user
@@ -25,7 +25,7 @@ def walk(project: Project) -> tuple[int, int]:
             break
         learning.label_everything(project, annotator)
         if project_status(project).step == Step.LABELLING:
-            secret_rounds.close_block(project=project)
+            secret_blocks.close_block(project=project)
     after = Round.objects.filter(project=project).count(), ModelRelease.objects.filter(project=project).count()
     return after[0] - before[0], after[1] - before[1]
 
@@ -69,7 +69,7 @@ def test_the_forecast_holds_from_the_middle_of_a_plan():
     project = learning.open_trusted(make_user(), pool_epsilon=9.0, maximum_releases=None)
     learning.fill_trusted(project)
     learning.run_to_release(project, make_user(), version=2)
-    rounds.advance_project(project_id=project.pk)
+    loop.advance_project(project_id=project.pk)
     assert plan_forecast(project) is None
     learning.work_off(project)
     assert agrees(project).rounds >= 1

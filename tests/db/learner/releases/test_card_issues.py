@@ -14,7 +14,7 @@ from annotation.people.services import limits
 from learner.errors import CardNotIssued
 from learner.models import ModelRelease, PrintedLimit, ReleaseState
 from learner.releases.artifacts import REISSUED, verify_release
-from learner.releases.services import card_issues, publishing, releases
+from learner.releases.services import card_issues, publishing, versions
 from privacy.errors import BudgetExceeded
 from privacy.services import ledger
 from tests import learning
@@ -51,13 +51,13 @@ def raise_to(project: Project, manager: User, epsilon: float) -> None:
 
 def text_of(release: ModelRelease, name: str) -> str:
     """Return a file of a release once it matches its digest."""
-    with releases.open_file(release=release, name=name) as file:
+    with versions.open_file(release=release, name=name) as file:
         return file.read().decode()
 
 
 def limit_printed(release: ModelRelease) -> float:
     """Return what the signed card promises, as a program reads it."""
-    verify_release(releases.folder_of(release), public_key=releases.signer().public_key)
+    verify_release(versions.folder_of(release), public_key=versions.signer().public_key)
     told = json.loads(text_of(release, "privacy.json"))
     return float(told["accounts"][0]["guarantee"]["epsilon"])
 
@@ -89,14 +89,14 @@ def test_a_card_says_of_which_day_its_limit_is_and_what_it_was_before(project, m
 
 
 def test_only_the_promise_is_issued_anew(project, manager, release):
-    before, folder = dict(release.digests), releases.folder_of(release)
+    before, folder = dict(release.digests), versions.folder_of(release)
     card = text_of(release, "card.md").splitlines()
     raise_to(project, manager, 8.0)
     release.refresh_from_db()
     assert {name for name in before if before[name] != release.digests[name]} == REISSUED
-    assert releases.folder_of(release) != folder
+    assert versions.folder_of(release) != folder
     assert not folder.exists()
-    assert set(release.digests) == {path.name for path in releases.folder_of(release).iterdir()}
+    assert set(release.digests) == {path.name for path in versions.folder_of(release).iterdir()}
     changed = [line for line in text_of(release, "card.md").splitlines() if line not in card]
     assert all("8" in line for line in changed)
     raise_to(project, manager, 9.0)
@@ -125,7 +125,7 @@ def test_the_database_raises_no_limit_past_a_card(project, manager, release):
         ledger.change_account_limits(
             account=account, epsilon_limit=2.0, delta_limit=1e-18, actor=manager, reason="more"
         )
-    releases.retire_release(release=release, reason="the limit rises")
+    versions.retire_release(release=release, reason="the limit rises")
     ledger.change_account_limits(account=account, epsilon_limit=8.0, delta_limit=0.0, actor=manager, reason="more")
 
 
@@ -196,7 +196,7 @@ def test_a_damaged_release_keeps_the_limit_until_it_is_retired(project, manager,
         raise_to(project, manager, 8.0)
     project.pool_account.refresh_from_db()
     assert project.pool_account.epsilon_limit_nano == 2 * 10**9
-    releases.retire_release(release=release, reason="damaged")
+    versions.retire_release(release=release, reason="damaged")
     raise_to(project, manager, 8.0)
 
 

@@ -18,15 +18,15 @@ from annotation.models import Assignment, Dataset, Job, Label, Membership, Proje
 from annotation.models.deletions import Deletion
 from annotation.people.services import invitations, members, tokens
 from annotation.people.services.tokens import Scope
-from annotation.projects.services import lifecycle, projects
+from annotation.projects.services import lifecycle, opening
 from annotation.questions.services import labels, queue
 from learner.errors import ReleaseBuried
 from learner.forgetting.services import deletion
 from learner.models import ModelRelease, Round, ScreenLooks, SecretDraw, TrainingRun
 from learner.next_step import project_status
 from learner.releases import selectors as release_selectors
-from learner.releases.services import releases
-from learner.rounds.services import predictions, rounds
+from learner.releases.services import versions
+from learner.rounds.services import loop, predictions
 from privacy.models import BudgetAccount, LedgerEntry
 from tests import learning
 from tests.counting import new_counter
@@ -100,8 +100,8 @@ def test_an_archived_project_asks_nobody_and_schedules_nothing(project) -> None:
     with pytest.raises(ProjectClosed):
         labels.submit_label(assignment=held, choice=0)
     before = (Round.objects.count(), TrainingRun.objects.count())
-    rounds.advance_projects()
-    rounds.advance_project(project_id=project.pk)
+    loop.advance_projects()
+    loop.advance_project(project_id=project.pk)
     assert (Round.objects.count(), TrainingRun.objects.count()) == before
     assert "archived" in project_status(archived).sentence
     back = lifecycle.unarchive_project(project=project)
@@ -164,7 +164,7 @@ def test_a_deletion_wants_the_short_name_typed(client, project) -> None:
 def test_what_was_held_goes_and_what_was_promised_stays(client, released, keep) -> None:
     entries = ledger()
     release = ModelRelease.objects.get()
-    folder = Path(releases.folder_of(release))
+    folder = Path(versions.folder_of(release))
     actions = released.changes.count()
     delete(released, keep=keep)
     assert ledger() == entries
@@ -265,7 +265,7 @@ def test_the_database_keeps_the_tombstone(released) -> None:
 
 def test_a_new_project_never_takes_a_deleted_ones_name(project, manager) -> None:
     delete(project)
-    again = projects.create_project(
+    again = opening.create_project(
         name=project.name,
         preset="pool-experts",
         owner=manager,

@@ -17,7 +17,7 @@ from learner.selectors import answers as answer_selectors
 from learner.selectors.stopping import more_answers
 from learner.strategies.stopping import kappa
 from tests import learning
-from tests.db.learner.answers.test_randomized_answers import open_randomized, reach
+from tests.db.learner.answers.test_randomization import open_randomized, reach
 from tests.factories import make_annotators, make_user
 from tests.owning import as_owner
 

@@ -8,13 +8,13 @@ from django.test.utils import CaptureQueriesContext
 from annotation.errors import WorkCancelled
 from annotation.models import Query, Record
 from annotation.questions.services import queue
-from annotation.work.services import work
+from annotation.work.services import attempts
 from learner.configuration.pool import featurizer_of, strategy_of
 from learner.linear_model import LinearModel
 from learner.models import Round
 from learner.pools import selectors as pool_selectors
 from learner.pools.services import features
-from learner.rounds.services import ranked_pool, rounds, scoring
+from learner.rounds.services import loop, ranked_pool, scoring
 from learner.strategies import random, top_c, uncertainty
 from learner.work.services.progress import CHOOSING, Progress
 from privacy.mechanisms.randomness import SimulationRandom
@@ -51,7 +51,7 @@ def before_a_second_round():
     learning.fill_trusted(project, number=130)
     learning.run_to_release(project, make_user(), version=1)
     learning.upload(project, [[text] for text in learning.sentences(30, seed=5)], ["text"])
-    rounds.advance_project(project_id=project.pk)
+    loop.advance_project(project_id=project.pk)
     return project
 
 
@@ -101,8 +101,8 @@ def test_a_round_asks_what_a_list_of_the_pool_gives(second_round, monkeypatch):
     model = LinearModel.from_json(second_round.model.weights)
     rows = np.array([row for _pk, row in pairs])
     chosen = set(strategy.query(X, rows, model, second_round.requested, SimulationRandom(5)).tolist())
-    monkeypatch.setattr(rounds, "SecureRandom", lambda: SimulationRandom(5))
-    rounds.run_round(round_id=second_round.pk)
+    monkeypatch.setattr(loop, "SecureRandom", lambda: SimulationRandom(5))
+    loop.run_round(round_id=second_round.pk)
     asked = Query.objects.filter(project=project, round_number=second_round.number).order_by("priority")
     # In the order of the choice, though few are opened at once.
     assert list(asked.values_list("record_id", flat=True)) == [pk for pk, row in pairs if row in chosen]
@@ -111,9 +111,9 @@ def test_a_round_asks_what_a_list_of_the_pool_gives(second_round, monkeypatch):
 
 def test_a_round_tells_how_much_is_scored(second_round, monkeypatch):
     told = []
-    monkeypatch.setattr(work.Lease, "report", lambda lease, **fields: told.append(fields))
+    monkeypatch.setattr(attempts.Lease, "report", lambda lease, **fields: told.append(fields))
     parts = -(-len(pool_selectors.open_records(second_round.project).rows) // (2 * BLOCK))
-    rounds.run_round(round_id=second_round.pk)
+    loop.run_round(round_id=second_round.pk)
     messages = [fields["message"] for fields in told if "features are made," not in fields["message"]]
     assert messages[:2] == ["Step 1 of 4: the choice is paid for.", "Step 2 of 4: features are made."]
     assert messages[-1] == "Step 4 of 4: questions are opened."
@@ -155,12 +155,12 @@ def test_a_crowd_without_a_model_is_asked_by_chance(monkeypatch):
     """Each text is as likely as any other: of those that pass, the first ones are not simply taken."""
     project = learning.open_crowd(make_user())
     learning.fill_crowd(project)
-    rounds.advance_project(project_id=project.pk)
+    loop.advance_project(project_id=project.pk)
     first = Round.objects.get(project=project)
     waiting = pool_selectors.waiting_texts(project).ids
     assert len(waiting) > first.requested
     monkeypatch.setattr(ranked_pool, "SecureRandom", lambda: SimulationRandom(3))
-    rounds.run_round(round_id=first.pk)
+    loop.run_round(round_id=first.pk)
     asked = set(Query.objects.filter(project=project, round_number=1).values_list("pk", flat=True))
     lots = SimulationRandom(3).words(len(waiting))
     assert asked == set(waiting[np.argsort(lots)[: first.requested]].tolist())

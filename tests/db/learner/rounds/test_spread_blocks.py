@@ -8,7 +8,7 @@ from annotation.models import Record
 from learner.configuration.pool import secret_sample_of
 from learner.models import ModelRelease, Round, SecretDraw
 from learner.planning.selectors import plan_forecast
-from learner.rounds.services import rounds, secret_rounds
+from learner.rounds.services import loop, secret_blocks
 from learner.selectors import trained_on
 from learner.strategies.blocks import block_rates
 from learner.strategies.noisy_clusters import NoisyClusters
@@ -55,16 +55,16 @@ def test_the_first_block_asks_a_part_of_its_coins_and_pays_counts_beside_the_ser
 
 
 def test_no_row_is_read_before_the_counts_are_paid(spread, monkeypatch):
-    real = secret_rounds.features.stacked_features
+    real = secret_blocks.features.stacked_features
     seen = []
 
     def watched(*args, **kwargs):
         seen.append(LedgerEntry.objects.filter(kind="reserve", mechanism="cell_counts").exists())
         return real(*args, **kwargs)
 
-    monkeypatch.setattr(secret_rounds.features, "stacked_features", watched)
-    rounds.advance_project(project_id=spread.pk)
-    rounds.run_round(round_id=Round.objects.get().pk)
+    monkeypatch.setattr(secret_blocks.features, "stacked_features", watched)
+    loop.advance_project(project_id=spread.pk)
+    loop.run_round(round_id=Round.objects.get().pk)
     assert seen == [True, True]
 
 
@@ -76,14 +76,14 @@ def test_an_attempt_that_dies_has_paid_for_its_counts_and_the_next_one_counts_an
         if reached == "round_chosen":
             raise Killed
 
-    rounds.advance_project(project_id=spread.pk)
+    loop.advance_project(project_id=spread.pk)
     chosen = Round.objects.get()
-    monkeypatch.setattr(secret_rounds, "fault_point", fault_point)
+    monkeypatch.setattr(secret_blocks, "fault_point", fault_point)
     with pytest.raises(Killed):
-        rounds.run_round(round_id=chosen.pk)
+        loop.run_round(round_id=chosen.pk)
     monkeypatch.undo()
     Round.objects.update(leased_until="2000-01-01T00:00Z")
-    rounds.run_round(round_id=chosen.pk)
+    loop.run_round(round_id=chosen.pk)
     assert [entry.mechanism for entry in learning.entries(spread, "charge")] == ["cell_counts"]
     kept = [entry.mechanism for entry in learning.entries(spread, "commit")]
     assert kept == ["cell_counts"]

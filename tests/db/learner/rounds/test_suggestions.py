@@ -15,11 +15,11 @@ from learner.features.base import featurizer_from_json
 from learner.linear_model import LinearModel
 from learner.models import ModelRelease, Round
 from learner.pools import selectors as pool_selectors
-from learner.releases.services import releases
+from learner.releases.services import versions
 from learner.rounds.services import suggestions
 from privacy.models import EntryKind
 from tests import learning
-from tests.db.learner.answers.test_randomized_answers import open_randomized, reach
+from tests.db.learner.answers.test_randomization import open_randomized, reach
 from tests.factories import make_annotators, make_user, open_preset
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -169,7 +169,7 @@ def test_a_retired_model_suggests_nothing():
     learning.fill_trusted(project)
     learning.run_to_release(project, make_user(), version=1)
     released = ModelRelease.objects.get(project=project)
-    releases.retire_release(release=released, reason="a test")
+    versions.retire_release(release=released, reason="a test")
     learning.work_off(project)
     assert Query.objects.filter(project=project, round_number=2).count() == 12
     assert not Query.objects.exclude(suggested=None).exists()

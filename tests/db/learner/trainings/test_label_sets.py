@@ -16,7 +16,7 @@ from annotation.models import Membership, Project, Record, Role
 from annotation.questions.services import labels, queue
 from learner.linear_model import LinearModel
 from learner.models import ModelRelease
-from learner.releases.services import releases
+from learner.releases.services import versions
 from learner.rounds.services import predictions
 from privacy.accounting.event import event_from_json
 from tests import learning
@@ -103,7 +103,7 @@ def test_a_model_of_sets_is_paid_for_released_measured_and_read_alike_from_every
     records = Record.objects.filter(dataset=measured.dataset).order_by("row_number")
     truth = set_members([record.label for record in records], 3)
     assert truth.sum(axis=0).tolist() == [20, 20, 0]
-    with releases.files_at_hand(release) as folder:
+    with versions.files_at_hand(release) as folder:
         check_files(folder, model, release)
     served = predictions.Predictor(model, predictions._predictor(release.pk).featurizer)
     names, shares = served.predict([record.text for record in records])
@@ -151,7 +151,7 @@ def test_secret_blocks_add_their_sums_up():
                 break
             answer_truly(project, person)
             if learning.secret_selectors.open_block(project) is not None:
-                learning.secret_rounds.close_block(project=project)
+                learning.secret_blocks.close_block(project=project)
     sums = [run.sums for run in project.training_runs.order_by("version")]
     assert [np.frombuffer(bytes(each.class_sums)).reshape(-1, each.dimension).shape for each in sums] == [(4, 17)] * 2
 

@@ -12,8 +12,8 @@ from learner.configuration.pool import estimator_of, featurizer_of
 from learner.linear_model import LinearModel
 from learner.models import ModelRelease
 from learner.pools.selectors import labelled_examples
-from learner.releases.services import releases
-from learner.rounds.services import secret_rounds
+from learner.releases.services import versions
+from learner.rounds.services import secret_blocks
 from learner.selectors import training_event
 from learner.starts.services import version_zero
 from tests import learning
@@ -74,11 +74,11 @@ def _measured_where_both_count_as_one(project, *found):
     rows = [[text, CLASSES[2 * (place % 2)]] for place, text in enumerate(learning.sentences(10, seed=4))]
     learning.upload(project, rows, ["text", "label"], role="public_test")
     for release in found:
-        releases.evaluate_release(release=release)
+        versions.evaluate_release(release=release)
         (measured,) = release.evaluations.filter(examples=10)
         assert [sum(row) for row in measured.measures["confusion"]] == [10, 0, 0]
         assert all(row[2] == 0 for row in measured.measures["confusion"])
-        outcomes = releases.public_outcomes(LinearModel.from_json(release.weights), [measured.dataset])
+        outcomes = versions.public_outcomes(LinearModel.from_json(release.weights), [measured.dataset])
         assert set(outcomes.truth) == {0}
 
 
@@ -91,7 +91,7 @@ def open_secret(chosen):
 def run_block(project, version):
     learning.work_off(project)
     assert label_all(project) > 10
-    secret_rounds.close_block(project=project)
+    secret_blocks.close_block(project=project)
     learning.work_off(project, version=version)
 
 
@@ -116,7 +116,7 @@ def test_noisy_sums_with_a_column_for_each_class_stay_apart():
     merged = merge(project)
     project = take_back_merge(project=merged, name="berry")
     label_all(project)
-    secret_rounds.close_block(project=project)
+    secret_blocks.close_block(project=project)
     learning.work_off(project, version=1)
     with pytest.raises(InvalidConfiguration, match="column for each class") as refusal:
         merge(project)

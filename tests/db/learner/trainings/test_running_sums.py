@@ -15,7 +15,7 @@ from learner.releases.services import publishing
 from learner.selectors import training_event
 from learner.starts.services.version_zero import described_prior
 from learner.strategies.blocks import block_rates
-from learner.trainings.services import training
+from learner.trainings.services import fitting
 from privacy.accounting.event import event_from_json
 from privacy.errors import UnsoundCombination
 from privacy.services import ledger, populations
@@ -75,27 +75,27 @@ def test_each_release_is_made_of_all_blocks_so_far(project):
 def test_a_release_reads_its_own_block_alone(project, monkeypatch):
     learning.run_to_release(project, make_user(), version=1)
     read = []
-    real = training.pool_selectors.labelled_examples
+    real = fitting.pool_selectors.labelled_examples
 
     def remember(*args, **kwargs):
         examples, classes = real(*args, **kwargs)
         read.append(len(examples.rows))
         return examples, classes
 
-    monkeypatch.setattr(training.pool_selectors, "labelled_examples", remember)
+    monkeypatch.setattr(fitting.pool_selectors, "labelled_examples", remember)
     learning.run_to_release(project, make_user(), version=2)
     assert read == [settled(2)]
 
 
 def test_what_was_told_before_is_not_a_prior_as_well(project, monkeypatch):
     seen = []
-    real = training._fit
+    real = fitting._fit
 
     def remember(run, estimator, *rest):
         seen.append((estimator.prior, estimator.earlier))
         return real(run, estimator, *rest)
 
-    monkeypatch.setattr(training, "_fit", remember)
+    monkeypatch.setattr(fitting, "_fit", remember)
     learning.run_to_release(project, make_user(), version=2)
     # Before anything was told, the names of the classes are what a training of texts leans on.
     assert seen[0][0].to_json() == described_prior(project).to_json()
@@ -125,15 +125,15 @@ def test_sums_are_written_once_and_with_their_release(project, monkeypatch):
     monkeypatch.setattr(publishing, "fault_point", fault_point)
     learning.work_off(project)
     learning.label_everything(project, make_user())
-    learning.secret_rounds.close_block(project=project)
-    learning.rounds.advance_project(project_id=project.pk)
+    learning.secret_blocks.close_block(project=project)
+    learning.loop.advance_project(project_id=project.pk)
     run = TrainingRun.objects.get()
     with pytest.raises(Killed):
-        training.train_model(run_id=str(run.pk))
+        fitting.train_model(run_id=str(run.pk))
     assert not ReleasedSums.objects.exists()
     monkeypatch.undo()
     type(run).objects.filter(pk=run.pk).update(leased_until="2000-01-01T00:00Z")
-    training.train_model(run_id=str(run.pk))
+    fitting.train_model(run_id=str(run.pk))
     assert ReleasedSums.objects.get().run_id == run.pk
     with pytest.raises(IntegrityError, match="written once"):
         ReleasedSums.objects.update(class_variance=1.0)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from annotation.work.services import work
+from annotation.work.services import attempts
 from learner.models import TrainingRun
 from learner.work.services.progress import STEP_LENGTH
 from tests import learning
@@ -20,7 +20,7 @@ def told(monkeypatch):
         if isinstance(lease._row, TrainingRun):
             found.append(fields)
 
-    monkeypatch.setattr(work.Lease, "report", report)
+    monkeypatch.setattr(attempts.Lease, "report", report)
     return found
 
 

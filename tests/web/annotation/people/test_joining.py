@@ -17,7 +17,7 @@ from annotation.errors import InvalidConfiguration, LinkEnded, RoleRefused, TooO
 from annotation.models import Assignment, Membership, Role
 from annotation.models.joining import CrowdLink, CrowdParticipant, Invitation
 from annotation.people.services import crowd_links, groups, invitations, members
-from annotation.projects.services import kinds, projects
+from annotation.projects.services import kinds, opening
 from annotation.questions.services import labels, participations, queue
 from annotation.work.services import rates
 from tests.factories import add_members, make_candidates, make_project, make_user
@@ -322,7 +322,7 @@ class TestParticipants:
 
     def test_opens_no_project(self, participant):
         with pytest.raises(RoleRefused):
-            projects.create_project(
+            opening.create_project(
                 name="Mine",
                 preset="pool-experts",
                 owner=participant,

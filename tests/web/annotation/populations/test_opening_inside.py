@@ -13,12 +13,12 @@ from annotation.people.services import tokens
 from annotation.people.services.tokens import Scope
 from annotation.populations import selectors, services
 from annotation.projects.forms.wizard import WizardStep
-from annotation.projects.services import projects
+from annotation.projects.services import opening
 from privacy.errors import UnsoundCombination
 from privacy.models import BudgetAccount, Quota
 from privacy.selectors import quota_of
 from tests.factories import make_user
-from tests.web.annotation.projects.test_projects import form_of
+from tests.web.annotation.projects.test_overview import form_of
 from tests.web.annotation.projects.test_wizard import TASK, at, go_on
 
 pytestmark = pytest.mark.django_db
@@ -153,7 +153,7 @@ def test_the_one_page_opens_a_project_inside_a_population(owner, client):
 
 def test_the_random_project_beside_one_of_a_population_begins_inside(owner, client):
     population = opened(owner)
-    project = projects.create_project(
+    project = opening.create_project(
         name="Notes",
         preset=EXPERTS,
         owner=owner,
@@ -173,7 +173,7 @@ def test_the_random_project_beside_one_of_a_population_begins_inside(owner, clie
 def test_opening_and_joining_are_one_transaction(owner):
     population = opened(owner)
     with pytest.raises(UnsoundCombination, match="nobody has said"):
-        projects.create_project(
+        opening.create_project(
             name="Notes",
             preset=EXPERTS,
             owner=owner,

@@ -6,7 +6,7 @@ from django.contrib.auth.models import Permission
 from annotation.models import Project, Role
 from annotation.models.history import Action
 from annotation.populations import services as populations
-from annotation.projects.services import projects
+from annotation.projects.services import opening
 from privacy.selectors import guarantee, quota_of
 from tests.factories import add_members, make_user
 from tests.programs import Program
@@ -23,7 +23,7 @@ def manager():
 
 def opened(manager, **settings):
     values = {"selection": "top_c", "name": "Notes", "classes": ["a", "b"], "question": "Which?", "data_kind": "text"}
-    return projects.create_project(preset="pool-experts", owner=manager, **values | settings)
+    return opening.create_project(preset="pool-experts", owner=manager, **values | settings)
 
 
 def test_it_is_opened_and_stands_beside(manager):

@@ -46,7 +46,7 @@ def opened(owner, preset="pool-experts", name="Invoices", **settings):
     kind = PRESETS[preset].data_kinds[0]
     columns = {"columns": [{"name": "amount", "low": 0.0, "high": 9.5}, {"name": "land", "categories": ["NO", "SE"]}]}
     settings = (columns if kind == "table" else {}) | settings
-    return projects.create_project(preset=preset, owner=owner, name=name, data_kind=kind, **{**DESCRIBED, **settings})
+    return opening.create_project(preset=preset, owner=owner, name=name, data_kind=kind, **{**DESCRIBED, **settings})
 
 
 def downloaded(client, project):
@@ -208,7 +208,7 @@ def test_two_projects_are_compared_setting_by_setting(client, owner):
 
 def test_only_managers_see_a_configuration_and_only_of_their_projects(client, owner):
     other = make_user("other")
-    theirs = projects.create_project(preset="pool-experts", owner=other, name="Theirs", data_kind="text", **DESCRIBED)
+    theirs = opening.create_project(preset="pool-experts", owner=other, name="Theirs", data_kind="text", **DESCRIBED)
     mine = opened(owner)
     for role in (None, Role.ANNOTATOR, Role.ENGINEER):
         if role:

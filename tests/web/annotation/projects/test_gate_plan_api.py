@@ -2,8 +2,8 @@
 
 import pytest
 
-from annotation.gates.gate_plan import own_settings
-from annotation.gates.services import gate_planning
+from annotation.gates.comparison import own_settings
+from annotation.gates.services import planning
 from annotation.models import Role
 from annotation.statement import charges
 from tests import learning
@@ -66,7 +66,7 @@ def test_what_is_no_plan_and_no_gate_is_refused(crowd, program):
 
 
 def test_an_upload_is_counted_for_the_plan(crowd, program, monkeypatch):
-    monkeypatch.setattr(gate_planning, "SURVEYED_ROWS", -1)
+    monkeypatch.setattr(planning, "SURVEYED_ROWS", -1)
     dataset = make_records(crowd, ["play jazz", "play jazz"])[0].dataset
     at = f"projects/{crowd.slug}/datasets/{dataset.pk}/survey"
     begun = [program.post(at).json()["id"] for _ in range(2)]

@@ -17,7 +17,7 @@ from annotation.errors import ConfigurationFrozen, InvalidConfiguration, NotAStr
 from annotation.models import Dataset, Job, Project
 from annotation.people.services import crowd_links, groups, limits, members
 from annotation.projects.forms.wizard import arrival_of
-from annotation.projects.services import kinds, projects
+from annotation.projects.services import kinds, opening
 from annotation.projects.services.configuring import limits_of
 from annotation.questions.services import labelling
 from privacy.accounting.events_selection import RandomChoiceEvent
@@ -53,7 +53,7 @@ def client(manager: User) -> Client:
 def opened(manager: User, preset: str, **settings: object) -> Project:
     """Open a text project whose limits every kind can be paid from."""
     wide = {"pool_epsilon": 10.0, "pool_delta": 5e-5}
-    return projects.create_project(
+    return opening.create_project(
         name=preset,
         preset=preset,
         owner=manager,
@@ -254,7 +254,7 @@ def test_posted_records_hinder_a_pool(manager: User) -> None:
 
 
 def test_public_rows_of_another_kind_hinder(manager: User) -> None:
-    project = projects.create_project(
+    project = opening.create_project(
         name="t",
         preset="pool-experts",
         owner=manager,

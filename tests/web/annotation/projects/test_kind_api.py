@@ -4,7 +4,7 @@ import pytest
 
 from annotation.models import Project, Role
 from annotation.models.history import Action
-from annotation.projects.services import projects
+from annotation.projects.services import opening
 from tests.factories import add_members, make_records, make_user
 from tests.programs import Program
 
@@ -19,7 +19,7 @@ def manager():
 
 @pytest.fixture
 def project(manager):
-    return projects.create_project(
+    return opening.create_project(
         name="Letters",
         preset="pool-experts",
         owner=manager,

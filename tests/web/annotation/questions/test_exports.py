@@ -24,8 +24,8 @@ from annotation.people.services import members, tokens
 from annotation.people.services.tokens import Scope
 from annotation.projects.services import lifecycle
 from annotation.questions.services import exports, label_export, labels, queue
-from annotation.work.services import jobs, work
-from learner.forgetting.services import deletion, forgetting
+from annotation.work.services import attempts, jobs
+from learner.forgetting.services import contributors, deletion
 from learner.forgetting.services.retention import apply_retention
 from tests.factories import make_annotators, make_project, make_user, open_records, write_settings
 
@@ -185,7 +185,7 @@ def test_what_is_forgotten_takes_every_file_along(project, ask):
     request = forget(project)
     # The records are gone by now and the file is still there; nobody gets it.
     assert ask.get(file_of(export)).status_code == 404
-    forgetting.forget_contributor(job_id=request.job_id)
+    contributors.forget_contributor(job_id=request.job_id)
     assert stored() == []
     assert written(project).may_be_read
 
@@ -245,7 +245,7 @@ def test_after_a_killed_attempt_the_next_one_writes_the_whole_file(project):
 def test_after_five_killed_attempts_it_is_given_up_in_words_and_can_be_started_anew(project, manager):
     export = exports.start_export(project=project, owner=manager, format="csv")
     Job.objects.filter(pk=export.job_id).update(
-        state=WorkState.RUNNING, attempt=work.MAXIMUM_ATTEMPTS, leased_until=timezone.now() - timedelta(seconds=1)
+        state=WorkState.RUNNING, attempt=attempts.MAXIMUM_ATTEMPTS, leased_until=timezone.now() - timedelta(seconds=1)
     )
     exports.make_export(job_id=str(export.job_id))
     job = Job.objects.get(pk=export.job_id)

@@ -17,7 +17,7 @@ from annotation.people.services import limits, members
 from annotation.work.services import jobs
 from learner.dashboard import tables as dashboard
 from learner.models import Evaluation, Round, TrainingRun
-from learner.rounds.services import rounds
+from learner.rounds.services import loop
 from learner.work.services.progress import SCORES
 from privacy.selectors import guarantee
 from privacy.services import ledger
@@ -185,7 +185,7 @@ def test_work_is_cancelled_and_started_anew_from_the_page() -> None:
     manager = make_user("manager")
     project = learning.open_trusted(manager)
     learning.fill_trusted(project)
-    rounds.advance_project(project_id=project.pk)
+    loop.advance_project(project_id=project.pk)
     waiting = Round.objects.get()
     client = client_of(manager)
 

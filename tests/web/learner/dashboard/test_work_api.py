@@ -42,7 +42,7 @@ def row_of(ask, kind):
 
 
 def test_what_waits_is_stopped_and_started_anew(ask, project):
-    rounds.advance_project(project_id=project.pk)
+    loop.advance_project(project_id=project.pk)
     waiting = row_of(ask, "round")
     assert (waiting["state"], waiting["can_cancel"], waiting["can_retry"]) == ("waiting", True, False)
     path = f"work/round/{waiting['id']}"
@@ -65,7 +65,7 @@ def test_what_waits_is_stopped_and_started_anew(ask, project):
 def test_a_training_names_its_price(ask, project):
     learning.work_off(project)
     learning.label_everything(project, make_user())
-    rounds.advance_project(project_id=project.pk)
+    loop.advance_project(project_id=project.pk)
     TrainingRun.objects.update(state=WorkState.FAILED, error="It did not end well.", finished_at=timezone.now())
     failed = row_of(ask, "training")
     assert failed["epsilon"] == selectors.training_price(project).epsilon
@@ -91,7 +91,7 @@ def test_what_is_not_there(ask, kind, key):
 
 
 def test_managers_alone_and_of_this_project(ask, project):
-    rounds.advance_project(project_id=project.pk)
+    loop.advance_project(project_id=project.pk)
     key = row_of(ask, "round")["id"]
     engineer = make_user()
     add_members(project, engineer, role=Role.ENGINEER)

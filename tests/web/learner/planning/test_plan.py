@@ -9,10 +9,10 @@ from django.urls import reverse
 
 from annotation.choices.presets import PRESETS
 from annotation.models import Job, Project, WorkState
-from annotation.projects.services.projects import create_project
+from annotation.projects.services.opening import create_project
 from learner.models.planning import PlanSimulation
 from learner.planning import answer_hints, plan_setups
-from learner.planning.services import planning
+from learner.planning.services import simulating
 from privacy.models import LedgerEntry
 from tests import learning, streaming
 from tests.factories import make_user, open_preset
@@ -117,7 +117,7 @@ def test_a_simulation_is_made_once_and_drawn_with_its_numbers(client: Client, ma
     simulation = PlanSimulation.objects.get()
     job = Job.objects.get(kind="simulate")
     assert simulation.job == job
-    planning.run_simulation(job_id=str(job.pk))
+    simulating.run_simulation(job_id=str(job.pk))
     job.refresh_from_db()
     assert job.state == WorkState.DONE
     page = client.get(page_of(project) + "?records=300").content.decode()
@@ -154,7 +154,7 @@ def test_learning_from_each_answer_is_simulated_beside_the_same_without_privacy(
     client.post(page_of(project), {"records": "120"})
     job = Job.objects.get(kind="simulate")
     assert 'hx-get="?records=120"' in client.get(page_of(project) + "?records=120").content.decode()
-    planning.run_simulation(job_id=str(job.pk))
+    simulating.run_simulation(job_id=str(job.pk))
     page = client.get(page_of(project) + "?records=120")
     words = page.content.decode()
     assert "120 records arrive one by one" in words
@@ -204,9 +204,9 @@ def test_a_simulation_that_breaks_fails_with_a_reason_and_can_be_asked_for_again
     client.post(page_of(project), {"records": "300"})
     first = Job.objects.get(kind="simulate")
     with monkeypatch.context() as patched:
-        patched.setattr(planning, "splits", lambda *_: 1 / 0)
+        patched.setattr(simulating, "splits", lambda *_: 1 / 0)
         with pytest.raises(ZeroDivisionError):
-            planning.run_simulation(job_id=str(first.pk))
+            simulating.run_simulation(job_id=str(first.pk))
     first.refresh_from_db()
     assert first.state == WorkState.FAILED
     assert "ZeroDivisionError" in first.error

@@ -16,15 +16,15 @@ from annotation.people.services import tokens
 from annotation.people.services.tokens import Scope
 from annotation.projects.forms.wizard import WizardStep
 from annotation.projects.services.configuring import configure_project, limits_of
-from annotation.projects.services.projects import create_project
+from annotation.projects.services.opening import create_project
 from learner.errors import PlanOutdated
 from learner.models.planning import PlanSimulation
 from learner.planning.draft_rows import draft_with
 from learner.planning.plan_setups import setup_of
 from learner.planning.row_table import shown_rows, unreached
 from learner.planning.rows import imagined_project, planned_rows
-from learner.planning.services import planning
-from learner.planning.services.planning import fingerprint_of
+from learner.planning.services import simulating
+from learner.planning.services.simulating import fingerprint_of
 from learner.planning.services.using import use_row
 from privacy.models import LedgerEntry
 from privacy.selectors import guarantee
@@ -135,7 +135,7 @@ def test_rows_are_simulated_beside_the_settings_that_stand(client: Client, manag
     page = reverse("learner:plan", args=[project.slug])
     assert client.get(page, {"records": "300"}).context["compared"] == []
     client.post(page, {"records": "300"})
-    planning.run_simulation(job_id=str(Job.objects.get().pk))
+    simulating.run_simulation(job_id=str(Job.objects.get().pk))
     shown = client.get(page, {"records": "300"})
     rows = shown.context["compared"]
     assert len(rows) == len(planned_rows(project, 300).rows)
@@ -152,10 +152,10 @@ def test_further_rows_are_not_begun_after_the_time_for_them(
     client: Client, manager: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     project = opened(manager)
-    monkeypatch.setattr(planning, "MOST_SECONDS", 0.0)
+    monkeypatch.setattr(simulating, "MOST_SECONDS", 0.0)
     page = reverse("learner:plan", args=[project.slug])
     client.post(page, {"records": "300"})
-    planning.run_simulation(job_id=str(Job.objects.get().pk))
+    simulating.run_simulation(job_id=str(Job.objects.get().pk))
     shown = client.get(page, {"records": "300"})
     left = len(planned_rows(project, 300).rows) - len(shown.context["compared"])
     assert left > 0

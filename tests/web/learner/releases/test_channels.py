@@ -14,7 +14,7 @@ from learner import selectors
 from learner.errors import ChannelRefused, NotReleased, ReasonMissing
 from learner.models import ChannelMove
 from learner.models.webhooks import Webhook, WebhookDelivery
-from learner.releases.services import channels, releases
+from learner.releases.services import channels, versions
 from tests import learning
 from tests.factories import make_user
 from tests.owning import as_owner
@@ -64,11 +64,11 @@ def test_a_channel_is_moved_rolled_back_and_leaves_what_is_retired(project, mana
     with pytest.raises(ChannelRefused):
         channels.roll_back_channel(project=project, channel="stable", reason="r", actor=manager)
     move(2)
-    releases.retire_release(release=version(project, 2), reason="Wrong guidelines.")
+    versions.retire_release(release=version(project, 2), reason="Wrong guidelines.")
     assert now(project) == 1
     assert [one.release.version for one in selectors.channels_of(project)] == [1]
     with pytest.raises(NotReleased, match="retired already"):
-        releases.retire_release(release=version(project, 2), reason="again")
+        versions.retire_release(release=version(project, 2), reason="again")
     with pytest.raises(ChannelRefused, match="Version 2 is not released"):
         move(2)
     assert told(project) == [
@@ -104,7 +104,7 @@ def test_the_database_keeps_where_a_channel_was(project, manager):
         ChannelMove.objects.filter(pk=move.pk).update(reason="other")
     with pytest.raises(IntegrityError, match="where a channel pointed stays"), transaction.atomic():
         move.delete()
-    releases.retire_release(release=version(project, 2), reason="r")
+    versions.retire_release(release=version(project, 2), reason="r")
     with pytest.raises(IntegrityError, match="a channel is a released version of its project"), transaction.atomic():
         ChannelMove.objects.create(**{**given, "release": version(project, 2), "reason": "r"})
     other = learning.open_trusted(manager)

@@ -15,7 +15,7 @@ from annotation.people.services.tokens import Scope
 from learner.models import MechanismAudit
 from learner.releases.environment import code_version
 from learner.releases.evidence_file import FORMAT
-from learner.releases.services import release_gate
+from learner.releases.services import checks
 from tests import learning
 from tests.factories import add_members, make_project, make_user
 from tests.markup import tight
@@ -122,7 +122,7 @@ def test_a_version_stands_beside_its_canary(file):
     release = learning.run_to_release(project, make_user(), version=1)
     page, told = seen(project)
     audit = MechanismAudit.objects.get()
-    assert release.mechanism_audit == audit == release_gate.mechanism_audit(release)
+    assert release.mechanism_audit == audit == checks.mechanism_audit(release)
     (row,) = told["releases"]
     assert (row["version"], row["trials"], row["code"]) == (1, audit.trials, code_version())
     assert (row["charged"], row["bound"]) == (audit.charged_epsilon, audit.epsilon_lower_bound)

@@ -5,7 +5,7 @@ import pytest
 from annotation.models import Role
 from learner import selectors
 from learner.models import Endorsement, ReleaseState
-from learner.releases.services import release_gate, releases
+from learner.releases.services import checks, versions
 from tests import learning
 from tests.factories import add_members, make_user
 from tests.programs import Program
@@ -39,10 +39,10 @@ def engineer(project):
 
 def test_a_candidate_is_checked_again(ask, engineer, project, monkeypatch):
     with monkeypatch.context() as patch:
-        patch.setattr(release_gate, "check_release", lambda **_: None)
+        patch.setattr(checks, "check_release", lambda **_: None)
         candidate = learning.run_to_release(project, make_user(), version=1)
-    (releases.folder_of(candidate) / "card.md").write_text("epsilon 0")
-    held = release_gate.check_release(release_id=candidate.pk)
+    (versions.folder_of(candidate) / "card.md").write_text("epsilon 0")
+    held = checks.check_release(release_id=candidate.pk)
     assert "do not match" in held.held_back
     sent = []
     monkeypatch.setattr("learner.work.services.dispatch.current_app.send_task", lambda task, **_: sent.append(task))

@@ -16,7 +16,7 @@ from learner.releases.artifacts import verify_release
 from learner.releases.described_card import MARK
 from learner.releases.measures_out import score_out
 from learner.releases.model_out import described_out
-from learner.releases.services import described, releases
+from learner.releases.services import described, versions
 from privacy.models import LedgerEntry
 from tests import learning
 from tests.factories import make_user
@@ -53,8 +53,8 @@ def test_its_files_are_those_of_a_release_and_nothing_is_charged(project, tmp_pa
         assert hashlib.sha256(body).hexdigest() == one["sha256"]
         (folder / one["name"]).write_bytes(body)
     # As the product checks a release, and as the client does.
-    verify_release(folder, public_key=releases.signer().public_key)
-    manifest, files = verify_folder(folder, public_key=releases.signer().public_key)
+    verify_release(folder, public_key=versions.signer().public_key)
+    manifest, files = verify_folder(folder, public_key=versions.signer().public_key)
     model = Model(manifest.project, manifest.version, files)
     model.check()
     assert model.predict(["a pear and a plum", "drill and saw"]).tolist() == ["fruit", "tool"]

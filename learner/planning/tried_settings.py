@@ -1,0 +1,188 @@
+"""Which other settings a plan tries: the model, how many columns, the blocks, and how epsilon is divided.
+
+Each changes one thing of what stands; what a training may cost follows from the limit and is not named here.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any, Final
+
+from annotation.choices.catalogue import CATALOGUE, chosen_of
+from annotation.choices.planned_settings import rounded_down
+from annotation.choices.selection_rules import TEXT_COLUMNS
+from annotation.choices.stream_rules import ONLINE_ESTIMATORS
+from learner.estimators.running_sums import OfRunningSums
+from learner.features.static_encoder import MOST_COLUMNS
+from learner.planning.setup import Setup, simulated_strategy
+from learner.planning.splits import series_epsilon, splits
+from learner.strategies.screen import Screen
+from privacy.choices import Kind
+from privacy.wording import as_message
+
+# Of more classes than this, estimators that divide epsilon over the classes are known to lose, and take long.
+MOST_DIVIDED_CLASSES: Final = 10
+FIRST: Final = ("planned", "softmax_steps", "sums", "huber_svm_gaussian", "logistic_gaussian")
+BLOCK_RATES: Final = (0.05, 0.1, 0.2, 0.35)
+RATES_OF_ONE_BLOCK: Final = (0.2, 0.5)
+RELEASES: Final = (1, 2, 4)
+# Of a stream's hidden windows, the rates by their share of the one that stands.
+RATE_SHARES: Final = (0.5, 2.0)
+MOST_SPLITS: Final = 4
+
+Changes = dict[str, Any]
+
+
+def untried(settings: Mapping[str, Any]) -> str:
+    """Say why a project of such settings has no others to try, empty where it has some."""
+    if settings["estimator"] in ONLINE_ESTIMATORS:
+        return as_message(
+            "No other settings are tried: a stream that learns from each answer at once costs what its declared noise "
+            "and answers say, and nothing is divided."
+        )
+    if settings["oracle"] == "crowd" and settings.get("label_randomizer") != "randomized_consensus":
+        return as_message(
+            "No other settings are tried: behind a gate that is done only where all answers are paid for at once."
+        )
+    return ""
+
+
+def left_out(settings: Mapping[str, Any]) -> str:
+    """Say which models are not tried, empty where all that are sound are."""
+    if settings["oracle"] == "crowd":
+        return as_message("Only columns and responses are tried: the gate is planned on its own page.")
+    if settings.get("arrival", "pool") == "stream":
+        return as_message(
+            "Other windows of a stream are not tried, since longer ones let answers wait; nor are noisy steps, which "
+            "did worse in the benchmarks."
+        )
+    if len(settings["classes"]) > MOST_DIVIDED_CLASSES:
+        return as_message(
+            "Models that divide epsilon over the classes are not tried of more than {most} classes.",
+            most=MOST_DIVIDED_CLASSES,
+        )
+    return ""
+
+
+def settings_to_try(settings: Mapping[str, Any], setup: Setup, epsilon: float) -> Iterator[Changes]:
+    """Yield the changes that are worth trying, sound or not, those that are likeliest to help first.
+
+    Parameters
+    ----------
+    settings : mapping
+        Field names of `Project` to the values that stand.
+    setup : Setup
+        What a simulation of them needs.
+    epsilon : float
+        The limit that choosing and training share.
+    """
+    if untried(settings):
+        return
+    if settings["oracle"] == "crowd":
+        yield {}
+        yield from _columns(settings)
+        yield {"response_classes": "uniform" if settings["response_classes"] == "top_k" else "top_k"}
+        return
+    if setup.stream:
+        yield {}
+        yield from _hidden_rates(settings) if setup.hidden else _divided(setup, epsilon)
+        yield from _columns(settings)
+        if settings["estimator"] != OfRunningSums.name:
+            yield {"estimator": OfRunningSums.name}
+        return
+    base: Changes = {} if setup.first_rate is not None else _shared(setup, epsilon)
+    yield base
+    yield from _blocks() if setup.first_rate is not None else _rounds(setup, epsilon)
+    for wanted in (*_columns(settings), *_estimators(settings)):
+        yield base | wanted
+
+
+def _shared(setup: Setup, epsilon: float) -> Changes:
+    """Let so many models share what choosing leaves; where each round costs, the rounds to come are counted."""
+    strategy = simulated_strategy(setup)
+    rounds = 0.0 if isinstance(strategy, Screen) else series_epsilon(setup, strategy)
+    if isinstance(strategy, Screen) or rounds >= epsilon:
+        return {"maximum_releases": setup.releases}
+    training = rounded_down((epsilon - rounds) / setup.releases)
+    return {"maximum_releases": setup.releases, "training_epsilon": training}
+
+
+def _blocks() -> Iterator[Changes]:
+    for rate in BLOCK_RATES:
+        yield {"selection_rate": rate, "maximum_releases": None}
+    for rate in RATES_OF_ONE_BLOCK:
+        yield {"selection_rate": rate, "maximum_releases": 1}
+
+
+def _rounds(setup: Setup, epsilon: float) -> Iterator[Changes]:
+    """Try a secret sample, chance, other divisions, and fewer or more models of as many labels."""
+    yield {"selection": "secret_sample", "maximum_releases": None}
+    if setup.selection != "random":
+        yield {"selection": "random", "maximum_releases": setup.releases}
+    yield from _divided(setup, epsilon)
+    labels = setup.label_counts[-1] if setup.label_counts else 0
+    if setup.doubling or not labels:
+        return
+    for releases in RELEASES:
+        after = max(2, labels // releases)
+        fewer = replace(setup, releases=releases, labels_per_release=after)
+        yield _shared(fewer, epsilon) | {"labels_per_release": after}
+
+
+def _divided(setup: Setup, epsilon: float) -> Iterator[Changes]:
+    """Name the settings of other divisions between choosing and training."""
+    found = splits(setup, epsilon)
+    for split in found[:: max(1, -(-len(found) // MOST_SPLITS))]:
+        if setup.selection == "top_c":
+            training = rounded_down(split.training.epsilon)
+            divided = {"selection_epsilon": rounded_down(split.scale), "training_epsilon": training}
+            yield divided | {"maximum_releases": setup.releases}
+        elif setup.selection == "exponential_screen":
+            yield {"selection_epsilon": split.parameters["epsilon"], "maximum_releases": _releases(setup)}
+        else:
+            yield {"screen_low": rounded_down(split.parameters["low"]), "maximum_releases": _releases(setup)}
+
+
+def _releases(setup: Setup) -> int | None:
+    return None if setup.stream else setup.releases
+
+
+def _hidden_rates(settings: Mapping[str, Any]) -> Iterator[Changes]:
+    """Ask about more or fewer of the same records, with batches in proportion."""
+    if settings["selection"] != "bernoulli_screen":
+        return
+    for share in RATE_SHARES:
+        yield {
+            "screen_high": settings["screen_high"] * share,
+            "screen_low": settings["screen_low"] * share,
+            "window_denominator": max(2, round(settings["window_denominator"] * share)),
+        }
+
+
+def reads_encoder_columns(settings: Mapping[str, Any]) -> bool:
+    """Say whether features are the leading columns of the public sentence encoder."""
+    features = chosen_of(Kind.FEATURES, settings)
+    declared = () if features is None else features.parameters()
+    return settings["data_kind"] == "text" and TEXT_COLUMNS in {each.name for each in declared}
+
+
+def _columns(settings: Mapping[str, Any]) -> Iterator[Changes]:
+    """Try half and double the columns, where their number is a setting that features use."""
+    if settings["data_kind"] == "table":
+        return
+    name = TEXT_COLUMNS if reads_encoder_columns(settings) else "feature_dimension"
+    now = int(settings[name])
+    for wanted in (max(2, now // 2), min(2 * now, MOST_COLUMNS)):
+        if wanted != now and now <= MOST_COLUMNS:
+            yield {name: wanted}
+
+
+def _estimators(settings: Mapping[str, Any]) -> Iterator[Changes]:
+    """Name the other models; what is planned by the number of classes is one of them under another name."""
+    n_classes = len(settings["classes"])
+    same = {"planned", "huber_svm_gaussian" if n_classes == 2 else "softmax_steps"}
+    known = {settings["estimator"], *(same if settings["estimator"] in same else ())}
+    every = {choice.name: choice for choice in CATALOGUE.of_kind(Kind.ESTIMATOR)}
+    for choice in (*(every.pop(name) for name in FIRST), *every.values()):
+        many = n_classes > MOST_DIVIDED_CLASSES and getattr(choice, "divides_epsilon", False)
+        if choice.name not in known and not many and not choice.missing():
+            yield {"estimator": choice.name}

@@ -1,0 +1,300 @@
+"""The loop: a project's next step, and one private choice of questions."""
+
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import Any
+
+import numpy as np
+from django.conf import settings
+from django.db import transaction
+from django.db.models import Max, Q, QuerySet
+from django.db.models.functions import Now
+from numpy.typing import NDArray
+
+from annotation import access
+from annotation.models import Arrival, Consensus, Oracle, Project, ProjectState, Selection, WorkState
+from annotation.questions.services import labels, queue
+from annotation.work.services import broker, jobs
+from annotation.work.services.attempts import finish_work
+from learner import failures, next_step, selectors
+from learner.answers.services import randomized_answers
+from learner.configuration.pool import featurizer_of, screen_of, strategy_choice_of, strategy_of
+from learner.errors import NothingToAsk, NothingWaits
+from learner.models import Round, Stream, TrainingRun
+from learner.next_step import ProjectStatus, Step
+from learner.pools import secret_selectors
+from learner.pools import selectors as pool_selectors
+from learner.pools.selectors import Candidates, Examples
+from learner.pools.services import disk_space, features
+from learner.releases.services import checks, versions
+from learner.rounds.services import (
+    ranked_pool,
+    repeats,
+    scoring,
+    screens,
+    secret_blocks,
+    spread,
+    suggestions,
+)
+from learner.selectors import answers as answer_selectors
+from learner.selectors import round_prices
+from learner.selectors import streams as stream_selectors
+from learner.strategies.clustered_uncertainty import ClusteredUncertainty
+from learner.streams.services import stream_updates
+from learner.work.purposes import CHOOSE_QUESTIONS
+from learner.work.services import attempts
+from learner.work.services.dispatch import (
+    CHECK_RELEASE_TASK,
+    EVALUATE_RELEASE_TASK,
+    RUN_ROUND_TASK,
+    RUN_STREAM_TASK,
+    TRAIN_MODEL_TASK,
+    send_on_commit,
+)
+from learner.work.services.progress import CHOICE_PAID, CHOOSING, FEATURES, QUESTIONS, SCORES, Progress
+from privacy.mechanisms.randomness import SecureRandom
+from privacy.models import LedgerEntry
+from privacy.services import ledger
+from privacy.services.faults import fault_point
+
+RESEND_AFTER = timedelta(seconds=5)
+NOTHING_LEFT = "There was nothing left to ask."
+ANSWERS_SPENT = "The annotation budget is spent."
+
+
+def advance_project(*, project_id: int) -> ProjectStatus:
+    """Take the project's next step, if one is due, and return where it stands; any worker may call this at any time."""
+    if Project.objects.filter(pk=project_id, arrival=Arrival.STREAM).exists():
+        return _advance_stream(Project.objects.select_related("pool_account").get(pk=project_id))
+    with transaction.atomic():
+        # One at a time for each project: the second caller sees what the first one started.
+        project = Project.objects.select_for_update(no_key=True).get(pk=project_id)
+        status = next_step.project_status(project)
+        if status.step in (Step.ASK, Step.TRAIN) and jobs.is_busy():
+            # The next beat asks again; what waits already comes first.
+            return status
+        if status.step == Step.ASK:
+            _start_round(project)
+        elif status.step == Step.TRAIN:
+            _start_training(project)
+        else:
+            return status
+        return next_step.project_status(project)
+
+
+def _advance_stream(project: Project) -> ProjectStatus:
+    """Send a worker to a stream that has something to do; the stream's own lock keeps several of them apart."""
+    if stream_selectors.has_work(project):
+        send_on_commit(RUN_STREAM_TASK, project_id=project.pk)
+    return next_step.project_status(project)
+
+
+def advance_projects() -> None:
+    """Advance every active project, and send again what no worker holds: its task or its worker was lost.
+
+    What goes wrong with one project keeps no other waiting; it is raised for the log once all were looked after.
+    """
+    active = Project.objects.filter(state=ProjectState.ACTIVE)
+    faults: list[Exception] = []
+    for project_id in active.exclude(arrival=Arrival.STREAM).values_list("pk", flat=True):
+        try:
+            advance_project(project_id=project_id)
+        except Exception as fault:  # noqa: BLE001 - raised below
+            faults.append(fault)
+    streams = active.filter(arrival=Arrival.STREAM).select_related("pool_account")
+    moving = [project.pk for project in streams if stream_selectors.has_work(project)]
+    _send_unless_waiting(RUN_STREAM_TASK, "project_id", moving)
+    # A canary takes many fits and a test set may be large, so neither keeps the clock's own queue waiting.
+    unchecked = checks.unchecked_releases().values_list("pk", flat=True)
+    _send_unless_waiting(CHECK_RELEASE_TASK, "release_id", list(unchecked))
+    unmeasured = versions.unmeasured_releases().values_list("pk", flat=True)
+    _send_unless_waiting(EVALUATE_RELEASE_TASK, "release_id", list(unmeasured))
+    _send_unless_waiting(RUN_ROUND_TASK, "round_id", list(_unheld(Round.objects.all()).values_list("pk", flat=True)))
+    runs = _unheld(TrainingRun.objects.all()).values_list("pk", flat=True)
+    _send_unless_waiting(TRAIN_MODEL_TASK, "run_id", [str(run_id) for run_id in runs])
+    if faults:
+        raise faults[0]
+
+
+def _send_unless_waiting(task: str, name: str, ids: Sequence[int | str]) -> None:
+    """Send a task for each id again, unless the broker holds as many as that already."""
+    if broker.may_have_lost(len(ids)):
+        for each in ids:
+            send_on_commit(task, **{name: each})
+
+
+def _unheld(rows: QuerySet[Any]) -> QuerySet[Any]:
+    """Keep what waits for longer than a task takes to arrive, and what runs under a lapsed lease."""
+    # A process whose clock was ahead wrote a time that is still to come.
+    waiting = Q(state=WorkState.WAITING) & (Q(created_at__lt=Now() - RESEND_AFTER) | Q(created_at__gt=Now()))
+    rows = rows.exclude(project__state__in=access.CLOSED)
+    return rows.filter(waiting | Q(state=WorkState.RUNNING, leased_until__lt=Now()))
+
+
+def start_anew(*, row: Round | TrainingRun) -> Round | TrainingRun | None:
+    """Start another round or training where the newest one was cancelled or failed; None where there is no such thing.
+
+    What the earlier one was charged stays charged, and this one reserves for itself, once.
+    """
+    with transaction.atomic():
+        project = Project.objects.select_for_update(no_key=True).get(pk=row.project_id)
+        if not failures.may_start_anew(project, row):
+            return None
+        if isinstance(row, Round):
+            return _start_round(project)
+        if project.arrival == Arrival.STREAM:
+            return updates.start_release(project=project, stream=Stream.objects.get(project=project))
+        return _start_training(project)
+
+
+def train_on_few(*, project: Project) -> TrainingRun:
+    """Train on fewer questions than are declared for a model, at a manager's word; nothing else begins that."""
+    with transaction.atomic():
+        locked = Project.objects.select_for_update(no_key=True).get(pk=project.pk)
+        if next_step.project_status(locked).step != Step.FEW_LABELS:
+            raise NothingWaits("No training waits for a word: the project has gone on meanwhile.")
+        return _start_training(locked)
+
+
+def _start_round(project: Project) -> Round:
+    if secret_selectors.labels_in_secret(project):
+        return secret_rounds.start_block(project)
+    started = round_prices.coming_round(project)
+    last = Round.objects.filter(project=project).aggregate(number=Max("number"))["number"] or 0
+    started.number = last + 1
+    started.model = None if started.strategy == Selection.RANDOM else selectors.newest_release(project)
+    started.save()
+    send_on_commit(RUN_ROUND_TASK, round_id=started.pk)
+    return started
+
+
+def _start_training(project: Project) -> TrainingRun:
+    agreed = Consensus.objects.filter(project=project)
+    newest = selectors.releases_of(project).first()
+    counts = selectors.question_counts(project)
+    block = secret_selectors.current_block(project) if secret_selectors.labels_in_secret(project) else None
+    if block is not None:
+        labels.withdraw_questions(project=project, round_number=block.number)
+        agreed = agreed.filter(query__round_number=block.number)
+    labels_used, unagreed = agreed.count(), counts.unagreed
+    if answer_selectors.randomizes_answers(project):
+        # Something is said of every question whose answers are in, whether they agree or not.
+        labels_used, unagreed = labels_used + counts.disputed, unagreed - counts.disputed
+    # A secret block may have no label at all; its model is trained all the same.
+    last_consensus_id = agreed.aggregate(last=Max("pk"))["last"] or project.labels_used_through
+    labels.mark_labels_used(project=project, last_consensus_id=last_consensus_id)
+    project.labels_used_through = last_consensus_id
+    started = TrainingRun.objects.create(
+        project=project,
+        version=(newest.version if newest else 0) + 1,
+        block=block,
+        last_consensus_id=last_consensus_id,
+        labels_used=labels_used,
+        unagreed=unagreed,
+    )
+    send_on_commit(TRAIN_MODEL_TASK, run_id=str(started.pk))
+    return started
+
+
+def run_round(*, round_id: int) -> None:
+    """Choose the questions of a round and open them, in one transaction with what the choice cost."""
+    chosen = Round.objects.select_related("project__pool_account", "model").get(pk=round_id)
+    with attempts.charged_attempt(chosen) as lease:
+        if lease is None:
+            return
+        progress = Progress(lease, CHOOSING)
+        if chosen.block is not None:
+            secret_blocks.ask_block(chosen, progress)
+            return
+        if not chosen.requested:
+            raise NothingToAsk(ANSWERS_SPENT)
+        if chosen.project.oracle == Oracle.CROWD:
+            # Before anybody answers: what is asked next may then hang on what was said of the answers before.
+            randomization.pay_for_answers(chosen.project)
+        if chosen.strategy == Selection.REPEAT_VOTES:
+            repeats.repeat_doubted(chosen, progress)
+            return
+        screen = screen_of(chosen.project)
+        model = scoring.scoring_model(chosen)
+        if screen is not None and model is not None and chosen.strategy == screen.name:
+            screens.ask_screened(chosen, screen, model, progress)
+            return
+        if chosen.project.oracle == Oracle.CROWD:
+            _ask_crowd(chosen, progress)
+        else:
+            _ask_trusted(chosen, progress)
+
+
+def _ask_trusted(chosen: Round, progress: Progress) -> None:
+    """Reserve, read the features, draw, open the questions and commit."""
+    project = chosen.project
+    candidates = pool_selectors.open_records(project)
+    pool_size = len(candidates.rows)
+    if not pool_size:
+        raise NothingToAsk(NOTHING_LEFT)
+    event = round_prices.round_event(chosen, left=pool_size)
+    if strategy_of(project, chosen.strategy).needs_model:
+        disk_space.find_room(project)
+    progress.begin(CHOICE_PAID)
+    reservation = attempts.reserve_attempt(chosen, account=project.pool_account, event=event, purpose=CHOOSE_QUESTIONS)
+    rows = _choose(chosen, candidates, progress)
+    progress.begin(QUESTIONS)
+    ids = candidates.ids_of(rows)
+    fault_point("round_chosen")
+    with transaction.atomic():
+        queue.open_queries(project=project, round_number=chosen.number, record_ids=ids)
+        suggestions.suggest_for_round(chosen, Examples(ids, rows, candidates.datasets))
+        entry = ledger.commit(reservation=reservation, output_digest=attempts.asked_digest(chosen, ids))
+        _finish(chosen, entry, selected=len(ids))
+
+
+def _ask_crowd(chosen: Round, progress: Progress) -> None:
+    """Rank gate output, which is public to the crowd already: recorded, and free."""
+    project = chosen.project
+    candidates = pool_selectors.waiting_texts(project)
+    if not len(candidates.ids):
+        raise NothingToAsk(NOTHING_LEFT)
+    gates = pool_selectors.gate_entries(candidates.datasets)
+    progress.begin(SCORES)
+    strategy = strategy_of(project, chosen.strategy)
+    if isinstance(strategy, ClusteredUncertainty):
+        ids = spread.spread_questions(chosen, strategy, candidates)
+    else:
+        ids = ranked_pool.leading_texts(chosen, strategy, candidates, progress)
+    if not ids.size:
+        raise NothingToAsk(ANSWERS_SPENT)
+    progress.begin(QUESTIONS)
+    fault_point("round_chosen")
+    with transaction.atomic():
+        queue.open_queries(project=project, round_number=chosen.number, query_ids=ids)
+        suggestions.suggest_for_round(chosen, suggestions.only(candidates, ids))
+        entries = attempts.record_free_use(
+            chosen,
+            gates=gates,
+            operation=strategy_choice_of(project, chosen.strategy).label,
+            purpose=CHOOSE_QUESTIONS,
+            output_digest=attempts.asked_digest(chosen, ids),
+        )
+        _finish(chosen, entries[-1], selected=len(ids))
+
+
+def _choose(chosen: Round, candidates: Candidates, progress: Progress) -> NDArray[np.int64]:
+    """Return rows in the order to ask; the released model of the round scores, never a newer or a cleaner one."""
+    strategy = strategy_of(chosen.project, chosen.strategy)
+    if not strategy.needs_model:
+        # Rows without a column take no room, and a strategy may look whether its candidates are among them.
+        blank = np.empty((candidates.rows.total, 0), dtype=np.float32)
+        return strategy.choose(blank, candidates.rows, None, chosen.requested, SecureRandom())
+    model = scoring.scoring_model(chosen)
+    progress.begin(FEATURES)
+    dimension = featurizer_of(chosen.project).dimension
+    X = features.stacked_features(candidates.datasets, dimension=dimension, tell=progress.tell)
+    progress.begin(SCORES)
+    rows = scoring.watched(candidates.rows, X, progress)
+    return strategy.choose(X, rows, model, chosen.requested, SecureRandom())
+
+
+def _finish(chosen: Round, entry: LedgerEntry, *, selected: int) -> None:
+    finish_work(row=chosen, committed_entry=entry, selected=selected)
+    send_on_commit(settings.PROJECT_CHANGED_TASK, project_id=chosen.project_id)
+    fault_point("round_finished")

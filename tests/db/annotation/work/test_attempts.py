@@ -1,0 +1,245 @@
+"""One attempt holds a row at a time, for as long as it works; an attempt that lost its row stores nothing."""
+
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
+
+import pytest
+from django.db import DatabaseError, connection, transaction
+from django.db.models.functions import Now
+
+from annotation.errors import WorkLost
+from annotation.models import Job
+from annotation.work.services import attempts
+from dpal_site.embedded import host
+from tests.factories import make_project
+from tests.owning import as_owner, waits_for_a_lock
+
+
+@pytest.fixture
+def job(transactional_db):
+    return Job.objects.create(project=make_project(), kind="import")
+
+
+def copy_of(job):
+    return Job.objects.get(pk=job.pk)
+
+
+@transaction.atomic
+def store_output(job):
+    Job.objects.create(project=job.project, kind="output")
+    attempts.finish_work(row=job)
+
+
+def let_lapse(job):
+    Job.objects.filter(pk=job.pk).update(leased_until=Now() - timedelta(minutes=10))
+
+
+def sessions():
+    with as_owner(), connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT pid FROM pg_stat_activity WHERE datname = current_database() AND backend_type ~ 'client'"
+        )
+        return {pid for (pid,) in cursor.fetchall()}
+
+
+def in_thread(function, *args):
+    def call():
+        try:
+            return function(*args)
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(call).result()
+
+
+def test_a_row_is_taken_once(job):
+    assert attempts.take_work(row=job)
+    assert (job.state, job.attempt) == ("running", 1)
+    assert Job.objects.filter(pk=job.pk, leased_until__gt=Now()).exists()
+    assert not attempts.take_work(row=copy_of(job))
+
+
+def test_of_many_workers_one_takes_it(job):
+    gate = threading.Barrier(6)
+
+    def take():
+        try:
+            mine = copy_of(job)
+            gate.wait()
+            return attempts.take_work(row=mine)
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(6) as pool:
+        assert sum(pool.map(lambda _: take(), range(6))) == 1
+    assert copy_of(job).attempt == 1
+
+
+def test_work_that_is_just_written_to_is_taken_all_the_same(job):
+    """The process that sent the task notes when it did, at the moment the worker comes."""
+
+    def take():
+        try:
+            return attempts.take_work(row=copy_of(job))
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(1) as pool:
+        with transaction.atomic():
+            Job.objects.filter(pk=job.pk).update(sent_at=Now())
+            taken = pool.submit(take)
+            assert host.wait_until(lambda: taken.done() or waits_for_a_lock(), 60)
+        assert taken.result(60)
+    assert copy_of(job).state == "running"
+
+
+def test_a_lapsed_row_that_is_being_finished_is_left_alone(job):
+    assert attempts.take_work(row=job)
+    let_lapse(job)
+    with transaction.atomic():
+        attempts.finish_work(row=job)
+        assert not in_thread(lambda: attempts.take_work(row=copy_of(job)))
+    assert copy_of(job).state == "done"
+
+
+def test_a_lapsed_lease_is_taken_over_and_the_first_worker_can_store_nothing(job):
+    first, second = copy_of(job), copy_of(job)
+    assert attempts.take_work(row=first)
+    let_lapse(job)
+    assert attempts.take_work(row=second)
+    assert second.attempt == 2
+    with pytest.raises(WorkLost):
+        store_output(first)
+    with pytest.raises(WorkLost):
+        attempts.fail_work(row=first, error="too late")
+    assert Job.objects.count() == 1
+    attempts.finish_work(row=second, message="stored")
+    ended = copy_of(job)
+    assert (ended.state, ended.message, ended.leased_until) == ("done", "stored", None)
+    assert ended.finished_at is not None
+
+
+@pytest.mark.parametrize("end", [attempts.finish_work, lambda row: attempts.fail_work(row=row, error="x" * 5000)])
+def test_what_ended_is_never_taken_again(job, end):
+    attempts.take_work(row=job)
+    end(row=job)
+    assert not attempts.take_work(row=copy_of(job))
+    with pytest.raises(WorkLost):
+        attempts.finish_work(row=job)
+
+
+def test_taking_inside_a_transaction_is_refused_because_nobody_would_see_it(job):
+    with transaction.atomic(), pytest.raises(RuntimeError, match="durable"):
+        attempts.take_work(row=job)
+
+
+def test_a_kept_lease_outlives_its_length_and_leaves_no_connection(job, settings):
+    settings.WORK_LEASE_SECONDS = 0.3
+    attempts.take_work(row=job)
+    before = sessions()
+    with attempts.keep_lease(job) as lease:
+        lease.report(progress_done=7, message="seven")
+        time.sleep(0.8)
+        lease.check()
+        assert Job.objects.filter(pk=job.pk, leased_until__gt=Now(), progress_done=7, message="seven").exists()
+        assert len(sessions() - before) == 1
+        assert not in_thread(lambda: attempts.take_work(row=copy_of(job)))
+    deadline = time.monotonic() + 5
+    while not sessions() <= before:  # the server says goodbye a moment after we do
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    time.sleep(0.4)
+    assert in_thread(lambda: attempts.take_work(row=copy_of(job)))
+
+
+def test_a_worker_learns_that_it_lost_its_row(job, settings):
+    settings.WORK_LEASE_SECONDS = 0.3
+    attempts.take_work(row=job)
+    with attempts.keep_lease(job) as lease:
+        Job.objects.filter(pk=job.pk).update(attempt=2)
+        time.sleep(0.4)
+        with pytest.raises(WorkLost):
+            lease.check()
+
+
+def test_the_lease_never_waits_for_the_transaction_that_finishes_the_work(job, settings):
+    settings.WORK_LEASE_SECONDS = 0.15
+    attempts.take_work(row=job)
+    started = time.monotonic()
+    with transaction.atomic(), attempts.keep_lease(job) as lease:
+        attempts.finish_work(row=job)
+        time.sleep(0.3)
+        lease.check()
+    assert time.monotonic() - started < 2
+    assert copy_of(job).state == "done"
+
+
+def test_a_database_that_is_away_for_a_moment_costs_no_lease(job, settings, monkeypatch):
+    settings.WORK_LEASE_SECONDS = 0.3
+    attempts.take_work(row=job)
+    calls = []
+
+    def fail_once(row, held_rows=attempts._held_rows):
+        calls.append(row)
+        if len(calls) == 1:
+            return held_rows(row).extra(where=["1 / (1 - 1) = 1"])
+        return held_rows(row)
+
+    monkeypatch.setattr(attempts, "_held_rows", fail_once)
+    with attempts.keep_lease(job) as lease:
+        time.sleep(0.6)
+        lease.check()
+    assert len(calls) > 1
+    assert Job.objects.filter(pk=job.pk, leased_until__gt=Now() - timedelta(seconds=0.3)).exists()
+    with pytest.raises(DatabaseError):
+        list(Job.objects.extra(where=["1 / (1 - 1) = 1"]))
+
+
+class TestAnAttemptAtAJob:
+    """What every job that charges nothing does about what goes wrong in it."""
+
+    def test_an_error_fails_it_with_a_reason_and_without_its_words(self, job):
+        with pytest.raises(ValueError, match="a text"), attempts.attempt_at(job):
+            raise ValueError("a text of the pool")
+        kept = copy_of(job)
+        assert kept.state == "failed"
+        assert "ValueError" in kept.error
+        assert "a text" not in kept.error
+
+    def test_where_the_database_goes_away_the_next_attempt_has_it(self, job):
+        with attempts.attempt_at(job), connection.cursor() as cursor:
+            cursor.execute("SET ROLE none")
+            cursor.execute("SELECT pg_terminate_backend(pg_backend_pid())")
+        connection.close()
+        assert copy_of(job).state == "running"
+        let_lapse(job)
+        with attempts.attempt_at(copy_of(job)):
+            attempts.finish_work(row=copy_of(job))
+        assert copy_of(job).state == "done"
+
+    def test_cancelled_it_stops_at_its_next_check(self, job):
+        with attempts.attempt_at(job) as lease:
+            assert lease is not None
+            attempts.cancel_work(row=copy_of(job), by="ada")
+            deadline = time.monotonic() + 60
+            while time.monotonic() < deadline:
+                lease.check()
+                time.sleep(0.05)
+        kept = copy_of(job)
+        assert (kept.state, kept.error) == ("failed", "Cancelled by ada.")
+
+    def test_the_attempt_after_the_last_is_not_made(self, job):
+        Job.objects.filter(pk=job.pk).update(attempt=attempts.MAXIMUM_ATTEMPTS)
+        with attempts.attempt_at(copy_of(job)) as lease:
+            assert lease is None
+        assert copy_of(job).state == "failed"
+
+    def test_who_comes_second_has_nothing_to_do(self, job):
+        with attempts.attempt_at(job):
+            with attempts.attempt_at(copy_of(job)) as second:
+                assert second is None
+            attempts.finish_work(row=job)
+        assert copy_of(job).state == "done"

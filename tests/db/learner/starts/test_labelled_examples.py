@@ -1,0 +1,186 @@
+"""Public examples start the first model: chosen by at once, leaned on, and free."""
+
+import numpy as np
+import pytest
+
+from annotation.data.services.streams import post_records
+from annotation.errors import InvalidUpload
+from annotation.models import Record
+from learner.configuration.pool import featurizer_of
+from learner.configuration.stream import learner_of, stream_event
+from learner.linear_model import LinearModel
+from learner.models import ModelRelease, Round, Stream, WarmStart
+from learner.planning.selectors import plan_forecast
+from learner.starts.services import labelled_examples
+from learner.starts.services.version_zero import stream_start
+from learner.streams.services import processing, updates
+from learner.trainings.services import fitting
+from tests import learning, streaming
+from tests.factories import make_user
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def start_with(project, *, number=40, seed=9) -> None:
+    texts = learning.sentences(number, seed=seed)
+    rows = [[text, learning.CLASSES[learning.truth_of(text)]] for text in texts]
+    learning.upload(project, rows, ["text", "label"], role="public_start")
+
+
+def test_without_public_examples_the_first_round_is_random():
+    project = learning.open_trusted(make_user())
+    learning.fill_trusted(project)
+    assert labelled_examples.start_model(project) is None
+    learning.work_off(project)
+    assert Round.objects.get().strategy == "random"
+
+
+@pytest.mark.parametrize("selection", ["top_c", "exposure_capped_screen"])
+def test_the_first_round_scores_with_the_public_model_and_only_the_choice_is_paid(selection):
+    project = learning.open_trusted(make_user(), selection=selection, screen_high=0.5, screen_low=0.2)
+    learning.fill_trusted(project)
+    start_with(project)
+    assert plan_forecast(project).next_round.kind == selection
+    learning.work_off(project)
+    chosen = Round.objects.get()
+    assert (chosen.strategy, chosen.model, chosen.selected) == (selection, None, 12)
+    assert [entry.mechanism for entry in learning.entries(project, "reserve")] == [selection]
+    stored = WarmStart.objects.get()
+    assert stored.examples == 40
+    assert not ModelRelease.objects.exists()
+
+
+def test_the_public_model_is_made_of_public_rows_alone_and_once(monkeypatch):
+    """Another pool under the same start gives the same weights; a second look trains nothing."""
+    weights = []
+    for seed in (1, 2):
+        project = learning.open_trusted(make_user())
+        learning.upload(project, [[text] for text in learning.sentences(50, seed=seed)], ["text"])
+        start_with(project)
+        weights.append(labelled_examples.start_model(project).to_json())
+    assert weights[0] == weights[1]
+    monkeypatch.setattr(labelled_examples, "_train", lambda dataset: 1 / 0)
+    assert labelled_examples.start_model(project).to_json() == weights[1]
+    assert learning.entries(project, "reserve") == []
+
+
+def test_trainings_lean_on_the_public_model(monkeypatch):
+    project = learning.open_trusted(make_user(), selection="random")
+    learning.fill_trusted(project)
+    start_with(project)
+    seen = []
+    real = fitting.estimator_of
+
+    def remember(*args, prior, **kwargs):
+        seen.append(prior)
+        return real(*args, prior=prior, **kwargs)
+
+    monkeypatch.setattr(fitting, "estimator_of", remember)
+    learning.run_to_release(project, make_user(), version=1)
+    start = LinearModel.from_json(WarmStart.objects.get().weights)
+    assert np.array_equal(seen[0].coef, start.coef)
+
+
+def test_other_features_than_the_projects_are_left_aside():
+    project = learning.open_trusted(make_user())
+    start_with(project)
+    assert labelled_examples.start_model(project).dimension == 16
+    WarmStart.objects.update(features_version="older")
+    assert labelled_examples.start_model(project) is None
+
+
+def test_a_crowd_project_ranks_its_first_round_by_the_public_model():
+    project = learning.open_crowd(make_user())
+    learning.fill_crowd(project)
+    start_with(project)
+    learning.work_off(project)
+    assert Round.objects.get().strategy == "uncertainty"
+    assert Record.objects.filter(dataset__role="public_start", query__isnull=False).count() == 0
+
+
+def start_stream(project, *, number=60) -> None:
+    rows = [[str(row[name]) for name in row] + [streaming.CLASSES[row["amount"] > 0]] for row in streaming.rows(number)]
+    learning.upload(project, rows, ["amount", "hour", "distance", "label"], role="public_start")
+
+
+@pytest.mark.parametrize("preset", ["fraud-stream", "full-information-ogd"])
+def test_public_examples_start_a_stream_that_is_charged_as_ever(preset, monkeypatch):
+    project = streaming.open_stream(make_user(), preset)
+    start_stream(project)
+    start = LinearModel.from_json(labelled_examples.start_model(project).to_json())
+    scored_with = []
+    real = processing.examine
+    monkeypatch.setattr(
+        processing, "examine", lambda *a, model, **k: scored_with.append(model) or real(*a, model=model, **k)
+    )
+    post_records(project=project, records=streaming.rows(40, seed=3))
+    streaming.work_off(project)
+    first = scored_with[0]
+    assert first.coef / np.linalg.norm(first.coef) == pytest.approx(start.coef / np.linalg.norm(start.coef))
+    tested = streaming.rows(200, seed=99)
+    right = first.predict(featurizer_of(project).transform(tested)) == np.array(
+        [streaming.CLASSES[row["amount"] > 0] for row in tested]
+    )
+    assert right.mean() > 0.9
+    assert not ModelRelease.objects.exists()
+    reservation = learning.entries(project, "reserve")
+    assert [entry.event for entry in reservation] == [stream_event(project).to_json()]
+
+
+def test_what_a_stream_has_learned_is_never_replaced_by_its_start():
+    project = streaming.open_stream(make_user(), selection="all", window_length=5)
+    start_stream(project)
+    post_records(project=project, records=streaming.rows(5))
+    streaming.work_off(project)
+    streaming.answer(project, make_user())
+    streaming.work_off(project)
+    stream = Stream.objects.get()
+    learner = updates.current_learner(project, stream, featurizer_of(project))
+    assert (learner.updates_, learner.weights_.tolist()) == (1, stream.learner_state["weights"])
+    with pytest.raises(InvalidUpload, match="the stream has begun"):
+        start_stream(project)
+
+
+def test_confirmations_take_no_start():
+    project = streaming.open_stream(make_user(), "confirm-or-reject")
+    with pytest.raises(InvalidUpload, match="starts from zero weights"):
+        start_stream(project)
+    start_stream(streaming.open_stream(make_user(), "confirm-or-reject", as_shipped=True))
+
+
+SAID = {
+    "honest": ("see you at noon", "thank you so much", "call me later", "dinner at home"),
+    "fraud": ("win a prize now", "claim your cash", "free money today", "urgent payment"),
+}
+
+
+@pytest.mark.parametrize("preset", ["fraud-stream", "full-information-ogd", "confirm-or-reject"])
+def test_words_about_classes_start_a_stream_of_texts(preset):
+    lines = tuple(f"{name}: {said}" for name, phrases in SAID.items() for said in phrases)
+    project = streaming.open_stream(
+        make_user(), preset, data_kind="text", columns=[], class_descriptions=lines, features="planned"
+    )
+    stream = Stream(project=project)
+    learner = updates.current_learner(project, stream, featurizer_of(project))
+    rows = featurizer_of(project).transform([said for phrases in SAID.values() for said in phrases])
+    right = (learner.predict(rows) == np.repeat([0, 1], 4)).mean()
+    # Confirmations would hardly leave a start, so they begin at zero.
+    assert right == (0.5 if preset == "confirm-or-reject" else 1.0)
+
+
+def open_text_stream(classes, **settings):
+    """Return a stream of texts nobody wrote about, as it ships, and its learner."""
+    given = {"data_kind": "text", "columns": [], "classes": classes} | settings
+    project = streaming.open_stream(make_user(), as_shipped=True, **given)
+    return project, learner_of(project, featurizer_of(project))
+
+
+def test_names_of_several_classes_start_running_sums():
+    named = [*learning.CLASSES, "money"]
+    project, learner = open_text_stream(named)
+    start = stream_start(project, learner)
+    assert start is not None
+    assert start.classes == tuple(named)
+    # Of two classes names say too little, and to hashed words they say nothing.
+    for classes, settings in ((learning.CLASSES, {}), (named, {"features": "standard", "feature_dimension": 32})):
+        assert stream_start(*open_text_stream(classes, **settings)) is None

@@ -1,0 +1,504 @@
+"""Streams in motion: each record once and in order, one charge, hidden windows that tell nothing, updates in order."""
+
+import math
+import threading
+
+import numpy as np
+import pytest
+from django.core.management import call_command
+from django.db import IntegrityError, connections, transaction
+
+from annotation.choices.stream_rules import CONFIRMATION_LOSS_BOUND, ENOUGH_CONFIRMATIONS, online_event
+from annotation.data.selectors import waiting_posts
+from annotation.data.services.streams import post_records
+from annotation.models import Consensus, Query, QueryState, Record, RecordPost
+from annotation.projects.services import opening
+from annotation.questions.services import labelling
+from learner.configuration.pool import INTERCEPT_SCALING, featurizer_of
+from learner.configuration.stream import online_of, policy_of, stream_event
+from learner.estimators.bandit import ENOUGH_ANSWERS, LOSS_BOUND
+from learner.linear_model import LinearModel
+from learner.models import ModelRelease, Stream, StreamBatch, StreamGuess, TrainingRun
+from learner.next_step import Step, project_status
+from learner.online import simulated_arrival
+from learner.planning.plan_setups import setup_of
+from learner.rounds.services import loop
+from learner.selectors import streams as stream_selectors
+from learner.selectors import trained_on
+from learner.streams.services import processing, updates
+from learner.trainings.services import fitting
+from privacy.mechanisms.randomness import SimulationRandom
+from privacy.models import EntryKind
+from privacy.services import ledger
+from tests import learning, streaming
+from tests.factories import make_user
+
+pytestmark = pytest.mark.django_db(transaction=True)
+HIDDEN = {"update_policy": "flsw_hidden", "window_length": 40, "window_denominator": 4, "updates_per_release": 1}
+SMALL = {"window_length": 5, "updates_per_release": 2}
+
+
+def examined(project):
+    """Return the slots that have a question, in the order they are asked."""
+    return list(Query.objects.filter(project=project).order_by("priority").values_list("priority", flat=True))
+
+
+def test_the_whole_stream_is_charged_once_before_its_first_record():
+    project = streaming.open_stream(make_user(), **SMALL)
+    processing.run_stream(project_id=project.pk)
+    assert learning.entries(project, "reserve", "commit") == []
+    streaming.run_to_release(project, make_user(), version=3)
+    assert [entry.kind for entry in learning.entries(project, "reserve", "commit", "post_processing")] == [
+        "reserve",
+        "commit",
+        *["post_processing"] * 3,
+    ]
+    reservation, commit, *versions = learning.entries(project, "reserve", "commit", "post_processing")
+    assert reservation.event == stream_event(project).to_json()
+    assert {version.parent_id for version in versions} == {commit.pk}
+    assert reservation.epsilon_nano == pytest.approx(1.9931e9, rel=1e-4)
+    for release in ModelRelease.objects.all():
+        assert release.event == reservation.event
+        assert set(release.lineage.values_list("pk", flat=True)) == {commit.pk, release.entry_id}
+    call_command("audit_ledger")
+
+
+@pytest.mark.parametrize("preset", ["full-information-ogd", "confirm-or-reject"])
+@pytest.mark.parametrize("changes", [{}, {"data_kind": "text", "feature_dimension": 12}, {"classes": ["a", "b", "c"]}])
+def test_the_form_states_the_price_that_is_charged(preset, changes):
+    limits = {"pool_epsilon": 100.0}
+    project = streaming.open_stream(make_user(), preset, **limits | changes)
+    stated = online_event(project.settings)
+    assert stated.cost().epsilon == pytest.approx(stream_event(project).cost().epsilon, rel=1e-12)
+    assert (LOSS_BOUND, ENOUGH_ANSWERS) == (CONFIRMATION_LOSS_BOUND, ENOUGH_CONFIRMATIONS)
+
+
+def test_what_the_account_cannot_pay_is_not_read():
+    project = streaming.open_stream(make_user())
+    ledger.change_account_limits(
+        account=project.pool_account, epsilon_limit=0.5, delta_limit=0.0, actor="test", reason="less"
+    )
+    post_records(project=project, records=streaming.rows(20))
+    processing.run_stream(project_id=project.pk)
+    assert Stream.objects.get().entry is None
+    assert waiting_posts(project.pk).count() == 1
+    assert project_status(project).step == Step.CANNOT_PAY
+
+
+def test_a_stale_reservation_that_was_charged_is_paid_again_and_not_used():
+    project = streaming.open_stream(make_user(), pool_epsilon=5.0)
+    post_records(project=project, records=streaming.rows(20))
+    stream = Stream.objects.create(project=project)
+    reservation = ledger.reserve(
+        account=project.pool_account,
+        event=stream_event(project),
+        purpose="the whole stream, however long",
+        key=processing.attempt_key(stream, 1),
+        subject="stream",
+    )
+    ledger.charge(reservation=reservation, reason="stale")
+    for _ in range(2):
+        processing.run_stream(project_id=project.pk)
+    stream.refresh_from_db()
+    assert stream.attempt == 2
+    assert stream.next_slot == 20
+    assert len(learning.entries(project, EntryKind.RESERVE)) == 2
+
+
+def test_each_record_is_examined_once_and_in_order_however_it_is_posted():
+    project = streaming.open_stream(make_user(), selection="all", windows_ahead=1000, window_length=7)
+    rows = streaming.rows(60)
+    for start, end in ((0, 1), (1, 2), (2, 30), (30, 60)):
+        post_records(project=project, records=rows[start:end], key=f"{start}")
+        post_records(project=project, records=rows[start:end], key=f"{start}")
+    streaming.work_off(project)
+    assert examined(project) == list(range(60))
+    stored = Record.objects.order_by("row_number").values_list("payload", flat=True)
+    assert list(stored) == rows
+    assert not waiting_posts(project.pk).exists()
+    assert RecordPost.objects.filter(body=None).count() == 4
+    batches = list(StreamBatch.objects.order_by("number").values_list("number", "questions", "end"))
+    assert batches == [(number, 7, 7 * number) for number in range(1, 9)]
+    assert Query.objects.filter(round_number=9).count() == 4
+
+
+@pytest.mark.parametrize("drop", [True, False])
+def test_what_nobody_is_asked_about_goes_if_the_project_says_so(drop):
+    project = streaming.open_stream(make_user(), drop_unselected=drop, windows_ahead=1000)
+    post_records(project=project, records=streaming.rows(500))
+    streaming.work_off(project)
+    asked = Query.objects.filter(project=project).count()
+    assert 10 < asked < 100
+    assert Record.objects.count() == (asked if drop else 500)
+    assert not RecordPost.objects.exclude(body=None).exists()
+
+
+def test_examination_waits_for_the_update_and_then_goes_on():
+    project = streaming.open_stream(make_user(), selection="all", window_length=5, windows_ahead=2)
+    post_records(project=project, records=streaming.rows(40))
+    streaming.work_off(project)
+    assert examined(project) == list(range(10))
+    annotator = make_user()
+    streaming.answer(project, annotator, at_most=4)
+    streaming.work_off(project)
+    assert Stream.objects.get().batches_used == 0
+    streaming.answer(project, annotator, at_most=1)
+    streaming.work_off(project)
+    assert Stream.objects.get().batches_used == 1
+    assert examined(project) == list(range(15))
+
+
+def test_updates_are_made_in_the_order_of_the_batches():
+    project = streaming.open_stream(make_user(), selection="all", window_length=5, windows_ahead=2)
+    post_records(project=project, records=streaming.rows(10))
+    streaming.work_off(project)
+    Query.objects.filter(round_number=1).update(open_slots=0)
+    streaming.answer(project, make_user())
+    assert Consensus.objects.count() == 5
+    streaming.work_off(project)
+    assert Stream.objects.get().batches_used == 0
+    streaming.let_time_pass(project)
+    streaming.work_off(project)
+    assert Stream.objects.get().batches_used == 2
+    assert set(Query.objects.filter(round_number=1).values_list("state", flat=True)) == {QueryState.WITHDRAWN}
+
+
+def test_answers_that_made_an_update_cannot_be_taken_back():
+    project = streaming.open_stream(make_user(), selection="all", window_length=5)
+    post_records(project=project, records=streaming.rows(5))
+    streaming.work_off(project)
+    streaming.answer(project, make_user())
+    streaming.work_off(project)
+    project.refresh_from_db()
+    assert project.labels_used_through == Consensus.objects.order_by("-pk").first().pk
+
+
+def test_an_unanswered_batch_still_makes_its_noisy_step():
+    project = streaming.open_stream(make_user(), selection="all", window_length=5)
+    post_records(project=project, records=streaming.rows(5))
+    streaming.work_off(project)
+    streaming.let_time_pass(project)
+    streaming.work_off(project)
+    state = Stream.objects.get().learner_state
+    assert state["updates"] == 1
+    assert np.linalg.norm(state["weights"]) > 0
+
+
+# --- hidden windows
+
+
+def test_hidden_windows_update_at_their_public_time_and_never_before():
+    project = streaming.open_stream(make_user(), **HIDDEN, windows_ahead=1000)
+    post_records(project=project, records=streaming.rows(200))
+    streaming.work_off(project)
+    streaming.answer(project, make_user())
+    streaming.work_off(project)
+    stream = Stream.objects.get()
+    assert (stream.batches_closed, stream.batches_used) == (5, 0)
+    streaming.let_time_pass(project)
+    streaming.work_off(project)
+    stream.refresh_from_db()
+    assert stream.batches_used >= 3
+    assert ModelRelease.objects.count() == 3
+    assert [batch.end for batch in StreamBatch.objects.order_by("number")] == [40, 80, 120, 160, 200]
+
+
+def test_an_empty_hidden_window_makes_noise_of_the_same_size():
+    project = streaming.open_stream(make_user(), **HIDDEN, screen_high=1e-6, screen_low=1e-6)
+    post_records(project=project, records=streaming.rows(40))
+    streaming.work_off(project)
+    assert not Query.objects.exists()
+    streaming.let_time_pass(project)
+    streaming.work_off(project)
+    assert ModelRelease.objects.count() == 1
+    assert np.linalg.norm(Stream.objects.get().learner_state["weights"]) > 0
+
+
+def test_of_hidden_windows_only_slots_and_the_rate_are_said():
+    project = streaming.open_stream(make_user(), **HIDDEN)
+    post_records(project=project, records=streaming.rows(40))
+    streaming.work_off(project)
+    streaming.let_time_pass(project)
+    streaming.work_off(project)
+    release = ModelRelease.objects.get()
+    said = trained_on(release.training_run)
+    assert (said.questions, said.pool_size) == (None, 40)
+    assert said.rate == pytest.approx(0.1)
+    assert release.event["selection_visible"] is False
+    assert "questions are open" not in project_status(project).sentence
+
+
+def test_visible_batches_say_how_many_were_asked_not_how_many_were_answered():
+    project = streaming.open_stream(make_user(), selection="all", window_length=5, updates_per_release=1)
+    post_records(project=project, records=streaming.rows(5))
+    streaming.work_off(project)
+    streaming.answer(project, make_user(), at_most=3)
+    streaming.let_time_pass(project)
+    streaming.work_off(project)
+    assert trained_on(ModelRelease.objects.get().training_run).questions == 5
+
+
+# --- learners
+
+
+def test_the_screen_scores_with_the_weights_as_they_are():
+    project = streaming.open_stream(make_user(), **SMALL, training_epsilon=200.0, pool_epsilon=300.0)
+    streaming.run_to_release(project, make_user(), version=3, records=300)
+    stream = Stream.objects.get()
+    featurizer = featurizer_of(project)
+    learner = updates.current_learner(project, stream, featurizer)
+    model = LinearModel(learner.coef_, learner.intercept_, tuple(project.classes))
+    tested = streaming.rows(300, seed=99)
+    right = model.predict(featurizer.transform(tested)) == np.array(
+        [streaming.CLASSES[int(row["amount"] > 0)] for row in tested]
+    )
+    assert right.mean() > 0.9
+    assert ModelRelease.objects.get(version=3).weights["coef"] == learner.coef_.tolist()
+
+
+def test_what_is_near_shrinks_with_the_released_updates_at_the_same_price(monkeypatch):
+    reached = []
+    real = processing.stream_screen
+
+    def remember(project, *, updates):
+        screen = real(project, updates=updates)
+        reached.append((updates, -math.log(screen.threshold)))
+        return screen
+
+    monkeypatch.setattr(processing, "stream_screen", remember)
+    fast = {"screen_high": 0.2, "screen_low": 0.1, "window_length": 5, "updates_per_release": 2}
+    shrinking = streaming.open_stream(make_user(), screen_shrinks=True, **fast)
+    assert stream_event(shrinking) == stream_event(streaming.open_stream(make_user(), **fast))
+    streaming.run_to_release(shrinking, make_user(), version=3)
+    assert {updates for updates, _ in reached} >= {0, 4}
+    assert all(reach == pytest.approx(1 / max(1, updates)) for updates, reach in reached)
+    assert learning.entries(shrinking, "reserve")[0].event == stream_event(shrinking).to_json()
+    # Far from the boundary the coin follows: after ten updates a row at distance 1/2 has the lower rate.
+    rows, model = np.array([[0.5]], dtype=np.float32), LinearModel(np.array([[1.0]]), np.zeros(1), ("no", "yes"))
+    wanted = [real(shrinking, updates=t).probabilities(rows, np.array([0]), model)[0] for t in (0, 10)]
+    assert wanted == pytest.approx([0.2, 0.1])
+
+
+def test_confirmations_keep_the_direction_behind_each_guess():
+    project = streaming.open_stream(make_user(), "confirm-or-reject", updates_per_release=20, windows_ahead=10)
+    post_records(project=project, records=streaming.rows(40))
+    streaming.work_off(project)
+    assert StreamGuess.objects.count() == Query.objects.exclude(guess=None).count() == 10
+    for guess in StreamGuess.objects.all():
+        assert np.linalg.norm(guess.direction) == pytest.approx(1.0)
+    streaming.answer(project, make_user())
+    streaming.work_off(project)
+    assert Stream.objects.get().learner_state["updates"] == 10
+    assert Query.objects.count() == 20
+
+
+def test_a_record_without_an_answer_makes_a_step_of_noise_in_online_learning():
+    for preset in ("full-information-ogd", "confirm-or-reject"):
+        project = streaming.open_stream(make_user(), preset)
+        post_records(project=project, records=streaming.rows(3))
+        streaming.work_off(project)
+        streaming.answer(project, make_user(), at_most=1)
+        streaming.let_time_pass(project)
+        streaming.work_off(project)
+        assert Stream.objects.get(project=project).learner_state["updates"] == 3
+
+
+# --- the loop
+
+
+def test_a_limit_of_answers_stops_the_examination():
+    project = streaming.open_stream(make_user(), selection="all", windows_ahead=100)
+    labelling.set_label_budget(project=project, labels_limit=7, money_limit=None, price_per_label=None, currency="")
+    project.refresh_from_db()
+    post_records(project=project, records=streaming.rows(30))
+    streaming.work_off(project)
+    assert examined(project) == list(range(7))
+
+
+def test_a_paused_stream_stands_still_and_takes_records():
+    project = streaming.open_stream(make_user())
+    opening.pause_project(project=project)
+    post_records(project=project, records=streaming.rows(30))
+    processing.run_stream(project_id=project.pk)
+    assert not Stream.objects.exists()
+    opening.resume_project(project=project)
+    processing.run_stream(project_id=project.pk)
+    assert Stream.objects.get().next_slot == 30
+
+
+def test_after_the_last_version_nothing_is_examined():
+    project = streaming.open_stream(make_user(), **SMALL, maximum_releases=1)
+    streaming.run_to_release(project, make_user(), version=1)
+    reached = Stream.objects.get().next_slot
+    post_records(project=project, records=streaming.rows(10))
+    streaming.work_off(project)
+    assert Stream.objects.get().next_slot == reached
+    assert project_status(project).step == Step.FINISHED
+
+
+def test_advancing_sends_a_worker_only_where_there_is_work(monkeypatch):
+    sent = []
+    monkeypatch.setattr(loop, "send_on_commit", lambda task, **ids: sent.append(task))
+    project = streaming.open_stream(make_user())
+    loop.advance_project(project_id=project.pk)
+    assert sent == []
+    post_records(project=project, records=streaming.rows(1))
+    loop.advance_project(project_id=project.pk)
+    assert sent == ["learner.tasks.run_stream_task"]
+    streaming.work_off(project)
+    loop.advance_project(project_id=project.pk)
+    assert len(sent) == 1
+
+
+def test_a_release_that_fails_is_tried_again_and_then_waits_for_a_person(monkeypatch):
+    project = streaming.open_stream(make_user(), selection="all", window_length=2, updates_per_release=1)
+    post_records(project=project, records=streaming.rows(2))
+    streaming.work_off(project)
+
+    def fail(run, lease):
+        raise OSError("disk")
+
+    monkeypatch.setattr(fitting.releases, "release_version", fail)
+    streaming.answer(project, make_user())
+    for _ in range(5):
+        processing.run_stream(project_id=project.pk)
+        for run in TrainingRun.objects.filter(state="waiting"):
+            with pytest.raises(OSError, match="disk"):
+                fitting.train_model(run_id=str(run.pk))
+    assert TrainingRun.objects.filter(state="failed").count() == stream_selectors.MAX_FAILED_RELEASES
+    assert project_status(project).step == Step.STUCK
+
+
+def test_two_workers_take_turns():
+    project = streaming.open_stream(make_user(), selection="all", window_length=3, windows_ahead=10_000)
+    for start in range(0, 300, 10):
+        post_records(project=project, records=streaming.rows(10, seed=start))
+
+    def work():
+        try:
+            processing.run_stream(project_id=project.pk)
+        finally:
+            connections.close_all()
+
+    workers = [threading.Thread(target=work) for _ in range(4)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    assert examined(project) == list(range(300))
+    assert list(StreamBatch.objects.order_by("number").values_list("end", flat=True)) == list(range(3, 301, 3))
+    assert len(learning.entries(project, EntryKind.RESERVE)) == 1
+
+
+def test_two_workers_keep_the_order_of_the_updates():
+    project = streaming.open_stream(make_user(), "full-information-ogd", windows_ahead=1000, updates_per_release=10_000)
+    post_records(project=project, records=streaming.rows(60))
+    streaming.work_off(project)
+    streaming.answer(project, make_user())
+    seen = []
+    learn = updates._learn
+
+    def note(project, learner, batches, answers, featurizer):
+        seen.extend(batch.number for batch in batches)
+        learn(project, learner, batches, answers, featurizer)
+
+    def work():
+        try:
+            while processing.take_step(project=project):
+                pass
+        finally:
+            connections.close_all()
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(updates, "_learn", note)
+        patch.setattr(stream_selectors, "MOST_UPDATES", 7)
+        workers = [threading.Thread(target=work) for _ in range(3)]
+        for worker in workers:
+            worker.start()
+        for worker in workers:
+            worker.join()
+    assert seen == list(range(1, 61))
+    assert Stream.objects.get().learner_state["updates"] == 60
+
+
+# --- what the database refuses
+
+
+def test_nothing_is_examined_before_it_is_paid_and_no_batch_is_used_before_it_is_closed():
+    project = streaming.open_stream(make_user())
+    stream = Stream.objects.create(project=project)
+    for fields, rule in (({"next_slot": 1}, "learner_stream_paid"), ({"batches_used": 1}, "learner_stream_in_order")):
+        with pytest.raises(IntegrityError, match=rule), transaction.atomic():
+            Stream.objects.filter(pk=stream.pk).update(**fields)
+
+
+# --- what a plan simulates
+
+
+@pytest.mark.parametrize("preset", ["full-information-ogd", "confirm-or-reject"])
+@pytest.mark.parametrize("classes", [["a", "b"], ["a", "b", "c"]])
+def test_a_simulated_stream_is_charged_what_the_real_one_is(preset, classes):
+    project = streaming.open_stream(make_user(), preset, classes=classes, pool_epsilon=100.0)
+    setup = setup_of(project, 500)
+    assert setup.online is not None
+    learner = setup.online.learner(list(range(len(classes))), intercept_scaling=INTERCEPT_SCALING)
+    assert learner.event_for(setup.simulated_dimension) == stream_event(project)
+
+
+WIDE = [{"name": name, "low": -1.0, "high": 1.0} for name in ("amount", *(f"c{place}" for place in range(79)))]
+
+
+def wide_rows(number, *, seed):
+    """Return rows of many columns, of which the first decides; the others make the direction hard to find."""
+    rng = np.random.default_rng(seed)
+    values = rng.uniform(-1, 1, size=(number, len(WIDE)))
+    values[:, 0] = np.where(values[:, 0] > 0, 1, -1) * rng.uniform(0.3, 1, number)
+    return [dict(zip((column["name"] for column in WIDE), row, strict=True)) for row in np.round(values, 3).tolist()]
+
+
+@pytest.mark.one_in(2)
+@pytest.mark.parametrize(
+    ("preset", "number", "sigma"), [("full-information-ogd", 300, 1.0), ("confirm-or-reject", 60, 40.0)]
+)
+def test_a_simulation_covers_what_a_real_stream_gives_and_not_one_without_noise(preset, number, sigma):
+    """The real noise has no seed: 5.5 sigma of 40 simulations, a false alarm in some ten million runs.
+
+    Full answers by their accuracy. Few confirmations are near chance with noise or without, so these by the length of
+    the sum of all steps.
+    """
+    settings = {"columns": WIDE, "classes": ["no", "yes"], "updates_per_release": 1000, "windows_ahead": 100}
+    noise = {"noise_sigma": sigma, "expected_answers": number, "pool_epsilon": 10_000.0}
+    project = streaming.open_stream(make_user(), preset, **settings, **noise)
+    featurizer = featurizer_of(project)
+    values, tests = wide_rows(number, seed=1), wide_rows(2000, seed=2)
+    X, X_test = featurizer.transform(values), featurizer.transform(tests)
+    y, y_test = (np.array([int(row["amount"] > 0) for row in rows]) for rows in (values, tests))
+
+    def outcome(learner):
+        if preset == "confirm-or-reject":
+            return float(np.linalg.norm(learner.state()["theta"]))
+        return float(((X_test @ learner.coef_[0] + learner.intercept_[0] > 0) == y_test).mean())
+
+    def simulated(seed, *, noise=True):
+        source = SimulationRandom(seed)
+        learner = online_of(project).learner([0, 1], intercept_scaling=INTERCEPT_SCALING, random_state=source)
+        if not noise:
+            learner._noise = lambda users: np.zeros((users, *learner.weights_.shape), dtype=np.int64)
+        learner.start(featurizer.dimension)
+        arrival = {"policy": policy_of(project), "ahead": project.windows_ahead, "stops": [number], "rng": source}
+        assert list(simulated_arrival(learner, X, y, **arrival)) == [number]
+        return outcome(learner)
+
+    found = [simulated(seed) for seed in range(40)]
+    middle, spread = np.mean(found), 5.5 * np.std(found, ddof=1)
+    post_records(project=project, records=values)
+    annotator = make_user()
+    for _ in range(4):
+        streaming.work_off(project)
+        streaming.answer(project, annotator)
+    streaming.work_off(project)
+    stream = Stream.objects.get()
+    assert stream.batches_used == number
+    real = outcome(updates.current_learner(project, stream, featurizer))
+    assert abs(real - middle) < spread
+    assert abs(simulated(0, noise=False) - middle) > spread

@@ -1,0 +1,419 @@
+"""The admin's pages: opening a project, its people, its budget, its data, and who may see which."""
+
+import pytest
+from django.contrib.auth.models import Permission, User
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.test import Client
+from django.urls import reverse
+
+from annotation.choices.presets import PRESETS
+from annotation.data.services import datasets
+from annotation.gates.services import runs
+from annotation.models import Dataset, Membership, Project, Role
+from annotation.people.services import members
+from annotation.projects.services import opening
+from annotation.statement import charges
+from privacy.models import EntryKind, LedgerEntry
+from privacy.selectors import guarantee
+from privacy.services import ledger
+from tests import learning
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def manager() -> User:
+    user = User.objects.create_user("manager")
+    user.user_permissions.add(Permission.objects.get(codename="add_project"))
+    return user
+
+
+@pytest.fixture
+def crowd(manager: User) -> Project:
+    return opening.create_project(
+        name="Voice queries",
+        preset="voice-crowd",
+        owner=manager,
+        data_kind="text",
+        classes=["music", "other"],
+        question="What does this person want?",
+        **learning.PAID_EACH_TRAINING,
+    )
+
+
+def client_of(user: User) -> Client:
+    client = Client()
+    client.force_login(user)
+    return client
+
+
+def form_of(preset: str, **changes: object) -> dict[str, object]:
+    basic = {
+        "name": "Invoices",
+        "question": "Is this fraud?",
+        "classes": "fraud\nhonest",
+        "data_kind": PRESETS[preset].data_kinds[0],
+    }
+    return {**PRESETS[preset].defaults, **basic, **changes}
+
+
+def test_an_opened_project_has_its_accounts_and_its_manager(manager: User) -> None:
+    response = client_of(manager).post(
+        reverse("annotation:new_project", args=["pool-experts"]), form_of("pool-experts")
+    )
+    project = Project.objects.get()
+    assert response.status_code == 302
+    assert project.classes == ["fraud", "honest"]
+    assert project.labels_account is None
+    assert guarantee(project.pool_account).epsilon_limit == PRESETS["pool-experts"].defaults["pool_epsilon"]
+    assert Membership.objects.get(project=project).role == Role.MANAGER
+
+
+def test_the_preset_for_experts_labels_in_secret_and_says_what_it_costs(manager: User) -> None:
+    page = client_of(manager).get(reverse("annotation:new_project", args=["pool-experts"])).content.decode()
+    assert "as one series the four cost epsilon 0.59, 0.37, 0.48 and 0.57, all of the limit of 2" in page
+    assert "did not beat random choice" in page
+    offered = [value for value in ("secret_sample", "top_c", "random", "uncertainty") if f'value="{value}"' in page]
+    assert offered == ["secret_sample", "top_c", "random"]
+    client_of(manager).post(reverse("annotation:new_project", args=["pool-experts"]), form_of("pool-experts"))
+    project = Project.objects.get()
+    assert (project.selection, project.selection_rate, project.regularization) == ("secret_sample", 0.1, 3.0)
+
+
+def test_a_table_project_keeps_its_declared_columns(manager: User) -> None:
+    columns = "amount: 0 to 5000\ncountry: NO, SE, DK"
+    client_of(manager).post(
+        reverse("annotation:new_project", args=["pool-experts"]),
+        form_of("pool-experts", data_kind="table", columns=columns),
+    )
+    assert Project.objects.get().columns == [
+        {"name": "amount", "low": 0.0, "high": 5000.0},
+        {"name": "country", "categories": ["NO", "SE", "DK"]},
+    ]
+
+
+@pytest.mark.parametrize(
+    ("preset", "changes", "field"),
+    [
+        ("pool-experts", {"classes": "only"}, "classes"),
+        ("pool-experts", {"regularization": 0}, "regularization"),
+        ("pool-experts", {"pool_epsilon": -1}, "pool_epsilon"),
+        ("pool-experts", {"selection": "top_c", "selection_epsilon": 0}, "selection_epsilon"),
+        ("pool-experts", {"selection_rate": 1}, "selection_rate"),
+        ("pool-experts", {"block_hours": 0}, "block_hours"),
+        ("pool-experts", {"selection": "uncertainty"}, "selection"),
+        ("pool-experts", {"data_kind": "table"}, "columns"),
+        ("pool-experts", {"data_kind": "table", "columns": "amount: 9 to 1"}, "columns"),
+        ("pool-experts", {"data_kind": "image"}, "image_height"),
+        ("voice-crowd", {"gate_kind": "k_anonymity", "gate_k": 1}, "gate_k"),
+        ("voice-crowd", {"gate_kind": "k_anonymity", "gate_sampling_rate": 1}, "gate_sampling_rate"),
+        ("voice-crowd", {"gate_floor": 1}, "gate_floor"),
+        ("voice-crowd", {"selection": "top_c"}, "selection"),
+        ("voice-crowd", {"pool_delta": 0}, "pool_delta"),
+        ("voice-crowd", {"labels_epsilon": 0}, "labels_epsilon"),
+    ],
+)
+def test_a_combination_without_a_proof_is_refused_at_its_field(
+    manager: User, preset: str, changes: dict[str, object], field: str
+) -> None:
+    response = client_of(manager).post(reverse("annotation:new_project", args=[preset]), form_of(preset, **changes))
+    assert response.status_code == 422
+    assert field in response.context["form"].errors
+    assert not Project.objects.exists()
+
+
+def test_a_gate_the_pool_cannot_pay_for_is_refused(manager: User) -> None:
+    response = client_of(manager).post(
+        reverse("annotation:new_project", args=["voice-crowd"]),
+        form_of("voice-crowd", gate_kind="k_anonymity", gate_epsilon=0.5, gate_k=2),
+    )
+    assert response.status_code == 422
+    assert "delta" in str(response.context["form"].errors)
+
+
+PAGES_OF_MANAGERS = ("people", "data", "uploads")
+
+
+@pytest.mark.one_in(4)
+@pytest.mark.parametrize("page", [*PAGES_OF_MANAGERS, "budget", "project", "label"])
+@pytest.mark.parametrize("role", [None, Role.ANNOTATOR, Role.ENGINEER, Role.MANAGER])
+def test_who_sees_which_page(crowd: Project, page: str, role: Role | None) -> None:
+    person = User.objects.create_user("person")
+    if role:
+        members.add_member(project=crowd, user=person, role=role)
+    response = client_of(person).get(reverse(f"annotation:{page}", args=[crowd.slug]))
+    allowed = {
+        "budget": {Role.ENGINEER, Role.MANAGER},
+        "label": {Role.ANNOTATOR},
+        "project": {Role.ANNOTATOR, Role.ENGINEER, Role.MANAGER},
+    }.get(page, {Role.MANAGER})
+    if page == "label" and role is not Role.ANNOTATOR:
+        assert response.status_code in {403, 404}
+    else:
+        assert response.status_code in ({200, 302} if role in allowed else {404})
+
+
+@pytest.mark.parametrize("page", ["people", "data", "budget", "project", "label"])
+def test_strangers_are_sent_to_log_in(crowd: Project, page: str) -> None:
+    response = Client().get(reverse(f"annotation:{page}", args=[crowd.slug]))
+    assert response.status_code == 302
+    assert response.url.startswith(reverse("login"))
+
+
+def test_a_limit_is_raised_with_a_reason_that_stays(crowd: Project, manager: User) -> None:
+    url = reverse("annotation:change_limit", args=[crowd.slug, crowd.pool_account_id])
+    assert client_of(manager).post(url, {"epsilon_limit": 5, "delta_limit": 1e-4, "reason": ""}).status_code == 422
+    client_of(manager).post(url, {"epsilon_limit": 5, "delta_limit": 1e-4, "reason": "second upload agreed"})
+    entry = LedgerEntry.objects.get(account=crowd.pool_account, kind=EntryKind.LIMIT_CHANGE)
+    assert (entry.reason, entry.actor) == ("second upload agreed", "manager")
+    crowd.pool_account.refresh_from_db()
+    assert guarantee(crowd.pool_account).epsilon_limit == 5
+
+
+def test_only_managers_change_limits(crowd: Project) -> None:
+    engineer = User.objects.create_user("engineer")
+    members.add_member(project=crowd, user=engineer, role=Role.ENGINEER)
+    url = reverse("annotation:change_limit", args=[crowd.slug, crowd.pool_account_id])
+    assert client_of(engineer).post(url, {"epsilon_limit": 50, "delta_limit": 0.5, "reason": "x"}).status_code == 404
+
+
+def test_an_account_of_another_project_is_out_of_reach(crowd: Project, manager: User) -> None:
+    other = opening.create_project(
+        name="Other",
+        preset="pool-experts",
+        owner=User.objects.create_user("somebody"),
+        data_kind="text",
+        classes=["a", "b"],
+        question="?",
+    )
+    url = reverse("annotation:change_limit", args=[crowd.slug, other.pool_account_id])
+    assert client_of(manager).get(url).status_code == 404
+
+
+def test_the_budget_page_says_what_is_promised_and_spent(crowd: Project, manager: User) -> None:
+    page = client_of(manager).get(reverse("annotation:budget", args=[crowd.slug])).content.decode()
+    assert "of 3.000 ε" in page
+    assert "The account was opened with a limit of" in page
+    assert guarantee(crowd.pool_account).chain_head in page
+
+
+def test_an_upload_is_received_and_listed(crowd: Project, manager: User) -> None:
+    file = SimpleUploadedFile("log.csv", b"text,person\nplay jazz,ann\n")
+    url = reverse("annotation:data", args=[crowd.slug])
+    fields = {"role": "pool", "text_column": "text", "contributor_column": "person", "has_header": "on"}
+    fields["agreed"] = charges.token_of(charges.gate_charge(crowd))
+    response = client_of(manager).post(url, {**fields, "file": file, "bad_rows": "keep_good"})
+    assert response.status_code == 302
+    assert Dataset.objects.get().mapping == {"text": "text", "contributor": "person", "has_header": True}
+    assert "log.csv" in client_of(manager).get(url).content.decode()
+
+
+def test_an_upload_without_the_named_column_is_refused_and_nothing_is_stored(crowd: Project, manager: User) -> None:
+    file = SimpleUploadedFile("log.csv", b"utterance,person\nplay jazz,ann\n")
+    fields = {"role": "pool", "text_column": "text", "contributor_column": "person", "has_header": "on"}
+    fields["agreed"] = charges.token_of(charges.gate_charge(crowd))
+    response = client_of(manager).post(
+        reverse("annotation:data", args=[crowd.slug]), {**fields, "file": file, "bad_rows": "keep_good"}
+    )
+    assert response.status_code == 422
+    assert "text" in str(response.context["form"].errors["file"])
+    assert not Dataset.objects.exists()
+
+
+def start_fields(**changed: object) -> dict[str, object]:
+    file = SimpleUploadedFile("known.csv", b"text,class\nplay jazz,music\n")
+    fields = {"role": "charged_start", "text_column": "text", "label_column": "class", "has_header": "on"}
+    return {**fields, "file": file, "bad_rows": "keep_good", **changed}
+
+
+def test_a_private_start_is_uploaded_with_the_limit_of_its_own_account(crowd: Project, manager: User) -> None:
+    url = reverse("annotation:data", args=[crowd.slug])
+    client = client_of(manager)
+    assert "charged to an account of their own" in client.get(url).content.decode()
+    missing = client.post(url, start_fields())
+    assert missing.status_code == 422
+    assert "start_epsilon" in missing.context["form"].errors
+    small = client.post(url, start_fields(start_epsilon=crowd.training_epsilon / 2))
+    assert "too small for the training" in str(small.context["form"].errors["file"])
+    assert not Dataset.objects.exists()
+    limit = crowd.training_epsilon * 2
+    assert client.post(url, start_fields(start_epsilon=limit)).status_code == 302
+    stored = Dataset.objects.get()
+    assert stored.account is not None
+    assert (stored.account.unit, guarantee(stored.account).epsilon_limit) == ("record", pytest.approx(limit))
+    again = client.post(url, start_fields(start_epsilon=limit))
+    assert "has a private start already" in str(again.context["form"].errors["file"])
+    page = client.get(reverse("annotation:budget", args=[crowd.slug])).content.decode()
+    assert "Account of the private start" in page
+    assert "among the private examples that started the first model" in page
+    # Counting it whole would be a look nobody paid for.
+    Dataset.objects.update(state="ready")
+    survey = reverse("annotation:survey", args=[crowd.slug, stored.pk])
+    assert client.post(survey).status_code == 404
+
+
+def test_people_come_and_go_but_the_manager_cannot_lock_the_project(crowd: Project, manager: User) -> None:
+    User.objects.create_user("ann")
+    client = client_of(manager)
+    people = reverse("annotation:people", args=[crowd.slug])
+    assert client.post(people, {"username": "nobody", "role": "annotator"}).status_code == 422
+    client.post(people, {"username": "ann", "role": "annotator"})
+    membership = Membership.objects.get(user__username="ann")
+    client.post(reverse("annotation:remove_member", args=[crowd.slug, membership.pk]))
+    own = Membership.objects.get(user=manager)
+    client.post(reverse("annotation:remove_member", args=[crowd.slug, own.pk]))
+    assert list(Membership.objects.all()) == [own]
+
+
+def test_a_token_is_shown_once_and_revoked(manager: User) -> None:
+    client = client_of(manager)
+    page = client.post(reverse("annotation:tokens"), {"name": "ci", "scopes": ["models:read"], "days": 30})
+    token = manager.api_tokens.get()
+    assert "dpal_" in page.content.decode()
+    assert "dpal_" not in client.get(reverse("annotation:tokens")).content.decode()
+    stranger = client_of(User.objects.create_user("stranger"))
+    assert stranger.post(reverse("annotation:revoke_token", args=[token.pk])).status_code == 404
+    client.post(reverse("annotation:revoke_token", args=[token.pk]))
+    token.refresh_from_db()
+    assert token.revoked_at
+
+
+def test_a_refused_gate_says_why_and_can_be_sent_again(crowd: Project, manager: User) -> None:
+    rows = "".join(f"play jazz,person {n}\n" for n in range(3))
+    dataset = datasets.receive_upload(
+        project=crowd,
+        file=SimpleUploadedFile("log.csv", f"text,person\n{rows}".encode()),
+        name="log.csv",
+        role="pool",
+        bad_rows="keep_good",
+        mapping={"text": "text", "contributor": "person", "has_header": True},
+        uploaded_by=manager,
+    )
+    datasets.import_dataset(job_id=dataset.job_id)
+    ledger.change_account_limits(
+        account=crowd.pool_account, epsilon_limit=0.1, delta_limit=3e-5, actor=manager, reason="less"
+    )
+    dataset.refresh_from_db()
+    runs.run_gate(job_id=dataset.gate_job_id)
+    client = client_of(manager)
+    page = client.get(reverse("annotation:data", args=[crowd.slug])).content.decode()
+    assert "through the gate again" in page
+    ledger.change_account_limits(
+        account=crowd.pool_account, epsilon_limit=3.0, delta_limit=3e-5, actor=manager, reason="again"
+    )
+    again = reverse("annotation:start_gate", args=[crowd.slug, dataset.pk])
+    agreed = {"agreed": charges.token_of(charges.gate_charge(crowd))}
+    client.post(again, agreed)
+    dataset.refresh_from_db()
+    runs.run_gate(job_id=dataset.gate_job_id)
+    page = client.get(reverse("annotation:data", args=[crowd.slug])).content.decode()
+    assert "Nothing passed the gate" in page
+    assert "has gone through the gate" in client.post(again, agreed, follow=True).content.decode()
+
+
+SELECTION_SETTINGS = {
+    "secret_sample": {
+        "selection_rate",
+        "block_hours",
+        "screened_blocks",
+        "screen_reach",
+        "cluster_epsilon",
+        "cluster_spread",
+    },
+    "top_c": {"selection_epsilon", "round_size", "labels_per_release"},
+    "exposure_capped_screen": {"screen_high", "screen_low", "screen_reach", "exposures", "round_size"},
+    "bernoulli_screen": {"screen_high", "screen_low", "screen_reach", "round_size", "labels_per_release"},
+    "exponential_screen": {"selection_epsilon", "exponential_threshold", "round_size", "labels_per_release"},
+    "version_space_screen": {"screen_high", "screen_low", "half_angle", "round_size", "labels_per_release"},
+    "random": {"round_size", "labels_per_release"},
+}
+ALL_SETTINGS = set.union(*SELECTION_SETTINGS.values())
+
+
+def new_project_page(manager: User, preset: str, data: dict[str, object] | None = None):
+    client = client_of(manager)
+    address = reverse("annotation:new_project", args=[preset])
+    return client.get(address) if data is None else client.post(address, data)
+
+
+def shown_in(response) -> set[str]:
+    return set(response.context["form"].fields)
+
+
+def test_a_page_shows_what_the_preset_uses(manager: User) -> None:
+    shown = shown_in(new_project_page(manager, "pool-experts"))
+    assert shown & ALL_SETTINGS == SELECTION_SETTINGS["secret_sample"]
+    assert {"training_delta", "smoothing", "regularization"} < shown
+    assert not shown & {"columns", "image_height", "step_size", "gate_k"}
+    crowd = shown_in(new_project_page(manager, "voice-crowd"))
+    assert {"gate_delta", "gate_floor", "label_randomizer", "answers_epsilon", "round_size"} < crowd
+    others = {"gate_k", "gate_sampling_rate", "selection_rate", "screen_high", "training_delta"}
+    assert not crowd & (others | {"uncertainty_measure", "repeat_votes"})
+    sent = form_of("voice-crowd", selection="uncertainty", show="1")
+    ranked = shown_in(new_project_page(manager, "voice-crowd", sent))
+    assert {"gate_delta", "gate_floor", "uncertainty_measure", "repeat_votes", "round_size"} < ranked
+    assert not ranked & others
+
+
+@pytest.mark.parametrize("selection", SELECTION_SETTINGS)
+def test_a_button_shows_the_settings_of_a_choice_and_keeps_what_was_typed(manager: User, selection: str) -> None:
+    """Without JavaScript: the page comes again, and nothing is checked or opened."""
+    sent = form_of("pool-experts", selection=selection, classes="", name="Kept", show="1")
+    response = new_project_page(manager, "pool-experts", sent)
+    assert response.status_code == 200
+    assert not response.context["form"].errors
+    expected = SELECTION_SETTINGS[selection]
+    assert expected <= shown_in(response) & ALL_SETTINGS <= expected | {"labels_per_release"}
+    page = response.content.decode()
+    assert 'value="Kept"' in page
+    assert "Nothing is opened yet" in page
+    assert not Project.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("choice", "fields"),
+    [
+        ({"estimator": "logistic_gaussian"}, {"training_delta", "regularization"}),
+        ({"estimator": "huber_svm"}, {"smoothing", "regularization"}),
+        ({"estimator": "minibatch_svm"}, {"step_size", "weight_radius"}),
+        ({"data_kind": "table"}, {"columns"}),
+        ({"data_kind": "image"}, {"image_height", "image_width", "image_colours", "feature_dimension"}),
+    ],
+)
+def test_models_and_data_have_their_own_settings(manager: User, choice: dict[str, object], fields: set[str]) -> None:
+    sent = form_of("pool-experts", estimator="logistic") | choice | {"show": "1"}
+    response = new_project_page(manager, "pool-experts", sent)
+    others = {"training_delta", "smoothing", "step_size", "weight_radius", "columns"}
+    others |= {"image_height", "image_width", "image_colours"}
+    assert fields <= shown_in(response)
+    assert not shown_in(response) & (others - fields)
+
+
+def test_settings_that_were_never_shown_are_not_confirmed(manager: User) -> None:
+    """Somebody changes the selection and opens the project at once: the page shows the new settings first."""
+    page = new_project_page(manager, "pool-experts")
+    shown = page.context["form"].shown
+    sent = form_of("pool-experts", selection="exposure_capped_screen", shown=shown)
+    again = new_project_page(manager, "pool-experts", sent)
+    assert again.status_code == 200
+    assert not Project.objects.exists()
+    # What nobody typed is priced anew for the other selection.
+    priced = {name: again.context["form"][name].value() for name in ("training_epsilon", "training_delta")}
+    sent |= priced | {
+        "shown": again.context["form"].shown,
+        "screen_high": 0.08,
+        "screen_low": 0.04,
+        "screen_reach": 0.2,
+    }
+    assert new_project_page(manager, "pool-experts", sent | {"exposures": 2}).status_code == 302
+    project = Project.objects.get()
+    assert (project.selection, project.screen_high, project.exposures) == ("exposure_capped_screen", 0.08, 2)
+
+
+def test_what_a_choice_does_not_use_stays_at_its_default(manager: User) -> None:
+    """Left over from another choice, a field would otherwise be refused where nobody can see it."""
+    left_over = {"screened_blocks": "on", "training_delta": "1e-6", "exposures": "0"}
+    sent = form_of("pool-experts", selection="random", estimator="logistic") | left_over
+    assert new_project_page(manager, "pool-experts", sent).status_code == 302
+    project = Project.objects.get()
+    assert (project.screened_blocks, project.training_delta, project.exposures) == (False, 0.0, 3)
