@@ -229,9 +229,9 @@ def test_no_file_repeats_the_name_of_its_room():
 
 def test_a_file_that_repeats_the_name_of_its_room_is_found():
     for planted in (
-        "annotation/gates/comparison.py",
+        "annotation/gates/gate_numbers.py",
         "annotation/gates/services/gates.py",
-        "learner/forgetting/services/contributors.py",
+        "learner/forgetting/services/forgetting_people.py",
         "privacy/populations/views/open_population.py",
         "client/src/dpal/features/feature_files.py",
     ):
