@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
-from annotation.choices.gate_choice import GateChoice
+from annotation.choices.gate_base import GateChoice
 from annotation.choices.noisy_gate import NoisyGate
 from annotation.choices.sampled_gate import SampledGate
 from privacy.accounting.cost import Unit

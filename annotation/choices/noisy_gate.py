@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from annotation.choices.gate_choice import BETWEEN, GateChoice
+from annotation.choices.gate_base import BETWEEN, GateChoice
 from privacy.accounting.cost import Unit
 from privacy.choices import parameter
 from privacy.gate import ThresholdGate

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from annotation.choices.gate_choice import gate_event
+from annotation.choices.gate_base import gate_event
 from annotation.choices.gates import GATE_FIELDS, gate_from
 from privacy.accounting.cost import Unit
 from privacy.gate import KAnonymityGate, ThresholdGate

@@ -2,7 +2,7 @@
 
 from django.db.models import QuerySet
 
-from annotation.choices.gate_choice import gate_event
+from annotation.choices.gate_base import gate_event
 from annotation.choices.gates import gate_from
 from annotation.models import Dataset, Project
 from privacy.accounting.event import Event

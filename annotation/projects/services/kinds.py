@@ -9,7 +9,7 @@ from django.db import IntegrityError, transaction
 
 from annotation.choices import kinds
 from annotation.choices.catalogue import default_of
-from annotation.choices.gate_choice import gate_event
+from annotation.choices.gate_base import gate_event
 from annotation.choices.gates import gate_from
 from annotation.choices.planned_settings import planned_settings
 from annotation.choices.preset import Preset

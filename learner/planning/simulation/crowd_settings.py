@@ -6,7 +6,7 @@ from typing import Any, Self
 
 import pyarrow as pa
 
-from annotation.choices.gate_choice import gate_event
+from annotation.choices.gate_base import gate_event
 from annotation.choices.gates import gate_from
 from annotation.choices.presets import PRESETS
 from privacy.accounting.cost import Cost, Unit

@@ -6,7 +6,7 @@ import pytest
 from django.core.files.base import ContentFile
 from django.db import connection
 
-from annotation.choices.gate_choice import gate_event
+from annotation.choices.gate_base import gate_event
 from annotation.choices.gates import gate_from
 from annotation.data.services import datasets
 from annotation.errors import ConfigurationFrozen, InvalidConfiguration

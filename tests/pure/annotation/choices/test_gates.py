@@ -2,7 +2,7 @@
 
 import pytest
 
-from annotation.choices.gate_choice import NOBODY_IN_ONE_UPLOAD, GateChoice
+from annotation.choices.gate_base import NOBODY_IN_ONE_UPLOAD, GateChoice
 from annotation.choices.gates import ALL_GATE_FIELDS, CHOICES, GATE_FIELDS, SHARED_GATE_FIELDS, first_event, gate_from
 from annotation.choices.noisy_gate import NoisyGate
 from annotation.choices.sampled_gate import SampledGate
