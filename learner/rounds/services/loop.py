@@ -17,7 +17,7 @@ from annotation.questions.services import labels, queue
 from annotation.work.services import broker, jobs
 from annotation.work.services.attempts import finish_work
 from learner import failures, next_step, selectors
-from learner.answers.services import randomized_answers
+from learner.answers.services import randomization
 from learner.configuration.pool import featurizer_of, screen_of, strategy_choice_of, strategy_of
 from learner.errors import NothingToAsk, NothingWaits
 from learner.models import Round, Stream, TrainingRun
@@ -40,7 +40,7 @@ from learner.selectors import answers as answer_selectors
 from learner.selectors import round_prices
 from learner.selectors import streams as stream_selectors
 from learner.strategies.clustered_uncertainty import ClusteredUncertainty
-from learner.streams.services import stream_updates
+from learner.streams.services import updates
 from learner.work.purposes import CHOOSE_QUESTIONS
 from learner.work.services import attempts
 from learner.work.services.dispatch import (
@@ -158,7 +158,7 @@ def train_on_few(*, project: Project) -> TrainingRun:
 
 def _start_round(project: Project) -> Round:
     if secret_selectors.labels_in_secret(project):
-        return secret_rounds.start_block(project)
+        return secret_blocks.start_block(project)
     started = round_prices.coming_round(project)
     last = Round.objects.filter(project=project).aggregate(number=Max("number"))["number"] or 0
     started.number = last + 1

@@ -10,7 +10,7 @@ from django.db import transaction
 from numpy.typing import NDArray
 
 from annotation.questions.services import queue
-from annotation.work.services.work import finish_work
+from annotation.work.services.attempts import finish_work
 from learner.configuration.pool import featurizer_of
 from learner.errors import NothingToAsk
 from learner.linear_model import LinearModel

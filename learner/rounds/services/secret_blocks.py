@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from annotation.models import Dataset, Project, WorkState
 from annotation.questions.services import queue
-from annotation.work.services.work import finish_work
+from annotation.work.services.attempts import finish_work
 from learner import next_step, selectors
 from learner.configuration.pool import featurizer_of, first_block_rate, secret_sample_of
 from learner.errors import BlockNotOpen, NothingToAsk

@@ -19,9 +19,9 @@ from learner.pools.services import disk_space, features, projections
 from learner.releases.services import checks, publishing
 from learner.releases.services.publishing import StagedRelease
 from learner.selectors import answers as answer_selectors
-from learner.starts.services import version_zero, warm_start
-from learner.streams.services import stream_releases
-from learner.trainings.services import channel_training, running_sums
+from learner.starts.services import labelled_examples, version_zero
+from learner.streams.services import releases
+from learner.trainings.services import channel_fitting, running_sums
 from learner.work.purposes import TRAIN_ON_GATE_OUTPUT, TRAIN_VERSION
 from learner.work.services import attempts
 from learner.work.services.progress import FEATURES, FIT, RELEASE, TRAINING, TRAINING_PAID, Progress

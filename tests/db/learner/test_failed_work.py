@@ -10,11 +10,11 @@ from learner import failures
 from learner.models import ModelRelease, Round, TrainingRun
 from learner.next_step import Step, project_status
 from learner.pools import secret_selectors
-from learner.rounds.services import rounds, secret_rounds
+from learner.rounds.services import loop, secret_blocks
 from learner.selectors import training_price
 from learner.selectors.round_prices import round_price
-from learner.streams.services import streams
-from learner.trainings.services import training
+from learner.streams.services import processing
+from learner.trainings.services import fitting
 from tests import learning, streaming
 from tests.factories import make_user
 

@@ -6,12 +6,12 @@ import pytest
 from django.db import transaction
 
 from annotation.models import WorkState
-from annotation.work.services import work
+from annotation.work.services.attempts import cancel_work
 from learner import failures
 from learner.models import Round
 from learner.next_step import Step, project_status
 from learner.pools import selectors as pool_selectors
-from learner.rounds.services import rounds, secret_rounds
+from learner.rounds.services import loop, secret_blocks
 from learner.selectors import training_event
 from learner.selectors.round_prices import next_round_event, round_price
 from learner.work.services import attempts
@@ -97,9 +97,9 @@ def test_the_price_is_what_the_round_reserves(name):
     project = prepare()
     told = round_price(project)
     assert round_price(project, before_upload=True).epsilon >= told.epsilon
-    rounds.advance_project(project_id=project.pk)
+    loop.advance_project(project_id=project.pk)
     chosen = Round.objects.get(state=WorkState.WAITING)
-    rounds.run_round(round_id=chosen.pk)
+    loop.run_round(round_id=chosen.pk)
     chosen.refresh_from_db()
     assert (chosen.state, chosen.reservation.mechanism) == (WorkState.DONE, mechanism)
     assert chosen.reservation.epsilon_nano == epsilon_to_nano(told.epsilon)
@@ -109,15 +109,15 @@ def test_the_price_is_what_the_round_reserves(name):
 def test_a_round_after_an_attempt_that_died_is_told_at_the_price_of_a_new_series():
     project = after_a_release(experts())
     continued = round_price(project)
-    rounds.advance_project(project_id=project.pk)
+    loop.advance_project(project_id=project.pk)
     chosen = Round.objects.get(state=WorkState.WAITING)
-    with pytest.raises(Killed), dying_at("round_chosen", rounds):
-        rounds.run_round(round_id=chosen.pk)
+    with pytest.raises(Killed), dying_at("round_chosen", loop):
+        loop.run_round(round_id=chosen.pk)
     end(chosen)
     told = failures.price_of(project, chosen)
     assert told.epsilon == pytest.approx(continued.epsilon + 0.25, abs=1e-8)
-    again = rounds.start_anew(row=Round.objects.get(pk=chosen.pk))
-    rounds.run_round(round_id=again.pk)
+    again = loop.start_anew(row=Round.objects.get(pk=chosen.pk))
+    loop.run_round(round_id=again.pk)
     again.refresh_from_db()
     assert again.reservation.epsilon_nano == epsilon_to_nano(told.epsilon)
 
@@ -159,14 +159,14 @@ def test_behind_a_gate_choosing_is_free():
 
 def test_a_round_started_anew_for_no_answer_charges_nothing():
     project = experts()
-    rounds.advance_project(project_id=project.pk)
+    loop.advance_project(project_id=project.pk)
     first = Round.objects.get()
-    assert work.cancel_work(row=first, by="ada")
+    assert cancel_work(row=first, by="ada")
     write_settings(project, labels_limit=0)
-    again = rounds.start_anew(row=Round.objects.get(pk=first.pk))
-    rounds.run_round(round_id=again.pk)
+    again = loop.start_anew(row=Round.objects.get(pk=first.pk))
+    loop.run_round(round_id=again.pk)
     again.refresh_from_db()
-    assert (again.requested, again.state, again.error) == (0, WorkState.FAILED, rounds.ANSWERS_SPENT)
+    assert (again.requested, again.state, again.error) == (0, WorkState.FAILED, loop.ANSWERS_SPENT)
     assert not LedgerEntry.objects.filter(kind="reserve", account=project.pool_account).exists()
 
 
@@ -182,7 +182,7 @@ class TestNothingLeftForTheModel:
         project = self.too_dear()
         training, counts = training_event(project).cost().epsilon, round_price(project).epsilon
         assert max(training, counts) < 6.0 < training + counts
-        status = rounds.advance_project(project_id=project.pk)
+        status = loop.advance_project(project_id=project.pk)
         assert status.step == Step.CANNOT_PAY
         assert "the next questions and the model trained on them" in status.sentence
         assert not Round.objects.exists()
@@ -200,32 +200,32 @@ class TestNothingLeftForTheModel:
     def test_counts_of_an_attempt_that_died_are_charged_and_nothing_after_them(self, ended):
         """Whether the round ended with it, or another worker takes it up."""
         project = self.too_dear(pool_epsilon=9.0)
-        rounds.advance_project(project_id=project.pk)
+        loop.advance_project(project_id=project.pk)
         chosen = Round.objects.get()
-        with pytest.raises(Killed), dying_at("round_chosen", secret_rounds):
-            rounds.run_round(round_id=chosen.pk)
+        with pytest.raises(Killed), dying_at("round_chosen", secret_blocks):
+            loop.run_round(round_id=chosen.pk)
         if ended:
             end(chosen)
         else:
             Round.objects.update(leased_until="2000-01-01T00:00Z")
-            rounds.run_round(round_id=chosen.pk)
+            loop.run_round(round_id=chosen.pk)
             chosen.refresh_from_db()
             assert chosen.state == WorkState.FAILED
             assert "the next questions and the model trained on them" in chosen.error
-        assert rounds.advance_project(project_id=project.pk).step == Step.CANNOT_PAY
+        assert loop.advance_project(project_id=project.pk).step == Step.CANNOT_PAY
         assert len(learning.entries(project, "reserve")) == 1
         assert not learning.entries(project, "commit")
         assert not project.queries.exists()
 
     def test_a_manager_who_starts_it_anew_pays_for_nothing_either(self):
         project = self.too_dear(pool_epsilon=9.0)
-        rounds.advance_project(project_id=project.pk)
+        loop.advance_project(project_id=project.pk)
         chosen = Round.objects.get()
-        with pytest.raises(Killed), dying_at("round_chosen", secret_rounds):
-            rounds.run_round(round_id=chosen.pk)
+        with pytest.raises(Killed), dying_at("round_chosen", secret_blocks):
+            loop.run_round(round_id=chosen.pk)
         end(chosen)
-        again = rounds.start_anew(row=Round.objects.get(pk=chosen.pk))
-        rounds.run_round(round_id=again.pk)
+        again = loop.start_anew(row=Round.objects.get(pk=chosen.pk))
+        loop.run_round(round_id=again.pk)
         again.refresh_from_db()
         assert again.state == WorkState.FAILED
         assert len(learning.entries(project, "reserve")) == 1

@@ -7,7 +7,7 @@ CLUSTERS = "tests/pure/learner/strategies/test_noisy_clusters.py"
 RUNNING = "tests/db/learner/trainings/test_running_sums.py"
 SPREAD_BLOCKS = "tests/db/learner/rounds/test_spread_blocks.py"
 ROUND_PRICES = "tests/db/learner/test_round_prices.py"
-SECRET_ROUNDS = "tests/db/learner/rounds/test_secret_rounds.py"
+SECRET_ROUNDS = "tests/db/learner/rounds/test_secret_blocks.py"
 
 SELECTION = [
     Mutant(
@@ -135,7 +135,7 @@ SELECTION = [
     ),
     Mutant(
         "a spread block counted once more though nothing is left for its model",
-        "learner/rounds/services/secret_rounds.py",
+        "learner/rounds/services/secret_blocks.py",
         "if not can_pay(project.pool_account, wanted):",
         "if not can_pay(project.pool_account, [event]):",
         (f"{ROUND_PRICES}::TestNothingLeftForTheModel::test_a_manager_who_starts_it_anew_pays_for_nothing_either",),

@@ -20,10 +20,10 @@ from annotation.people.services.tokens import Scope
 from annotation.privacy_amounts import delta_words, epsilon_words
 from annotation.projects.services import opening
 from annotation.statement import charges
-from annotation.work.services import work
+from annotation.work.services import attempts
 from learner import selectors
 from learner.models import Round, TrainingRun
-from learner.rounds.services import rounds
+from learner.rounds.services import loop
 from learner.selectors import round_prices
 from privacy.accounting.units import epsilon_to_nano
 from privacy.models import LedgerEntry
@@ -294,8 +294,8 @@ class TestAgain:
         else:
             project = learning.open_secret(owner, cluster_epsilon=0.5, cluster_spread=3.0, pool_epsilon=40.0)
         learning.fill_trusted(project)
-        rounds.advance_project(project_id=project.pk)
-        assert work.cancel_work(row=Round.objects.get(), by="owner")
+        loop.advance_project(project_id=project.pk)
+        assert attempts.cancel_work(row=Round.objects.get(), by="owner")
         price = round_prices.round_price(project)
         assert price.epsilon > 0.25
         board = web.get(reverse("learner:dashboard", args=[project.slug]))
@@ -308,7 +308,7 @@ class TestAgain:
         assert (row["epsilon"], ask("POST", path, {"most_epsilon": 0}).status_code) == (price.epsilon, 422)
         assert ask("POST", path, {"most_epsilon": price.epsilon}).json()["epsilon"] == price.epsilon
         again = Round.objects.get(state=WorkState.WAITING)
-        rounds.run_round(round_id=again.pk)
+        loop.run_round(round_id=again.pk)
         again.refresh_from_db()
         assert again.reservation.epsilon_nano == epsilon_to_nano(price.epsilon)
 

@@ -7,7 +7,7 @@ from annotation.models import Role, WorkState
 from annotation.models.history import Action
 from learner import selectors
 from learner.models import Round, TrainingRun
-from learner.rounds.services import rounds
+from learner.rounds.services import loop
 from learner.selectors import round_prices
 from tests import learning
 from tests.factories import add_members, make_user
