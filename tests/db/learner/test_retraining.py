@@ -14,7 +14,7 @@ from annotation.wording import localized
 from learner.models import ModelRelease
 from learner.next_step import Step, project_status
 from learner.planning.selectors import plan_forecast
-from learner.rounds.services import rounds
+from learner.rounds.services import loop
 from privacy.selectors import guarantee
 from tests import learning
 from tests.factories import add_members, make_user

@@ -15,7 +15,7 @@ from annotation.people.services import members
 from annotation.people.services.tokens import Scope, create_token
 from annotation.projects.forms.configuration_file import LARGEST, file_of
 from annotation.projects.forms.wizard import draft_form
-from annotation.projects.services import projects
+from annotation.projects.services import opening
 from annotation.projects.services.configuring import limits_of
 from tests.factories import make_user
 from tests.web.annotation.projects.test_wizard import TASK, at, go_on
