@@ -112,12 +112,8 @@ TESTED_THROUGH_OTHERS: dict[tuple[str, str], tuple[str, ...]] = {
     ("tests/pure/learner/planning/simulation/test_crowd.py", "the pool of a simulated crowd"): (
         "learner/planning/simulation/crowd_pool.py",
     ),
-    (
-        "tests/db/learner/rounds/test_secret_blocks.py",
-        "what a round asks before it takes memory, and the keys and attempts of its work",
-    ): (
+    ("tests/db/learner/rounds/test_secret_blocks.py", "what a round asks before it takes memory"): (
         "learner/pools/services/disk_space.py",
-        "learner/work/keys.py",
     ),
     ("tests/web/learner/releases/test_evaluation_page.py", "what was measured of a release, by page and by route"): (
         "learner/releases/evidence_api.py",

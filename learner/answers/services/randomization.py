@@ -31,7 +31,6 @@ from learner.selectors import answers as answer_selectors
 from learner.starts.services import version_zero
 from learner.work.keys import attempt_key
 from learner.work.services import attempts
-from privacy.errors import AlreadySettled
 from privacy.mechanisms.randomness import SecureRandom
 from privacy.models import LedgerEntry
 from privacy.services import ledger
@@ -49,25 +48,14 @@ def pay_for_answers(project: Project) -> LedgerEntry | None:
         return None
     assert project.labels_account is not None
     series, _ = AnswerSeries.objects.get_or_create(project=project)
-    while series.entry is None:
-        reservation = ledger.reserve(
-            account=project.labels_account,
-            event=event,
-            purpose=as_message("all answers, questions and models"),
-            key=attempt_key(series, series.attempt),
-            subject="answers",
-        )
-        fault_point("answers_reserved")
-        digest = hashlib.sha256(json.dumps(event.to_json(), sort_keys=True).encode()).hexdigest()
-        with transaction.atomic():
-            series = AnswerSeries.objects.select_for_update(no_key=True, of=("self",)).get(pk=series.pk)
-            if series.entry is None:
-                try:
-                    series.entry = ledger.commit(reservation=reservation, output_digest=digest)
-                except AlreadySettled:
-                    # Charged because nobody came back to it in time: what is charged stays so.
-                    series.attempt += 1
-                series.save(update_fields=["entry", "attempt"])
+    attempts.pay_whole(
+        series,
+        account=project.labels_account,
+        event=event,
+        purpose=as_message("all answers, questions and models"),
+        subject="answers",
+        of=event.to_json(),
+    )
     return answer_selectors.series_entry(project)
 
 

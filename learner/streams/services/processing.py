@@ -5,8 +5,6 @@ weights and the place reached together, so a step that dies has told nobody anyt
 workers take turns, and updates keep their order.
 """
 
-import hashlib
-import json
 import logging
 
 import numpy as np
@@ -30,11 +28,10 @@ from learner.policies import BatchState
 from learner.selectors import streams as stream_selectors
 from learner.streaming import Examination, examine
 from learner.streams.services import updates
-from learner.work.keys import attempt_key
+from learner.work.services import attempts
 from learner.work.services.dispatch import RUN_STREAM_TASK, send_on_commit
-from privacy.errors import AlreadySettled, BudgetExceeded
+from privacy.errors import BudgetExceeded
 from privacy.mechanisms.randomness import SecureRandom
-from privacy.services import ledger
 from privacy.services.faults import fault_point
 from privacy.wording import as_message
 
@@ -75,29 +72,18 @@ def _pay(project: Project) -> bool:
         return False
     event = stream_event(project)
     try:
-        reservation = ledger.reserve(
+        attempts.pay_whole(
+            stream,
             account=project.pool_account,
             event=event,
             purpose=as_message("the whole stream, however long"),
-            key=attempt_key(stream, stream.attempt),
             subject="stream",
+            of={"stream": stream.pk, "event": event.to_json()},
         )
     except BudgetExceeded:
         logger.warning("stream of project %s cannot be paid", project.pk)
         return False
-    fault_point("stream_reserved")
-    public = {"stream": stream.pk, "event": event.to_json()}
-    digest = hashlib.sha256(json.dumps(public, sort_keys=True).encode()).hexdigest()
-    with transaction.atomic():
-        stream = Stream.objects.select_for_update(no_key=True, of=("self",)).get(pk=stream.pk)
-        if stream.entry_id is None:
-            try:
-                stream.entry = ledger.commit(reservation=reservation, output_digest=digest)
-            except AlreadySettled:
-                # Charged because nobody came back to it in time; nothing was read, but what is charged stays so.
-                stream.attempt += 1
-            stream.save(update_fields=["entry", "attempt"])
-    return stream.entry_id is not None
+    return True
 
 
 def _examine(project: Project, stream: Stream) -> bool:

@@ -1,7 +1,10 @@
 """One attempt at a round or a training: what it reserves, and what becomes of that when the attempt ends badly."""
 
+import hashlib
+import json
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
+from typing import Any
 
 import numpy as np
 from django.db import transaction
@@ -11,13 +14,15 @@ from annotation.errors import WorkCancelled
 from annotation.models import LeasedWork
 from annotation.work.services import attempts
 from learner.errors import LearnerError
-from learner.models import Round, TrainingRun
+from learner.models import Round, Stream, TrainingRun
+from learner.models.answers import AnswerSeries
 from learner.work.keys import attempt_key
 from privacy.accounting.event import Event
-from privacy.errors import PrivacyError
+from privacy.errors import AlreadySettled, PrivacyError
 from privacy.models import BudgetAccount, LedgerEntry
 from privacy.services import ledger
 from privacy.services.digests import keyed_digest
+from privacy.services.faults import fault_point
 from privacy.wording import as_message
 
 # Every attempt that died after its reservation was charged, so what kills its worker each time must not go on for ever.
@@ -62,6 +67,39 @@ def reserve_attempt(row: Round | TrainingRun, *, account: BudgetAccount, event: 
     row.reservation = entry
     row.save(update_fields=["reservation"])
     return entry
+
+
+def pay_whole(
+    row: Stream | AnswerSeries, *, account: BudgetAccount, event: Event, purpose: str, subject: str, of: Any
+) -> None:
+    """Charge all that will ever come of a row, once and durably before any of it.
+
+    Parameters
+    ----------
+    of
+        What the entry's digest is of; public, and can be written as JSON.
+
+    Raises
+    ------
+    BudgetExceeded
+        If the account cannot pay; also where an attempt before was charged because nobody came back to it in time.
+    """
+    digest = hashlib.sha256(json.dumps(of, sort_keys=True).encode()).hexdigest()
+    kind = type(row)
+    while row.entry_id is None:
+        reservation = ledger.reserve(
+            account=account, event=event, purpose=purpose, key=attempt_key(row, row.attempt), subject=subject
+        )
+        fault_point(f"{subject}_reserved")
+        with transaction.atomic():
+            row = kind.objects.select_for_update(no_key=True, of=("self",)).get(pk=row.pk)
+            if row.entry_id is None:
+                try:
+                    row.entry = ledger.commit(reservation=reservation, output_digest=digest)
+                except AlreadySettled:
+                    # What is charged stays so, though nothing was read.
+                    row.attempt += 1
+                row.save(update_fields=["entry", "attempt"])
 
 
 def asked_digest(chosen: Round, ids: NDArray[np.int64]) -> str:

@@ -62,7 +62,7 @@ def still_open(number: int) -> str:
         ),
         (
             joined_messages(" ", [still_open(3), as_message("A manager can raise its limit.")]),
-            "Die Antworten bleiben erhalten, und 3 Fragen sind offen. Ein Verwalter kann die Grenze anheben.",
+            "Die Antworten bleiben erhalten, und 3 Fragen sind offen. Die Leitung kann die Grenze anheben.",
         ),
         (
             OutputPerturbationEvent(
@@ -100,7 +100,7 @@ def still_open(number: int) -> str:
                 ],
             ),
             "Das Budget messages pool hat noch epsilon=8, zu wenig für die nächsten Fragen und das damit trainierte "
-            "Modell. Die Antworten bleiben erhalten. Ein Verwalter kann die Grenze anheben.",
+            "Modell. Die Antworten bleiben erhalten. Die Leitung kann die Grenze anheben.",
         ),
         (
             as_message("Nothing was stored: {reason}.", reason="nobody knows why. Nor who"),

@@ -124,7 +124,7 @@ def test_how_good_the_newest_version_is_is_the_same_everywhere(owner, project):
     (card,) = project_cards(user=owner)
     (measured,) = rest(owner, f"projects/{project.slug}/models/1").json()["evaluations"]
     assert card.model.accuracy == pytest.approx(measured["accuracy"])
-    share = percent(card.model.accuracy)
+    share = tight(percent(card.model.accuracy))
     for name in (
         "learner:overview",
         "learner:standing",

@@ -39,7 +39,7 @@ MOVING = re.compile(
     r"|[0-9a-f]{64}|[0-9a-f]{8}-[0-9a-f-]{27}"
     # The pace of whoever reads, and charts over clocks.
     r"|(?<=<path class=\"line\" d=)\"[^\"]*\"|\bc?x=\"[\d.]+\""
-    r"|about \d+ an hour"
+    r"|about [\d,]+ an hour"
     r"|data-person=\"\d+\"|[A-Za-z0-9]{64}|\d+(\.\d+)? (s|seconds?|ms)\b|\d+ (minutes?|seconds?)( ago)?"
 )
 ROUTES = ("rounds", "models", "models/2", "models/3", "ledger", "ledger/entries")

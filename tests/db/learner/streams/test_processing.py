@@ -27,6 +27,7 @@ from learner.selectors import streams as stream_selectors
 from learner.selectors import trained_on
 from learner.streams.services import processing, updates
 from learner.trainings.services import fitting
+from learner.work.keys import attempt_key
 from privacy.mechanisms.randomness import SimulationRandom
 from privacy.models import EntryKind
 from privacy.services import ledger
@@ -93,7 +94,7 @@ def test_a_stale_reservation_that_was_charged_is_paid_again_and_not_used():
         account=project.pool_account,
         event=stream_event(project),
         purpose="the whole stream, however long",
-        key=processing.attempt_key(stream, 1),
+        key=attempt_key(stream, 1),
         subject="stream",
     )
     ledger.charge(reservation=reservation, reason="stale")
