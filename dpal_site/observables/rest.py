@@ -297,7 +297,7 @@ REST = (
     Shown("FileOut", "name url", MODELS, Basis.PUBLIC, "the same names for every version"),
     Shown("FileOut", "sha256", MODELS, Basis.DERIVED, "of files that are themselves released"),
     Shown("EncoderFileOut", "*", MODELS, Basis.PUBLIC, "a published encoder that the release names"),
-    Shown("LineageOut", "account sequence kind purpose", MODELS, Basis.PUBLIC, "as of an entry"),
+    Shown("LineageOut", "account sequence kind subject purpose", MODELS, Basis.PUBLIC, "as of an entry"),
     Shown("LineageOut", "hash", MODELS, Basis.BOOKKEEPING, "as of an entry"),
     Shown("EvaluationOut", "no_privacy", MODELS, Basis.PUBLIC, "a plan's simulation, on data about nobody"),
     Shown("NoPrivacyOut", "*", MODELS, Basis.PUBLIC, "a plan's simulation, on data about nobody"),

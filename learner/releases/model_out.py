@@ -54,11 +54,12 @@ class EncoderFileOut(Schema):
 
 
 class LineageOut(Schema):
-    """A ledger entry the model descends from."""
+    """A ledger entry the model descends from; its subject says of which round or version it is."""
 
     account: str
     sequence: int
     kind: str
+    subject: str
     purpose: str
     hash: str
 
@@ -154,6 +155,7 @@ def model_out(release: ModelRelease, used: TrainedOn, estimate: PlannersEstimate
                 "account": entry.account.scope,
                 "sequence": entry.sequence,
                 "kind": entry.kind,
+                "subject": entry.subject,
                 "purpose": entry.purpose,
                 "hash": entry.hash,
             }

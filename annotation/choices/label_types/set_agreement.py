@@ -21,7 +21,9 @@ def masi_distances(left: NDArray[np.float32], right: NDArray[np.float32]) -> NDA
     ----------
     .. [1] Passonneau, "Measuring agreement on set-valued items (MASI) for semantic and pragmatic annotation", 2006.
     """
-    shared = (left @ right.T).astype(np.float64)
+    # Zeros and ones cannot be invalid, but kernels of OpenBLAS raise that flag for what lies beside a small matrix.
+    with np.errstate(invalid="ignore"):
+        shared = (left @ right.T).astype(np.float64)
     sizes, others = left.sum(axis=1, dtype=np.float64)[:, None], right.sum(axis=1, dtype=np.float64)[None, :]
     union = sizes + others - shared
     smaller, larger = np.minimum(sizes, others), np.maximum(sizes, others)

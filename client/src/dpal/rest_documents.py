@@ -911,6 +911,7 @@ class LineageOut(TypedDict):
     account: str
     sequence: int
     kind: str
+    subject: str
     purpose: str
     hash: str
 

@@ -436,6 +436,6 @@ def test_whatever_reserves_stands_behind_a_declared_button():
         path.relative_to(ROOT).as_posix()
         for app in ("annotation", "learner", "privacy", "dpal_site")
         for path in (ROOT / app).rglob("*.py")
-        if re.search(r"(ledger\.reserve|attempts\.reserve_attempt)\(", path.read_text())
+        if re.search(r"(ledger\.reserve|attempts\.(reserve_attempt|pay_whole))\(", path.read_text())
     }
     assert found == set(RESERVING)

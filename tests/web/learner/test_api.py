@@ -53,6 +53,7 @@ def test_models_are_listed_newest_first_with_their_guarantee(project):
     low, high = measured["interval"]
     assert low <= measured["accuracy"] <= high
     assert {entry["kind"] for entry in newest["lineage"]} == {"commit"}
+    assert f"release:{newest['version']}" in {entry["subject"] for entry in newest["lineage"]}
 
 
 def test_latest_is_the_newest_that_is_not_retired(project):
