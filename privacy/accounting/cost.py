@@ -2,9 +2,10 @@
 
 import math
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Final, Literal, get_args
 
-from privacy.accounting.units import outward
+from privacy.accounting.units import float_at_least, outward
 from privacy.errors import UnsoundCombination
 from privacy.wording import as_message
 
@@ -53,7 +54,7 @@ class Cost:
 
     def __post_init__(self) -> None:
         if math.isnan(self.rho):
-            object.__setattr__(self, "rho", self.epsilon**2 / 2)
+            object.__setattr__(self, "rho", _half_square(self.epsilon))
         for name in ("epsilon", "rho", "mutual_information"):
             if not getattr(self, name) >= 0:
                 raise ValueError(as_message("{name} must be >= 0, got {value}", name=name, value=getattr(self, name)))
@@ -63,19 +64,19 @@ class Cost:
     def times(self, count: int) -> "Cost":
         """Return the cost of `count` such operations side by side (basic composition)."""
         return Cost(
-            self.epsilon * count if count else 0.0,
-            min(1.0, self.delta * count),
-            self.rho * count if count else 0.0,
-            self.mutual_information * count,
+            _product(self.epsilon, count),
+            min(1.0, _product(self.delta, count)),
+            _product(self.rho, count),
+            _product(self.mutual_information, count),
         )
 
     def plus(self, other: "Cost") -> "Cost":
         """Return the cost of this operation followed by `other`."""
         return Cost(
-            self.epsilon + other.epsilon,
-            min(1.0, self.delta + other.delta),
-            self.rho + other.rho,
-            self.mutual_information + other.mutual_information,
+            _sum(self.epsilon, other.epsilon),
+            min(1.0, _sum(self.delta, other.delta)),
+            _sum(self.rho, other.rho),
+            _sum(self.mutual_information, other.mutual_information),
         )
 
     def of_two_steps(self) -> "Cost":
@@ -87,7 +88,7 @@ class Cost:
         """
         if self.delta == 0:
             return Cost(2 * self.epsilon, 0.0, 4 * self.rho, self.mutual_information)
-        grown = self.delta * (1 + math.exp(min(self.epsilon, 700.0)))
+        grown = outward(self.delta * (1 + math.exp(min(self.epsilon, LARGEST_EXPONENT))))
         # Group privacy of approximate zCDP needs the conditioned pair on both steps, so only the pure part is reused.
         return Cost(2 * self.epsilon, min(1.0, grown), mutual_information=self.mutual_information)
 
@@ -109,12 +110,29 @@ class Cost:
             return self
         information = math.inf if self.mutual_information else 0.0
         if self.delta == 0:
-            return Cost(size * self.epsilon, 0.0, size * size * self.rho, information)
+            return Cost(_product(self.epsilon, size), 0.0, _product(self.rho, size * size), information)
         if math.isinf(self.epsilon):
             # Group privacy of approximate zCDP needs the conditioned pair on every step, so rho cannot be reused.
             return Cost(math.inf, 1.0, math.inf, information)
         growth = size if self.epsilon == 0 else _expm1(size * self.epsilon) / _expm1(self.epsilon)
-        return Cost(size * self.epsilon, min(1.0, outward(self.delta * growth)), mutual_information=information)
+        grown = min(1.0, outward(self.delta * growth))
+        return Cost(_product(self.epsilon, size), grown, mutual_information=information)
+
+
+def _product(amount: float, count: int) -> float:
+    """Return the smallest float that is not below `count` times the amount; nothing done costs nothing."""
+    exact = amount * count if count else 0.0
+    return exact if count <= 1 or math.isinf(exact) else float_at_least(Fraction(amount) * count)
+
+
+def _sum(one: float, other: float) -> float:
+    nearest = one + other
+    return nearest if not one or not other or math.isinf(nearest) else float_at_least(Fraction(one) + Fraction(other))
+
+
+def _half_square(epsilon: float) -> float:
+    nearest = epsilon * epsilon / 2
+    return nearest if not math.isfinite(nearest) else float_at_least(Fraction(epsilon) ** 2 / 2)
 
 
 def _expm1(exponent: float) -> float:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import ClassVar, Final
 
 from privacy.accounting import checks, gate, threshold
@@ -10,7 +11,7 @@ from privacy.accounting.cost import ADJACENCIES, Adjacency, Cost, Unit
 from privacy.accounting.event import Event
 from privacy.accounting.noise_words import NOISE_WORDS
 from privacy.accounting.threshold import ThresholdNoise
-from privacy.accounting.units import outward
+from privacy.accounting.units import float_at_least, outward
 from privacy.wording import as_message
 
 ANY_ADJACENCY: frozenset[Adjacency] = frozenset(ADJACENCIES)
@@ -136,7 +137,7 @@ class ThresholdGateEvent(Event):
             )
 
     def _calibrated(self) -> tuple[float, float]:
-        scale = 1 / self.epsilon
+        scale = threshold.unit_scale(self.epsilon)
         if self.noise == "laplace":
             return scale, threshold.laplace_threshold(self.epsilon, self.delta, self.floor)
         if self.noise == "discrete_laplace":
@@ -160,7 +161,8 @@ class ThresholdGateEvent(Event):
             rho = min(self.epsilon**2 / 2, gaussian_rho(1.0, self.noise_scale))
             once = Cost(self.epsilon, self._settled(delta), rho=outward(rho))
             return once.of_two_steps() if adjacency == "replace" else once
-        loss = self.epsilon if self.noise_scale * self.epsilon >= 1 else outward(1 / self.noise_scale)
+        decay = 1 / Fraction(self.noise_scale)
+        loss = self.epsilon if decay <= Fraction(self.epsilon) else float_at_least(decay)
         if self.noise == "laplace":
             delta = threshold.laplace_delta(self.noise_scale, self.threshold, self.floor)
         elif self.noise == "discrete_laplace":

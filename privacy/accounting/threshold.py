@@ -7,6 +7,7 @@ floor put on top of an unmoved threshold would be a second, noiseless gate and h
 """
 
 import math
+from fractions import Fraction
 from functools import lru_cache
 from typing import Literal
 
@@ -14,8 +15,15 @@ from scipy.special import log_ndtr, ndtri
 
 from privacy.accounting import checks
 from privacy.accounting.composition import gaussian_delta
+from privacy.accounting.units import float_at_least
 
 ThresholdNoise = Literal["laplace", "discrete_laplace", "truncated_geometric", "weighted_gaussian"]
+
+
+def unit_scale(epsilon: float) -> float:
+    """Return the smallest scale, as a float, of noise whose decay per unit is no more than `epsilon`."""
+    checks.positive("epsilon", epsilon)
+    return float_at_least(1 / Fraction(epsilon))
 
 
 def laplace_delta(scale: float, threshold: float, floor: int = 1) -> float:
@@ -46,7 +54,7 @@ def laplace_threshold(epsilon: float, delta: float, floor: int = 1) -> float:
     checks.positive("epsilon", epsilon)
     checks.delta_in_open_interval("delta", delta)
     threshold = floor + max(0.0, -math.log(2 * delta) / epsilon)
-    while laplace_delta(1 / epsilon, threshold, floor) > delta and delta < 0.5:
+    while laplace_delta(unit_scale(epsilon), threshold, floor) > delta and delta < 0.5:
         threshold = math.nextafter(threshold, math.inf) * (1 + 2.0**-50)
     return threshold
 
@@ -72,7 +80,7 @@ def discrete_laplace_threshold(epsilon: float, delta: float, floor: int = 1) -> 
     checks.positive("epsilon", epsilon)
     checks.delta_in_open_interval("delta", delta)
     steps = max(1, math.floor(-math.log(delta * (1 + math.exp(-epsilon))) / epsilon) - 1)
-    while discrete_laplace_delta(1 / epsilon, floor + steps, floor) > delta:
+    while discrete_laplace_delta(unit_scale(epsilon), floor + steps, floor) > delta:
         steps += 1
     return floor + steps
 
@@ -109,7 +117,7 @@ def truncated_geometric_bound(epsilon: float, delta: float) -> int:
     checks.delta_in_open_interval("delta", delta)
     ratio = (math.expm1(epsilon) + 2 * delta) / ((math.exp(epsilon) + 1) * delta)
     bound = max(0, math.floor(math.log(ratio) / epsilon) - 1)
-    while truncated_geometric_delta(epsilon, bound) > delta:
+    while truncated_geometric_delta(1 / unit_scale(epsilon), bound) > delta:
         bound += 1
     return bound
 

@@ -366,6 +366,19 @@ def test_threshold_gate_charges_the_noise_it_stores(noise):
     assert quieter.cost().epsilon >= 2.0
 
 
+@pytest.mark.parametrize("noise", ["laplace", "discrete_laplace", "truncated_geometric"])
+def test_a_threshold_gate_costs_no_less_than_the_decay_of_its_noise(noise):
+    """The float nearest to 1/epsilon often lies below it, and noise of that scale decays faster than epsilon."""
+    wanted = [number / 1000 for number in range(3, 400)]
+    assert any(Fraction(1 / epsilon) * Fraction(epsilon) < 1 <= 1 / epsilon * epsilon for epsilon in wanted)
+    for epsilon in wanted:
+        event = ev.ThresholdGateEvent(epsilon, 1e-6, noise=noise)
+        assert Fraction(event.noise_scale) * Fraction(epsilon) >= 1
+        assert event.cost() == Cost(epsilon, 1e-6)
+        stored = replace(event, noise_scale=1 / epsilon)
+        assert Fraction(stored.cost().epsilon) * Fraction(stored.noise_scale) >= 1
+
+
 def test_a_floor_on_an_unmoved_threshold_is_charged_for_what_it_is():
     sound = ev.ThresholdGateEvent(1.0, 1e-6, floor=10)
     assert sound.threshold == pytest.approx(threshold.laplace_threshold(1.0, 1e-6) + 9)
