@@ -1,4 +1,4 @@
-"""Every module of the product has a test of its name, or one that imports it, or is listed with who tests it."""
+"""Every module of the product has a test of its name in its app, or one imports it, or is listed with who tests it."""
 
 import ast
 import re
@@ -49,11 +49,15 @@ def called_by_tests():
 
 def without_a_test(names):
     """Yield the modules that neither a name, nor an import, nor a call, nor where they lie connects to a test."""
-    tests = {path.stem.removeprefix("test_") for path in (ROOT / "tests").rglob("test_*.py")}
+    tests = {
+        (app, path.stem.removeprefix("test_"))
+        for app in OURS
+        for path in (ROOT / "tests").glob(f"*/{app}/**/test_*.py")
+    }
     imported, called = imported_by_tests(), called_by_tests()
     for name in sorted(names):
         stem = name.rpartition("/")[2].removesuffix(".py")
-        own = stem in tests or name.removesuffix(".py").replace("/", ".") in imported
+        own = (name.partition("/")[0], stem) in tests or name.removesuffix(".py").replace("/", ".") in imported
         command = "/management/commands/" in name and stem in called
         if not own and not command and not any(re.search(where, name) for where in TESTED_AS_A_WHOLE):
             yield name
@@ -74,3 +78,5 @@ def test_who_tests_what_is_listed_is_there():
 @pytest.mark.slow
 def test_a_module_without_a_test_is_found():
     assert list(without_a_test(["privacy/planted_nowhere.py"])) == ["privacy/planted_nowhere.py"]
+    # A test of this name is another app's.
+    assert list(without_a_test(["privacy/markdown.py"])) == ["privacy/markdown.py"]

@@ -15,11 +15,11 @@ TESTED_THROUGH_OTHERS: dict[tuple[str, str], tuple[str, ...]] = {
         "the fields of a choice, as the page of settings shows and takes them",
     ): ("annotation/choices/form_fields.py",),
     (
-        "tests/web/annotation/test_new_choice.py",
+        "tests/web/annotation/choices/test_new_choice.py",
         "a choice of a test's own is found by it, and what it refuses is told",
     ): ("annotation/choices/refusals.py",),
     (
-        "tests/pure/annotation/test_label_studio.py",
+        "tests/pure/annotation/data/parsers/test_label_studio.py",
         "a format among others, read by one function that tests call for each",
     ): ("annotation/data/parsers/parquet.py",),
     ("tests/pure/test_fuzz_parsers.py", "pages of a Parquet file, whose bytes are made up and broken there"): (
@@ -29,13 +29,25 @@ TESTED_THROUGH_OTHERS: dict[tuple[str, str], tuple[str, ...]] = {
         "tests/web/annotation/questions/test_label.py",
         "why somebody is shown a question, as the page that labels says it",
     ): ("annotation/gates/receipts.py",),
-    ("tests/web/annotation/test_configuration.py", "sentences of a history, read where settings change"): (
+    ("tests/web/annotation/projects/test_configuration.py", "sentences of a history, read where settings change"): (
         "annotation/log/history.py",
     ),
     ("tests/web/annotation/projects/test_members_api.py", "what a page and a route show of people and groups"): (
         "annotation/people/group_presenters.py",
+        "annotation/people/selectors.py",
     ),
-    ("tests/web/dpal_site/test_admin.py", "how a person is called in lists"): ("annotation/people/identity.py",),
+    ("tests/web/dpal_site/test_admin.py", "how a person is called in lists, and what each app shows to staff"): (
+        "annotation/admin.py",
+        "annotation/people/identity.py",
+        "learner/admin.py",
+        "privacy/admin.py",
+    ),
+    ("tests/db/learner/answers/test_open_answers.py", "a declaration that the learner reads, and pays nothing for"): (
+        "annotation/choices/open_answers.py",
+    ),
+    ("tests/web/annotation/projects/test_cards.py", "what a list of projects says of their models"): (
+        "learner/releases/cards.py",
+    ),
     ("tests/db/annotation/statement/test_limits.py", "the two of a change that takes two, and its named levels"): (
         "annotation/people/services/second_manager.py",
         "annotation/statement/budget_levels.py",
@@ -67,17 +79,21 @@ TESTED_THROUGH_OTHERS: dict[tuple[str, str], tuple[str, ...]] = {
     ("tests/db/annotation/people/test_groups.py", "leases that end with whoever leaves"): (
         "annotation/work/services/leases.py",
     ),
-    ("tests/web/dpal_site/test_openapi.py", "refuses bodies that are too large or no JSON, before any route"): (
-        "dpal_site/bodies.py",
+    ("tests/web/dpal_site/test_openapi.py", "who asks, with which scope and of which project, at every route"): (
+        "annotation/rest/base.py",
     ),
     ("tests/pure/dpal_site/demo/test_plans.py", "images of the demonstration's plan"): ("dpal_site/demo/digits.py",),
+    ("tests/journeys/test_hub.py", "the library of a hub, pointed at a site as its users point it"): (
+        "dpal_site/hub.py",
+    ),
     ("tests/journeys/test_demo.py", "parts of the demonstration, which is run as a whole"): (
         "dpal_site/demo/without_privacy.py",
         "dpal_site/preparation.py",
     ),
-    ("tests/faults/dpal_site/test_processes.py", "the first lines of a child process, which tests start and kill"): (
-        "dpal_site/embedded/launch.py",
-    ),
+    (
+        "tests/faults/dpal_site/embedded/test_processes.py",
+        "the first lines of a child process, which tests start and kill",
+    ): ("dpal_site/embedded/launch.py",),
     (
         "tests/web/dpal_site/test_fuzz_pages.py",
         "pages for what goes wrong, for health and for preferences, asked by address",
@@ -96,7 +112,7 @@ TESTED_THROUGH_OTHERS: dict[tuple[str, str], tuple[str, ...]] = {
         "dpal_site/problems.py",
     ),
     (
-        "tests/pure/dpal_site/test_web_server.py",
+        "tests/pure/dpal_site/serving/test_web_server.py",
         "the web server's worker and its sockets, in a server that the test starts",
     ): (
         "dpal_site/serving/sockets.py",
@@ -149,10 +165,7 @@ TESTED_THROUGH_OTHERS: dict[tuple[str, str], tuple[str, ...]] = {
     (
         "tests/db/learner/rounds/test_loop.py",
         "kinds of rounds, entered through the one function that runs any round",
-    ): (
-        "learner/rounds/services/repeats.py",
-        "learner/rounds/services/spread.py",
-    ),
+    ): ("learner/rounds/services/spread.py",),
     (
         "tests/db/learner/trainings/test_fitting.py",
         "kinds of trainings, entered through the one function that runs any",
@@ -164,6 +177,7 @@ TESTED_THROUGH_OTHERS: dict[tuple[str, str], tuple[str, ...]] = {
         "tests/pure/privacy/accounting/test_events.py",
         "kinds of events, which tests make from one catalogue, and the checks of their numbers",
     ): (
+        "privacy/accounting/checks.py",
         "privacy/accounting/events_answers.py",
         "privacy/accounting/events_choice.py",
         "privacy/accounting/events_gaussian.py",
@@ -172,9 +186,17 @@ TESTED_THROUGH_OTHERS: dict[tuple[str, str], tuple[str, ...]] = {
         "privacy/accounting/noise_words.py",
         "privacy/accounting/vector_noise.py",
     ),
-    ("tests/db/privacy/test_audit.py", "marks and accounts that the audit of a ledger reads"): (
+    ("tests/db/privacy/services/test_audit.py", "marks and accounts that the audit of a ledger reads"): (
+        "privacy/accounting/limits.py",
         "privacy/audit/account.py",
         "privacy/services/marks.py",
+    ),
+    (
+        "tests/web/annotation/statement/test_statement_audit.py",
+        "what the audit of a statement prints, called as somebody elsewhere calls it",
+    ): ("privacy/audit/report.py",),
+    ("tests/web/learner/test_outside.py", "what the ledger keeps of the ids that a round asked about"): (
+        "privacy/services/digests.py",
     ),
     ("tests/pure/privacy/engines/test_process.py", "counting and capping, called by each engine"): (
         "privacy/contributions/capping.py",

@@ -9,7 +9,7 @@ SCREENS = "tests/pure/privacy/accounting/test_screens.py"
 UNITS = "tests/pure/privacy/accounting/test_units.py"
 LABELS = "tests/pure/privacy/accounting/test_label_training.py"
 SERIES = "tests/pure/privacy/accounting/test_series.py"
-AUDIT = "tests/statistical/privacy/test_window_audit.py"
+AUDIT = "tests/statistical/privacy/accounting/test_window_audit.py"
 WINDOW = "tests/pure/privacy/accounting/test_events_window.py"
 RESPONSES = "tests/pure/privacy/accounting/test_randomized_response.py"
 RUNNING = "tests/pure/privacy/accounting/test_running.py"
@@ -135,7 +135,7 @@ ACCOUNTING = [
         "return records_moved(adjacency) * gradient_bound / (2 * total) +",
         (
             f"{TRAINING}::test_sensitivities_of_every_form",
-            "tests/statistical/learner/test_sensitivity.py::test_minimisers",
+            "tests/statistical/learner/estimators/test_sensitivity.py::test_minimisers",
         ),
     ),
     Mutant(
@@ -472,7 +472,7 @@ ACCOUNTING = [
         "privacy/charges.py",
         "if protected != account.unit and not free:",
         "if False:",
-        ("tests/db/privacy/test_ledger.py::test_what_has_no_proof_is_refused_by_rule",),
+        ("tests/db/privacy/services/test_ledger.py::test_what_has_no_proof_is_refused_by_rule",),
     ),
     Mutant(
         "a limit of delta rounded up",

@@ -13,7 +13,7 @@ ANSWERS = [
         "annotation/data/services/retention.py",
         "finished = (*FINISHED, QueryState.DISPUTED) if project.oracle == Oracle.CROWD else FINISHED",
         "finished = FINISHED if project.oracle == Oracle.CROWD else FINISHED",
-        ("tests/web/annotation/test_crowd_secrets.py::test_what_is_kept_of_old_answers_follows_no_answer",),
+        ("tests/web/annotation/questions/test_crowd_secrets.py::test_what_is_kept_of_old_answers_follows_no_answer",),
     ),
     Mutant(
         "a private start trained by what is proved for answers",
@@ -21,7 +21,7 @@ ANSWERS = [
         "    if answer_selectors.learns_from_questions(project):\n        raise UnsoundCombination(",
         "    if False:\n        raise UnsoundCombination(",
         (
-            "tests/db/learner/test_charged_start.py"
+            "tests/db/learner/starts/test_charged_training.py"
             "::test_a_start_that_waits_is_left_alone_once_models_are_made_of_questions",
         ),
     ),

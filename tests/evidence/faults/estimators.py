@@ -2,7 +2,7 @@
 
 from tests.evidence.planting import Mutant
 
-ESTIMATOR_NOISE = "tests/statistical/learner/test_noise_of_estimators.py"
+ESTIMATOR_NOISE = "tests/statistical/learner/estimators/test_noise_of_estimators.py"
 CONVEX_NOISE = f"{ESTIMATOR_NOISE}::TestConvex"
 LINEAR = "learner/estimators/linear.py"
 LOGISTIC = "learner/estimators/logistic.py"
@@ -121,7 +121,7 @@ ESTIMATORS = [
         "clipped = gradient if length <= room else",
         "clipped = gradient if length <= 10 * room else",
         (
-            "tests/statistical/learner/test_sensitivity.py::test_contributions_of_users",
+            "tests/statistical/learner/estimators/test_sensitivity.py::test_contributions_of_users",
             "tests/pure/learner/estimators/test_mi_ogd.py::test_contributions_stay_under_the_stated_bound_and_reach_it",
         ),
     ),
@@ -161,7 +161,7 @@ ESTIMATORS = [
         "return bandit_gradient_bound(dimension,",
         "return 10 * bandit_gradient_bound(dimension,",
         (
-            "tests/statistical/learner/test_sensitivity.py::test_answers_of_users",
+            "tests/statistical/learner/estimators/test_sensitivity.py::test_answers_of_users",
             "tests/pure/learner/estimators/test_mi_ogd.py::test_contributions_stay_under_the_stated_bound_and_reach_it",
         ),
     ),
@@ -218,7 +218,9 @@ ESTIMATORS = [
         "learner/estimators/convex.py",
         "curvature_bound = 0.25",
         "curvature_bound = 0.125",
-        ("tests/statistical/learner/test_sensitivity.py::test_tilts_and_their_jacobian[logistic-objective-null]",),
+        (
+            "tests/statistical/learner/estimators/test_sensitivity.py::test_tilts_and_their_jacobian[logistic-objective-null]",
+        ),
     ),
     Mutant(
         "a certificate ten times looser than what is hidden",

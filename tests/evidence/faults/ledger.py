@@ -2,10 +2,10 @@
 
 from tests.evidence.planting import Mutant
 
-SERVICE = "tests/db/privacy/test_ledger.py"
-COUNTER = "tests/db/privacy/test_counter.py"
+SERVICE = "tests/db/privacy/services/test_ledger.py"
+COUNTER = "tests/db/privacy/services/test_counter.py"
 ROUNDS = "tests/db/learner/rounds/test_loop.py"
-RULE_TESTS = "tests/db/privacy/test_ledger_rules.py"
+RULE_TESTS = "tests/db/privacy/models/test_ledger_rules.py"
 RULES = "privacy/migrations/sql/ledger_rules.sql"
 
 LEDGER = [
@@ -32,7 +32,7 @@ LEDGER = [
             "tests/db/learner/trainings/test_fitting.py::test_a_training_that_dies_stays_charged_and_the_next_attempt_releases",
             "tests/db/annotation/gates/test_runs.py::test_an_attempt_that_breaks_is_charged_and_lost",
             "tests/db/learner/pools/test_projections.py::test_a_dead_attempt_stays_charged_and_the_next_pays_anew",
-            "tests/db/learner/test_charged_start.py::test_an_attempt_after_a_dead_one_pays_anew",
+            "tests/db/learner/starts/test_charged_training.py::test_an_attempt_after_a_dead_one_pays_anew",
         ),
     ),
     Mutant(

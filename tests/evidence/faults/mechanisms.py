@@ -2,9 +2,9 @@
 
 from tests.evidence.planting import Mutant
 
-ESTIMATOR_NOISE = "tests/statistical/learner/test_noise_of_estimators.py"
+ESTIMATOR_NOISE = "tests/statistical/learner/estimators/test_noise_of_estimators.py"
 CONVEX_NOISE = f"{ESTIMATOR_NOISE}::TestConvex"
-NOISE_SCALE = "tests/statistical/privacy/test_noise_scale.py"
+NOISE_SCALE = "tests/statistical/privacy/mechanisms/test_noise_scale.py"
 SCREENING = "tests/pure/privacy/mechanisms/test_screening.py"
 RESPONSES = "tests/pure/privacy/mechanisms/test_randomized_response.py"
 SUMS = "tests/pure/privacy/mechanisms/test_sums.py"
@@ -32,7 +32,7 @@ NOISE = [
         "settle(Fraction(0.7 * self.scale), on_grid)",
         (
             f"{CONVEX_NOISE}::test_output_noise",
-            "tests/statistical/privacy/test_audits.py::test_euclidean_noise[1-1.0-12000-True]",
+            "tests/statistical/privacy/mechanisms/test_audits.py::test_euclidean_noise[1-1.0-12000-True]",
         ),
     ),
     Mutant(
@@ -54,21 +54,21 @@ NOISE = [
         "privacy/mechanisms/second_moments.py",
         "noise(event.noise_scale / unit)",
         "noise(0.7 * event.noise_scale / unit)",
-        ("tests/statistical/privacy/test_second_moments_audit.py::test_sound",),
+        ("tests/statistical/privacy/mechanisms/test_second_moments_audit.py::test_sound",),
     ),
     Mutant(
         "seven tenths of the noise on counts of cells",
         "privacy/mechanisms/cell_counts.py",
         "DiscreteLaplace(event.noise_scale)",
         "DiscreteLaplace(0.7 * event.noise_scale)",
-        ("tests/statistical/privacy/test_cell_counts_audit.py::test_counts",),
+        ("tests/statistical/privacy/mechanisms/test_cell_counts_audit.py::test_counts",),
     ),
     Mutant(
         "seven tenths of the noise on sums",
         "privacy/mechanisms/sums.py",
         "scale = math.nextafter(sigma / unit, math.inf) * finer",
         "scale = 0.7 * math.nextafter(sigma / unit, math.inf) * finer",
-        ("tests/statistical/privacy/test_sums_audit.py::test_noise_variance[1.0-True]",),
+        ("tests/statistical/privacy/mechanisms/test_sums_audit.py::test_noise_variance[1.0-True]",),
     ),
     Mutant(
         "residuals clipped to half as much again as is charged",
@@ -89,7 +89,7 @@ NOISE = [
         "privacy/mechanisms/sums.py",
         "math.sqrt(0.5), math.inf)",
         "math.sqrt(0.125), math.inf)",
-        ("tests/statistical/privacy/test_sums_audit.py::test_noise_variance[1.0-True]",),
+        ("tests/statistical/privacy/mechanisms/test_sums_audit.py::test_noise_variance[1.0-True]",),
     ),
     Mutant(
         "weights a third steeper in a top-c choice",
@@ -103,7 +103,7 @@ NOISE = [
         "privacy/mechanisms/randomized_response.py",
         "response = np.where(weight < self.odds, place,",
         "response = np.where(weight < 1.4 * self.odds, place,",
-        ("tests/statistical/privacy/test_randomized_answers.py::test_the_law_that_is_drawn",),
+        ("tests/statistical/privacy/mechanisms/test_randomized_answers.py::test_the_law_that_is_drawn",),
     ),
     Mutant(
         "a true answer said though the prior left it out",
@@ -145,7 +145,7 @@ NOISE = [
         "privacy/mechanisms/sums.py",
         "released_steps(products.diagonal(), unit, event.moment_sigma, rng)",
         "released_steps(products.diagonal(), unit, 0.7 * event.moment_sigma, rng)",
-        ("tests/statistical/privacy/test_sums_audit.py::test_noise_variance[1.0-True]",),
+        ("tests/statistical/privacy/mechanisms/test_sums_audit.py::test_noise_variance[1.0-True]",),
     ),
     Mutant(
         "second moments of rows longer than declared",

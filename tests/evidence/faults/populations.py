@@ -2,7 +2,7 @@
 
 from tests.evidence.planting import Mutant
 
-SHARED = "tests/db/privacy/test_populations.py"
+SHARED = "tests/db/privacy/services/test_populations.py"
 PEOPLE = "tests/db/annotation/populations/test_population_services.py"
 DECLARED = "tests/db/annotation/data/test_declared.py"
 RULES = "privacy/migrations/sql/populations.sql"

@@ -6,7 +6,7 @@ STRATEGIES = "tests/pure/learner/strategies/test_strategies.py"
 CLUSTERS = "tests/pure/learner/strategies/test_noisy_clusters.py"
 RUNNING = "tests/db/learner/trainings/test_running_sums.py"
 SPREAD_BLOCKS = "tests/db/learner/rounds/test_spread_blocks.py"
-ROUND_PRICES = "tests/db/learner/test_round_prices.py"
+ROUND_PRICES = "tests/db/learner/selectors/test_round_prices.py"
 SECRET_ROUNDS = "tests/db/learner/rounds/test_secret_blocks.py"
 
 SELECTION = [

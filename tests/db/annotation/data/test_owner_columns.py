@@ -25,9 +25,9 @@ from annotation.projects.services.kinds import change_kind
 from annotation.projects.services.opening import create_project
 from annotation.questions.services import labels, queue
 from annotation.questions.services.label_export import TABLE_COLUMNS, export_labels
-from tests.db.annotation.test_constraints import refused
+from tests.db.annotation.models.test_constraints import refused
 from tests.factories import add_members, make_annotators, make_project, make_records, make_user
-from tests.pure.annotation.data.test_parsers import archive, png
+from tests.pure.annotation.data.parsers.test_parsers import archive, png
 from tests.workbooks import sheet, workbook
 
 pytestmark = pytest.mark.django_db(transaction=True)

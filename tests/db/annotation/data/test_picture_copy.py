@@ -16,10 +16,10 @@ from annotation.data.services.emptying import empty_records
 from annotation.data.services.pixels import image_ahead, image_of, shown_image
 from annotation.models import Dataset, Picture, Project, Query, Record
 from annotation.questions.services import queue
-from tests.db.annotation.test_constraints import refused
+from tests.db.annotation.models.test_constraints import refused
 from tests.factories import make_project, make_records, make_user
 from tests.owning import as_owner
-from tests.pure.annotation.data.test_pictures import BLUE, RED, near, opened, saved
+from tests.pure.annotation.data.parsers.test_pictures import BLUE, RED, near, opened, saved
 
 pytestmark = pytest.mark.django_db(transaction=True)
 # Of one brightness.

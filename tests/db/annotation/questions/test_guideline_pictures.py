@@ -15,7 +15,7 @@ from annotation.questions.guideline_text import NAME_LENGTH, snippet_of
 from annotation.questions.services import guideline_pictures as pictures
 from annotation.questions.services.guidelines import save_guidelines
 from dpal_site import label_role
-from tests.db.annotation.test_constraints import refused
+from tests.db.annotation.models.test_constraints import refused
 from tests.factories import a_png, make_annotators, make_manager, make_project, make_user
 from tests.owning import as_owner
 

@@ -16,7 +16,7 @@ from annotation.data.parsers.rows import Layout
 from annotation.data.parsers.shapes import FileShape, shape_of
 from annotation.errors import InvalidUpload
 from annotation.tables import cells
-from tests.pure.annotation.data.test_parsers import GREY, IMAGE, archive, png
+from tests.pure.annotation.data.parsers.test_parsers import GREY, IMAGE, archive, png
 
 TEXT = Layout(kind="text", text="text", label="label", classes=("ham", "spam"))
 TABLE = Layout(

@@ -15,7 +15,7 @@ from annotation.data.parsers.rows import BadRow, Layout
 from annotation.data.parsers.shapes import shape_of
 from annotation.errors import InvalidUpload
 from annotation.tables import cells
-from tests.pure.annotation.data.test_parsers import parquet
+from tests.pure.annotation.data.parsers.test_parsers import parquet
 from tests.workbooks import sheet, workbook
 
 ROWS = "id,text\n1,Grüße\n2,“naïve” – 5 €\n"

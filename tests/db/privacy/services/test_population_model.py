@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import Bundle, RuleBasedStateMachine, initialize, multiple, rule, run_state_machine_as_test
 
 from privacy import errors
-from tests.db.privacy.population_schedules import PROJECTS, Held, World
+from tests.db.privacy.services.population_schedules import PROJECTS, Held, World
 from tests.owning import as_owner
 
 SCHEDULES = int(os.environ.get("DPAL_SCHEDULES", "15"))

@@ -12,8 +12,8 @@ from learner.rounds.services import suggestions
 from privacy.mechanisms.randomized_response import RandomizedResponse
 from tests import learning
 from tests.factories import make_annotators, make_user
+from tests.web.learner.answers.test_randomized_worlds import held, plain, silent
 from tests.web.learner.test_outside import asked_in, settle, taken_back
-from tests.web.learner.test_randomized_worlds import held, plain, silent
 
 pytestmark = pytest.mark.django_db(transaction=True)
 CLASSES = ["fruit", "tool", "other"]

@@ -12,7 +12,7 @@ from privacy.models import EntryKind
 from privacy.services import ledger, populations
 from privacy.services.audit import audit_accounts
 from privacy.services.counter import site_counter
-from tests.db.privacy.test_ledger_threads import outcomes, reserve
+from tests.db.privacy.services.test_ledger_threads import outcomes, reserve
 
 pytestmark = pytest.mark.django_db(transaction=True)
 DIGEST = "ab" * 32

@@ -17,7 +17,7 @@ from dpal.features.transformer import erf
 from dpal.model import Model
 from dpal.settings import stored_file
 from learner.features import encoder
-from tests.pure.client.test_features import write
+from tests.pure.client.features.test_featurizers import write
 from tests.pure.learner.features.encoder_folder import write_package
 
 TEXTS = [

@@ -17,7 +17,7 @@ from annotation.models import Dataset, Job, Record
 from tests.factories import make_project
 
 ROWS = 300_000
-REPOSITORY = Path(__file__).resolve().parents[3]
+REPOSITORY = Path(__file__).resolve().parents[4]
 
 
 @pytest.fixture
