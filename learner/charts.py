@@ -21,7 +21,7 @@ TICKS = 4
 MARKED_POINTS = 12
 # Curves beyond these could not be told apart; their numbers are in the table.
 MOST_CURVES = 5
-Words = Callable[[float], str]
+NumberWords = Callable[[float], str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,8 +141,8 @@ def room_for(words: Iterable[str]) -> int:
 def draw(
     curves: Sequence[Curve],
     *,
-    x_words: Words,
-    y_words: Words,
+    x_words: NumberWords,
+    y_words: NumberWords,
     axis_names: tuple[str, str],
     references: Sequence[tuple[str, float]] = (),
     x_ticks: Sequence[float] = (),

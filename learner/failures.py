@@ -13,7 +13,7 @@ from privacy.wording import as_message, as_plural_message, joined_messages
 
 # Each attempt that reserved is charged, so what fails this often in a row waits for a person.
 MAX_FAILED_TRAININGS = 3
-Row = TypeVar("Row", Round, TrainingRun)
+TriedWork = TypeVar("TriedWork", Round, TrainingRun)
 
 
 def failed_rounds(project: Project) -> list[Round]:
@@ -27,7 +27,7 @@ def failed_trainings(project: Project) -> list[TrainingRun]:
     return _in_a_row(list(newest[:MAX_FAILED_TRAININGS]))
 
 
-def _in_a_row(newest: list[Row]) -> list[Row]:
+def _in_a_row(newest: list[TriedWork]) -> list[TriedWork]:
     good = next((place for place, row in enumerate(newest) if row.state != WorkState.FAILED), len(newest))
     return newest[:good]
 

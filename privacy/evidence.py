@@ -12,14 +12,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import special, stats
 
+from privacy.arrays import CountArray
 from privacy.mechanisms.randomness import RandomSource
 
-Data = TypeVar("Data")
+AuditedData = TypeVar("AuditedData")
 # Draw `trials` outputs from `data`, each reduced to one number; shape (trials,).
-Batch = Callable[[Data, int, RandomSource], ArrayLike]
-Counts = NDArray[np.int64]
+AuditedBatch = Callable[[AuditedData, int, RandomSource], ArrayLike]
 # What so many outputs of either side in an event, of so many trials, at such a chance of error, say about the loss.
-Bounds = Callable[[Counts, Counts, int, float], NDArray[np.float64]]
+Bounds = Callable[[CountArray, CountArray, int, float], NDArray[np.float64]]
 # More thresholds than this add time, not power.
 MOST_THRESHOLDS = 512
 
@@ -69,19 +69,19 @@ class GaussianAudit:
     confidence: float
 
 
-def one_by_one(mechanism: Callable[[Data, RandomSource], float]) -> Batch[Data]:
+def one_by_one(mechanism: Callable[[AuditedData, RandomSource], float]) -> AuditedBatch[AuditedData]:
     """Turn a mechanism that draws one number at a time into one that draws many."""
 
-    def batch(data: Data, trials: int, rng: RandomSource) -> NDArray[np.float64]:
+    def batch(data: AuditedData, trials: int, rng: RandomSource) -> NDArray[np.float64]:
         return np.array([mechanism(data, rng) for _ in range(trials)], dtype=np.float64)
 
     return batch
 
 
 def audit(
-    mechanism: Batch[Data],
-    data: Data,
-    neighbour: Data,
+    mechanism: AuditedBatch[AuditedData],
+    data: AuditedData,
+    neighbour: AuditedData,
     *,
     trials: int,
     confidence: float = 0.95,
@@ -126,16 +126,16 @@ def audit(
     if not 0 <= delta < 1:
         raise ValueError(f"delta must lie in [0, 1), got {delta}")
 
-    def bounds(likely: Counts, unlikely: Counts, counted: int, failure: float) -> NDArray[np.float64]:
+    def bounds(likely: CountArray, unlikely: CountArray, counted: int, failure: float) -> NDArray[np.float64]:
         return _bounds(likely, unlikely, counted, failure, delta)
 
     return Audit(*_strongest(mechanism, data, neighbour, bounds, trials=trials, confidence=confidence, rng=rng))
 
 
 def gaussian_audit(
-    mechanism: Batch[Data],
-    data: Data,
-    neighbour: Data,
+    mechanism: AuditedBatch[AuditedData],
+    data: AuditedData,
+    neighbour: AuditedData,
     *,
     trials: int,
     confidence: float = 0.95,
@@ -169,9 +169,9 @@ def gaussian_audit(
 
 
 def epsilon_lower_bound(
-    mechanism: Batch[Data],
-    data: Data,
-    neighbour: Data,
+    mechanism: AuditedBatch[AuditedData],
+    data: AuditedData,
+    neighbour: AuditedData,
     *,
     trials: int,
     confidence: float = 0.95,
@@ -185,9 +185,9 @@ def epsilon_lower_bound(
 
 
 def _strongest(
-    mechanism: Batch[Data],
-    data: Data,
-    neighbour: Data,
+    mechanism: AuditedBatch[AuditedData],
+    data: AuditedData,
+    neighbour: AuditedData,
     bounds: Bounds,
     *,
     trials: int,
@@ -216,7 +216,9 @@ def _strongest(
     return max(0.0, bound), words, "neighbour" if swapped else "input", trials, confidence
 
 
-def _outputs(mechanism: Batch[Data], data: Data, trials: int, rng: RandomSource) -> NDArray[np.float64]:
+def _outputs(
+    mechanism: AuditedBatch[AuditedData], data: AuditedData, trials: int, rng: RandomSource
+) -> NDArray[np.float64]:
     outputs = np.asarray(mechanism(data, trials, rng), dtype=np.float64)
     if outputs.shape != (trials,) or np.isnan(outputs).any():
         raise ValueError(f"the mechanism must return {trials} numbers, got shape {outputs.shape} or nan")
@@ -238,14 +240,14 @@ def _event_counts(outputs: NDArray[np.float64], thresholds: NDArray[np.float64])
     return np.concatenate([up_to, len(ranked) - up_to, up_to - np.searchsorted(ranked, thresholds, side="left")])
 
 
-def _bounds(likely: Counts, unlikely: Counts, trials: int, failure: float, delta: float) -> NDArray[np.float64]:
+def _bounds(likely: CountArray, unlikely: CountArray, trials: int, failure: float, delta: float) -> NDArray[np.float64]:
     """Return ln((p - delta) / q) with p bounded below and q above, -inf where p does not exceed delta."""
     low, high = _chances(likely, unlikely, trials, failure)
     with np.errstate(divide="ignore"):
         return np.log(np.maximum(low - delta, 0.0)) - np.log(high)
 
 
-def _ratios(likely: Counts, unlikely: Counts, trials: int, failure: float) -> NDArray[np.float64]:
+def _ratios(likely: CountArray, unlikely: CountArray, trials: int, failure: float) -> NDArray[np.float64]:
     """Return the difference of the normal quantiles of p, bounded below, and of q, bounded above."""
     low, high = _chances(likely, unlikely, trials, failure)
     # A bound of 1 on q says nothing either, and inf - inf would be no number.
@@ -253,7 +255,7 @@ def _ratios(likely: Counts, unlikely: Counts, trials: int, failure: float) -> ND
 
 
 def _chances(
-    likely: Counts, unlikely: Counts, trials: int, failure: float
+    likely: CountArray, unlikely: CountArray, trials: int, failure: float
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return Clopper and Pearson's lower bound on the first chance and their upper bound on the second."""
     # The beta quantiles are nan at the ends, where the exact bounds are 0 and 1.

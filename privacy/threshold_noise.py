@@ -8,10 +8,10 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
+from privacy.arrays import CountArray
 from privacy.mechanisms.discrete import DiscreteGaussian, DiscreteLaplace
 from privacy.mechanisms.randomness import RandomSource
 
-Counts = NDArray[np.int64]
 WORD_BITS = 64
 
 
@@ -30,7 +30,7 @@ class GeometricNoise:
     scale: float
     bound: int | None = None
 
-    def release(self, counts: Counts, threshold: int, *, rng: RandomSource) -> tuple[NDArray[np.bool_], Counts]:
+    def release(self, counts: CountArray, threshold: int, *, rng: RandomSource) -> tuple[NDArray[np.bool_], CountArray]:
         """Return which counts reach `threshold` with their noise, shape (n,), and those noisy counts alone.
 
         A count under the threshold first passes a coin with the exact chance that its noise lifts it; only then
@@ -62,14 +62,14 @@ class GeometricNoise:
             scaled = int(chance * 2**bits)
         return max(0, scaled - 1), scaled + 2
 
-    def _draw(self, count: int, rng: RandomSource) -> Counts:
+    def _draw(self, count: int, rng: RandomSource) -> CountArray:
         sampler = DiscreteLaplace(self.scale)
         noise = sampler.release(np.zeros(count, dtype=np.int64), rng=rng)
         while self.bound is not None and (outside := np.flatnonzero(np.abs(noise) > self.bound)).size:
             noise[outside] = sampler.release(np.zeros(outside.size, dtype=np.int64), rng=rng)
         return noise
 
-    def _excess(self, count: int, distance: int, rng: RandomSource) -> Counts:
+    def _excess(self, count: int, distance: int, rng: RandomSource) -> CountArray:
         """Return what the noise exceeds `distance` by, given that it reaches it: the tail has no memory."""
         sampler = DiscreteLaplace(self.scale)
         excess = np.full(count, -1, dtype=np.int64)
@@ -98,7 +98,7 @@ class GaussianNoise:
         if not self.scale >= 2**20:
             raise ValueError(f"scale must be >= 2**20 grid steps, got {self.scale}")
 
-    def release(self, counts: Counts, threshold: int, *, rng: RandomSource) -> tuple[NDArray[np.bool_], Counts]:
+    def release(self, counts: CountArray, threshold: int, *, rng: RandomSource) -> tuple[NDArray[np.bool_], CountArray]:
         """Return which counts reach `threshold` with their noise, shape (n,), and those noisy counts alone."""
         noisy = DiscreteGaussian(self.scale).release(counts, rng=rng)
         passed = noisy >= threshold

@@ -178,11 +178,19 @@ def test_no_further_module_is_too_long():
     assert {name for name, length in lengths.items() if length > LONGEST_MODULE} == set()
 
 
+# A module's constants are in capitals; what else it assigns and begins with one is a type.
+NAMES_A_TYPE = re.compile(r"[A-Z]\w*[a-z]\w*")
+
+
 @cache
 def defined(source):
+    """Return the public functions, classes and names of types that a module defines."""
     nodes = ast.parse(source).body
     kinds = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
-    return [node.name for node in nodes if isinstance(node, kinds) and node.name[0] != "_"]
+    named = [node.name for node in nodes if isinstance(node, kinds) and node.name[0] != "_"]
+    assigned = [ast.unparse(target) for node in nodes if isinstance(node, ast.Assign) for target in node.targets]
+    assigned += [ast.unparse(node.target) for node in nodes if isinstance(node, ast.AnnAssign) and node.value]
+    return [*named, *filter(NAMES_A_TYPE.fullmatch, assigned)]
 
 
 def defined_twice(files):
@@ -205,6 +213,10 @@ def test_a_name_that_is_defined_twice_is_found():
     found = defined_twice(sources() | twin)
     assert found["wilson_interval"] == ["annotation/intervals.py", "annotation/planted.py"]
     assert set(SHARED_NAMES) <= set(found)
+    for alias in ("Array = list[float]\n", "Array: TypeAlias = list[float]\n", "class Array:\n    pass\n"):
+        found = defined_twice(sources() | {"learner/planted.py": alias})
+        assert found["Array"] == ["privacy/arrays.py", "learner/planted.py"]
+    assert defined("ARRAY = 1\n_Array = list[float]\narray = ARRAY\nfields.Array = ARRAY\n") == []
     view = {"annotation/people/views/planted.py": "def wilson_interval():\n    return None\n"}
     assert "wilson_interval" not in defined_twice(sources() | view)
 

@@ -198,6 +198,9 @@ TESTED_THROUGH_OTHERS: dict[tuple[str, str], tuple[str, ...]] = {
     ("tests/web/learner/test_outside.py", "what the ledger keeps of the ids that a round asked about"): (
         "privacy/services/digests.py",
     ),
+    ("tests/pure/privacy/test_evidence.py", "names of types, which every estimator and audit passes on"): (
+        "privacy/arrays.py",
+    ),
     ("tests/pure/privacy/engines/test_process.py", "counting and capping, called by each engine"): (
         "privacy/contributions/capping.py",
         "privacy/contributions/counting.py",

@@ -9,8 +9,8 @@ from django.utils.translation import gettext_lazy as _
 
 from annotation.models import Arrival, Oracle, PrivacyUnit
 
-Words = str | Promise
-CONSEQUENCES: Final[Mapping[str, Words]] = {
+CardWords = str | Promise
+CONSEQUENCES: Final[Mapping[str, CardWords]] = {
     Oracle.TRUSTED: _(
         "They see whole records, and the world sees nothing but the released models. The budget pays for choosing "
         "questions and for every training."
@@ -33,7 +33,7 @@ class ChoiceCards(forms.RadioSelect):
     """Radio buttons, each with its consequence under its name."""
 
     option_template_name = "annotation/choices/_card.html"
-    consequences: Mapping[str, Words] = CONSEQUENCES
+    consequences: Mapping[str, CardWords] = CONSEQUENCES
 
     def create_option(self, *args: Any, **options: Any) -> dict[str, Any]:
         """Return an option with what it entails."""

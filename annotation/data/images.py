@@ -9,12 +9,12 @@ import numpy as np
 from PIL import Image
 
 # Bytes of a file: from where, and how many.
-Reader = Callable[[int, int], bytes]
+PixelReader = Callable[[int, int], bytes]
 # More than the header that `PixelFile` writes.
 HEAD_BYTES = 512
 
 
-def reader_of(path: Path) -> Reader:
+def reader_of(path: Path) -> PixelReader:
     """Return what reads parts of a file of this machine."""
 
     def read(start: int, length: int) -> bytes:
@@ -25,7 +25,7 @@ def reader_of(path: Path) -> Reader:
     return read
 
 
-def png_of(read: Reader, row_number: int) -> bytes:
+def png_of(read: PixelReader, row_number: int) -> bytes:
     """Return one row of a uint8 `.npy` of shape (rows, height, width), or (..., 3) in colour, as a PNG of its own.
 
     Only that row is read.

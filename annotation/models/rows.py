@@ -9,13 +9,13 @@ from typing import Any, Generic, TypeVar
 from django.db import connection
 from django.db.models import Field, Model
 
-Row = TypeVar("Row", bound=Model)
+ModelRow = TypeVar("ModelRow", bound=Model)
 
 
-class Columns(Generic[Row]):
+class Columns(Generic[ModelRow]):
     """The columns of one model in a hand-written SELECT; fields left out load themselves when asked for."""
 
-    def __init__(self, model: type[Row], alias: str, *, without: Iterable[str] = ()) -> None:
+    def __init__(self, model: type[ModelRow], alias: str, *, without: Iterable[str] = ()) -> None:
         fields: list[Field[Any, Any]] = [field for field in model._meta.concrete_fields if field.attname not in without]
         self._model = model
         self._names = [field.attname for field in fields]
@@ -26,7 +26,7 @@ class Columns(Generic[Row]):
         }
         self.sql = ", ".join(f"{alias}.{connection.ops.quote_name(str(field.column))}" for field in fields)
 
-    def build(self, values: Iterator[Any]) -> Row | None:
+    def build(self, values: Iterator[Any]) -> ModelRow | None:
         """Take this model's columns off `values`; None where an outer join found no row."""
         own = [next(values) for _ in self._names]
         if own[0] is None:

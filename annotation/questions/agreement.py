@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from annotation.choices.label_types.base import LabelType
 
-Method = Literal["majority", "dawid_skene", "mace"]
+AgreementMethod = Literal["majority", "dawid_skene", "mace"]
 MACE_RESTARTS = 5
 # The answer of a model is a function of the answers alone, so that a report can be made again.
 MACE_SEED = 20_130_609
@@ -42,7 +42,7 @@ class Comparison:
     alpha: float | None
 
 
-def compare_answers(answers: Sequence[Answer], *, method: Method, kind: LabelType) -> Comparison:
+def compare_answers(answers: Sequence[Answer], *, method: AgreementMethod, kind: LabelType) -> Comparison:
     """Weigh answers against each other.
 
     Parameters
@@ -79,7 +79,7 @@ def compare_answers(answers: Sequence[Answer], *, method: Method, kind: LabelTyp
     return Comparison(opinions=opinions, skills=skills, alpha=kind.alpha(by_task))
 
 
-def _modelled(answers: Sequence[Answer], method: Method) -> dict[int, tuple[int, float]]:
+def _modelled(answers: Sequence[Answer], method: AgreementMethod) -> dict[int, tuple[int, float]]:
     from crowdkit.aggregation import MACE, DawidSkene  # noqa: PLC0415  # slow import
 
     mace = MACE(n_restarts=MACE_RESTARTS, random_state=MACE_SEED)

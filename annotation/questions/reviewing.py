@@ -7,7 +7,6 @@ annotators first.
 
 from dataclasses import dataclass
 
-from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
 from django.db.models import Case, Count, Exists, F, IntegerField, Max, OuterRef, Q, QuerySet, Subquery, Value, When
 from django.db.models.functions import Now
 
@@ -18,8 +17,8 @@ from annotation.intervals import wilson_interval
 from annotation.models import Consensus, Label, Membership, Project, Query, QueryState, Report, ReportKind, Role
 from annotation.models.reviews import Review, ReviewState
 from annotation.questions.answers import agreed_on, counted
+from annotation.selectors import Person
 
-Person = AbstractBaseUser | AnonymousUser
 REVIEWERS = (Role.MANAGER, Role.REVIEWER)
 DECISIONS = (ReviewState.SETTLED, ReviewState.RETURNED, ReviewState.SET_ASIDE, ReviewState.SKIPPED)
 

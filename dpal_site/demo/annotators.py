@@ -13,7 +13,7 @@ from urllib.request import HTTPCookieProcessor, Request, build_opener
 
 import numpy as np
 
-Answer = Callable[["LabelPage", "Browser"], int]
+GivesAnswer = Callable[["LabelPage", "Browser"], int]
 PAUSE_SECONDS = 1.0
 
 
@@ -137,7 +137,7 @@ class SimulatedAnnotator(threading.Thread):
         name: str,
         password: str,
         site: str,
-        desks: Mapping[str, Answer],
+        desks: Mapping[str, GivesAnswer],
         mistake_rate: float,
         seed: int,
     ) -> None:
@@ -168,7 +168,7 @@ class SimulatedAnnotator(threading.Thread):
             if not worked:
                 self._stopping.wait(PAUSE_SECONDS)
 
-    def _work_at(self, slug: str, answer: Answer) -> int:
+    def _work_at(self, slug: str, answer: GivesAnswer) -> int:
         """Answer what one project asks until it has no question, and return how many those were."""
         page = self._browser.open(f"/projects/{slug}/label/")
         done = 0

@@ -15,7 +15,7 @@ from PIL import Image
 from annotation.choices.planned_settings import planned_settings
 from annotation.choices.presets import PRESETS
 from dpal_site.demo import digits, voice_log
-from dpal_site.demo.annotators import Answer, Browser, LabelPage
+from dpal_site.demo.annotators import Browser, GivesAnswer, LabelPage
 from learner.strategies.blocks import block_rates
 from privacy.normalizers import Normalizer, normalize_texts
 
@@ -49,7 +49,7 @@ class ProjectPlan:
     companion_settings: Mapping[str, Any]
     pool: UploadFile
     test: UploadFile
-    answer: Answer
+    answer: GivesAnswer
     about: str
 
     def companion(self) -> "ProjectPlan":

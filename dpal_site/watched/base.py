@@ -7,16 +7,15 @@ tried with a statement before it is used again; without it this is Django's own.
 import select
 import time
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any
 
 import psycopg
 from django.db.backends.postgresql import base
 from psycopg.abc import PQGen
 from psycopg.pq import TransactionStatus
 
-from dpal_site.watched.watch import ASK_SECONDS, WATCH, DatabaseSilent, takes_connections
+from dpal_site.watched.watch import ASK_SECONDS, WATCH, DatabaseSilent, Value, takes_connections
 
-Value = TypeVar("Value")
 OPTION = "silence_seconds"
 # So long after its last word a server is taken to be there, if it has not said since that it goes.
 FRESH_SECONDS = 1.0

@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from learner.estimators.mi_ogd import NOISE_USERS, NoisyGradientDescent
-from learner.estimators.streaming import Array
 from privacy.accounting.events import BanditOgdEvent
 from privacy.accounting.mutual_information import bandit_gradient_bound
+from privacy.arrays import Array
 from privacy.mechanisms.randomness import RandomSource
 
 # What a guess costs: centring on zero halves the bound of the loss and moves no gradient.

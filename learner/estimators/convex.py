@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 from scipy import linalg, special
 
 from learner.estimators.rows import one_thread_per_call, over_rows
+from privacy.arrays import Array
 from privacy.errors import CertificateMissed
 from privacy.wording import as_message
 
-Array = NDArray[np.float64]
 Preconditioner = Callable[[Array], Array]
 BLOCK_ROWS = 4096
 ROUNDING = 2.0**-53

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from learner.estimators.baseline import LogisticRegressionBaseline
 from learner.estimators.choice import OF_TRUSTED_POOLS, ConvexChoice, GaussianChoice, PrivateEstimator, Shape
 from learner.estimators.linear import LinearLogisticClassifier
-from learner.estimators.logistic import Method, PrivateLogisticRegression
+from learner.estimators.logistic import PerturbationMethod, PrivateLogisticRegression
 from learner.linear_model import LinearModel
 from privacy.accounting.cost import Adjacency
 from privacy.choices import Sound, parameter
@@ -96,7 +96,7 @@ class PrivateHuberSVM(_HuberClassifier, PrivateLogisticRegression):
         self,
         epsilon: float = 1.0,
         regularization: float = 1.0,
-        method: Method = "objective",
+        method: PerturbationMethod = "objective",
         *,
         smoothing: float = 0.5,
         classes: Any = None,
@@ -157,7 +157,7 @@ class HuberSVMBaseline(_HuberClassifier, LogisticRegressionBaseline):
 class HuberChoice(ConvexChoice):
     """A support vector machine of Huber loss, as projects choose it."""
 
-    method: ClassVar[Method]
+    method: ClassVar[PerturbationMethod]
 
     smoothing: float = parameter(
         0.5,
@@ -191,7 +191,7 @@ class HuberSvm(HuberChoice):
     name: ClassVar[str] = "huber_svm"
     label: ClassVar[str] = _("Huber SVM, objective perturbation")
     words: ClassVar[str] = "support vector machine of Huber loss with objective perturbation"
-    method: ClassVar[Method] = "objective"
+    method: ClassVar[PerturbationMethod] = "objective"
 
 
 @dataclass(frozen=True)
@@ -202,7 +202,7 @@ class HuberSvmGaussian(HuberChoice, GaussianChoice):
     label: ClassVar[str] = _("Huber SVM, Gaussian objective perturbation (has a delta)")
     words: ClassVar[str] = "support vector machine of Huber loss with Gaussian objective perturbation"
     sound: ClassVar[Sound] = OF_TRUSTED_POOLS
-    method: ClassVar[Method] = "gaussian"
+    method: ClassVar[PerturbationMethod] = "gaussian"
 
 
 @dataclass(frozen=True)
@@ -212,4 +212,4 @@ class HuberSvmOutput(HuberChoice):
     name: ClassVar[str] = "huber_svm_output"
     label: ClassVar[str] = _("Huber SVM, output perturbation")
     words: ClassVar[str] = "support vector machine of Huber loss with output perturbation"
-    method: ClassVar[Method] = "output"
+    method: ClassVar[PerturbationMethod] = "output"

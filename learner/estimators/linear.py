@@ -19,7 +19,7 @@ from privacy.accounting.events import Event
 from privacy.mechanisms.randomness import RandomSource, random_source
 
 # What a fit is charged.
-Charge = TypeVar("Charge", bound=Event)
+ChargedEvent = TypeVar("ChargedEvent", bound=Event)
 LOSS = LogisticLoss()
 # Rows may exceed the declared bound by this much (they were scaled in single precision); it is charged.
 NORM_SLACK = 2.0**-20
@@ -149,7 +149,7 @@ class LinearLogisticClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
             self.coef_, self.intercept_ = stacked, np.zeros(len(stacked))
 
 
-class PricedClassifier(LinearLogisticClassifier, Generic[Charge]):
+class PricedClassifier(LinearLogisticClassifier, Generic[ChargedEvent]):
     """What is fitted once, over public classes, at a price that is known before any row is read."""
 
     norm_bound: float
@@ -161,7 +161,7 @@ class PricedClassifier(LinearLogisticClassifier, Generic[Charge]):
         """Whether the fitted weights carry the guarantee: False before a fit and for simulations."""
         return not getattr(self, "simulated_", True)
 
-    def event_for(self, n_features: int) -> Charge:
+    def event_for(self, n_features: int) -> ChargedEvent:
         """Return what a fit on rows of `n_features` columns must be charged, before any row is read.
 
         Raises
@@ -176,12 +176,12 @@ class PricedClassifier(LinearLogisticClassifier, Generic[Charge]):
         """Refuse parameters that are out of range."""
 
     @abstractmethod
-    def _event(self, n_features: int, n_classes: int) -> Charge:
+    def _event(self, n_features: int, n_classes: int) -> ChargedEvent:
         """Return the charge of a fit."""
 
     def _begin_fit(
         self, X: ArrayLike, y: ArrayLike
-    ) -> tuple[RandomSource, NDArray[np.floating], NDArray[Any], NDArray[Any], Charge]:
+    ) -> tuple[RandomSource, NDArray[np.floating], NDArray[Any], NDArray[Any], ChargedEvent]:
         """Check all that a fit is given; return its randomness, rows, labels, classes and charge."""
         self._check_parameters()
         rng = random_source(self.random_state)

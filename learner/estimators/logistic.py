@@ -32,7 +32,7 @@ from privacy.mechanisms.k_norm import EuclideanNoise
 from privacy.mechanisms.randomness import RandomSource
 from privacy.wording import gettext_noop as _
 
-Method = Literal["objective", "output", "gaussian"]
+PerturbationMethod = Literal["objective", "output", "gaussian"]
 TrainingEvent = ObjectivePerturbationEvent | OutputPerturbationEvent | GaussianObjectiveEvent
 # Keeps the price recomputed from an event, which is rounded outwards, below the epsilon asked for.
 PRICE_MARGIN = 1 - 2.0**-44
@@ -118,7 +118,7 @@ class PrivateLogisticRegression(PricedClassifier[TrainingEvent]):
         self,
         epsilon: float = 1.0,
         regularization: float = 1.0,
-        method: Method = "objective",
+        method: PerturbationMethod = "objective",
         *,
         classes: Any = None,
         delta: float = 0.0,
@@ -187,8 +187,8 @@ class PrivateLogisticRegression(PricedClassifier[TrainingEvent]):
         self._check_positive("epsilon", "regularization", "norm_bound", "intercept_scaling", "gradient_tolerance")
         if not 0 < self.output_epsilon_share < 1:
             raise ValueError(f"output_epsilon_share must lie in (0, 1), got {self.output_epsilon_share}")
-        if self.method not in get_args(Method):
-            raise ValueError(f"method must be one of {', '.join(get_args(Method))}, got {self.method!r}")
+        if self.method not in get_args(PerturbationMethod):
+            raise ValueError(f"method must be one of {', '.join(get_args(PerturbationMethod))}, got {self.method!r}")
         if self.adjacency not in ADJACENCIES:
             raise ValueError(f"adjacency must be one of {', '.join(ADJACENCIES)}, got {self.adjacency!r}")
         if not 0 <= self.delta < 1 or (self.delta > 0) != (self.method == "gaussian"):
@@ -320,7 +320,7 @@ class PrivateLogisticRegression(PricedClassifier[TrainingEvent]):
 class _LogisticChoice(ConvexChoice):
     """Logistic regression, as projects choose it."""
 
-    method: ClassVar[Method]
+    method: ClassVar[PerturbationMethod]
 
     def estimator(self, shape: Shape) -> PrivateLogisticRegression:
         """Return the estimator, unfitted."""
@@ -345,7 +345,7 @@ class Logistic(_LogisticChoice):
     label: ClassVar[str] = _("logistic regression, objective perturbation")
     words: ClassVar[str] = "logistic regression with objective perturbation"
     loss: ClassVar[Loss] = "logistic"
-    method: ClassVar[Method] = "objective"
+    method: ClassVar[PerturbationMethod] = "objective"
 
 
 @dataclass(frozen=True)
@@ -356,7 +356,7 @@ class LogisticGaussian(_LogisticChoice, GaussianChoice):
     label: ClassVar[str] = _("logistic regression, Gaussian objective perturbation (has a delta)")
     words: ClassVar[str] = "logistic regression with Gaussian objective perturbation"
     sound: ClassVar[Sound] = OF_TRUSTED_POOLS
-    method: ClassVar[Method] = "gaussian"
+    method: ClassVar[PerturbationMethod] = "gaussian"
 
 
 @dataclass(frozen=True)
@@ -367,4 +367,4 @@ class LogisticOutput(_LogisticChoice):
     label: ClassVar[str] = _("logistic regression, output perturbation")
     words: ClassVar[str] = "logistic regression with output perturbation"
     loss: ClassVar[Loss] = "logistic"
-    method: ClassVar[Method] = "output"
+    method: ClassVar[PerturbationMethod] = "output"

@@ -8,9 +8,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit, softmax
 
-from learner.estimators.streaming import Array, StreamingLinearClassifier, project_to_ball
+from learner.estimators.streaming import StreamingLinearClassifier, project_to_ball
 from privacy.accounting.composition import zcdp_epsilon
 from privacy.accounting.events import Event, MutualInformationOgdEvent
+from privacy.arrays import Array
 from privacy.mechanisms.discrete import DiscreteGaussian, check_grid
 from privacy.mechanisms.randomness import RandomSource
 

@@ -12,11 +12,12 @@ from scipy import optimize
 from learner.estimators.choice import EstimatorChoice, Shape
 from learner.estimators.linear import NORM_SLACK, refuse_longer_rows
 from learner.estimators.logistic import PRICE_MARGIN
-from learner.estimators.streaming import Array, StreamingLinearClassifier, project_to_ball
+from learner.estimators.streaming import StreamingLinearClassifier, project_to_ball
 from privacy.accounting.composition import gaussian_delta
 from privacy.accounting.cost import ADJACENCIES, Adjacency
 from privacy.accounting.events import MinibatchSgdEvent
 from privacy.accounting.training import grid_slack, records_moved
+from privacy.arrays import Array
 from privacy.choices import parameter
 from privacy.mechanisms.discrete import DiscreteGaussian, check_grid, release_on_grid
 from privacy.mechanisms.k_norm import EuclideanNoise

@@ -5,7 +5,7 @@ from typing import ClassVar
 
 from learner.estimators.choice import OF_TRUSTED_POOLS, GaussianChoice, PrivateEstimator, Shape
 from learner.estimators.huber_svm import HuberChoice
-from learner.estimators.logistic import Method
+from learner.estimators.logistic import PerturbationMethod
 from learner.estimators.softmax_steps import SoftmaxSteps
 from privacy.choices import Sound
 from privacy.wording import gettext_noop as _
@@ -21,7 +21,7 @@ class PlannedEstimator(HuberChoice, GaussianChoice):
     sound: ClassVar[Sound] = OF_TRUSTED_POOLS
     # Of two classes there is nothing to divide, and steps do not.
     divides_epsilon: ClassVar[bool] = False
-    method: ClassVar[Method] = "gaussian"
+    method: ClassVar[PerturbationMethod] = "gaussian"
 
     def estimator(self, shape: Shape) -> PrivateEstimator:
         """Return the estimator of so many classes, unfitted."""

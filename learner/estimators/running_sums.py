@@ -12,16 +12,17 @@ from annotation.choices.label_types.base import Teaching
 from learner.estimators.choice import Shape, SumsChoice
 from learner.estimators.linear import NORM_SLACK, refuse_longer_rows
 from learner.estimators.running_total import RunningTotal
-from learner.estimators.streaming import Array, StreamingLinearClassifier
+from learner.estimators.streaming import StreamingLinearClassifier
 from learner.estimators.sums import PrivateSums
 from learner.linear_model import LinearModel
 from privacy.accounting.cost import Adjacency
 from privacy.accounting.events_running import MOST_UPDATES, RunningSumsEvent, running_sums_event
 from privacy.accounting.events_sums import charged_delta, sums_mu
+from privacy.arrays import Array
 from privacy.choices import Sound, parameter
 from privacy.mechanisms.randomness import RandomSource
 from privacy.mechanisms.running_sums import release_running_sums
-from privacy.mechanisms.sums import Members, NoisySums, Rows
+from privacy.mechanisms.sums import FloatRows, Members, NoisySums
 from privacy.wording import gettext_noop as _
 
 # A public constant beside each row, as `PrivateSums` has it.
@@ -214,7 +215,7 @@ class RunningSums(StreamingLinearClassifier):
     def _release(self, batches: Sequence[tuple[ArrayLike, ArrayLike]]) -> NoisySums:
         return release_running_sums([self._batch(*batch) for batch in batches], self.privacy_event_, rng=self._source)
 
-    def _batch(self, X: ArrayLike, y: ArrayLike) -> tuple[Rows, Members]:
+    def _batch(self, X: ArrayLike, y: ArrayLike) -> tuple[FloatRows, Members]:
         """Return checked rows with the constant column, and which classes they are of."""
         rows, labels = np.asarray(X), np.asarray(y)
         if rows.ndim != 2 or rows.shape[1] != self.n_features_in_ or labels.shape != rows.shape[:1]:

@@ -7,12 +7,10 @@ from functools import lru_cache
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from privacy.accounting.events_running import PARTS, RunningSumsEvent
+from privacy.arrays import Array
 from privacy.mechanisms.sums import NoisySums
-
-Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)

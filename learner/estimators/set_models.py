@@ -13,7 +13,6 @@ import numpy as np
 from learner.estimators.sum_models import (
     LEAST_COUNT,
     SPLITS,
-    Matrix,
     Scores,
     Summary,
     class_means,
@@ -21,6 +20,7 @@ from learner.estimators.sum_models import (
     repaired,
     split_noise,
 )
+from privacy.arrays import Array
 from privacy.mechanisms.sums import NoisySums
 
 # Along no direction are rows taken to vary less than this share of the mean column.
@@ -44,8 +44,8 @@ class SetSummary:
     """
 
     known: Summary
-    shares: Matrix
-    noisy: Matrix | None
+    shares: Array
+    noisy: Array | None
     noisy_variance: float
 
 
@@ -79,26 +79,26 @@ def summarise_sets(sums: NoisySums, *, constant: float, row_norm: float) -> SetS
     return SetSummary(known, counts / total, noisy, sums.moment_variance / total**2)
 
 
-def nearest(summary: Summary, means: Matrix) -> Matrix:
+def nearest(summary: Summary, means: Array) -> Array:
     """Return the directions of the classes' means."""
     return means
 
 
-def discriminating(summary: Summary, means: Matrix) -> Matrix:
+def discriminating(summary: Summary, means: Array) -> Array:
     """Return the directions of the means in the metric of the rows' spread: that of least squares, too."""
     if summary.covariance is None:
         return means
     values, vectors = np.linalg.eigh(summary.covariance)
     values = np.maximum(values, LEAST_SPREAD * summary.energy / len(values))
-    turned: Matrix = (means @ vectors / values) @ vectors.T
+    turned: Array = (means @ vectors / values) @ vectors.T
     return turned
 
 
-Direction = Callable[[Summary, Matrix], Matrix]
+Direction = Callable[[Summary, Array], Array]
 DIRECTIONS: Final[dict[str, Direction]] = {"prototypes": nearest, "discriminants": discriminating}
 
 
-def set_scores(summary: SetSummary, direction: Direction, prior: Matrix | None = None) -> Scores:
+def set_scores(summary: SetSummary, direction: Direction, prior: Array | None = None) -> Scores:
     r"""Return scores whose logistic values are probabilities, one class apart from the others.
 
     Along a direction :math:`w` the rows that have a class and those that lack it are taken to be normal with one
@@ -120,13 +120,13 @@ def set_scores(summary: SetSummary, direction: Direction, prior: Matrix | None =
     return Scores(weights * slope[:, None], np.log(odds) - slope * middle)
 
 
-def spreads(summary: SetSummary, weights: Matrix) -> tuple[Matrix, Matrix]:
+def spreads(summary: SetSummary, weights: Array) -> tuple[Array, Array]:
     """Return the variance of all rows along each direction, and how far it was seen and not guessed, in [0, 1].
 
     Directions come from the class sums, whose noise is independent of that of the moments, so the moments say without
     bias how rows vary along them. Guessed is that they vary alike along all.
     """
-    norms: Matrix = (weights**2).sum(axis=1)
+    norms: Array = (weights**2).sum(axis=1)
     guessed = np.maximum(norms * summary.known.energy / weights.shape[1], 1e-12)
     if summary.noisy is None:
         return guessed, np.zeros_like(guessed)
@@ -136,7 +136,7 @@ def spreads(summary: SetSummary, weights: Matrix) -> tuple[Matrix, Matrix]:
 
 
 def chosen_direction(
-    sums: NoisySums, *, constant: float, row_norm: float, prior: Matrix | None, generator: np.random.Generator
+    sums: NoisySums, *, constant: float, row_norm: float, prior: Array | None, generator: np.random.Generator
 ) -> str:
     """Return the name of the direction that tells most rows apart, judged from the noisy sums alone.
 

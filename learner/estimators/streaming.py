@@ -10,9 +10,8 @@ from numpy.typing import ArrayLike, NDArray
 from learner.estimators.linear import LinearLogisticClassifier
 from learner.linear_model import Multiclass
 from privacy.accounting.events import Event
+from privacy.arrays import Array
 from privacy.mechanisms.randomness import RandomSource, random_source
-
-Array = NDArray[np.float64]
 
 
 class StreamingLinearClassifier(LinearLogisticClassifier):

@@ -7,13 +7,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import optimize
 from scipy.special import logsumexp
 
+from privacy.arrays import Array
 from privacy.mechanisms.sums import NoisySums
 
-Matrix = NDArray[np.float64]
 # A class is taken to have at least this many rows, whatever the noise says.
 LEAST_COUNT = 1.0
 # No column is taken to vary less than this share of the mean column: noise may hide a column, not make it exact.
@@ -50,11 +49,11 @@ class Summary:
         Mean squared distance of a row from the mean row, > 0.
     """
 
-    counts: Matrix
-    mean: Matrix
-    deviations: Matrix
+    counts: Array
+    mean: Array
+    deviations: Array
     noise: float
-    covariance: Matrix | None
+    covariance: Array | None
     energy: float
 
 
@@ -62,12 +61,12 @@ class Summary:
 class Scores:
     """A linear classifier: scores are ``rows @ coef.T + intercept``."""
 
-    coef: Matrix
-    intercept: Matrix
+    coef: Array
+    intercept: Array
 
-    def of(self, rows: Matrix) -> Matrix:
+    def of(self, rows: Array) -> Array:
         """Return scores, shape (n, K)."""
-        values: Matrix = rows @ self.coef.T + self.intercept
+        values: Array = rows @ self.coef.T + self.intercept
         return values
 
 
@@ -99,7 +98,7 @@ def summarise(sums: NoisySums, *, constant: float, row_norm: float) -> Summary:
     return Summary(counts, mean, rows - counts[:, None] * mean, noise, covariance, energy)
 
 
-def repaired(noisy: Matrix, variance: float, *, trace: float) -> Matrix:
+def repaired(noisy: Array, variance: float, *, trace: float) -> Array:
     r"""Return a positive definite matrix of the given trace from one with Gaussian noise.
 
     Notes
@@ -119,11 +118,11 @@ def repaired(noisy: Matrix, variance: float, *, trace: float) -> Matrix:
     kept *= min(1.0, 0.95 * trace / max(float(kept.sum()), 1e-12))
     below = kept < (trace - kept.sum()) / d
     kept[below] = max(trace - float(kept[~below].sum()), 0.01 * trace) / max(int(below.sum()), 1)
-    whole: Matrix = (vectors * kept) @ vectors.T
+    whole: Array = (vectors * kept) @ vectors.T
     return whole
 
 
-def class_means(summary: Summary, prior: Matrix | None = None, *, by_column: bool = True) -> tuple[Matrix, Matrix]:
+def class_means(summary: Summary, prior: Array | None = None, *, by_column: bool = True) -> tuple[Array, Array]:
     r"""Return posterior means of the classes' deviations from the mean row, and their variances, each (K, d).
 
     A deviation is :math:`a p_k` plus a normal vector with a variance of each column, where `p` is the prior's row and
@@ -136,7 +135,7 @@ def class_means(summary: Summary, prior: Matrix | None = None, *, by_column: boo
     sampling = counts * within + summary.noise
     start = np.zeros_like(summary.deviations) if prior is None else prior - prior.mean(axis=0)
 
-    def scale(spread: Matrix | float) -> float:
+    def scale(spread: Array | float) -> float:
         weights = 1 / (counts**2 * spread + sampling)
         bottom = float((weights * (counts * start) ** 2).sum())
         found = float((weights * counts * start * summary.deviations).sum()) / bottom if bottom > 0 else 0.0
@@ -160,17 +159,17 @@ def class_means(summary: Summary, prior: Matrix | None = None, *, by_column: boo
     spread = np.maximum(weight * own + (1 - weight) * common, LEAST_VARIANCE * common)
     left = summary.deviations - counts * scale(spread) * start
     share = counts**2 * spread / (counts**2 * spread + sampling)
-    means: Matrix = scale(spread) * start + share * left / counts
+    means: Array = scale(spread) * start + share * left / counts
     return means, spread * (1 - share)
 
 
-def prototypes(summary: Summary, prior: Matrix | None = None) -> Scores:
+def prototypes(summary: Summary, prior: Array | None = None) -> Scores:
     """Return the classifier of the nearest class mean."""
     means, _ = class_means(summary, prior)
     return _discriminant(summary, means, np.eye(means.shape[1]) / (summary.energy / means.shape[1]))
 
 
-def discriminants(summary: Summary, prior: Matrix | None = None) -> Scores:
+def discriminants(summary: Summary, prior: Array | None = None) -> Scores:
     """Return linear discriminants: the nearest class mean in the metric of the spread within classes."""
     if summary.covariance is None:
         return prototypes(summary, prior)
@@ -182,7 +181,7 @@ def discriminants(summary: Summary, prior: Matrix | None = None) -> Scores:
     return _discriminant(summary, means, (vectors / within) @ vectors.T)
 
 
-def least_squares(summary: Summary, prior: Matrix | None = None) -> Scores:
+def least_squares(summary: Summary, prior: Array | None = None) -> Scores:
     """Return the regression of class membership on rows, shrunk by the evidence of the sums."""
     if summary.covariance is None:
         return prototypes(summary, prior)
@@ -196,13 +195,13 @@ def least_squares(summary: Summary, prior: Matrix | None = None) -> Scores:
         start = (summary.counts[:, None] * means) @ vectors / total
     noise = summary.noise / total**2
 
-    def variance(logs: Matrix) -> tuple[Matrix, Matrix]:
+    def variance(logs: Array) -> tuple[Array, Array]:
         spread, left = np.exp(logs)
         # Directions along which rows vary little are given larger weights beforehand, as in a g-prior.
         explained = spread * values / len(values)
         return explained, explained + values * left / total + noise
 
-    def surprise(logs: Matrix) -> float:
+    def surprise(logs: Array) -> float:
         _, whole = variance(logs)
         return float(0.5 * ((turned - start) ** 2 / whole + np.log(whole)).sum())
 
@@ -213,19 +212,19 @@ def least_squares(summary: Summary, prior: Matrix | None = None) -> Scores:
     return Scores(coef, summary.counts / total - coef @ summary.mean)
 
 
-def _discriminant(summary: Summary, means: Matrix, precision: Matrix) -> Scores:
+def _discriminant(summary: Summary, means: Array, precision: Array) -> Scores:
     coef = means @ precision
     shares = np.log(summary.counts / summary.counts.sum())
     return Scores(coef, shares - 0.5 * (coef * means).sum(axis=1) - coef @ summary.mean)
 
 
-Model = Callable[[Summary, Matrix | None], Scores]
+Model = Callable[[Summary, Array | None], Scores]
 PRIOR = "prior"
 MODELS: dict[str, Model] = {"prototypes": prototypes, "discriminants": discriminants, "least_squares": least_squares}
 
 
 def chosen_model(
-    sums: NoisySums, *, constant: float, row_norm: float, prior: Matrix | None, generator: np.random.Generator
+    sums: NoisySums, *, constant: float, row_norm: float, prior: Array | None, generator: np.random.Generator
 ) -> str:
     r"""Return the name of the model that should be right most often, judged from the noisy sums alone.
 
@@ -254,7 +253,7 @@ def chosen_model(
 def split_noise(sums: NoisySums, generator: np.random.Generator) -> tuple[NoisySums, NoisySums]:
     """Return two versions of noisy sums with twice the variance each, independent of each other."""
     beside = generator.normal(size=sums.class_sums.shape) * sums.class_variance**0.5
-    moments: tuple[Matrix | None, Matrix | None] = (None, None)
+    moments: tuple[Array | None, Array | None] = (None, None)
     if sums.moments is not None:
         square = generator.normal(size=sums.moments.shape) * (sums.moment_variance / 2) ** 0.5
         symmetric = np.triu(square, 1) + np.triu(square, 1).T + np.diag(square.diagonal() * 2**0.5)
@@ -266,7 +265,7 @@ def split_noise(sums: NoisySums, generator: np.random.Generator) -> tuple[NoisyS
     )
 
 
-def _expected_accuracy(scores: Scores, sums: NoisySums, constant: float, draws: Matrix) -> float:
+def _expected_accuracy(scores: Scores, sums: NoisySums, constant: float, draws: Array) -> float:
     """Return how often the scores of normal rows with the means and the spread of these sums are right."""
     assert sums.moments is not None
     counts = np.maximum(sums.class_sums[:, -1] / constant, LEAST_COUNT)
@@ -284,7 +283,7 @@ def _expected_accuracy(scores: Scores, sums: NoisySums, constant: float, draws: 
     return float(np.average(right, weights=counts))
 
 
-def calibrated(scores: Scores, summary: Summary, prior: Matrix | None, generator: np.random.Generator) -> Scores:
+def calibrated(scores: Scores, summary: Summary, prior: Array | None, generator: np.random.Generator) -> Scores:
     """Return scores whose softmax are probabilities, by the temperature that fits rows drawn from what the sums say.
 
     Rows lie around their class's mean as all rows lie around theirs: the scores were fitted to these very rows, and
@@ -312,10 +311,10 @@ def calibrated(scores: Scores, summary: Summary, prior: Matrix | None, generator
     return Scores(scores.coef * best, scores.intercept * best)
 
 
-def pulled_counts(noisy: Matrix, variance: float) -> Matrix:
+def pulled_counts(noisy: Array, variance: float) -> Array:
     """Return noisy counts pulled towards their mean as far as noise hides the difference, at least one each."""
     mean = max(float(noisy.mean()), LEAST_COUNT)
     spread = max(float(((noisy - mean) ** 2).mean()) - variance, 0.0)
     pull = spread / (spread + variance) if variance > 0 else 1.0
-    pulled: Matrix = np.maximum(mean + pull * (noisy - mean), LEAST_COUNT)
+    pulled: Array = np.maximum(mean + pull * (noisy - mean), LEAST_COUNT)
     return pulled

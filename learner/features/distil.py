@@ -14,7 +14,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from scipy import sparse
 
-from learner.features.transformer import Array, Transformer
+from learner.features.transformer import Activations, Transformer
 from learner.features.word_pieces import WordPieces
 from privacy.normalizers import Normalizer, normalize_texts
 
@@ -35,10 +35,10 @@ class _FastTransformer(Transformer):
 
     __slots__ = ()
 
-    def _dense(self, hidden: Array, name: str) -> Array:
+    def _dense(self, hidden: Activations, name: str) -> Activations:
         flat = hidden.reshape(-1, hidden.shape[-1]) @ self.weights[f"{name}.weight"]
         flat += self.weights[f"{name}.bias"]
-        whole: Array = flat.reshape(*hidden.shape[:-1], -1)
+        whole: Activations = flat.reshape(*hidden.shape[:-1], -1)
         return whole
 
 

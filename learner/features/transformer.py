@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import erf
 
-Array = NDArray[np.float32]
+Activations = NDArray[np.float32]
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class Transformer:
     .. [2] Vaswani et al., "Attention is all you need", NeurIPS 2017, equation 1.
     """
 
-    weights: dict[str, Array]
+    weights: dict[str, Activations]
     layers: int
     heads: int
     epsilon: float
@@ -96,16 +96,16 @@ class Transformer:
         mean: NDArray[np.float64] = hidden.mean(axis=1, dtype=np.float64)
         return mean
 
-    def _dense(self, hidden: Array, name: str) -> Array:
+    def _dense(self, hidden: Activations, name: str) -> Activations:
         # A stack of matrices times one matrix is one product for each text, of a size that no other text changes.
-        product: Array = np.matmul(hidden, self.weights[f"{name}.weight"])
+        product: Activations = np.matmul(hidden, self.weights[f"{name}.weight"])
         product += self.weights[f"{name}.bias"]
         return product
 
-    def _attention(self, hidden: Array, name: str) -> Array:
+    def _attention(self, hidden: Activations, name: str) -> Activations:
         texts, length, width = hidden.shape
 
-        def split(part: str) -> Array:
+        def split(part: str) -> Activations:
             heads = self._dense(hidden, f"{name}.{part}").reshape(texts, length, self.heads, -1)
             return np.ascontiguousarray(heads.transpose(0, 2, 1, 3))
 
@@ -114,11 +114,11 @@ class Transformer:
         scores -= scores.max(axis=-1, keepdims=True)
         np.exp(scores, out=scores)
         scores /= scores.sum(axis=-1, keepdims=True)
-        mixed: Array = np.matmul(scores, split("value"))
+        mixed: Activations = np.matmul(scores, split("value"))
         return np.ascontiguousarray(mixed.transpose(0, 2, 1, 3)).reshape(texts, length, width)
 
-    def _normalised(self, hidden: Array, name: str) -> Array:
-        centred: Array = hidden - hidden.mean(axis=-1, keepdims=True)
+    def _normalised(self, hidden: Activations, name: str) -> Activations:
+        centred: Activations = hidden - hidden.mean(axis=-1, keepdims=True)
         variance = np.einsum("ijk,ijk->ij", centred, centred)[..., None] / np.float32(hidden.shape[-1])
         centred /= np.sqrt(variance + np.float32(self.epsilon))
         centred *= self.weights[f"{name}.weight"]

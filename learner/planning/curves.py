@@ -21,7 +21,7 @@ from privacy.accounting.event import event_from_json
 from privacy.accounting.events import RandomizedAnswersEvent
 from privacy.mechanisms.randomness import SimulationRandom
 
-Data = Literal["digits", "made_up"]
+SimulatedData = Literal["digits", "made_up"]
 SEEDS: Final = 5
 TEST_ROWS: Final = 1000
 INTERCEPT_SCALING: Final = 0.2
@@ -44,7 +44,7 @@ class CurvePoint:
     macro_f1: float
 
 
-def simulated(setup: Setup, data: Data, *, seeds: int = SEEDS, private: bool = True) -> list[CurvePoint]:
+def simulated(setup: Setup, data: SimulatedData, *, seeds: int = SEEDS, private: bool = True) -> list[CurvePoint]:
     """Return the accuracy at each release, over seeds.
 
     Parameters
@@ -85,7 +85,7 @@ def simulated(setup: Setup, data: Data, *, seeds: int = SEEDS, private: bool = T
     return points
 
 
-def _run(setup: Setup, data: Data, seed: int) -> Iterator[tuple[int, float, float]]:
+def _run(setup: Setup, data: SimulatedData, seed: int) -> Iterator[tuple[int, float, float]]:
     """Yield labels, accuracy and macro-averaged F1 at each release of one simulated project."""
     rng = np.random.default_rng((20_261_121, seed))
     X, y, X_test, y_test = _pool(data, setup, rng)
@@ -106,7 +106,7 @@ def _run(setup: Setup, data: Data, seed: int) -> Iterator[tuple[int, float, floa
         yield len(asked), *_scores(_predicted(model, X_test), y_test)
 
 
-def _clear_run(setup: Setup, data: Data, seed: int) -> Iterator[tuple[int, float, float]]:
+def _clear_run(setup: Setup, data: SimulatedData, seed: int) -> Iterator[tuple[int, float, float]]:
     """Yield the same of models without noise on as many labels, tuned once on the first of them."""
     from learner.planning.simulation.noise_free import clear_answers, strength_of  # noqa: PLC0415 - slow import
 
@@ -122,7 +122,7 @@ def _clear_run(setup: Setup, data: Data, seed: int) -> Iterator[tuple[int, float
 
 
 def _stream(
-    setup: Setup, online: Online, data: Data, seed: int, *, private: bool
+    setup: Setup, online: Online, data: SimulatedData, seed: int, *, private: bool
 ) -> Iterator[tuple[int, float, float]]:
     """Yield records arrived, accuracy and macro-averaged F1 at each stop of one simulated stream."""
     X, y, X_test, y_test = _pool(data, setup, np.random.default_rng((20_261_121, seed)))
@@ -207,7 +207,7 @@ def _predicted(model: LinearModel, X: NDArray[np.float32]) -> NDArray[np.int64]:
 
 
 def _pool(
-    data: Data, setup: Setup, rng: np.random.Generator
+    data: SimulatedData, setup: Setup, rng: np.random.Generator
 ) -> tuple[NDArray[np.float32], NDArray[np.int64], NDArray[np.float32], NDArray[np.int64]]:
     """Return rows and classes of a pool and of a test set; no row is longer than 1."""
     rows = setup.simulated_records

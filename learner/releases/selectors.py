@@ -11,6 +11,7 @@ from django.db.models import Count
 
 from annotation.intervals import wilson_interval
 from annotation.models import Project
+from annotation.selectors import Person
 from learner import selectors
 from learner.features.encoder import PublishedFile, published_files
 from learner.linear_model import LinearModel
@@ -163,7 +164,7 @@ class Served:
     data_kind: str
 
 
-def served_release(person: selectors.Person, slug: str, version: str) -> Served | None:
+def served_release(person: Person, slug: str, version: str) -> Served | None:
     """Find a release as `selectors.find_release` does, in a project whose models the person may see.
 
     One statement that is not composed anew, for composing it would take longer than a prediction.

@@ -15,7 +15,7 @@ from learner.reproduce.chaudhuri2008_methods import (
     objective_2008_epsilon,
     our_errors,
 )
-from learner.reproduce.experiment import Claim, Data, Experiment, Json, Panel, PaperFigure, Series, cell
+from learner.reproduce.experiment import Claim, Data, Experiment, Json, Panel, PaperFigure, PaperSeries, cell
 
 
 class ErrorCurve(Experiment):
@@ -94,7 +94,7 @@ class ErrorCurve(Experiment):
         return [
             Panel(
                 [
-                    Series(
+                    PaperSeries(
                         TITLES[method],
                         x,
                         [point["value"] for point in result[name][method]],

@@ -8,13 +8,12 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from learner.estimators.logistic import PrivateLogisticRegression
 from learner.reproduce.logistic_runs import gamma_noise, solve_tilted
 from privacy.accounting.training import curvature_loss, erm_sensitivity, objective_perturbation
+from privacy.arrays import Array
 
-Array = NDArray[np.float64]
 DIMENSION = 10
 FOLDS = 5
 CURVATURE = 0.25

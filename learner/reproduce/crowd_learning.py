@@ -11,10 +11,10 @@ from learner.linear_model import LinearModel
 from learner.reproduce.experiment import Json
 from learner.reproduce.query_log import QueryLog
 from learner.strategies.uncertainty import Uncertainty
+from privacy.arrays import Array
 from privacy.gate import KAnonymityGate
 from privacy.mechanisms.randomness import SimulationRandom
 
-Array = NDArray[np.float64]
 NAMES = ("other", "money")
 
 

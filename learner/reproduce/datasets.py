@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from learner.features.clipping import clip_rows
 from learner.features.image import sign_matrix
 
-Rows = NDArray[np.float32]
+Rows32 = NDArray[np.float32]
 KDD_FILE, MNIST_FILE = "kddcup.data_10_percent.gz", "mnist_0_9.npz"
 # Columns from 0. Left out as the paper says: num_outbound_cmds and is_host_login, which never vary.
 KDD_LEFT_OUT = (19, 20)
@@ -31,9 +31,9 @@ GENERATED_ROWS = 22_000
 class Sample:
     """Rows of norm at most 1, shape (n, d), float32, and their labels -1 or +1, split once and for all."""
 
-    X: Rows
+    X: Rows32
     signs: NDArray[np.float32]
-    test_rows: Rows
+    test_rows: Rows32
     test_signs: NDArray[np.float32]
 
 

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import minimize
 from scipy.special import expit
 
-Array = NDArray[np.float64]
+from privacy.arrays import Array
+
 BLOCK_STEPS = 256
 
 

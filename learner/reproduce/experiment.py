@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 
 Json = dict[str, Any]
 # Whether a claim holds; None where the error of the figures leaves it open.
-Verdict = bool | None
+ClaimVerdict = bool | None
 Style = Literal["line", "dashed", "points", "bars", "step"]
 
 
@@ -58,7 +58,7 @@ class Claim:
 
     text: str
     ours: str
-    holds: Verdict
+    holds: ClaimVerdict
     rule: str
 
 
@@ -72,7 +72,7 @@ class PaperTable:
 
 
 @dataclass(frozen=True, slots=True)
-class Series:
+class PaperSeries:
     """One curve; `spread` is drawn as a band or error bars of that half width."""
 
     label: str
@@ -86,7 +86,7 @@ class Series:
 class Panel:
     """One pair of axes of a chart."""
 
-    series: Sequence[Series]
+    series: Sequence[PaperSeries]
     x_label: str
     y_label: str
     title: str = ""
@@ -230,6 +230,6 @@ def shown(value: Json, digits: int = 3) -> str:
     return f"{value['value']:.{digits}f} ± {value['error']:.{digits}f}"
 
 
-def banded_cells(label: str, x: Sequence[float], cells: Sequence[Json], style: Style = "line") -> Series:
+def banded_cells(label: str, x: Sequence[float], cells: Sequence[Json], style: Style = "line") -> PaperSeries:
     """Return a curve of cells with its band, or bars, of four standard errors."""
-    return Series(label, x, [at["value"] for at in cells], [4 * at["error"] for at in cells], style)
+    return PaperSeries(label, x, [at["value"] for at in cells], [4 * at["error"] for at in cells], style)

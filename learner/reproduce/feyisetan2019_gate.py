@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from learner.reproduce.experiment import Claim, Data, Experiment, Json, Panel, PaperFigure, PaperTable, Series
+from learner.reproduce.experiment import Claim, Data, Experiment, Json, Panel, PaperFigure, PaperSeries, PaperTable
 from learner.reproduce.query_log import LogOf, QueryLog, shown_on
 from privacy.accounting.gate import gate_delta
 from privacy.accounting.gate_planning import gate_delta_without_cap
@@ -150,7 +150,7 @@ class EpsilonDelta(Experiment):
                     known = [(k, max(v, 1e-30)) for k, v in zip(self.settings["ks"], row, strict=True) if v is not None]
                     if known:
                         label = f"beta {rate:g}, {'exact' if method == 'exact' else 'published'}"
-                        series.append(Series(label, [k for k, _ in known], [value for _, value in known]))
+                        series.append(PaperSeries(label, [k for k, _ in known], [value for _, value in known]))
             panels.append(Panel(series, "k", "delta", f"epsilon {epsilon:g}", x_log=True, y_log=True))
         return [
             PaperFigure(
@@ -278,8 +278,10 @@ class ContributorGate(Experiment):
                 [
                     Panel(
                         [
-                            Series("texts that pass", places, [row["passed"] for row in result["rows"]], style="bars"),
-                            Series(
+                            PaperSeries(
+                                "texts that pass", places, [row["passed"] for row in result["rows"]], style="bars"
+                            ),
+                            PaperSeries(
                                 "of one person", places, [row["of_one_person"] for row in result["rows"]], style="bars"
                             ),
                         ],

@@ -6,7 +6,6 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from learner.reproduce.crowd_learning import Crowd
 from learner.reproduce.experiment import Claim, Data, Json, Panel, PaperFigure, PaperTable, banded_cells, cell, shown
@@ -14,8 +13,8 @@ from learner.reproduce.feyisetan2019_gate import epsilon_at
 from learner.reproduce.feyisetan2019_log import LogExperiment, simulated_key
 from learner.reproduce.query_log import shown_on
 from learner.reproduce.verdicts import above, all_of, any_of, at_most, within
+from privacy.arrays import Array
 
-Array = NDArray[np.float64]
 RATES, KS, DELTA = (0.1, 0.3, 0.6, 0.9), (20, 100, 200, 500), 1e-6
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 
 from learner.reproduce.crowd_learning import Crowd
-from learner.reproduce.experiment import Claim, Data, Experiment, Json, Panel, PaperFigure, Series
+from learner.reproduce.experiment import Claim, Data, Experiment, Json, Panel, PaperFigure, PaperSeries
 from learner.reproduce.query_log import QueryLog, clinc_texts, draw_query_log, made_texts, shown_on
 
 LOG: Json = {
@@ -107,18 +107,22 @@ class LogShape(LogExperiment):
                 "once (20: and more).",
                 [
                     Panel(
-                        [Series("texts", confidence.tolist(), result["confidence"], style="bars")],
+                        [PaperSeries("texts", confidence.tolist(), result["confidence"], style="bars")],
                         "confidence",
                         "texts",
                     ),
                     Panel(
-                        [Series("texts", entropy.tolist(), result["entropy"], style="bars")], "entropy, nats", "texts"
+                        [PaperSeries("texts", entropy.tolist(), result["entropy"], style="bars")],
+                        "entropy, nats",
+                        "texts",
                     ),
                     Panel(
-                        [Series("texts", list(range(1, 21)), result["frequency"], style="bars")], "times said", "texts"
+                        [PaperSeries("texts", list(range(1, 21)), result["frequency"], style="bars")],
+                        "times said",
+                        "texts",
                     ),
                     Panel(
-                        [Series("count", result["ranks"], result["count_at_rank"])],
+                        [PaperSeries("count", result["ranks"], result["count_at_rank"])],
                         "rank",
                         "times said",
                         x_log=True,

@@ -3,7 +3,7 @@
 import numpy as np
 import pyarrow as pa
 
-from learner.reproduce.experiment import Claim, Data, Experiment, Json, Panel, PaperFigure, PaperTable, Series
+from learner.reproduce.experiment import Claim, Data, Experiment, Json, Panel, PaperFigure, PaperSeries, PaperTable
 from learner.reproduce.query_log import LogOf, shown_on
 from privacy.sketches.count_mean_min import CountMeanMinSketch
 from privacy.sketches.count_min import CountMinSketch
@@ -99,9 +99,9 @@ class SketchCounts(Experiment):
     def charts(self, result: Json) -> list[PaperFigure]:
         widths = self.settings["widths"]
         both = (("count-mean-min", "mean_min"), ("count-min", "min"))
-        error = [Series(t, widths, [max(r[n]["mean_absolute"], 1e-3) for r in result["rows"]]) for t, n in both]
-        out = [Series(f"{t}, let out", widths, [r[n]["wrongly_out"] for r in result["rows"]]) for t, n in both]
-        held = [Series(f"{t}, held", widths, [r[n]["wrongly_held"] for r in result["rows"]]) for t, n in both]
+        error = [PaperSeries(t, widths, [max(r[n]["mean_absolute"], 1e-3) for r in result["rows"]]) for t, n in both]
+        out = [PaperSeries(f"{t}, let out", widths, [r[n]["wrongly_out"] for r in result["rows"]]) for t, n in both]
+        held = [PaperSeries(f"{t}, held", widths, [r[n]["wrongly_held"] for r in result["rows"]]) for t, n in both]
         return [
             PaperFigure(
                 "sketches",

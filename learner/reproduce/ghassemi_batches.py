@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from learner.reproduce.datasets import load_sample
-from learner.reproduce.experiment import Claim, Data, Experiment, Json, Panel, PaperFigure, Series, cell, shown
+from learner.reproduce.experiment import Claim, Data, Experiment, Json, Panel, PaperFigure, PaperSeries, cell, shown
 from learner.reproduce.ghassemi_curves import REGULARIZATION, STEP, paper_design, run_seeds, stream_orders
 from learner.reproduce.ghassemi_slabs import LOW_RATE
 from learner.reproduce.stream_runs import simulate_streams
@@ -89,7 +89,7 @@ class BatchSizes(Experiment):
         panels = [
             Panel(
                 [
-                    Series(
+                    PaperSeries(
                         policy,
                         list(range(len(sizes))),
                         [point["value"] for point in result[name][policy]],

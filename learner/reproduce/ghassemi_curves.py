@@ -15,8 +15,8 @@ from learner.reproduce.experiment import (
     Json,
     Panel,
     PaperFigure,
+    PaperSeries,
     PaperTable,
-    Series,
     banded_cells,
     cell,
     shown,
@@ -88,10 +88,10 @@ def merged(parts: Sequence[Json], names: Sequence[str], iterations: Sequence[int
     return curves, Runs(np.asarray(iterations), errors, labels)
 
 
-def banded(name: str, x: Sequence[float], curve: Json, what: str = "errors") -> Series:
+def banded(name: str, x: Sequence[float], curve: Json, what: str = "errors") -> PaperSeries:
     """Return a mean curve, of errors or of labels, with the band of four standard errors on which verdicts rest."""
     errors = curve[{"errors": "standard_errors", "labels": "label_errors"}[what]]
-    return Series(name, x, curve[what], [4 * error for error in errors])
+    return PaperSeries(name, x, curve[what], [4 * error for error in errors])
 
 
 class Curves(Experiment):
@@ -275,7 +275,9 @@ class Curves(Experiment):
             Panel(
                 [
                     *(banded(name, steps, result["curves"][name]) for name in shown_designs),
-                    Series("non-private batch", [steps[0], steps[-1]], [level] * 2, [4 * batch_error] * 2, "dashed"),
+                    PaperSeries(
+                        "non-private batch", [steps[0], steps[-1]], [level] * 2, [4 * batch_error] * 2, "dashed"
+                    ),
                 ],
                 "records seen",
                 "test error",

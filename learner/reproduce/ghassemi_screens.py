@@ -4,7 +4,7 @@ import math
 
 from scipy.optimize import brentq
 
-from learner.reproduce.experiment import Claim, Data, Experiment, Json, Panel, PaperFigure, PaperTable, Series
+from learner.reproduce.experiment import Claim, Data, Experiment, Json, Panel, PaperFigure, PaperSeries, PaperTable
 from privacy.accounting.screens import (
     exponential_screen_epsilon,
     exponential_screen_rates,
@@ -97,8 +97,8 @@ class ScreenCosts(Experiment):
     def charts(self, result: Json) -> list[PaperFigure]:
         widths = self.settings["half_widths"]
         curves = [
-            Series("exact", widths, result["exact"]),
-            Series("claimed", widths, [self.settings["epsilon_screen"]] * len(widths), style="dashed"),
+            PaperSeries("exact", widths, result["exact"]),
+            PaperSeries("claimed", widths, [self.settings["epsilon_screen"]] * len(widths), style="dashed"),
         ]
         return [
             PaperFigure(

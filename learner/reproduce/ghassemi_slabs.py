@@ -13,7 +13,7 @@ from learner.reproduce.experiment import (
     Json,
     Panel,
     PaperFigure,
-    Series,
+    PaperSeries,
     banded_cells,
     cell,
     shown,
@@ -148,7 +148,7 @@ class Slabs(Experiment):
             Panel(
                 [
                     *(banded(name, result["iterations"], curve, "labels") for name, curve in curves.items()),
-                    Series(
+                    PaperSeries(
                         "p = .269 a record",
                         [0, result["iterations"][-1]],
                         [0, LOW_RATE * result["iterations"][-1]],

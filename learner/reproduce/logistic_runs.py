@@ -1,10 +1,10 @@
 """Many tilted logistic regressions on the same rows at once, and the noise they are tilted by: simulation only."""
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import expit
 
-Array = NDArray[np.float64]
+from privacy.arrays import Array
+
 MOST_STEPS = 200
 
 

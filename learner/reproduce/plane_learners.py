@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 
 from learner.reproduce.plane_points import Constellation
 from learner.reproduce.plane_svms import solve_svms
+from privacy.arrays import Array
 
-Array = NDArray[np.float64]
 Order = Literal["ranked", "random"]
 
 

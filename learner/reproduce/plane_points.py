@@ -3,11 +3,10 @@
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from learner.reproduce.experiment import Json
+from privacy.arrays import Array
 
-Array = NDArray[np.float64]
 # How near to the separating line points of the three data sets may lie.
 GAPS = {"wide": 0.4, "middle": 0.2, "narrow": 0.1}
 POINTS: Json = {"points": 120, "radius": 4.0, "points_seed": 1, "cost": 1.0, "most_queries": 118}

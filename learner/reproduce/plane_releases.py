@@ -8,10 +8,10 @@ from numpy.typing import NDArray
 from learner.reproduce.plane_points import Constellation
 from learner.reproduce.plane_svms import solve_svms
 from privacy.accounting.training import erm_sensitivity
+from privacy.arrays import Array
 from privacy.mechanisms.randomness import SimulationRandom
 from privacy.mechanisms.top_c import select_top_c
 
-Array = NDArray[np.float64]
 # All of the paper's constants for its linear kernel: Lipschitz constant and kernel bound.
 PUBLISHED_KERNEL_BOUND = 1.0
 BLOCK_RUNS = 1_000

@@ -3,7 +3,8 @@
 import numpy as np
 from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
+from privacy.arrays import Array
+
 TOLERANCE = 1e-8
 MOST_STEPS = 5_000
 

@@ -12,7 +12,7 @@ from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.figure import Figure
 from matplotlib.ticker import NullFormatter
 
-from learner.reproduce.experiment import Panel, PaperFigure, Series
+from learner.reproduce.experiment import Panel, PaperFigure, PaperSeries
 
 # Told apart without colour too: each curve has its own dashes or mark. The colours are Okabe and Ito's.
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#000000", "#56b4e9", "#e69f00", "#7f7f7f", "#8c564b", "#003366")
@@ -106,14 +106,14 @@ def _name_few_places(axes: Axes, panel: Panel) -> None:
             axes.set_xticks(places, [f"{place:g}" for place in places])
 
 
-def _draw_bars(axes: Axes, series: Series, colour: str, place: int, count: int, *, named: bool) -> None:
+def _draw_bars(axes: Axes, series: PaperSeries, colour: str, place: int, count: int, *, named: bool) -> None:
     spacing = 1.0 if named or len(series.x) < 2 else min(b - a for a, b in zip(series.x, series.x[1:], strict=False))
     width = 0.8 * spacing / count
     places = [x + (place - (count - 1) / 2) * width for x in series.x]
     axes.bar(places, list(series.y), width, yerr=series.spread, color=colour, label=series.label, capsize=2)
 
 
-def _draw_curve(axes: Axes, series: Series, place: int) -> None:
+def _draw_curve(axes: Axes, series: PaperSeries, place: int) -> None:
     colour = COLOURS[place]
     if series.style == "points":
         axes.errorbar(

@@ -18,8 +18,8 @@ from learner.reproduce.experiment import (
     Panel,
     Paper,
     PaperFigure,
+    PaperSeries,
     PaperTable,
-    Series,
     cell,
     shown,
 )
@@ -268,9 +268,9 @@ class Separation(Experiment):
             panels.append(
                 Panel(
                     [
-                        Series("class +1", sides[0][:, 0].tolist(), sides[0][:, 1].tolist(), style="points"),
-                        Series("class -1", sides[1][:, 0].tolist(), sides[1][:, 1].tolist(), style="points"),
-                        Series("separator", [-along[0], along[0]], [-along[1], along[1]]),
+                        PaperSeries("class +1", sides[0][:, 0].tolist(), sides[0][:, 1].tolist(), style="points"),
+                        PaperSeries("class -1", sides[1][:, 0].tolist(), sides[1][:, 1].tolist(), style="points"),
+                        PaperSeries("separator", [-along[0], along[0]], [-along[1], along[1]]),
                     ],
                     "first coordinate",
                     "second coordinate",
@@ -289,7 +289,7 @@ class Separation(Experiment):
         panels = [
             Panel(
                 [
-                    Series(way, list(range(21)), [*result[name][way]["histogram"][:20],
+                    PaperSeries(way, list(range(21)), [*result[name][way]["histogram"][:20],
                            sum(result[name][way]["histogram"][20:])], style="bars")
                     for way in SELECTIONS[:3]
                 ],
@@ -312,7 +312,7 @@ class Separation(Experiment):
             rows = result[data]["epsilon_p 1"]["by_queries"][noise]
             known = [[(count, value) for count, value in enumerate(row) if value is not None] for row in rows]
             series = [
-                Series(f"epsilon_m {epsilon:g}", [count for count, _ in row], [value for _, value in row])
+                PaperSeries(f"epsilon_m {epsilon:g}", [count for count, _ in row], [value for _, value in row])
                 for epsilon, row in zip(self.settings["epsilons_m"], known, strict=True)
             ]
             panels.append(Panel(series, "labels asked for", "accuracy of the release", data))

@@ -11,8 +11,8 @@ from learner.reproduce.experiment import (
     Json,
     Panel,
     PaperFigure,
+    PaperSeries,
     PaperTable,
-    Series,
     cell,
     shown,
 )
@@ -139,7 +139,7 @@ class SoundReleases(Experiment):
         panels = [
             Panel(
                 [
-                    Series(
+                    PaperSeries(
                         f"{way}, C = {cost:g}",
                         labels,
                         [self.at(result, way, count, epsilon, cost)["value"] for count in labels],

@@ -12,8 +12,8 @@ from learner.reproduce.experiment import (
     Json,
     Panel,
     PaperFigure,
+    PaperSeries,
     PaperTable,
-    Series,
     cell,
     shown,
 )
@@ -90,7 +90,7 @@ class ShrinkingArc(Experiment):
     def charts(self, result: Json) -> list[PaperFigure]:
         panels = [self._circle(result, way) for way in ("closest", "epsilon_p 0.1")]
         curves = [
-            Series(
+            PaperSeries(
                 way,
                 list(range(len(result[way]["width"]))),
                 [at["value"] for at in result[way]["width"]],
@@ -111,15 +111,15 @@ class ShrinkingArc(Experiment):
 
     def _circle(self, result: Json, way: str) -> Panel:
         turn = np.linspace(0, 2 * np.pi, 181)
-        series = [Series("unit circle", np.cos(turn).round(4).tolist(), np.sin(turn).round(4).tolist())]
+        series = [PaperSeries("unit circle", np.cos(turn).round(4).tolist(), np.sin(turn).round(4).tolist())]
         for step, (low, high) in enumerate(result[way]["arcs"]):
             angles = result["direction"] + np.linspace(low, high, 60)
             radius = 1.08 + 0.06 * step
             x, y = (radius * np.cos(angles)).round(4).tolist(), (radius * np.sin(angles)).round(4).tolist()
-            series.append(Series(f"{step} labels", x, y))
+            series.append(PaperSeries(f"{step} labels", x, y))
         weights = np.array(result[way]["weights"])
         weights = weights / np.linalg.norm(weights)
-        series.append(Series("machine", [float(weights[0])], [float(weights[1])], style="points"))
+        series.append(PaperSeries("machine", [float(weights[0])], [float(weights[1])], style="points"))
         return Panel(series, "first weight", "second weight", f"{way}, one run", equal=True)
 
 
@@ -208,10 +208,10 @@ class SettledVersionSpace(Experiment):
         probabilities = self.settings["probabilities"]
         cal = result["screened"][-1]["labels"]["value"]
         series = [
-            Series("asked for", probabilities, [row["labels"]["value"] for row in result["screened"]]),
-            Series("informative", probabilities, [row["informative"]["value"] for row in result["screened"]]),
-            Series("CAL / p, as claimed", probabilities, [cal / p for p in probabilities], style="dashed"),
-            Series("random order", [probabilities[0], 1.0], [result["random"]["labels"]["value"]] * 2),
+            PaperSeries("asked for", probabilities, [row["labels"]["value"] for row in result["screened"]]),
+            PaperSeries("informative", probabilities, [row["informative"]["value"] for row in result["screened"]]),
+            PaperSeries("CAL / p, as claimed", probabilities, [cal / p for p in probabilities], style="dashed"),
+            PaperSeries("random order", [probabilities[0], 1.0], [result["random"]["labels"]["value"]] * 2),
         ]
         return [
             PaperFigure(

@@ -8,11 +8,11 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from learner.reproduce.datasets import Rows, Sample
+from learner.reproduce.datasets import Rows32, Sample
+from privacy.arrays import Array
 
-Array = NDArray[np.float64]
 Policy = Literal["flsw", "flmb"]
-Screen = Literal["bernoulli", "exponential", "all"]
+ScreenName = Literal["bernoulli", "exponential", "all"]
 # Coins are drawn for this many steps at once.
 BLOCK = 256
 
@@ -41,7 +41,7 @@ class Design:
 
     policy: Policy = "flmb"
     size: int = 5
-    screen: Screen = "bernoulli"
+    screen: ScreenName = "bernoulli"
     high: float = math.e / (1 + math.e)
     low: float = 1 / (1 + math.e)
     reach: float = 0.2
@@ -132,7 +132,7 @@ class _State:
         self.noise_scale = column([2 / design.epsilon for design in designs])
         self.averaged = np.flatnonzero([design.average for design in designs])
 
-    def advance(self, X: Rows, signs: NDArray[np.float32], coins: NDArray[np.float32], step: int) -> None:
+    def advance(self, X: Rows32, signs: NDArray[np.float32], coins: NDArray[np.float32], step: int) -> None:
         """Show each run its next record, `X` of shape (runs, d), and update where a batch is complete."""
         values = np.einsum("asd,sd->as", self.weights, X)
         distances = np.abs(values) / np.where(self.norms > 0, self.norms, 1)

@@ -3,10 +3,10 @@
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import logsumexp, ndtr
 
-Array = NDArray[np.float64]
+from privacy.arrays import Array
+
 BLOCK_DRAWS = 250
 
 

@@ -9,14 +9,12 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from learner.reproduce.experiment import Json, Verdict, interval
-
-Array = NDArray[np.float64]
+from learner.reproduce.experiment import ClaimVerdict, Json, interval
+from privacy.arrays import Array
 
 
-def at_most(found: Json, bound: float) -> Verdict:
+def at_most(found: Json, bound: float) -> ClaimVerdict:
     """Say whether a figure is at most the bound: undecided where its interval holds the bound, or after one run."""
     if found.get("runs", 2) < 2:
         return None
@@ -25,28 +23,28 @@ def at_most(found: Json, bound: float) -> Verdict:
     return False if found["low"] > bound else None
 
 
-def above(found: Json, bound: float) -> Verdict:
+def above(found: Json, bound: float) -> ClaimVerdict:
     """Say whether a figure is above the bound."""
     return opposite(at_most(found, bound))
 
 
-def within(found: Json, low: float, high: float) -> Verdict:
+def within(found: Json, low: float, high: float) -> ClaimVerdict:
     """Say whether a figure lies between two bounds."""
     return all_of([above(found, low), at_most(found, high)])
 
 
-def opposite(verdict: Verdict) -> Verdict:
+def opposite(verdict: ClaimVerdict) -> ClaimVerdict:
     """Return the answer to the opposite claim."""
     return None if verdict is None else not verdict
 
 
-def all_of(verdicts: Iterable[Verdict]) -> Verdict:
+def all_of(verdicts: Iterable[ClaimVerdict]) -> ClaimVerdict:
     """Return no if one is no, yes if all are yes, and otherwise undecided."""
     answers = list(verdicts)
     return False if False in answers else None if None in answers else True
 
 
-def any_of(verdicts: Iterable[Verdict]) -> Verdict:
+def any_of(verdicts: Iterable[ClaimVerdict]) -> ClaimVerdict:
     """Return yes if one is yes, no if all are no, and otherwise undecided."""
     return opposite(all_of(opposite(verdict) for verdict in verdicts))
 

@@ -13,14 +13,15 @@ from learner.reproduce.experiment import (
     Json,
     Panel,
     PaperFigure,
-    Series,
+    PaperSeries,
     banded_cells,
     shown,
 )
 from learner.reproduce.verdicts import above, all_of, at_most, exponent, within
-from learner.reproduce.zhang2018_regret import DELTA, LIPSCHITZ, LOSS_BOUND, RADIUS, Array, Regret, by_sigma, growth
+from learner.reproduce.zhang2018_regret import DELTA, LIPSCHITZ, LOSS_BOUND, RADIUS, Regret, by_sigma, growth
 from privacy.accounting.composition import zcdp_epsilon
 from privacy.accounting.mutual_information import bandit_gradient_bound, bandit_mi
+from privacy.arrays import Array
 
 
 class Bandit(Regret):
@@ -126,11 +127,13 @@ class Bandit(Regret):
         horizons = self.settings["horizons"]
         bounds = [
             banded_cells("regret, sigma 0", horizons, result["regret"][0]),
-            Series(
+            PaperSeries(
                 "T (ln 2), never learning", horizons, [horizon * math.log(2) for horizon in horizons], style="dashed"
             ),
-            Series("Theorem 4 with F/delta", horizons, [self.bound(horizon, 0.0) for horizon in horizons]),
-            Series("Theorem 4 as printed, F/eta", horizons, [self.printed_bound(horizon, 0.0) for horizon in horizons]),
+            PaperSeries("Theorem 4 with F/delta", horizons, [self.bound(horizon, 0.0) for horizon in horizons]),
+            PaperSeries(
+                "Theorem 4 as printed, F/eta", horizons, [self.printed_bound(horizon, 0.0) for horizon in horizons]
+            ),
         ]
         return [
             PaperFigure(

@@ -13,9 +13,10 @@ from learner.reproduce.experiment import (
     PaperFigure,
 )
 from learner.reproduce.verdicts import all_of, at_most, within
-from learner.reproduce.zhang2018_regret import DELTA, LIPSCHITZ, RADIUS, Array, Regret, by_sigma
+from learner.reproduce.zhang2018_regret import DELTA, LIPSCHITZ, RADIUS, Regret, by_sigma
 from privacy.accounting.composition import zcdp_epsilon
 from privacy.accounting.mutual_information import gaussian_mi
+from privacy.arrays import Array
 
 
 class FullInformationRegret(Regret):

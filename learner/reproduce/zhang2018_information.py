@@ -4,20 +4,19 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import brentq
 from scipy.special import expit
 
 from learner.reproduce.experiment import (
     Claim,
+    ClaimVerdict,
     Data,
     Experiment,
     Json,
     Panel,
     PaperFigure,
+    PaperSeries,
     PaperTable,
-    Series,
-    Verdict,
     banded_cells,
     cell,
     shown,
@@ -26,8 +25,8 @@ from learner.reproduce.user_information import bandit_information, information, 
 from learner.reproduce.verdicts import all_of, at_most
 from privacy.accounting.composition import zcdp_epsilon
 from privacy.accounting.mutual_information import bandit_mi, gaussian_mi
+from privacy.arrays import Array
 
-Array = NDArray[np.float64]
 LIPSCHITZ, DELTA = 1.0, 1e-6
 POPULATIONS = ("first step", "late step", "sphere")
 TITLES = {
@@ -196,8 +195,8 @@ class UserInformation(Experiment):
             bound = [gaussian_mi(dimension, LIPSCHITZ, sigma) for sigma in sigmas]
             epsilon = [zcdp_epsilon(2 * (LIPSCHITZ / sigma) ** 2, DELTA) for sigma in sigmas]
             curves += [
-                Series("bound", sigmas, bound, style="dashed"),
-                Series("epsilon charged, at delta 1e-6", sigmas, epsilon),
+                PaperSeries("bound", sigmas, bound, style="dashed"),
+                PaperSeries("epsilon charged, at delta 1e-6", sigmas, epsilon),
             ]
             panels.append(Panel(curves, "sigma / L", "nats; epsilon", f"d = {dimension}", x_log=True, y_log=True))
         return [
@@ -217,7 +216,7 @@ class UserInformation(Experiment):
         ]
 
 
-def _bounded(pairs: Sequence[tuple[Json, float]], where: str, digits: int) -> tuple[str, Verdict, str]:
+def _bounded(pairs: Sequence[tuple[Json, float]], where: str, digits: int) -> tuple[str, ClaimVerdict, str]:
     """Return our figure, the answer and the rule of a claim that estimates are at most their bounds."""
     shares = [at["value"] / bound for at, bound in pairs]
     answers = [at_most(at, bound) for at, bound in pairs]

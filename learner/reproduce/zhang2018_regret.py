@@ -5,7 +5,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from learner.reproduce.descent_runs import (
     Normals,
@@ -19,15 +18,15 @@ from learner.reproduce.experiment import (
     Experiment,
     Json,
     Panel,
+    PaperSeries,
     PaperTable,
-    Series,
     banded_cells,
     cell,
     shown,
 )
 from learner.reproduce.verdicts import all_of, at_most, exponent
+from privacy.arrays import Array
 
-Array = NDArray[np.float64]
 RADIUS, LIPSCHITZ, TRUTH_NORM, DELTA = 2.0, 1.0, 1.5, 1e-6
 LOSS_BOUND = math.log1p(math.exp(RADIUS))
 
@@ -159,7 +158,7 @@ class Regret(Experiment, ABC):
         horizons = self.settings["horizons"]
         curves = [banded_cells(f"sigma {sigma:g}", horizons, cells) for sigma, cells, _ in self.rows(result)]
         bounds = [
-            Series(f"bound, sigma {sigma:g}", horizons, [self.bound(T, sigma) for T in horizons], style="dashed")
+            PaperSeries(f"bound, sigma {sigma:g}", horizons, [self.bound(T, sigma) for T in horizons], style="dashed")
             for sigma in (self.settings["sigmas"][0], self.settings["sigmas"][-1])
         ]
         grown = [banded_cells(f"sigma {sigma:g}", horizons[1:], exponents) for sigma, _, exponents in self.rows(result)]

@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
 from django.db.models import Count, Exists, OuterRef, Q, QuerySet, Sum
 
 from annotation import selectors as annotation_selectors
@@ -20,6 +19,7 @@ from annotation.models import (
     Selection,
     WorkState,
 )
+from annotation.selectors import Person
 from annotation.statement.presenters import start_account
 from learner.configuration.pool import (
     charged_event,
@@ -46,7 +46,6 @@ from privacy.selectors import as_it_counts, can_pay
 # What a manager may call a channel; the other names are what is offered as the newest.
 CHANNEL = r"[a-z][a-z-]{1,29}"
 OFFERED = ("latest", "main")
-Person = AbstractBaseUser | AnonymousUser
 UNFINISHED = (WorkState.WAITING, WorkState.RUNNING)
 # Questions in these states have no agreed answer that counts, unless one was emptied later.
 GIVEN_UP = (QueryState.DISPUTED, QueryState.SET_ASIDE, QueryState.WITHDRAWN, QueryState.IN_REVIEW)

@@ -12,13 +12,13 @@ from learner.linear_model import LinearModel
 from learner.strategies.scoring import score_blocks
 from learner.strategies.screen import RateScreenChoice, Screen
 from privacy.accounting.events import BernoulliScreenEvent, Event
+from privacy.arrays import Array
 from privacy.choices import parameter
 from privacy.mechanisms.screening import coin_probability
 from privacy.wording import as_message
 from privacy.wording import gettext_noop as _
 
-Array = NDArray[np.float64]
-Method = Literal["auto", "exact", "sampled"]
+VolumeMethod = Literal["auto", "exact", "sampled"]
 LARGEST_DIMENSION = 20
 # Solving one small problem for each undecided record is affordable up to here; beyond, witnesses decide alone.
 LARGEST_EXACT = 20_000
@@ -217,18 +217,18 @@ class VersionSpaceScreen(Screen):
         *,
         half_angle: float = 0.2,
         evidence: ArrayLike | None = None,
-        method: Method = "auto",
+        method: VolumeMethod = "auto",
     ) -> None:
         self.high, self.low = coin_probability(high), coin_probability(low)
         if self.low > self.high:
             raise ValueError(f"low must be <= high, got {low} and {high}")
         if not 0 < half_angle < np.pi / 2:
             raise ValueError(f"half_angle must lie in (0, pi/2), got {half_angle}")
-        if method not in get_args(Method):
-            raise ValueError(f"method must be one of {', '.join(get_args(Method))}, got {method!r}")
+        if method not in get_args(VolumeMethod):
+            raise ValueError(f"method must be one of {', '.join(get_args(VolumeMethod))}, got {method!r}")
         self.half_angle = float(half_angle)
         self.evidence = None if evidence is None else np.asarray(evidence, dtype=np.float64)
-        self.method: Method = method
+        self.method: VolumeMethod = method
 
     def probabilities(self, X: NDArray[np.float32], rows: NDArray[np.int64], model: LinearModel) -> NDArray[np.float64]:
         """Return one of the two rates for each row."""

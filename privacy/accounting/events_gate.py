@@ -58,7 +58,7 @@ class KAnonymityGateEvent(Event):
     unit: Unit = "record"
     texts_per_contributor: int = 1
     normalizer: str = ""
-    method: gate.Method = "exact"
+    method: gate.DeltaMethod = "exact"
     kind: ClassVar[str] = "k_anonymity_gate"
     valid_for: ClassVar[frozenset[Adjacency]] = ANY_ADJACENCY
 

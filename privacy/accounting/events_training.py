@@ -145,7 +145,7 @@ class OutputPerturbationEvent(Event):
     dimension: int
     gradient_tolerance: float
     gradient_bound: float = 1.0
-    form: training.Form = "sum"
+    form: training.ObjectiveForm = "sum"
     n: int = 0
     noise: VectorNoise = "k_norm"
     grid: float = 0.0

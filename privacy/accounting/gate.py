@@ -22,7 +22,7 @@ from privacy.accounting import checks
 from privacy.accounting.binomial import Floats, bernoulli_divergence, binomial_pmf
 from privacy.wording import as_message
 
-Method = Literal["exact", "li2012"]
+DeltaMethod = Literal["exact", "li2012"]
 
 # Deltas under this are reported as the proven bound instead of being resolved further.
 NEGLIGIBLE: Final = 1e-30
@@ -105,7 +105,7 @@ def _fall(share: float, rate: float, distance: float) -> float:
     return max(divergence / share, 1e-300)
 
 
-def last_threshold(target: float, rate: float, epsilon: float, method: Method) -> float:
+def last_threshold(target: float, rate: float, epsilon: float, method: DeltaMethod) -> float:
     """Return a threshold beyond which every candidate is proven to be at most `target`.
 
     The bounds are those of docs/privacy.md, gate: a Chernoff bound, one from the total variation of neighbouring
@@ -147,7 +147,7 @@ def _last_below(goal: float, target: float, rate: float, epsilon: float) -> floa
     return _first_below(goal, log_backward, 1.0, last) if odds < 1 - 1e-6 else last
 
 
-def _curve(k_low: int, k_high: int, rate: float, epsilon: float, method: Method) -> tuple[Floats, float]:
+def _curve(k_low: int, k_high: int, rate: float, epsilon: float, method: DeltaMethod) -> tuple[Floats, float]:
     """Return the candidates for thresholds k_low, k_low + 1, ..., and a bound on all later ones."""
     evaluate = exact_curve if method == "exact" else li_curve
     parts: list[Floats] = []
@@ -165,7 +165,7 @@ def _curve(k_low: int, k_high: int, rate: float, epsilon: float, method: Method)
     return np.concatenate(parts), 0.0 if best >= NEGLIGIBLE else NEGLIGIBLE
 
 
-def _check(rate: float, epsilon: float, method: Method) -> None:
+def _check(rate: float, epsilon: float, method: DeltaMethod) -> None:
     checks.rate("sampling_rate", rate)
     checks.positive("epsilon", epsilon)
     checks.one_of("method", method, ("exact", "li2012"))
@@ -179,13 +179,15 @@ def _check(rate: float, epsilon: float, method: Method) -> None:
         )
 
 
-def check_gate(k: int, sampling_rate: float, epsilon: float, method: Method) -> None:
+def check_gate(k: int, sampling_rate: float, epsilon: float, method: DeltaMethod) -> None:
     """Raise `ValueError` unless the parameters describe a gate that `gate_delta` can price."""
     _check(sampling_rate, epsilon, method)
     checks.at_least("k", k, 1)
 
 
-def gate_delta(k: ArrayLike, sampling_rate: ArrayLike, epsilon: ArrayLike, method: Method = "exact") -> float | Floats:
+def gate_delta(
+    k: ArrayLike, sampling_rate: ArrayLike, epsilon: ArrayLike, method: DeltaMethod = "exact"
+) -> float | Floats:
     r"""Return the delta of the k-anonymity gate for one record with one text.
 
     Parameters
@@ -234,7 +236,7 @@ def gate_delta(k: ArrayLike, sampling_rate: ArrayLike, epsilon: ArrayLike, metho
     return float(result) if result.ndim == 0 else result
 
 
-def gate_minimum_k(epsilon: float, delta: float, sampling_rate: float, method: Method = "exact") -> int:
+def gate_minimum_k(epsilon: float, delta: float, sampling_rate: float, method: DeltaMethod = "exact") -> int:
     """Return the smallest `k` whose gate has at most `delta` at `epsilon`.
 
     Parameters

@@ -8,7 +8,7 @@ import numpy as np
 
 from privacy.accounting import checks
 from privacy.accounting.binomial import bernoulli_divergence, binomial_pmf
-from privacy.accounting.gate import Method, gate_minimum_k
+from privacy.accounting.gate import DeltaMethod, gate_minimum_k
 from privacy.wording import as_message
 
 RATES: Final = tuple(step / 100 for step in range(1, 100))
@@ -28,7 +28,7 @@ class PlannedGate:
 
 
 def best_gate(
-    epsilon: float, delta: float, *, rates: tuple[float, ...] = RATES, method: Method = "exact"
+    epsilon: float, delta: float, *, rates: tuple[float, ...] = RATES, method: DeltaMethod = "exact"
 ) -> PlannedGate:
     """Return the gate that lets out the rarest texts at a given privacy loss.
 

@@ -15,7 +15,7 @@ from privacy.accounting.composition import gaussian_delta
 from privacy.accounting.cost import ADJACENCIES, Adjacency, no_proof
 from privacy.wording import as_message
 
-Form = Literal["mean", "sum"]
+ObjectiveForm = Literal["mean", "sum"]
 Norm = Literal["l1", "l2"]
 Jacobian = Literal["published", "rank_one"]
 
@@ -30,7 +30,7 @@ def records_moved(adjacency: Adjacency) -> int:
     return 2 if adjacency == "replace" else 1
 
 
-def sum_regularization(regularization: float, n: int, form: Form) -> float:
+def sum_regularization(regularization: float, n: int, form: ObjectiveForm) -> float:
     """Return the regularisation constant of the equivalent sum form."""
     checks.positive("regularization", regularization)
     checks.one_of("form", form, ("mean", "sum"))
@@ -45,7 +45,7 @@ def erm_sensitivity(
     regularization: float,
     gradient_bound: float = 1.0,
     *,
-    form: Form = "mean",
+    form: ObjectiveForm = "mean",
     adjacency: Adjacency = "replace",
     gradient_tolerance: float = 0.0,
 ) -> float:
@@ -157,7 +157,7 @@ def objective_perturbation(
     curvature: float = 0.25,
     *,
     norm_bound: float = 1.0,
-    form: Form = "mean",
+    form: ObjectiveForm = "mean",
     jacobian: Jacobian = "published",
 ) -> tuple[float, float]:
     r"""Return the noise parameter and the extra regularisation of objective perturbation.

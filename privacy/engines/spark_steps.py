@@ -38,7 +38,7 @@ SENT: Final = {
 }
 PLAIN_PAIRS: Final = without_dictionaries(PAIRS.empty_table()).schema
 PLACED_PAIRS: Final = PLAIN_PAIRS.insert(0, PLACE).insert(0, SHARE)
-Batches = Iterator[pa.RecordBatch]
+BatchStream = Iterator[pa.RecordBatch]
 
 
 class StepFailed(Exception):
@@ -74,7 +74,7 @@ class Steps:
         """Columns of text rows on their way to their share."""
         return self.gate.counts_schema.insert(0, SHARE)
 
-    def digest(self, numbers: Batches) -> Batches:
+    def digest(self, numbers: BatchStream) -> BatchStream:
         """Read files by number and yield their digests: text rows, or pairs where contributors are capped."""
         return _quietly(self._digests(numbers))
 
@@ -86,7 +86,7 @@ class Steps:
         """Add up the text rows of one share and return those that reach the minimum."""
         return _quiet(self._counted, rows)
 
-    def _digests(self, numbers: Batches) -> Batches:
+    def _digests(self, numbers: BatchStream) -> BatchStream:
         named, read = wants_contributors(self.gate), self.reader.ready()
         for number in (each for batch in numbers for each in batch.column(0).to_pylist()):
             file = self.files[number]
@@ -112,10 +112,10 @@ class Steps:
         return _sent(without_dictionaries(table).add_column(0, SHARE, pa.array(shares)))
 
 
-def seen(reader: FileReader, file: PoolFile, numbers: Batches) -> Batches:
+def seen(reader: FileReader, file: PoolFile, numbers: BatchStream) -> BatchStream:
     """Yield one row once a file was opened here; no row of it is read."""
 
-    def looked() -> Batches:
+    def looked() -> BatchStream:
         for batch in numbers:
             reader.see(file)
             yield pa.record_batch([batch.column(0)], names=["id"])
@@ -137,7 +137,7 @@ def _ready(step: BatchStep) -> Callable[[pa.RecordBatch], pa.RecordBatch]:
     return step.ready()
 
 
-def versions(batches: Batches) -> Batches:
+def versions(batches: BatchStream) -> BatchStream:
     """Yield what counts here: the versions of Python, numpy and Arrow."""
     for _ in batches:
         found = " ".join((".".join(map(str, sys.version_info[:3])), np.__version__, pa.__version__))
@@ -153,7 +153,7 @@ def _sent(table: pa.Table) -> pa.Table:
     return table.cast(pa.schema([(each.name, SENT[each.type][0]) for each in table.schema]))
 
 
-def _quietly(batches: Batches) -> Batches:
+def _quietly(batches: BatchStream) -> BatchStream:
     try:
         yield from batches
     except Exception as error:  # noqa: BLE001 - whatever it is, its words may quote a row

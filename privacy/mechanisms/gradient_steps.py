@@ -4,6 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from privacy.accounting.events_steps import CenteredStepsEvent, GradientStepsEvent
+from privacy.arrays import Array
 from privacy.mechanisms.randomness import RandomSource
 from privacy.mechanisms.second_moments import shortened_rows
 from privacy.mechanisms.sums import MOST_ROWS, STEPS, released_steps
@@ -11,8 +12,6 @@ from privacy.mechanisms.sums import MOST_ROWS, STEPS, released_steps
 # Weights become multiples of 2**-16 below 2**10: their products with rows add up exactly for up to 2**13 columns.
 WEIGHT_STEPS = 2**16
 LARGEST_WEIGHT = 2**10
-
-Matrix = NDArray[np.float64]
 
 
 class NoisySteps:
@@ -40,7 +39,7 @@ class NoisySteps:
         If a row is longer than declared, or there are too many rows to be summed exactly.
     """
 
-    def __init__(self, rows: Matrix, event: GradientStepsEvent, *, rng: RandomSource) -> None:
+    def __init__(self, rows: Array, event: GradientStepsEvent, *, rng: RandomSource) -> None:
         if len(rows) > MOST_ROWS:
             raise ValueError(f"at most {MOST_ROWS} rows can be summed exactly")
         self._event, self._rng = event, rng
@@ -54,7 +53,7 @@ class NoisySteps:
             total = self._rows.sum(axis=0).astype(np.int64)
             self.row_sum = released_steps(total, event.norm_bound / STEPS, event.center_sigma, rng)
 
-    def replace_rows(self, rows: Matrix) -> None:
+    def replace_rows(self, rows: Array) -> None:
         """Take other rows of the same records, each made of its own record and of what was released alone.
 
         Raises
@@ -66,23 +65,23 @@ class NoisySteps:
             raise ValueError(f"there must be {len(self._rows)} rows as before, got {len(rows)}")
         self._rows = self._whole(rows)
 
-    def _whole(self, rows: Matrix) -> Matrix:
+    def _whole(self, rows: Array) -> Array:
         event = self._event
         if rows.shape[1:] != (event.dimension,):
             raise ValueError(f"rows must have {event.dimension} columns, got {rows.shape}")
         return shortened_rows(rows, norm_bound=event.norm_bound, steps=STEPS)
 
-    def scores(self, weights: Matrix) -> Matrix:
+    def scores(self, weights: Array) -> Array:
         """Return rows times `weights`, shape (K, d): what a record gets is the same whatever others lie beside it.
 
         A product that a library adds up in an order of its own would differ in the last place with the rows around, and
         then so would their rounded residuals.
         """
         whole = np.rint(np.clip(weights, -LARGEST_WEIGHT, LARGEST_WEIGHT) * WEIGHT_STEPS)
-        exact: Matrix = self._rows @ whole.T
+        exact: Array = self._rows @ whole.T
         return exact * (self._event.norm_bound / STEPS / WEIGHT_STEPS)
 
-    def release(self, residuals: Matrix) -> Matrix:
+    def release(self, residuals: Array) -> Array:
         """Return the noisy sum of residuals, shape (n, K), times rows, shape (K, d); longer residuals are clipped.
 
         Raises

@@ -7,14 +7,14 @@ from numpy.typing import NDArray
 
 from privacy.accounting.events_running import PARTS, RunningSumsEvent
 from privacy.mechanisms.randomness import RandomSource
-from privacy.mechanisms.sums import Members, NoisySums, Rows, exact_sums, noisy_sums
+from privacy.mechanisms.sums import FloatRows, Members, NoisySums, exact_sums, noisy_sums
 
 # Sums of this many rows, weighted in parts, still fit 63 bits.
 MOST_ROWS = 2**20
 
 
 def weighted_sums(
-    batches: Sequence[tuple[Rows, Members]], event: RunningSumsEvent
+    batches: Sequence[tuple[FloatRows, Members]], event: RunningSumsEvent
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return the sums of an epoch's batches, oldest first, each with its coefficient, in whole parts of steps.
 
@@ -37,7 +37,7 @@ def weighted_sums(
 
 
 def release_running_sums(
-    batches: Sequence[tuple[Rows, Members]], event: RunningSumsEvent, *, rng: RandomSource
+    batches: Sequence[tuple[FloatRows, Members]], event: RunningSumsEvent, *, rng: RandomSource
 ) -> NoisySums:
     """Return what is released when the newest of `batches` is full; `RunningTotal` makes sums of all of it.
 

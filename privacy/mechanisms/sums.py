@@ -20,7 +20,7 @@ MOST_ROWS = 2**26
 # Noise spans at least this many steps of its grid, which is what the event charges the grid for.
 LEAST_SCALE = 2**32
 
-Rows = NDArray[np.floating]
+FloatRows = NDArray[np.floating]
 Members = NDArray[np.bool_]
 
 
@@ -73,7 +73,9 @@ class NoisySums:
         )
 
 
-def exact_sums(blocks: Iterable[tuple[Rows, Members]], event: SumsEvent) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def exact_sums(
+    blocks: Iterable[tuple[FloatRows, Members]], event: SumsEvent
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return the sums in whole steps: products of shape (d, d) in squared steps, class sums of shape (K, d).
 
     Products of whole numbers below 2**53 and their sums have no rounding error in whatever order a library adds them.
@@ -100,7 +102,7 @@ def exact_sums(blocks: Iterable[tuple[Rows, Members]], event: SumsEvent) -> tupl
     return products.astype(np.int64), sums.astype(np.int64)
 
 
-def release_sums(blocks: Iterable[tuple[Rows, Members]], event: SumsEvent, *, rng: RandomSource) -> NoisySums:
+def release_sums(blocks: Iterable[tuple[FloatRows, Members]], event: SumsEvent, *, rng: RandomSource) -> NoisySums:
     """Return all sums with noise.
 
     Parameters

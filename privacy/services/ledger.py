@@ -26,7 +26,7 @@ from privacy.services.entries import Draft, append, broken_rule
 from privacy.services.faults import fault_point
 from privacy.wording import as_message
 
-Person = AbstractBaseUser | str | None
+Actor = AbstractBaseUser | str | None
 
 
 def open_account(
@@ -39,7 +39,7 @@ def open_account(
     delta_limit: Amount,
     adjacency: AccountAdjacency | str = AccountAdjacency.NULL,
     delta_share: Amount | None = None,
-    actor: Person,
+    actor: Actor,
     reason: str,
 ) -> BudgetAccount:
     """Open the account of one scope; its terms are fixed from here on and its limits change by entries only.
@@ -60,9 +60,9 @@ def change_account_limits(
     epsilon_limit: Amount,
     delta_limit: Amount,
     delta_share: Amount | None = None,
-    actor: Person,
+    actor: Actor,
     reason: str,
-    approved_by: Person = None,
+    approved_by: Actor = None,
 ) -> LedgerEntry:
     """Give an account other limits, never below what is spent; `delta_share` stays as it was unless named.
 
@@ -94,7 +94,7 @@ def reserve(
     purpose: str,
     key: UUID,
     subject: str = "",
-    actor: Person = None,
+    actor: Actor = None,
 ) -> LedgerEntry:
     """Hold the cost of `event` before private data is read; the same `key` never pays twice.
 
@@ -154,12 +154,12 @@ def commit(*, reservation: LedgerEntry, output_digest: str) -> LedgerEntry:
     return entry
 
 
-def void(*, reservation: LedgerEntry, reason: str, actor: Person = None) -> LedgerEntry:
+def void(*, reservation: LedgerEntry, reason: str, actor: Actor = None) -> LedgerEntry:
     """Give a reservation back; sound only if no private row was read under it."""
     return _settle(reservation, EntryKind.VOID, reason=reason, actor=actor_name(actor))
 
 
-def charge(*, reservation: LedgerEntry, reason: str, actor: Person = None) -> LedgerEntry:
+def charge(*, reservation: LedgerEntry, reason: str, actor: Actor = None) -> LedgerEntry:
     """Settle a reservation as spent without an output: its attempt may have read private rows and will not commit."""
     return _settle(reservation, EntryKind.CHARGE, reason=reason, actor=actor_name(actor))
 
@@ -200,7 +200,7 @@ def record_post_processing(
     output_digest: str,
     key: UUID,
     subject: str = "",
-    actor: Person = None,
+    actor: Actor = None,
 ) -> LedgerEntry:
     """Write that an output descends from committed output alone and costs nothing."""
     wanted = Draft(
@@ -228,13 +228,13 @@ def record_post_processing(
         raise
 
 
-def actor_name(actor: Person) -> str:
+def actor_name(actor: Actor) -> str:
     """Return the name an entry keeps of a person."""
     return actor.get_username() if isinstance(actor, AbstractBaseUser) else actor or ""
 
 
 def _write_limits(
-    account: BudgetAccount, kind: EntryKind, limits: Limits, actor: Person, reason: str, approved_by: str = ""
+    account: BudgetAccount, kind: EntryKind, limits: Limits, actor: Actor, reason: str, approved_by: str = ""
 ) -> LedgerEntry:
     entry = append(
         Draft(

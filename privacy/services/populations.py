@@ -15,7 +15,7 @@ from privacy.models import BudgetAccount, EntryKind, Filter, LedgerEntry, Popula
 from privacy.selectors import quota_of
 from privacy.services import ledger, sharing, terms, witness
 from privacy.services.entries import Draft, append, broken_rule
-from privacy.services.ledger import Person
+from privacy.services.ledger import Actor
 from privacy.wording import as_message, as_plural_message
 
 
@@ -32,7 +32,7 @@ def open_shared_account(
     filter: str,  # noqa: A002  # the field's word
     epsilon_limit: Amount,
     delta_limit: Amount,
-    actor: Person,
+    actor: Actor,
 ) -> Population:
     """Open a population and its account: people under the site's key of pseudonyms, who share one limit from now on."""
     if unit not in ("record", "contributor"):
@@ -67,7 +67,7 @@ def join_population(
     population: Population,
     accounts: Sequence[BudgetAccount],
     records_per_person: int | None,
-    actor: Person,
+    actor: Actor,
 ) -> list[Quota]:
     """Let accounts of one project belong to a population for good; what they have spent is charged to it.
 
@@ -91,7 +91,7 @@ def join_population(
     return quotas
 
 
-def follow(account: BudgetAccount, *, like: BudgetAccount, actor: Person) -> None:
+def follow(account: BudgetAccount, *, like: BudgetAccount, actor: Actor) -> None:
     """Let an account that a project gets later belong to the population of the one it had, under the same number."""
     quota = quota_of(like)
     if quota is not None:
@@ -142,7 +142,7 @@ def rule_without_conversion(account: BudgetAccount, common: BudgetAccount, recor
     return unit_rule(account.unit, common.unit, records_per_person)
 
 
-def _join(population: Population, account: BudgetAccount, records_per_person: int, actor: Person) -> Quota:
+def _join(population: Population, account: BudgetAccount, records_per_person: int, actor: Actor) -> Quota:
     try:
         with transaction.atomic():
             quota: Quota = Quota.objects.create(
@@ -170,7 +170,7 @@ def _join(population: Population, account: BudgetAccount, records_per_person: in
     return quota
 
 
-def _note(account: BudgetAccount, population: Population, records_per_person: int, actor: Person) -> LedgerEntry:
+def _note(account: BudgetAccount, population: Population, records_per_person: int, actor: Actor) -> LedgerEntry:
     """Write into the account's own chain that its limit is a quota from now on; the limit itself stays."""
     kept = Limits(
         account.epsilon_limit_nano, account.delta_limit_atto, account.delta_sum_limit_atto, account.rho_limit_nano

@@ -12,8 +12,8 @@ from annotation.choices.label_types.base import LabelType
 from annotation.errors import InvalidUpload
 from privacy.wording import as_message, message_of
 
-DataKind = Literal["text", "table", "image"]
-Answers = Literal["majority", "ground_truth"]
+UploadKind = Literal["text", "table", "image"]
+AnswersKept = Literal["majority", "ground_truth"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,7 @@ class Layout:
         Whether a picture to look at is kept of each image that its values do not show as it is.
     """
 
-    kind: DataKind
+    kind: UploadKind
     text: str | None = None
     contributor: str | None = None
     label: str | None = None
@@ -94,7 +94,7 @@ class Layout:
     owner_id: str | None = None
     metadata: tuple[str, ...] = ()
     sources: Mapping[str, str] = field(default_factory=dict)
-    answers: Answers = "majority"
+    answers: AnswersKept = "majority"
     annotator: str | None = None
     sets: LabelType | None = None
     pictures: bool = False

@@ -66,7 +66,7 @@ logger = logging.getLogger(__name__)
 MAXIMUM_ATTEMPTS = 5
 # A file whose reading was cancelled waits so long to be read again.
 CANCELLED_KEPT = timedelta(days=7)
-Progress = Callable[[int, int, int], None]
+UploadProgress = Callable[[int, int, int], None]
 
 
 def receive_upload(
@@ -119,7 +119,7 @@ def receive_upload(
         raise
 
 
-def import_dataset(*, job_id: UUID | str, on_progress: Progress | None = None) -> None:
+def import_dataset(*, job_id: UUID | str, on_progress: UploadProgress | None = None) -> None:
     """Read an upload and store its rows, once however often it is called; who comes second finds nothing to do.
 
     The rows, the state of the dataset and of the job commit together, so a killed attempt leaves nothing behind.
@@ -193,7 +193,7 @@ def _register(source: PoolSource, job: Job, lease: attempts.Lease) -> None:
 
 
 def _read(
-    dataset: Dataset, job: Job, lease: attempts.Lease, report: BadRowReport, on_progress: Progress | None
+    dataset: Dataset, job: Job, lease: attempts.Lease, report: BadRowReport, on_progress: UploadProgress | None
 ) -> None:
     layout = mappings.layout_of(dataset.project, dataset.role, dataset.mapping)
     kept = str(dataset.upload.name)
@@ -302,7 +302,7 @@ def _rows_read(rows: int) -> str:
     return as_plural_message("{n:,} row read", "{n:,} rows read", n=rows)
 
 
-def _tell(lease: attempts.Lease, file: "File[bytes]", on_progress: Progress | None, rows: int) -> None:
+def _tell(lease: attempts.Lease, file: "File[bytes]", on_progress: UploadProgress | None, rows: int) -> None:
     done = file.tell()
     lease.report(progress_done=done, progress_total=file.size, message=_rows_read(rows))
     if on_progress:
@@ -310,7 +310,7 @@ def _tell(lease: attempts.Lease, file: "File[bytes]", on_progress: Progress | No
 
 
 def _tell_parts(
-    lease: attempts.Lease, size: int, on_progress: Progress | None, rows: int, parts_done: int, parts: int
+    lease: attempts.Lease, size: int, on_progress: UploadProgress | None, rows: int, parts_done: int, parts: int
 ) -> None:
     done = size * parts_done // parts
     lease.report(progress_done=done, progress_total=size, message=_rows_read(rows))

@@ -35,6 +35,7 @@ from annotation.data.services.shared_rows import ComparedRows
 from annotation.errors import InvalidUpload
 from annotation.models import BadRows, Dataset, DatasetState, WorkState
 from annotation.models.imports import ImportPart
+from annotation.tables.sources import Check
 from annotation.work.services import attempts
 from annotation.work.services.garbage_collection import collector_paused
 
@@ -45,8 +46,7 @@ LOOK_AGAIN_SECONDS = 0.1
 READ_TASK = "annotation.tasks.read_import_parts_task"
 # More messages would wait for workers that nobody has.
 MOST_HELPERS = 64
-Check = Callable[[], None]
-Tell = Callable[[int, int, int], None]
+TellRows = Callable[[int, int, int], None]
 Sink = RecordWriter | RowSpool | pool_files.PoolWriter
 
 
@@ -71,7 +71,7 @@ def open_parts(dataset: Dataset, upload: Upload, file: BinaryIO, *, size: int) -
     return True
 
 
-def read_parts(dataset: Dataset, lease: attempts.Lease, tell: Tell) -> bool:
+def read_parts(dataset: Dataset, lease: attempts.Lease, tell: TellRows) -> bool:
     """Return once all parts are stored; false where the file has to be read in one piece."""
     parts = ImportPart.objects.filter(dataset=dataset)
     while left := parts.filter(stored=False).count():

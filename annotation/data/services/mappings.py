@@ -10,7 +10,7 @@ from annotation.choices.label_types.catalogue import label_type_of
 from annotation.data.parsers.encodings import Encoding
 from annotation.data.parsers.guessing import guess_columns, remembered
 from annotation.data.parsers.reading import Format, detect_format
-from annotation.data.parsers.rows import Answers, Layout
+from annotation.data.parsers.rows import AnswersKept, Layout
 from annotation.data.parsers.shapes import FileShape, shape_of
 from annotation.errors import InvalidUpload
 from annotation.models import DataKind, Dataset, DatasetRole, Oracle, PrivacyUnit, Project
@@ -59,8 +59,8 @@ def check_mapping(mapping: Mapping[str, Any]) -> None:
     features = mapping.get("features", {})
     if not isinstance(features, Mapping) or not all(isinstance(one, str) and one for one in features.values()):
         raise InvalidUpload("features: must name a column of the file for each declared column")
-    if mapping.get("answers", "majority") not in get_args(Answers):
-        raise InvalidUpload(as_message("answers: must be one of {possible}", possible=", ".join(get_args(Answers))))
+    if mapping.get("answers", "majority") not in get_args(AnswersKept):
+        raise InvalidUpload(as_message("answers: must be one of {possible}", possible=", ".join(get_args(AnswersKept))))
 
 
 def _check_reading(mapping: Mapping[str, Any]) -> None:

@@ -17,6 +17,7 @@ from annotation.errors import ConfigurationFrozen, InvalidConfiguration
 from annotation.gates.services import pool_rows
 from annotation.models import Dataset, DatasetRole, DatasetState, Job, Oracle, Project, Survey, WorkState
 from annotation.work.services import attempts, jobs
+from privacy.engines.base import Tell
 from privacy.models import EntryKind, LedgerEntry
 from privacy.normalizers import Normalizer
 from privacy.selectors import guarantee
@@ -124,7 +125,7 @@ def _tell(lease: attempts.Lease, dataset: Dataset, read: int) -> None:
     lease.report(progress_done=read, progress_total=dataset.row_count, message=as_message("Counting the upload."))
 
 
-def _count(dataset: Dataset, tell: pool_rows.Tell) -> Frequencies:
+def _count(dataset: Dataset, tell: Tell) -> Frequencies:
     project = dataset.project
     # A public test set names no contributors: there every record counts as somebody's own.
     named = project.privacy_unit == "contributor" and dataset.role == DatasetRole.POOL

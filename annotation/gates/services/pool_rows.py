@@ -1,6 +1,6 @@
 """The rows of an upload as gates read them: from the columns in storage, or from the database where rows are kept."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import pyarrow as pa
 from django.core.files.storage import default_storage
@@ -8,14 +8,13 @@ from django.core.files.storage import default_storage
 from annotation.models import Dataset, PoolPart, Record, SourceFile
 from annotation.tables import sources
 from privacy.contributions.columns import NOBODY, read_columns
-from privacy.engines.base import PoolFile
+from privacy.engines.base import PoolFile, Tell
 from privacy.errors import UnsoundCombination
 
 BATCH_ROWS = 65_536
 GATE_SCHEMA = pa.schema([("text", pa.large_string()), ("contributor", pa.binary(16))])
 # A part may be rewritten while somebody reads the pool: the next look at the catalogue finds the new file.
 TRIES = 5
-Tell = Callable[[int], None]
 
 
 def unheard(read: int) -> None:

@@ -8,7 +8,7 @@ from django.core.files import File
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from annotation.data.parsers.encodings import Encoding
-from annotation.data.parsers.rows import Answers
+from annotation.data.parsers.rows import AnswersKept
 from annotation.data.services import datasets
 from annotation.errors import AnnotationError
 from annotation.models import BadRows, DatasetRole, DatasetState, Project
@@ -37,7 +37,9 @@ class Command(BaseCommand):
         parser.add_argument(
             "--metadata-column", action="append", default=[], metavar="NAME", help="kept for people; may be repeated"
         )
-        parser.add_argument("--answers", choices=get_args(Answers), help="of tasks with several answers: which count")
+        parser.add_argument(
+            "--answers", choices=get_args(AnswersKept), help="of tasks with several answers: which count"
+        )
         parser.add_argument("--annotator", metavar="NAME", help="of answered tasks: whose answers alone count")
         parser.add_argument("--start-epsilon", type=float, help="limit of the account of a charged start")
         parser.add_argument("--no-header", action="store_true", help="the first line is a row")

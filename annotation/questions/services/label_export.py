@@ -98,7 +98,7 @@ WHERE query.project_id = %(project)s AND query.state <> 'gold' AND NOT query.emp
   AND (%(history)s OR label.superseded_at IS NULL)
 ORDER BY query.id, label.id
 """
-Row = tuple[Any, ...]
+LabelRow = tuple[Any, ...]
 
 
 class ExportFormat(StrEnum):
@@ -156,7 +156,9 @@ def export_labels(
     return pieces(project, _chunks(project, history=history, count=count))
 
 
-def _chunks(project: Project, *, history: bool, count: Callable[[int], None] | None = None) -> Iterator[Sequence[Row]]:
+def _chunks(
+    project: Project, *, history: bool, count: Callable[[int], None] | None = None
+) -> Iterator[Sequence[LabelRow]]:
     """Yield rows in the order of `COLUMNS`, a bounded number at once."""
     classes, kind = [str(name) for name in project.classes], label_type(project)
     places = counting_places(project)
@@ -168,7 +170,7 @@ def _chunks(project: Project, *, history: bool, count: Callable[[int], None] | N
                 count(len(rows))
 
 
-def _row(row: Row, classes: list[str], asked: LabelType, places: Sequence[int]) -> Row:
+def _row(row: LabelRow, classes: list[str], asked: LabelType, places: Sequence[int]) -> LabelRow:
     """Put names in place of positions; an answer to "is it right" names the class that was guessed, or its absence.
 
     Where an answer names several classes it is a list. The answer is as it was given; what was agreed on, and the last
@@ -202,13 +204,13 @@ def _declared(project: Project) -> list[str]:
     )
 
 
-def _table_row(row: Row, declared: Sequence[str]) -> Row:
+def _table_row(row: LabelRow, declared: Sequence[str]) -> LabelRow:
     """Return a row in the order of `TABLE_COLUMNS` and of what is declared."""
     kept = row[METADATA] or {}
     return (*row[:METADATA], *row[METADATA + 1 :], *(kept.get(name) for name in declared))
 
 
-def _csv(project: Project, chunks: Iterator[Sequence[Row]]) -> Iterator[bytes]:
+def _csv(project: Project, chunks: Iterator[Sequence[LabelRow]]) -> Iterator[bytes]:
     declared = _declared(project)
     header = [*TABLE_COLUMNS, *(f"{METADATA_PREFIX}{name}" for name in declared)]
     yield csv.writer(Echo()).writerow(header).encode()
@@ -223,13 +225,13 @@ def _in_one_cell(value: Any) -> Any:
     return json.dumps(value, ensure_ascii=False) if isinstance(value, list) else value
 
 
-def _json_lines(project: Project, chunks: Iterator[Sequence[Row]]) -> Iterator[bytes]:
+def _json_lines(project: Project, chunks: Iterator[Sequence[LabelRow]]) -> Iterator[bytes]:
     dump = json.JSONEncoder(ensure_ascii=False, default=datetime.isoformat).encode
     for rows in chunks:
         yield "".join(f"{dump(_object(row))}\n" for row in rows).encode()
 
 
-def _object(row: Row) -> dict[str, Any]:
+def _object(row: LabelRow) -> dict[str, Any]:
     named = dict(zip(COLUMNS, row, strict=True))
     named["fields"] = json.loads(named["fields"]) if named["fields"] else None
     named["tags"] = json.loads(named["tags"] or "[]")
@@ -237,7 +239,7 @@ def _object(row: Row) -> dict[str, Any]:
 
 
 def _parquet(
-    project: Project, chunks: Iterator[Sequence[Row]], declared: Sequence[str] | None = None
+    project: Project, chunks: Iterator[Sequence[LabelRow]], declared: Sequence[str] | None = None
 ) -> Iterator[bytes]:
     declared = _declared(project) if declared is None else declared
     theirs = [pa.field(f"{METADATA_PREFIX}{name}", pa.string()) for name in declared]
@@ -256,7 +258,7 @@ def _parquet(
     yield sent.take()
 
 
-def _croissant(project: Project, chunks: Iterator[Sequence[Row]]) -> Iterator[bytes]:
+def _croissant(project: Project, chunks: Iterator[Sequence[LabelRow]]) -> Iterator[bytes]:
     """Write a zip of the Parquet file and of its description, which comes last since it names the file's digest."""
     sent, digest, size = _Pieces(), hashlib.sha256(), 0
     moment, declared = timezone.now(), _declared(project)
@@ -310,7 +312,7 @@ class _Pieces(io.RawIOBase):
         return held
 
 
-def _label_studio(project: Project, chunks: Iterator[Sequence[Row]]) -> Iterator[bytes]:
+def _label_studio(project: Project, chunks: Iterator[Sequence[LabelRow]]) -> Iterator[bytes]:
     """Write tasks with their annotations, as Label Studio exports and imports them."""
     dump = json.JSONEncoder(ensure_ascii=False).encode
     before, piece = "[", ""
@@ -323,7 +325,7 @@ def _label_studio(project: Project, chunks: Iterator[Sequence[Row]]) -> Iterator
     yield f"{piece}]\n".encode() if before != "[" else b"[]\n"
 
 
-def _task(answers: list[Row]) -> dict[str, Any]:
+def _task(answers: list[LabelRow]) -> dict[str, Any]:
     question, text, fields, dataset, number, *_rest = answers[0]
     data: dict[str, Any] = {"text": text} if text is not None else dict(json.loads(fields)) if fields else {}
     return {

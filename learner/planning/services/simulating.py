@@ -12,7 +12,7 @@ from django.db import transaction
 from annotation.models import Job, Project, WorkState
 from annotation.work.services import attempts, jobs
 from learner.models.planning import PlanSimulation
-from learner.planning.curves import SEEDS, Data, simulated
+from learner.planning.curves import SEEDS, SimulatedData, simulated
 from learner.planning.setup import Setup
 from learner.planning.splits import splits
 from privacy.wording import as_message
@@ -80,7 +80,7 @@ def _results(setup: Setup, epsilon: float, lease: attempts.Lease) -> dict[str, A
     seeds = STREAM_SEEDS if setup.stream and setup.online is None else SEEDS
     divided = splits(setup, epsilon)
     kinds = ("curves", "plain")
-    wanted = [(kind, data) for kind in kinds for data in get_args(Data)]
+    wanted = [(kind, data) for kind in kinds for data in get_args(SimulatedData)]
     steps = len(wanted) + len(divided) + len(setup.alternatives)
     found: dict[str, dict[str, Any]] = {kind: {} for kind in kinds}
     for done, (kind, data) in enumerate(wanted):
@@ -90,7 +90,7 @@ def _results(setup: Setup, epsilon: float, lease: attempts.Lease) -> dict[str, A
             points = simulated(setup, data, seeds=seeds, private=kind == "curves")
             found[kind][data] = [asdict(point) for point in points]
     drawn = []
-    source: Data = "made_up"
+    source: SimulatedData = "made_up"
     for done, split in enumerate(divided, start=len(wanted)):
         lease.report(progress_done=done, progress_total=steps)
         lease.check()
@@ -125,6 +125,6 @@ def _rows(setup: Setup, lease: attempts.Lease, *, seeds: int, done: int, steps: 
     return found
 
 
-def _data_of(setup: Setup) -> list[Data]:
+def _data_of(setup: Setup) -> list[SimulatedData]:
     """Return on what a setup is simulated; digits are ten classes."""
-    return [data for data in get_args(Data) if data == "made_up" or setup.n_classes <= 10]
+    return [data for data in get_args(SimulatedData) if data == "made_up" or setup.n_classes <= 10]

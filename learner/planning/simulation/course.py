@@ -9,11 +9,13 @@ from numpy.typing import NDArray
 from annotation.choices.presets import PRESETS
 from learner.estimators.sums import PrivateSums
 from learner.linear_model import LinearModel
+from learner.planning.simulation.noise_free import AnswerArray
 from learner.planning.simulation.trusted_settings import PRESET, TrustedSettings
 from learner.strategies.blocks import block_rates, draw_blocks, weights_of_block
 from learner.strategies.rows import ListedRows
 from learner.strategies.secret_sample import ScreenedSecretSample
 from privacy.accounting.events import SecretBlockEvent
+from privacy.arrays import Array
 from privacy.mechanisms.randomness import SimulationRandom
 from privacy.mechanisms.sums import NoisySums
 
@@ -21,20 +23,17 @@ from privacy.mechanisms.sums import NoisySums
 OUTSIDE_SLAB = 5
 SLAB = PRESETS[PRESET].defaults.get("screen_reach", 0.1)
 
-Rows = NDArray[np.float64]
-Answers = NDArray[np.int64]
-
 
 def course(
     settings: TrustedSettings,
-    rows: Rows,
-    labels: Answers,
-    test: Rows,
+    rows: Array,
+    labels: AnswerArray,
+    test: Array,
     *,
     classes: Sequence[str],
     prior: LinearModel | None,
     rng: SimulationRandom,
-) -> tuple[list[Answers], NDArray[np.intp]]:
+) -> tuple[list[AnswerArray], NDArray[np.intp]]:
     """Play all blocks of a pool and return the answers of each release on `test`, and which rows were asked about.
 
     Each model starts from the release before it; where it is made of noisy sums it adds its own to all before.
@@ -47,7 +46,7 @@ def course(
     assert settings.selection_rate is not None
     every = block_rates(settings.selection_rate)
     drawn = draw_blocks(len(rows), settings.selection_rate, rng)
-    found: list[Answers] = []
+    found: list[AnswerArray] = []
     asked: list[NDArray[np.intp]] = []
     charge: SecretBlockEvent | None = None
     sums: NoisySums | None = None

@@ -1,6 +1,6 @@
 """A crowd's project on labelled public data: gate, questions, answers said at random, training under that channel."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from annotation.choices.consensus import plurality
 from learner.estimators.adaptation import adapt_to_texts
 from learner.estimators.channel import ChannelClassifier
-from learner.estimators.version_zero import word_directions
+from learner.estimators.version_zero import Encode, word_directions
 from learner.features.static_encoder import StaticEncoder
 from learner.linear_model import LinearModel
 from learner.planning.simulation.crowd_pool import CrowdPool, crowd_pool
@@ -25,7 +25,6 @@ from privacy.mechanisms.randomness import SimulationRandom
 # Between two points the penalty of the last one is kept; this one before the first.
 FIRST_PENALTY = 3.0
 
-Encode = Callable[[Sequence[str]], NDArray[np.floating]]
 # Predictions for the test records at every number of labels.
 Course = list[NDArray[np.int64]]
 

@@ -5,16 +5,17 @@ from numpy.typing import NDArray
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, StratifiedKFold
 
+from privacy.arrays import Array
+
 # Strengths among which the baseline chooses, on its own labels.
 STRENGTHS = (0.3, 1.0, 3.0, 10.0, 30.0, 100.0)
 # So many labels settle a strength; more only take longer.
 MOST_TUNED = 3_000
 
-Rows = NDArray[np.float64]
-Answers = NDArray[np.int64]
+AnswerArray = NDArray[np.int64]
 
 
-def strength_of(rows: Rows, labels: Answers) -> float:
+def strength_of(rows: Array, labels: AnswerArray) -> float:
     """Return the strength that folds of the labels find best, a middling one where there are too few for folds.
 
     Parameters
@@ -32,7 +33,7 @@ def strength_of(rows: Rows, labels: Answers) -> float:
     return float(found.fit(rows, labels).best_params_["C"])
 
 
-def clear_answers(rows: Rows, labels: Answers, test: Rows, strength: float) -> Answers:
+def clear_answers(rows: Array, labels: AnswerArray, test: Array, strength: float) -> AnswerArray:
     """Return what the model without noise says of `test`, shape (n_test,); the one class there is, where there is one.
 
     Parameters
@@ -47,5 +48,5 @@ def clear_answers(rows: Rows, labels: Answers, test: Rows, strength: float) -> A
     if len(np.unique(labels)) < 2:
         return np.full(len(test), labels[0] if len(labels) else 0, dtype=np.int64)
     fitted = LogisticRegression(C=strength, max_iter=300).fit(rows, labels)
-    answers: Answers = np.asarray(fitted.predict(test), dtype=np.int64)
+    answers: AnswerArray = np.asarray(fitted.predict(test), dtype=np.int64)
     return answers

@@ -21,20 +21,18 @@ from learner.estimators.version_zero import (
 )
 from learner.linear_model import LinearModel
 from learner.online import guessed_classes, simulated_arrival
-from learner.planning.simulation.noise_free import MOST_TUNED, clear_answers, strength_of
+from learner.planning.simulation.noise_free import MOST_TUNED, AnswerArray, clear_answers, strength_of
 from learner.planning.simulation.outcome import MeanAccuracy, Outcome, OutcomePoint, SimulatedAccount
 from learner.planning.simulation.stream_settings import StreamSettings
 from learner.planning.simulation.task import SimulationTask
 from learner.planning.simulation.trusted import has_examples, rows_of_numbers
 from learner.policies import Batch, BatchState, FixedBatches
 from learner.streaming import examine
+from privacy.arrays import Array
 from privacy.mechanisms.randomness import SimulationRandom
 
 # Records examined at once, as a worker does it.
 RECORDS_PER_STEP = 8192
-
-Rows = NDArray[np.float64]
-Answers = NDArray[np.int64]
 
 
 def simulate_stream(preset: str) -> Callable[[SimulationTask], Outcome]:
@@ -91,10 +89,10 @@ class _Play:
     task: SimulationTask
     settings: StreamSettings
     rows: NDArray[np.float32]
-    test: Rows
+    test: Array
     version_0: LinearModel | None
     start: LinearModel | None
-    examples: tuple[Rows, Answers]
+    examples: tuple[Array, AnswerArray]
 
     @classmethod
     def of(cls, task: SimulationTask, settings: StreamSettings) -> "_Play":
@@ -105,7 +103,7 @@ class _Play:
             return cls(task, settings, _narrow(rows), test, None, None, nothing)
         featurizer = settings.featurizer()
 
-        def encode(texts: Sequence[str]) -> Rows:
+        def encode(texts: Sequence[str]) -> Array:
             return featurizer.transform(list(texts)).astype(np.float64)
 
         texts, places = public_examples(task.classes, task.descriptions)
@@ -120,7 +118,7 @@ class _Play:
         rows, test = encode(task.texts), encode(task.test_texts)
         return cls(task, settings, _narrow(rows), test, known, start, (examples, places))
 
-    def answers(self, seed: int, *, chosen: bool) -> list[Answers]:
+    def answers(self, seed: int, *, chosen: bool) -> list[AnswerArray]:
         """Return what is said of the test records after each number of answers."""
         rng = SimulationRandom(1_000_003 * seed + chosen)
         learner = self.settings.learner(rng, whole=not chosen)
@@ -137,13 +135,13 @@ class _Play:
             rows, labels = self.rows[order], self.task.labels[order]
             course = simulated_arrival(learner, rows, labels, policy=policy, ahead=ahead, stops=stops, rng=rng)
             return [self._said(learner) for _ in course]
-        found: list[Answers] = []
+        found: list[AnswerArray] = []
         for answered, after in self._batches(learner, arrival, rng, chosen=chosen):
             while len(found) < len(self.task.label_counts) and answered >= self.task.label_counts[len(found)]:
                 found.append(self._said(after))
         return found
 
-    def clear(self, seed: int, labels: int) -> Answers:
+    def clear(self, seed: int, labels: int) -> AnswerArray:
         """Return what logistic regression without noise says, fitted to as many records as they came."""
         order = _Arrival(self.task.n_records, self._order(seed)).upto(labels)[:labels]
         tuned = self._labelled(order[:MOST_TUNED])
@@ -152,7 +150,7 @@ class _Play:
     def _order(self, seed: int) -> np.random.Generator:
         return np.random.default_rng((20_261_124, seed))
 
-    def _labelled(self, order: NDArray[np.intp]) -> tuple[Rows, Answers]:
+    def _labelled(self, order: NDArray[np.intp]) -> tuple[Array, AnswerArray]:
         rows, places = self.examples
         own = self.rows[order].astype(np.float64)
         return np.vstack([own, rows]), np.concatenate([self.task.labels[order], places])
@@ -163,7 +161,7 @@ class _Play:
         """Examine and update until the last number of answers is there; yield after each update."""
         names, answered = tuple(map(str, learner.classes_)), 0
         state, policy = BatchState(), self.settings.policy() if chosen else FixedBatches(self._batch_size())
-        epoch: list[tuple[NDArray[np.float32], Answers]] = []
+        epoch: list[tuple[NDArray[np.float32], AnswerArray]] = []
         guessed: dict[int, int] = {}
         # Of two classes either answer to a guess names one, whatever was guessed.
         guesses_matter = self.settings.confirms and len(names) > 2
@@ -202,9 +200,9 @@ class _Play:
         self,
         learner: StreamingLinearClassifier,
         batch: Batch,
-        answers: tuple[NDArray[np.float32], Answers],
-        epoch: list[tuple[NDArray[np.float32], Answers]],
-    ) -> list[tuple[NDArray[np.float32], Answers]]:
+        answers: tuple[NDArray[np.float32], AnswerArray],
+        epoch: list[tuple[NDArray[np.float32], AnswerArray]],
+    ) -> list[tuple[NDArray[np.float32], AnswerArray]]:
         """Make one batch's update and return the batches of its epoch."""
         if isinstance(learner, RunningSums):
             number = batch.number - 1
@@ -221,12 +219,12 @@ class _Play:
         windows = self.settings.values["update_policy"] != "flmb"
         return max(1, round(length * float(screen.rates[0]))) if windows and screen is not None else length
 
-    def _said(self, learner: StreamingLinearClassifier) -> Answers:
-        answers: Answers = np.asarray(learner.predict(self.test), dtype=np.int64)
+    def _said(self, learner: StreamingLinearClassifier) -> AnswerArray:
+        answers: AnswerArray = np.asarray(learner.predict(self.test), dtype=np.int64)
         return answers
 
 
-def _narrow(rows: Rows) -> NDArray[np.float32]:
+def _narrow(rows: Array) -> NDArray[np.float32]:
     # A little shorter, since float32 may round a row beyond the bound.
     return (rows * (1 - 1e-6)).astype(np.float32)
 

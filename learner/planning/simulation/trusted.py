@@ -14,10 +14,11 @@ from learner.features.image import ImageFeaturizer
 from learner.features.static_encoder import StaticEncoder
 from learner.linear_model import LinearModel
 from learner.planning.simulation.course import course
-from learner.planning.simulation.noise_free import MOST_TUNED, clear_answers, strength_of
+from learner.planning.simulation.noise_free import MOST_TUNED, AnswerArray, clear_answers, strength_of
 from learner.planning.simulation.outcome import MeanAccuracy, Outcome, OutcomePoint, SimulatedAccount
 from learner.planning.simulation.task import SimulationTask
 from learner.planning.simulation.trusted_settings import TrustedSettings
+from privacy.arrays import Array
 from privacy.mechanisms.randomness import SimulationRandom
 
 # Names alone are worth leaning on while a class has few labels: a public rule, by the planned number of them.
@@ -25,9 +26,6 @@ MOST_LABELS_BESIDE_NAMES = 50
 # Beyond so many labels times classes the baseline is fitted for a few seeds only: it hardly moves any more.
 LARGE_BASELINE, FEW_SEEDS = 20_000, 3
 IMAGE_SIDE = 8
-
-Rows = NDArray[np.float64]
-Answers = NDArray[np.int64]
 
 
 def simulate_trusted(task: SimulationTask) -> Outcome:
@@ -79,11 +77,11 @@ class Play:
 
     task: SimulationTask
     settings: TrustedSettings
-    rows: Rows
-    test: Rows
+    rows: Array
+    test: Array
     version_0: LinearModel | None
     prior: LinearModel | None
-    examples: tuple[Rows, Answers]
+    examples: tuple[Array, AnswerArray]
 
     @classmethod
     def of(cls, task: SimulationTask, settings: TrustedSettings) -> "Play":
@@ -108,9 +106,9 @@ class Play:
             (encode(texts), places),
         )
 
-    def predictions(self, labels: int) -> tuple[list[list[Answers]], list[Answers], list[Answers]]:
+    def predictions(self, labels: int) -> tuple[list[list[AnswerArray]], list[AnswerArray], list[AnswerArray]]:
         """Return test answers of each release of the project, of random choice and of no privacy, one array a seed."""
-        project: list[list[Answers]] = []
+        project: list[list[AnswerArray]] = []
         random, clear = [], []
         suited = self.settings.suited(n_classes=len(self.task.classes), labels=labels, texts=self.task.rows is None)
         rate = labels / self.task.n_records
@@ -133,7 +131,7 @@ class Play:
 
     def series(
         self, settings: TrustedSettings, rng: SimulationRandom, labels: float
-    ) -> tuple[list[Answers], NDArray[np.intp]]:
+    ) -> tuple[list[AnswerArray], NDArray[np.intp]]:
         """Return what each block's release answers, and which rows were asked about.
 
         The pool is so large that blocks hold so many labels on average, before a screen leaves any out.
@@ -155,13 +153,13 @@ class Play:
 
     def _private(
         self, settings: TrustedSettings, chosen: NDArray[np.intp], rate: float, rng: SimulationRandom, labels: int
-    ) -> Answers:
+    ) -> AnswerArray:
         estimator = settings.training(
             rate, classes=range(len(self.task.classes)), prior=self._prior_for(labels), rng=rng
         )
         settings.event(estimator, rate=rate, n_features=self.rows.shape[1])
         estimator.fit(self.rows[chosen], self.task.labels[chosen])
-        answers: Answers = np.asarray(estimator.predict(self.test), dtype=np.int64)
+        answers: AnswerArray = np.asarray(estimator.predict(self.test), dtype=np.int64)
         return answers
 
     def _prior_for(self, labels: int) -> LinearModel | None:
@@ -170,7 +168,7 @@ class Play:
             return self.prior
         return None
 
-    def _labelled(self, chosen: NDArray[np.intp]) -> tuple[Rows, Answers]:
+    def _labelled(self, chosen: NDArray[np.intp]) -> tuple[Array, AnswerArray]:
         """Return the labels of the sample beside the public examples, the prior of both trainings."""
         rows, places = self.examples
         return np.vstack([self.rows[chosen], rows]), np.concatenate([self.task.labels[chosen], places])
@@ -181,7 +179,7 @@ def settings_of(task: SimulationTask) -> TrustedSettings:
     return TrustedSettings.of(task.settings, n_classes=len(task.classes), described=has_examples(task))
 
 
-def encoded_records(task: SimulationTask, settings: TrustedSettings) -> tuple[Rows, Rows]:
+def encoded_records(task: SimulationTask, settings: TrustedSettings) -> tuple[Array, Array]:
     """Return the rows of all records and of the test records, each of norm one at most, as a training reads them."""
     if task.rows is not None and task.test_rows is not None:
         colour = settings.image_colours == "colour"
@@ -195,7 +193,7 @@ def has_examples(task: SimulationTask) -> bool:
     return enough_examples(task.classes, task.descriptions)
 
 
-def _encoder(settings: TrustedSettings) -> Callable[[Sequence[str]], Rows]:
+def _encoder(settings: TrustedSettings) -> Callable[[Sequence[str]], Array]:
     def encode(texts: Sequence[str]) -> NDArray[np.float64]:
         encoder = StaticEncoder(n_features=settings.feature_dimension, normalizer=settings.normalizer)
         return encoder.transform(texts).astype(np.float64)
@@ -203,7 +201,7 @@ def _encoder(settings: TrustedSettings) -> Callable[[Sequence[str]], Rows]:
     return encode
 
 
-def rows_of_numbers(images: NDArray[np.generic], *, colour: bool = False) -> Rows:
+def rows_of_numbers(images: NDArray[np.generic], *, colour: bool = False) -> Array:
     """Return pooled pixels of images, grey or in colour, or rows of numbers scaled each to norm one."""
     if images.ndim == 2:
         rows = images.astype(np.float64)

@@ -47,7 +47,7 @@ KINDS: Mapping[str, type] = {
     "image_colours": str,
 }
 OF_BLOCKS = ("maximum_releases", "screened_blocks", "cluster_epsilon")
-Estimator = PrivateHuberSVM | PrivateSoftmaxSteps | PrivateSums
+SimulatedEstimator = PrivateHuberSVM | PrivateSoftmaxSteps | PrivateSums
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +161,7 @@ class TrustedSettings:
 
     def of_block(
         self, before: SecretBlockEvent | None, *, block: int, n_features: int, **shape: Any
-    ) -> tuple[Estimator, SecretBlockEvent]:
+    ) -> tuple[SimulatedEstimator, SecretBlockEvent]:
         """Return the estimator of one block of the series, which together spends the account, and what it is charged.
 
         Raises
@@ -179,7 +179,9 @@ class TrustedSettings:
             raise ValueError(f"block {block} costs more than its series was opened with")
         return estimator, event
 
-    def training(self, rate: float, *, classes: range, prior: LinearModel | None, rng: SimulationRandom) -> Estimator:
+    def training(
+        self, rate: float, *, classes: range, prior: LinearModel | None, rng: SimulationRandom
+    ) -> SimulatedEstimator:
         """Return the estimator that spends the whole account on a secret sample of this rate; 1 for no secret."""
         # The smallest float above would already cost more than the account holds.
         epsilon = math.log1p(math.expm1(self.pool_epsilon) / rate) * (1 - 1e-9)
@@ -188,14 +190,14 @@ class TrustedSettings:
             raise ValueError(f"pool_delta must be below the rate {rate}, got {self.pool_delta}")
         return self._estimator(epsilon, delta=delta, classes=classes, prior=prior, random_state=rng)
 
-    def _estimator(self, epsilon: float, **shape: Any) -> Estimator:
+    def _estimator(self, epsilon: float, **shape: Any) -> SimulatedEstimator:
         if self.estimator == "sums":
             return PrivateSums(epsilon, moment_share=self.moment_share, **shape)
         if self.estimator == "softmax_steps":
             return PrivateSoftmaxSteps(epsilon, **shape)
         return PrivateHuberSVM(epsilon, self.regularization, "gaussian", smoothing=self.smoothing, **shape)
 
-    def event(self, estimator: Estimator, *, rate: float, n_features: int) -> Event:
+    def event(self, estimator: SimulatedEstimator, *, rate: float, n_features: int) -> Event:
         """Return what the release is charged, and check that the account holds it.
 
         Raises

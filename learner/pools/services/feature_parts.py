@@ -25,7 +25,7 @@ from learner.features.base import Featurizer
 from learner.features.batches import features_step, vectors_in
 from learner.features.matrix import HEADER_BYTES, MatrixWriter
 from learner.pools.services import feature_rows
-from learner.work.services.progress import Tell, silent
+from learner.work.services.progress import TellParts, silent
 from privacy.engines.batches import BatchEngine
 from privacy.engines.crew import Crew
 from privacy.engines.spark_batches import SparkBatches
@@ -53,7 +53,7 @@ def features_engine(featurizer: Featurizer) -> BatchEngine:
 
 
 def transformed(
-    dataset: Dataset, featurizer: Featurizer, tell: Tell = silent, *, emptied: int = 0
+    dataset: Dataset, featurizer: Featurizer, tell: TellParts = silent, *, emptied: int = 0
 ) -> Iterator[NDArray[np.float32]]:
     """Yield the features of all rows in their order, shape (n, dimension), whoever made them; `tell` hears of parts.
 

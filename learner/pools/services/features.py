@@ -22,7 +22,7 @@ from learner.models import FeatureMatrix
 from learner.pools.services import feature_parts
 from learner.pools.services.feature_rows import BATCH_ROWS, holds_gate_output
 from learner.pools.services.projections import ensure_projection
-from learner.work.services.progress import Tell, silent, spread
+from learner.work.services.progress import TellParts, silent, spread
 from privacy.services.faults import fault_point
 
 # A row that is read maps what the system keeps of the file in one piece, up to 2 MiB: so many take 16 MiB at most.
@@ -86,7 +86,7 @@ def let_go_of_files(X: NDArray[np.float32]) -> None:
         matrix.let_go(part)
 
 
-def open_features(dataset: Dataset, tell: Tell = silent) -> NDArray[np.float32]:
+def open_features(dataset: Dataset, tell: TellParts = silent) -> NDArray[np.float32]:
     """Return the features of a dataset, shape (rows, dimension), made now if nobody made them before.
 
     Row i belongs to the record with row number i; in the pool of a crowd project, to the i-th query that passed the
@@ -110,7 +110,7 @@ def _open(stored: FeatureMatrix) -> NDArray[np.float32]:
         raise ArtifactCorrupt(str(error)) from error
 
 
-def stacked_features(datasets: Sequence[Dataset], *, dimension: int, tell: Tell = silent) -> NDArray[np.float32]:
+def stacked_features(datasets: Sequence[Dataset], *, dimension: int, tell: TellParts = silent) -> NDArray[np.float32]:
     """Return the features of several datasets as one matrix; a single file is handed on as its memory map."""
     places = len(datasets)
     parts = [open_features(dataset, spread(tell, place, places)) for place, dataset in enumerate(datasets)]
@@ -124,7 +124,7 @@ def ready_featurizer(project: Project) -> Featurizer:
     return featurizer_of(project)
 
 
-def ensure_matrix(dataset: Dataset, tell: Tell = silent) -> FeatureMatrix:
+def ensure_matrix(dataset: Dataset, tell: TellParts = silent) -> FeatureMatrix:
     """Return the feature file of a dataset under its project's featuriser, written if it is missing."""
     featurizer = ready_featurizer(dataset.project)
     stored = FeatureMatrix.objects.filter(dataset=dataset, version=featurizer.version).first()

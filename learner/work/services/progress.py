@@ -9,7 +9,7 @@ from collections.abc import Callable
 from annotation.work.services.attempts import Lease
 from privacy.wording import as_message
 
-Tell = Callable[[int, int], None]
+TellParts = Callable[[int, int], None]
 # Of the bar, each step has as much as every other.
 STEP_LENGTH = 100
 
@@ -63,7 +63,7 @@ def silent(done: int, total: int) -> None:
     """Tell nobody."""
 
 
-def spread(tell: Tell, place: int, places: int) -> Tell:
+def spread(tell: TellParts, place: int, places: int) -> TellParts:
     """Return what tells the parts of one of several equal places."""
 
     def within(done: int, total: int) -> None:

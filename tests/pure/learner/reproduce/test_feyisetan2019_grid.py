@@ -2,11 +2,11 @@
 
 import numpy as np
 
-from learner.reproduce.experiment import Json, Verdict
+from learner.reproduce.experiment import ClaimVerdict, Json
 from learner.reproduce.feyisetan2019_grid import GateGrid
 
 
-def answers(by_k: float, by_rate: float, gain: float) -> list[Verdict]:
+def answers(by_k: float, by_rate: float, gain: float) -> list[ClaimVerdict]:
     """Return the answers where accuracy moves so much with k, the rate, and asking the most uncertain first."""
     experiment = GateGrid(small=True)
     rng = np.random.default_rng(6)

@@ -4,11 +4,11 @@ from typing import Any
 
 import numpy as np
 
-from learner.reproduce.experiment import Json, Verdict
+from learner.reproduce.experiment import ClaimVerdict, Json
 from learner.reproduce.ghassemi_curves import GeneratedCurves, spaced
 
 
-def claims_of(gap: float, scatter: float) -> dict[str, Verdict]:
+def claims_of(gap: float, scatter: float) -> dict[str, ClaimVerdict]:
     """Return the answers where FLSW errs by `gap` more than FLMB in runs that differ by `scatter` otherwise."""
     experiment = GeneratedCurves(small=True)
     experiment.settings = experiment.settings | {"steps": 4_000}

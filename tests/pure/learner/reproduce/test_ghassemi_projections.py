@@ -2,12 +2,12 @@
 
 import numpy as np
 
-from learner.reproduce.experiment import Verdict
+from learner.reproduce.experiment import ClaimVerdict
 from learner.reproduce.ghassemi_curves import spaced
 from learner.reproduce.ghassemi_projections import Projections
 
 
-def answer(rise: float) -> Verdict:
+def answer(rise: float) -> ClaimVerdict:
     """Return the answer where public signs cost so much more error in the same runs."""
     experiment = Projections(small=True)
     length = len(spaced(experiment.settings["steps"]))

@@ -2,11 +2,11 @@
 
 import numpy as np
 
-from learner.reproduce.experiment import Verdict
+from learner.reproduce.experiment import ClaimVerdict
 from learner.reproduce.ghassemi_slabs import LOW_RATE, Slabs
 
 
-def answers(shrinking_power: float, harm: float) -> list[Verdict]:
+def answers(shrinking_power: float, harm: float) -> list[ClaimVerdict]:
     """Return the answers where the shrinking slab's labels grow with a power of the records, and it errs by more."""
     experiment = Slabs(small=True)
     steps = np.array(experiment.iterations, dtype=float)

@@ -2,12 +2,12 @@
 
 import numpy as np
 
-from learner.reproduce.experiment import Verdict
+from learner.reproduce.experiment import ClaimVerdict
 from learner.reproduce.ghassemi_curves import REGULARIZATION, STEP
 from learner.reproduce.ghassemi_steps import StepSizes
 
 
-def answer(best: float) -> Verdict:
+def answer(best: float) -> ClaimVerdict:
     """Return the answer where one pair of the grid errs by `best` less than all others, the chosen one among them."""
     experiment = StepSizes(small=True)
     place = experiment.grid.index((STEP, REGULARIZATION))

@@ -20,8 +20,8 @@ from learner.reproduce.experiment import (
     Panel,
     Paper,
     PaperFigure,
+    PaperSeries,
     PaperTable,
-    Series,
     agree,
     cell,
     settings_digest,
@@ -57,9 +57,9 @@ class Coins(Experiment):
         return [PaperTable("Shares", ("what", "share"), [("heads", f"{result['share']['value']:.2f}")])]
 
     def charts(self, result: dict[str, Any]) -> list[PaperFigure]:
-        curve = Series("heads", [1, 2], [result["share"]["value"], 0.5], [0.1, 0.1])
-        bars = Series("bars", [0, 1], [1, 2], style="bars")
-        dots = Series("dots", [1, 10], [1, 2], style="points")
+        curve = PaperSeries("heads", [1, 2], [result["share"]["value"], 0.5], [0.1, 0.1])
+        bars = PaperSeries("bars", [0, 1], [1, 2], style="bars")
+        dots = PaperSeries("dots", [1, 10], [1, 2], style="points")
         panels = [
             Panel([curve], "flips", "share"),
             Panel([bars, bars], "side", "count", x_names=("heads", "tails")),

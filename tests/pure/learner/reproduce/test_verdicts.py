@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from learner.reproduce.experiment import Json, Verdict, cell, interval
+from learner.reproduce.experiment import ClaimVerdict, Json, cell, interval
 from learner.reproduce.verdicts import (
     above,
     all_of,
@@ -33,7 +33,7 @@ def by_the_mean_alone(found: Json, bound: float) -> bool:
 
 
 @pytest.mark.parametrize(("value", "answer"), [(0.0, True), (2.0, False), (1.1, None), (0.9, None)])
-def test_a_figure_is_decided_outside_its_interval_alone(value: float, answer: Verdict) -> None:
+def test_a_figure_is_decided_outside_its_interval_alone(value: float, answer: ClaimVerdict) -> None:
     found = interval(value, 0.05)
     assert at_most(found, 1.0) is answer
     assert above(found, 1.0) is opposite(answer)

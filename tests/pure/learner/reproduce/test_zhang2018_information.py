@@ -2,12 +2,12 @@
 
 import numpy as np
 
-from learner.reproduce.experiment import Json, Verdict
+from learner.reproduce.experiment import ClaimVerdict, Json
 from learner.reproduce.zhang2018_information import LIPSCHITZ, POPULATIONS, UserInformation
 from privacy.accounting.mutual_information import gaussian_mi
 
 
-def answers(share: float) -> list[Verdict]:
+def answers(share: float) -> list[ClaimVerdict]:
     """Return the answers where every estimate scatters by a hundredth of its bound around a share of it."""
     experiment = UserInformation(small=True)
     rng = np.random.default_rng(7)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from learner.reproduce.descent_runs import SideBySide
-from learner.reproduce.experiment import Data, Json, Verdict
+from learner.reproduce.experiment import ClaimVerdict, Data, Json
 from learner.reproduce.zhang2018_bandit import Bandit
 from learner.reproduce.zhang2018_full import FullInformationRegret
 from learner.reproduce.zhang2018_regret import Regret, growth, slopes
@@ -25,7 +25,7 @@ def made_up(experiment: Regret, power: float, seeds: range) -> Json:
     return experiment.combine([part(seed) for seed in seeds])
 
 
-def answer(power: float, seeds: range, text: str = ROOT) -> Verdict:
+def answer(power: float, seeds: range, text: str = ROOT) -> ClaimVerdict:
     experiment = FullInformationRegret(small=False)
     found = experiment.claims(made_up(experiment, power, seeds))
     return next(claim.holds for claim in found if claim.text == text)
