@@ -37,7 +37,7 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """Points that belong together; `stepped` where a value stands until the next one.
+    """Points that belong together; `stepped` where a value stands until the next one, and the last until `stands_to`.
 
     `beside` is the place of the curve whose colour it takes, such as that whose limit it is, and has no marks.
     """
@@ -47,6 +47,7 @@ class Curve:
     dashed: bool = False
     stepped: bool = False
     beside: int | None = None
+    stands_to: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,6 +175,7 @@ def draw(
     if not shown:
         raise ValueError("a chart needs a point")
     xs = [point.x for curve in shown for point in curve.points]
+    xs += [curve.stands_to for curve in shown if curve.stands_to is not None]
     ys = [value for curve in shown for point in curve.points for value in (point.y, point.low, point.high)]
     levels = [value for value in ys if value is not None] + [value for _name, value in references]
     across = sorted(x_ticks) or nice_ticks(min(xs), max(xs), whole=whole_x)
@@ -240,6 +242,8 @@ def _drawn(curve: Curve, number: int, scale: _Scale) -> Drawn:
     path = f"M{places[0][0]} {places[0][1]}"
     for x, y in places[1:]:
         path += f" H{x} V{y}" if curve.stepped else f" L{x} {y}"
+    if curve.stands_to is not None:
+        path += f" H{scale.x(curve.stands_to)}"
     marks = [
         DrawnPoint(
             x=place[0],

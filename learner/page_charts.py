@@ -145,12 +145,13 @@ def history_chart(curves: Mapping[str, Stood], *, up: str, limits: Mapping[str, 
         return None
     last = max(moments)
     words = epsilon_words if up == "ε" else _whole
-    drawn = [Curve(name, _stood(points, last, words), stepped=True) for name, points in curves.items()]
+    end = last.timestamp()
+    drawn = [Curve(name, _stood(points, words), stepped=True, stands_to=end) for name, points in curves.items()]
     for name, points in (limits or {}).items():
         limit = _("limit of %(name)s") % {"name": name}
-        stood = _stood(points, last, words)
-        drawn.append(Curve(limit, stood, dashed=True, stepped=True, beside=list(curves).index(name)))
-    ends = min(moments).timestamp(), last.timestamp()
+        beside = list(curves).index(name)
+        drawn.append(Curve(limit, _stood(points, words), dashed=True, stepped=True, beside=beside, stands_to=end))
+    ends = min(moments).timestamp(), end
     apart = (ends[1] - ends[0]) / (TICKS - 1)
     ticks = [ends[0] + apart * part for part in range(TICKS if apart else 1)]
     lasted = last - min(moments)
@@ -160,8 +161,8 @@ def history_chart(curves: Mapping[str, Stood], *, up: str, limits: Mapping[str, 
     return draw(drawn, x_words=written, y_words=words, axis_names=(_("time"), up), x_ticks=ticks, y_from=0.0)
 
 
-def _stood(points: Stood, last: datetime, words: Any) -> list[Point]:
-    found = [
+def _stood(points: Stood, words: Any) -> list[Point]:
+    return [
         Point(
             moment.timestamp(),
             amount,
@@ -169,9 +170,6 @@ def _stood(points: Stood, last: datetime, words: Any) -> list[Point]:
         )
         for moment, amount in points
     ]
-    if found and found[-1].x < last.timestamp():
-        found.append(Point(last.timestamp(), found[-1].y, label=found[-1].label))
-    return found
 
 
 def _day(stamp: float) -> str:

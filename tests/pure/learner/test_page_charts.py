@@ -57,9 +57,14 @@ def test_what_was_spent_stands_until_today_under_its_limit():
     assert [curve.name for curve in chart.curves] == ["pool", "answers", "limit of pool"]
     assert [curve.dashed for curve in chart.curves] == [False, False, True]
     assert [curve.number for curve in chart.curves] == [0, 1, 0]
-    ends = {curve.marks[-1].x for curve in chart.curves[:2]}
-    assert len(ends) == 1
-    assert chart.curves[2].marks == ()
+    # A mark for each change, and no second one that would say the same where the line ends.
+    assert [[mark.label.rpartition(" ")[2] for mark in curve.marks] for curve in chart.curves] == [
+        ["0.000", "1.000"],
+        ["0.500"],
+        [],
+    ]
+    ends = {float(re.split("[MHVL ]", curve.path.partition(" V")[2] or curve.path)[-1]) for curve in chart.curves}
+    assert ends == {chart.curves[0].marks[-1].x} == {max(tick.place for tick in chart.across)}
     assert page_charts.history_chart({"pool": []}, up="ε") is None
 
 

@@ -88,13 +88,20 @@ def plain(body: bytes) -> str:
 def test_how_long_a_page_has_stood_is_no_part_of_what_is_compared():
     """A quick machine writes fewer marks under a chart over clocks; other charts keep theirs."""
     start = datetime(2026, 11, 27, 12, tzinfo=UTC)
-    pages = []
+    pages: list[str] = []
+    apart_pages: list[str] = []
     for seconds, hours in ((2, 0), (3, -2), (9, -12), (540, 0)):  # noon, midnight, and an hour without its minutes
         first = start + timedelta(hours=hours)
         stood = [(first, 1.0), (first + timedelta(seconds=seconds), 2.0)]
         chart = history_chart({"labels": stood}, up="ε")
         pages.append(render_to_string("learner/_chart.html", {"chart": chart, "title": "spent"}))
     assert len({page.count('class="across') for page in pages}) > 1
+    # Whether two accounts were last charged within the same second.
+    for apart in (0, 5):
+        stood = {"pool": [(start, 1.0)], "answers": [(start, 1.0), (start + timedelta(seconds=apart), 2.0)]}
+        chart = history_chart(stood, up="ε")
+        apart_pages.append(render_to_string("learner/_chart.html", {"chart": chart, "title": "spent"}))
+    assert len({plain(page.encode()) for page in apart_pages}) == 1
     assert len({plain(page.encode()) for page in pages}) == 1
     levels = [{"value": share, "point": {"mean": 0.5, "low": 0.4, "high": 0.6}} for share in (0.1, 0.9)]
     split = render_to_string("learner/_chart.html", {"chart": split_chart(levels, across="share"), "title": "split"})
