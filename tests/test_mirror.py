@@ -44,20 +44,38 @@ ACROSS_ROOMS = {
     "tests/faults/dpal_site/test_restore_drill.py": "a whole site, put back from its backup",
     "tests/faults/dpal_site/test_site.py": "a whole site, started by one command",
 }
+# What walks through the whole site, or tests what is no app's; what tests a module of `tests/` has its name.
+OF_THE_WHOLE = {
+    "tests/pure/test_advisories.py": "a script of `deploy/` that lists weaknesses",
+    "tests/pure/test_benchmark_commands.py": "the programs of `benchmarks/`, which start",
+    "tests/pure/test_ordinary_runs.py": "the runs of tests themselves, and what they leave out",
+    "tests/pure/test_outdated.py": "a script of `deploy/` that asks for later versions",
+    "tests/pure/test_setup.py": "the script of `.ci/` that sets everything up",
+    "tests/db/test_own_folder.py": "the runs of tests themselves, and their files",
+    "tests/db/test_test_database.py": "the database of tests, emptied and copied",
+    "tests/browser/test_admin_walk.py": "a manager's walk through a whole project",
+    "tests/browser/test_newcomer.py": "the walk from an empty site to a question",
+    "tests/browser/test_pages.py": "every page of a manager and an engineer",
+    "tests/browser/test_screenshots.py": "pictures of pages for README and manual",
+    "tests/faults/test_brokers.py": "a whole site on brokers as Debian ships them",
+    "tests/faults/test_part_killed.py": "split work of every app, and who goes on",
+    "tests/faults/test_storm.py": "a whole site, everything of it killed at random",
+    "tests/faults/test_troubles.py": "what goes wrong around a whole site",
+    "tests/faults/test_worker_killed.py": "a whole loop, whose workers are killed",
+}
 
 
 def files_of_tests():
-    return {
-        str(path.relative_to(ROOT))
-        for kind in KINDS
-        for path in (ROOT / "tests" / kind).rglob("*.py")
-        if path.parent.name != kind
-    }
+    return {str(path.relative_to(ROOT)) for kind in KINDS for path in (ROOT / "tests" / kind).rglob("*.py")}
 
 
 def out_of_place(name):
     """Say why a file below a kind of tests stands where nothing of the product does, or return nothing."""
-    _tests, kind, app, *rooms, file = PurePosixPath(name).parts
+    _tests, kind, *folders, file = PurePosixPath(name).parts
+    if not folders:
+        helper = ROOT / "tests" / file.removeprefix("test_")
+        return "" if helper.is_file() or not file.startswith("test_") else f"tests have no module {helper.name}"
+    app, *rooms = folders
     if f"tests/{kind}/{app}" in OF_NO_APP:
         return ""
     if app not in CODE:
@@ -72,11 +90,11 @@ def out_of_place(name):
 
 def test_each_test_stands_where_what_it_tests_stands():
     """What has moved into a room, or is gone, leaves the list."""
-    assert {name for name in files_of_tests() if out_of_place(name)} == set(ACROSS_ROOMS)
+    assert {name for name in files_of_tests() if out_of_place(name)} == {*ACROSS_ROOMS, *OF_THE_WHOLE}
 
 
 def test_each_that_stands_elsewhere_says_why():
-    assert [name for name, why in {**ACROSS_ROOMS, **OF_NO_APP}.items() if len(why.split()) < 4] == []
+    assert [name for name, why in {**ACROSS_ROOMS, **OF_THE_WHOLE, **OF_NO_APP}.items() if len(why.split()) < 4] == []
     assert [name for name in OF_NO_APP if not (ROOT / name).is_dir()] == []
 
 
@@ -88,6 +106,7 @@ def test_each_that_stands_elsewhere_says_why():
         ("tests/db/learner/planted/test_loop.py", "learner has no room planted"),
         ("tests/pure/privacy/accounting/planted/made_by_hand.py", "privacy has no room accounting/planted"),
         ("tests/web/planted/test_api.py", "there is no app planted"),
+        ("tests/browser/test_label.py", "tests have no module label.py"),
     ],
 )
 def test_a_test_that_stands_elsewhere_is_found(planted, said):
@@ -102,5 +121,7 @@ def test_what_stands_in_its_place_is_let_stand():
         "tests/db/learner/conftest.py",
         "tests/pure/client/features/test_planted.py",
         "tests/faults/storm/site.py",
+        "tests/faults/small_parts.py",
+        "tests/pure/test_shuffling.py",
     ):
         assert out_of_place(fitting) == ""

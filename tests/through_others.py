@@ -22,9 +22,10 @@ TESTED_THROUGH_OTHERS: dict[tuple[str, str], tuple[str, ...]] = {
         "tests/pure/annotation/data/parsers/test_label_studio.py",
         "a format among others, read by one function that tests call for each",
     ): ("annotation/data/parsers/parquet.py",),
-    ("tests/pure/test_fuzz_parsers.py", "pages of a Parquet file, whose bytes are made up and broken there"): (
-        "annotation/data/parsers/parquet_pages.py",
-    ),
+    (
+        "tests/pure/annotation/data/parsers/test_fuzz_parsers.py",
+        "pages of a Parquet file, whose bytes are made up and broken there",
+    ): ("annotation/data/parsers/parquet_pages.py",),
     (
         "tests/web/annotation/questions/test_label.py",
         "why somebody is shown a question, as the page that labels says it",

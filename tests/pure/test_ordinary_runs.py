@@ -22,7 +22,7 @@ def test_every_nth_case_is_taken():
 @pytest.mark.slow
 def test_of_a_module_in_a_browser_what_is_for_every_change_is_taken():
     command = [sys.executable, "-m", "pytest", "--collect-only", "--quiet", "-p", "no:cacheprovider", "-m", "not slow"]
-    module = "tests/browser/test_review.py"
+    module = "tests/browser/annotation/questions/test_review.py"
     done = subprocess.run([*command, module], cwd=ROOT, capture_output=True, text=True, check=True)
     assert [line for line in done.stdout.splitlines() if line.startswith(module)] == [
         f"{module}::test_a_reviewer_goes_through_the_queue_by_keys"

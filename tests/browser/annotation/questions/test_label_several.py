@@ -9,7 +9,7 @@ from playwright.sync_api import Page, expect
 from annotation.choices.label_types.class_sets import places_of
 from annotation.models import Label
 from tests.axe import violations
-from tests.browser.test_label_many import CLASSES, enter, shows  # noqa: F401 - a fixture
+from tests.browser.annotation.questions.test_label_many import CLASSES, enter, shows  # noqa: F401 - a fixture
 from tests.factories import make_account, make_project, open_records
 from tests.keyboard import read_first
 

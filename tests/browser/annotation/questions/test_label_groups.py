@@ -8,7 +8,7 @@ from playwright.sync_api import expect
 
 from annotation.models import Label
 from tests.axe import violations
-from tests.browser.test_label_many import CLASSES, enter  # noqa: F401 - a fixture
+from tests.browser.annotation.questions.test_label_many import CLASSES, enter  # noqa: F401 - a fixture
 from tests.factories import make_account, make_project, open_records, write_settings
 from tests.keyboard import read_first
 
