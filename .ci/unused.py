@@ -34,6 +34,7 @@ EXCUSED = {
         "get_model_class value_from_datadict",
         "allauth": "is_open_for_signup pre_authenticate on_authentication_error _delete_login_attempts_cached_email "
         "complete_login get_pkce_params get_auth_params_from_request get_scope_from_request",
+        "Ninja": "get_openapi_operation_id",
         "gunicorn": "post_worker_init on_exit child_exit finish_request murder_keepalived _cap_keepalive",
         "markdown-it": "heading_open heading_close table_open table_close fence",
         "readers of files": "seekable writable readinto",

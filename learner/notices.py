@@ -26,9 +26,9 @@ from annotation.models.reviews import Review
 from annotation.people.services import notices
 from annotation.questions import reviewing
 from learner.models import ModelRelease, ReleaseState, Round
-from learner.releases.services.webhooks import TO_MANAGERS
 from learner.selectors import guarantee_accounts
 from learner.webhook_events import BUDGET_SHARE, waiting_place
+from learner.webhooks.services import TO_MANAGERS
 from privacy.selectors import guarantee
 
 # What happened longer ago is old news when somebody joins, or when the site was down.

@@ -10,10 +10,11 @@ from learner.machines.services import answering
 from learner.models import ModelRelease
 from learner.planning.services import simulating
 from learner.pools.services import feature_parts
-from learner.releases.services import checks, versions, webhooks
+from learner.releases.services import checks, versions
 from learner.rounds.services import loop
 from learner.streams.services import processing
 from learner.trainings.services import fitting
+from learner.webhooks import services as webhooks
 
 
 @shared_task

@@ -7,9 +7,10 @@ from learner.dashboard import views as dashboard_views
 from learner.forgetting import views as forgetting_views
 from learner.planning import row_views
 from learner.planning import views as plan_views
-from learner.releases import channel_views, evaluation_views, evidence_views, lifecycle_views, webhook_views
+from learner.releases import channel_views, evaluation_views, evidence_views, lifecycle_views
 from learner.releases import views as release_views
 from learner.rounds import views as pool_views
+from learner.webhooks import views as webhook_views
 
 app_name = "learner"
 urlpatterns = [

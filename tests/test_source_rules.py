@@ -32,8 +32,8 @@ REACHES_OUT = {
 MAY_REACH_OUT = {
     "annotation/outgoing.py": "to hosts an administrator listed, at addresses that were checked",
     "annotation/crowds/prolific.py": "to the one host that PROLIFIC_URL names, at an address that was checked",
-    "learner/releases/webhook_address.py": "to the same",
-    "learner/releases/services/webhooks.py": "names the errors of the former",
+    "learner/webhooks/address.py": "to the same",
+    "learner/webhooks/services.py": "names the errors of the former",
     "learner/machines/endpoint.py": "to language models an administrator named, at addresses that were checked",
     "annotation/data/object_storage.py": "to the bucket that STORAGE_URL names",
     "annotation/people/services/letters.py": "names the errors of the mail server that EMAIL_URL names",

@@ -17,7 +17,8 @@ from django.db import transaction
 from annotation.models import Role
 from annotation.people.services import members, tokens
 from learner.models import ModelRelease, ReleaseState, TrainingRun
-from learner.releases.services import checks, publishing, versions, webhooks
+from learner.releases.services import checks, publishing, versions
+from learner.webhooks import services as webhooks
 from tests import documented, learning, streaming
 from tests.factories import make_user
 

@@ -10,8 +10,8 @@ from learner import selectors
 from learner.errors import ChannelRefused, ReasonMissing
 from learner.models import ChannelMove, ModelRelease, ReleaseState
 from learner.models.webhooks import WebhookEvent
-from learner.releases.services import webhooks
 from learner.selectors import CHANNEL
+from learner.webhooks import services as webhooks
 from privacy.wording import as_message
 
 

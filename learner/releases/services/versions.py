@@ -31,11 +31,11 @@ from learner.models import Endorsement, Evaluation, ModelRelease, ReleaseState
 from learner.models.webhooks import WebhookEvent
 from learner.pools.services import features
 from learner.releases.evaluation import count_outcomes, measures
-from learner.releases.services import webhooks
 from learner.releases.set_evaluation import f1_scores, set_measures, sets_right
 from learner.releases.signatures import Signer
 from learner.releases.thresholds import Outcomes
 from learner.starts.services import version_zero
+from learner.webhooks import services as webhooks
 from privacy.wording import as_message
 
 logger = logging.getLogger(__name__)

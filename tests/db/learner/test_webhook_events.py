@@ -19,7 +19,7 @@ from annotation.questions.services import guidelines, labels, queue
 from learner import webhook_events
 from learner.models import Round, TrainingRun
 from learner.models.webhooks import Webhook, WebhookDelivery, WebhookEvent
-from learner.releases.services import webhooks
+from learner.webhooks import services as webhooks
 from privacy.services import ledger
 from tests import learning
 from tests.factories import make_annotators, make_user, open_records, write_settings

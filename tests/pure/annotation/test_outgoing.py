@@ -7,7 +7,7 @@ import pytest
 from annotation import outgoing
 from annotation.errors import AddressRefused
 from annotation.outgoing import Target, is_public, parse_target, pinned_address
-from learner.releases import webhook_address
+from learner.webhooks import address as webhook_address
 
 ALLOWED = ["hooks.example.org", "other.example.org:8443", "127.0.0.1"]
 

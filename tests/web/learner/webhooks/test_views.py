@@ -28,8 +28,8 @@ from annotation.questions.services import queue, reports
 from learner import webhook_events
 from learner.errors import LearnerError, WebhookRefused
 from learner.models.webhooks import DeliveryState, Webhook, WebhookDelivery
-from learner.releases import webhook_address
-from learner.releases.services import webhooks
+from learner.webhooks import address as webhook_address
+from learner.webhooks import services as webhooks
 from privacy.selectors import guarantee
 from privacy.services import ledger
 from tests import documented, learning

@@ -16,7 +16,7 @@ from annotation.rest.idempotency import idempotent
 from annotation.rest.pagination import Page, page_of
 from annotation.rest.responses import paged, responses, write_responses
 from learner.models.webhooks import Webhook, WebhookDelivery, WebhookEvent
-from learner.releases.services import webhooks
+from learner.webhooks import services as webhooks
 
 router = Router()
 # The answer holds a secret, which no one in between may keep.

@@ -17,7 +17,7 @@ from annotation.people.identity import note_nothing
 from annotation.wording import localized
 from learner.errors import WebhookRefused
 from learner.models.webhooks import Webhook, WebhookDelivery, WebhookEvent
-from learner.releases.services import webhooks
+from learner.webhooks import services as webhooks
 
 SHOWN_DELIVERIES = 100
 
@@ -36,7 +36,7 @@ def _page(request: HttpRequest, project: Project, *, status: int = 200, **more: 
         "hosts": ", ".join(settings.WEBHOOK_HOSTS),
         **more,
     }
-    response = render(request, "learner/releases/webhooks.html", context, status=status)
+    response = render(request, "learner/webhooks/webhooks.html", context, status=status)
     if "secret" in more:
         response.headers["Cache-Control"] = "no-store"
     return response
@@ -68,14 +68,14 @@ def change(request: HttpRequest, slug: str, webhook_id: int) -> HttpResponse:
     context = {"project": webhook.project, "webhook": webhook, "events": WebhookEvent.choices}
     if request.method != "POST":
         return render(
-            request, "learner/releases/webhook.html", context | {"url": webhook.url, "chosen": webhook.events}
+            request, "learner/webhooks/webhook.html", context | {"url": webhook.url, "chosen": webhook.events}
         )
     url, chosen = _sent(request)
     try:
         webhooks.change_webhook(webhook=webhook, url=url, events=chosen)
     except (AddressRefused, WebhookRefused) as refusal:
         refused = {"refusal": localized(str(refusal)), "url": url, "chosen": chosen}
-        return render(request, "learner/releases/webhook.html", context | refused, status=422)
+        return render(request, "learner/webhooks/webhook.html", context | refused, status=422)
     messages.success(request, _("The webhook is changed."))
     return redirect("learner:webhooks", slug=slug)
 

@@ -22,7 +22,7 @@ from annotation.models import Project, ReportKind
 from annotation.outgoing import parse_target, pinned_address
 from learner.errors import WebhookRefused
 from learner.models.webhooks import DeliveryState, Webhook, WebhookDelivery, WebhookEvent
-from learner.releases.webhook_address import post
+from learner.webhooks.address import post
 from learner.work.services.dispatch import SEND_WEBHOOK_TASK, send_on_commit
 
 # What annotators say about questions, for managers to look at.

@@ -9,7 +9,7 @@ from annotation.projects.services import lifecycle
 from learner import webhook_events
 from learner.errors import WebhookRefused
 from learner.models.webhooks import Webhook, WebhookDelivery
-from learner.releases.services import webhooks
+from learner.webhooks import services as webhooks
 from tests import learning
 from tests.factories import add_members, make_user
 from tests.programs import Program
