@@ -28,12 +28,12 @@ import numpy as np
 from sklearn.feature_extraction.text import HashingVectorizer
 
 import dpal
+from learner.cards.rendering import Card, Privacy
 from learner.features.base import Featurizer
 from learner.features.static_encoder import StaticEncoder, read_table, table_digest
 from learner.features.text import HashingTextFeaturizer
 from learner.linear_model import LinearModel
 from learner.releases.artifacts import write_artifacts
-from learner.releases.model_card import Card, Privacy
 from learner.releases.provenance import Provenance
 from learner.releases.signatures import Signer
 

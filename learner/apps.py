@@ -44,7 +44,7 @@ def keep_series(**changed: object) -> None:
 
 def newest_models(projects: Collection[int]) -> "Mapping[int, CardModel]":
     """Return what a list of projects says of the newest model of each."""
-    from learner.releases.cards import models_of  # noqa: PLC0415  # tables are known by now
+    from learner.releases.selectors import models_of  # noqa: PLC0415  # tables are known by now
 
     return models_of(projects)
 

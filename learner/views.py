@@ -20,6 +20,7 @@ from annotation.statement import presenters
 from annotation.wording import localized
 from learner import buttons, selectors
 from learner.access import Costed, may_manage, project_of, release_of
+from learner.cards.described import VERSION
 from learner.guidance import guidance_for
 from learner.models import ModelRelease
 from learner.next_step import project_status
@@ -28,7 +29,6 @@ from learner.planning.selectors import plan_forecast
 from learner.pools import secret_selectors
 from learner.pools.secret_selectors import TrainedOn
 from learner.releases import selectors as release_selectors
-from learner.releases.described_card import VERSION
 from learner.releases.downloads import described_response, file_response
 from learner.releases.no_privacy import estimate_of_run, estimate_said, with_estimates
 from learner.releases.selectors import Accuracy

@@ -136,9 +136,6 @@ TESTED_THROUGH_OTHERS: dict[tuple[str, str], tuple[str, ...]] = {
         "learner/releases/evidence_api.py",
         "learner/releases/evidence_report.py",
     ),
-    ("tests/pure/learner/releases/test_card_metadata.py", "the head of a model card"): (
-        "learner/releases/front_matter.py",
-    ),
     (
         "tests/pure/learner/releases/test_artifacts.py",
         "one file of a release each, read back from the folder that is written",
@@ -146,7 +143,7 @@ TESTED_THROUGH_OTHERS: dict[tuple[str, str], tuple[str, ...]] = {
         "learner/releases/licences.py",
         "learner/releases/onnx_export.py",
         "learner/releases/pipeline_export.py",
-        "learner/releases/privacy_document.py",
+        "learner/cards/privacy_document.py",
         "learner/releases/safetensors_export.py",
     ),
     ("tests/pure/learner/reproduce/test_small_versions.py", "a paper's experiments, run small from end to end"): (

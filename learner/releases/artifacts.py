@@ -13,17 +13,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from learner.cards.described import VERSION as DESCRIBED
+from learner.cards.described import described_card, described_document
+from learner.cards.privacy_document import privacy_document
+from learner.cards.rendering import Card, Privacy, render_card
 from learner.errors import ArtifactCorrupt
 from learner.features.base import Featurizer
 from learner.features.matrix import file_sha256
 from learner.linear_model import LinearModel
-from learner.releases.described_card import VERSION as DESCRIBED
-from learner.releases.described_card import described_card, described_document
 from learner.releases.licences import licences_text
-from learner.releases.model_card import Card, Privacy, render_card
 from learner.releases.model_signature import MODEL_SIGNATURE, check_bundle
 from learner.releases.onnx_export import onnx_bytes
-from learner.releases.privacy_document import privacy_document
 from learner.releases.provenance import Provenance
 from learner.releases.safetensors_export import safetensors_bytes
 from learner.releases.samples import samples_document
@@ -69,7 +69,7 @@ def write_artifacts(
     featurizer : Featurizer
         What turns records into the model's features.
     card, privacy : dict
-        See `learner.releases.model_card`.
+        See `learner.cards.rendering`.
     provenance : dict
         See `learner.releases.provenance`; stands in the manifest.
     signer : Signer
@@ -130,7 +130,7 @@ def reissue_artifacts(source: Path, directory: Path, *, card: Card, privacy: Pri
     directory : Path
         Must not exist; appears complete or not at all.
     card, privacy : dict
-        See `learner.releases.model_card`.
+        See `learner.cards.rendering`.
     signer : Signer
         Signs the manifest.
 

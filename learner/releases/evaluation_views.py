@@ -7,7 +7,7 @@ from django.utils.safestring import mark_safe
 from django.views.decorators.cache import never_cache
 
 from learner.access import project_of
-from learner.releases.card_page import card_html
+from learner.cards.page import card_html
 from learner.releases.services.evaluation_facts import facts_of
 from learner.releases.sp800_226 import answered
 

@@ -2,20 +2,21 @@
 
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
 from django.db import connection
-from django.db.models import Count
+from django.db.models import Count, Sum
 
 from annotation.intervals import wilson_interval
 from annotation.models import Project
+from annotation.projects.selectors import CardModel
 from annotation.selectors import Person
 from learner import selectors
 from learner.features.encoder import PublishedFile, published_files
 from learner.linear_model import LinearModel
-from learner.models import Evaluation, ModelRelease
+from learner.models import Evaluation, ModelRelease, ReleaseState
 from learner.pools.secret_selectors import TrainedOn
 from learner.releases.comparison import WeightsChange, changed_values, weights_change
 from privacy.models import LedgerEntry
@@ -227,4 +228,26 @@ def what_stays(project: Project) -> dict[str, int]:
         "entries": LedgerEntry.objects.filter(account__in=accounts).count(),
         "releases": ModelRelease.objects.filter(project=project).count(),
         "actions": project.actions.count(),
+    }
+
+
+def models_of(projects: Collection[int]) -> dict[int, CardModel]:
+    """Return the newest release of each project that has one, measured over all its public test sets together."""
+    newest = (
+        ModelRelease.objects.filter(project__in=projects, state=ReleaseState.RELEASED)
+        .order_by("project", "-version")
+        .distinct("project")
+    )
+    measured = (
+        ModelRelease.objects.filter(pk__in=newest.values("pk"))
+        .annotate(
+            examples=Sum("evaluations__examples"),
+            right=Sum("evaluations__correct"),
+            constant=Sum("evaluations__constant_correct"),
+        )
+        .values_list("project", "version", "examples", "right", "constant")
+    )
+    return {
+        project: CardModel(version, right / examples if examples else None, constant / examples if examples else None)
+        for project, version, examples, right, constant in measured
     }

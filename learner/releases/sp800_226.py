@@ -10,10 +10,10 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import TypedDict
 
-from learner.releases.card_accuracy import Metric, accuracy_section
-from learner.releases.card_words import code, markdown_table, number, plain
-from learner.releases.model_card import COVERED, AccountTerms, Privacy, neighbours_of, not_covered, view_of
-from learner.releases.privacy_document import FLAVOUR, TRUST
+from learner.cards.accuracy import Metric, accuracy_section
+from learner.cards.privacy_document import FLAVOUR, TRUST
+from learner.cards.rendering import COVERED, AccountTerms, Privacy, neighbours_of, not_covered, view_of
+from learner.cards.words import code, markdown_table, number, plain
 
 NOT_STORED = "not stored"
 # Beyond it e^epsilon bounds nothing that anybody could use.

@@ -22,10 +22,10 @@ from annotation.statement.words import what_words
 from annotation.wording import localized
 from learner import page_charts, plots, selectors
 from learner.access import Costed, may_manage, project_of, release_of
+from learner.cards.described import VERSION
+from learner.cards.page import card_html
 from learner.models import Evaluation, ModelRelease, ReleaseState
 from learner.releases import selectors as release_selectors
-from learner.releases.card_page import card_html
-from learner.releases.described_card import VERSION
 from learner.releases.no_privacy import estimate_of_run, estimate_said
 from learner.releases.services import checks, described, versions
 from learner.releases.signatures import signer_key_id

@@ -12,10 +12,10 @@ from django.db import transaction
 
 from annotation.data.services import files
 from annotation.models import Project
+from learner.cards.rendering import AccountTerms, Privacy
 from learner.errors import ArtifactCorrupt, CardNotIssued
 from learner.models import Evaluation, ModelRelease, PrintedLimit, ReleaseState
 from learner.releases.artifacts import reissue_artifacts
-from learner.releases.model_card import AccountTerms, Privacy
 from learner.releases.services import publishing, versions
 from learner.releases.services.versions import Score
 from learner.selectors import releases_of

@@ -12,15 +12,15 @@ from typing import Any, BinaryIO
 from django.conf import settings
 
 from annotation.models import Dataset, Project, ProjectState
+from learner.cards.described import MARK, VERSION, zero_promise
+from learner.cards.rendering import Card
 from learner.configuration.pool import featurizer_of
 from learner.errors import ArtifactCorrupt, NoVersionZero, ReleaseBuried
 from learner.features.base import Featurizer
 from learner.features.encoder import PublishedFile
 from learner.models import FeatureMatrix
 from learner.releases.artifacts import MANIFEST, verify_manifest, write_artifacts
-from learner.releases.described_card import MARK, VERSION, zero_promise
 from learner.releases.environment import environment
-from learner.releases.model_card import Card
 from learner.releases.selectors import encoder_files_of
 from learner.releases.services import publishing, versions
 from learner.releases.services.provenance import provenance_of

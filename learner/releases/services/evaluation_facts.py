@@ -7,9 +7,9 @@ from django.conf import settings
 from annotation.models import Oracle, Project
 from annotation.projects.settings_words import setting_value
 from learner import selectors
+from learner.cards.accuracy import Metric
+from learner.cards.rendering import Privacy
 from learner.models import Evaluation, ModelRelease, ReleaseState
-from learner.releases.card_accuracy import Metric
-from learner.releases.model_card import Privacy
 from learner.releases.services import publishing, versions
 from learner.releases.services.versions import Score
 from learner.releases.sp800_226 import AccountFacts, Facts, LimitLine

@@ -19,17 +19,8 @@ from annotation.intervals import wilson_interval
 from annotation.models import Oracle, Project
 from annotation.work.services.attempts import Lease, finish_work
 from learner import selectors
-from learner.configuration.pool import answers_are_open, answers_event_of
-from learner.errors import LimitsMoving
-from learner.estimators.catalogue import words_for
-from learner.features.base import Featurizer
-from learner.linear_model import LinearModel
-from learner.models import ModelRelease, PrintedLimit, StoppingAdvice, TrainingRun
-from learner.releases.artifacts import write_artifacts
-from learner.releases.card_accuracy import Metric
-from learner.releases.card_words import number
-from learner.releases.environment import environment
-from learner.releases.model_card import (
+from learner.cards.accuracy import Metric
+from learner.cards.rendering import (
     ONE_ANNOTATOR,
     ONE_ANSWER,
     OPEN_ANSWERS,
@@ -39,6 +30,15 @@ from learner.releases.model_card import (
     EntryLine,
     Privacy,
 )
+from learner.cards.words import number
+from learner.configuration.pool import answers_are_open, answers_event_of
+from learner.errors import LimitsMoving
+from learner.estimators.catalogue import words_for
+from learner.features.base import Featurizer
+from learner.linear_model import LinearModel
+from learner.models import ModelRelease, PrintedLimit, StoppingAdvice, TrainingRun
+from learner.releases.artifacts import write_artifacts
+from learner.releases.environment import environment
 from learner.releases.no_privacy import estimate_of_run, estimate_said
 from learner.releases.services import versions
 from learner.releases.services.provenance import configuration_of, provenance_of

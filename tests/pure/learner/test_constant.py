@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from learner.releases.card_accuracy import accuracy_section
+from learner.cards.accuracy import accuracy_section
 from learner.releases.evaluation import constant_outcome, count_outcomes, macro_f1, measures
 
 

@@ -14,7 +14,7 @@ def card_html(card: str) -> str:
     Parameters
     ----------
     card : str
-        Markdown as `learner.releases.model_card.render_card` writes it. Whatever else it holds (HTML, links, pictures)
+        Markdown as `learner.cards.rendering.render_card` writes it. Whatever else it holds (HTML, links, pictures)
         comes out as the characters it is written with.
     """
     if card.startswith(FENCE):

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from learner.releases.card_words import stated_limit
+from learner.cards.words import stated_limit
 from privacy.accounting.units import (
     atto_spendable,
     delta_limit_to_atto,

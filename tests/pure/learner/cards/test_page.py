@@ -4,8 +4,8 @@ import re
 
 import pytest
 
-from learner.releases.card_page import card_html
-from learner.releases.card_words import plain
+from learner.cards.page import card_html
+from learner.cards.words import plain
 
 CARD = f"""---
 license: "unknown"

@@ -2,7 +2,7 @@
 
 from typing import TypedDict
 
-from learner.releases.card_words import markdown_table, plain
+from learner.cards.words import markdown_table, plain
 
 
 class Metric(TypedDict):

@@ -3,7 +3,7 @@
 from collections import Counter
 from typing import Any
 
-from learner.releases.model_card import COVERED, AccountTerms, Privacy, neighbours_of, not_covered, view_of
+from learner.cards.rendering import COVERED, AccountTerms, Privacy, neighbours_of, not_covered, view_of
 
 SCHEMA = "dpal-privacy/2"
 # What composes under each filter, in the words of the accountant.
@@ -20,7 +20,7 @@ def privacy_document(privacy: Privacy) -> dict[str, Any]:
     Parameters
     ----------
     privacy : dict
-        See `learner.releases.model_card.Privacy`.
+        See `learner.cards.rendering.Privacy`.
 
     Returns
     -------

@@ -6,7 +6,7 @@ import pytest
 from huggingface_hub import ModelCard
 from huggingface_hub.repocard_data import eval_results_to_model_index
 
-from learner.releases.model_card import PIPELINE_TAGS, render_card
+from learner.cards.rendering import PIPELINE_TAGS, render_card
 from tests.pure.learner.releases.test_artifacts import CARD, MODELS, PRIVACY
 
 

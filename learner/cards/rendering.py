@@ -2,11 +2,11 @@
 
 from typing import Any, Literal, NotRequired, TypedDict
 
+from learner.cards.accuracy import Metric, accuracy_section
+from learner.cards.common_limit import account_limit_words
+from learner.cards.front_matter import front_matter_lines
+from learner.cards.words import code, markdown_table, number, plain, stated_limit
 from learner.linear_model import LinearModel
-from learner.releases.card_accuracy import Metric, accuracy_section
-from learner.releases.card_words import code, markdown_table, number, plain, stated_limit
-from learner.releases.common_limit import account_limit_words
-from learner.releases.front_matter import front_matter_lines
 
 PIPELINE_TAGS = {
     "hashing_text": "text-classification",

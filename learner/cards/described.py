@@ -2,11 +2,11 @@
 
 from typing import Any
 
+from learner.cards.accuracy import accuracy_section
+from learner.cards.privacy_document import privacy_document
+from learner.cards.rendering import Card, Privacy, front_matter, loading_section, tells
+from learner.cards.words import plain
 from learner.linear_model import LinearModel
-from learner.releases.card_accuracy import accuracy_section
-from learner.releases.card_words import plain
-from learner.releases.model_card import Card, Privacy, front_matter, loading_section, tells
-from learner.releases.privacy_document import privacy_document
 
 VERSION = 0
 # Stands wherever version 0 is given out, word for word.
