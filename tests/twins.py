@@ -26,8 +26,8 @@ from django.urls import get_resolver, reverse
 from annotation.models import Project
 from annotation.people.services import tokens
 from annotation.people.services.tokens import Scope
+from learner.canaries import sending as canary
 from learner.models import ModelRelease
-from learner.releases import canary
 from learner.releases.services import checks
 from learner.rounds.services import loop
 from learner.streams.services import updates

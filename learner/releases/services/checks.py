@@ -9,14 +9,14 @@ from django.db.models import QuerySet
 from django.db.models.functions import Now
 
 from annotation.models import Arrival
+from learner.canaries.sending import fingerprint, send_canary
+from learner.canaries.stages import LinearEstimator
 from learner.configuration.pool import answers_are_open, estimator_of
 from learner.configuration.stream import learner_of
 from learner.errors import ArtifactCorrupt
 from learner.features.base import featurizer_from_json
 from learner.models import MechanismAudit, ModelRelease, ReleaseState
 from learner.releases.artifacts import verify_release
-from learner.releases.canary import fingerprint, send_canary
-from learner.releases.canary_stages import LinearEstimator
 from learner.releases.environment import code_version
 from learner.releases.services import versions
 from learner.selectors import guarantee_accounts

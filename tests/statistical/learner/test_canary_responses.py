@@ -5,9 +5,9 @@ The draws are the operating system's. False-alarm rate: 1e-6 a canary, by its ow
 
 import pytest
 
+from learner.canaries.sending import send_canary
+from learner.canaries.stages import plain_parameters, stage_for
 from learner.estimators.randomized_answers import RandomizedAnswersClassifier
-from learner.releases.canary import send_canary
-from learner.releases.canary_stages import plain_parameters, stage_for
 from privacy.accounting.events import RandomizedAnswersEvent
 from privacy.mechanisms.randomized_response import RandomizedResponse
 from privacy.mechanisms.randomness import SecureRandom, SimulationRandom

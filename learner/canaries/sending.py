@@ -11,7 +11,7 @@ import json
 import warnings
 from dataclasses import dataclass
 
-from learner.releases.canary_stages import CanaryStage, LinearEstimator, plain_parameters, stage_for
+from learner.canaries.stages import CanaryStage, LinearEstimator, plain_parameters, stage_for
 from privacy.evidence import audit, gaussian_audit, one_by_one
 from privacy.mechanisms.randomness import RandomSource, SecureRandom
 

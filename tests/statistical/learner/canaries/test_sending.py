@@ -12,6 +12,8 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
+from learner.canaries.sending import TRIALS, fingerprint, send_canary
+from learner.canaries.stages import LOSS, plain_parameters, stage_for
 from learner.estimators.bandit import BanditMutualInformationOGD
 from learner.estimators.huber_svm import PrivateHuberSVM
 from learner.estimators.label_sets import PrivateLabelSets
@@ -21,8 +23,6 @@ from learner.estimators.minibatch_svm import MiniBatchPrivateSVM
 from learner.estimators.running_sums import RunningSums
 from learner.estimators.softmax_steps import PrivateSoftmaxSteps
 from learner.estimators.sums import PrivateSums
-from learner.releases.canary import TRIALS, fingerprint, send_canary
-from learner.releases.canary_stages import LOSS, plain_parameters, stage_for
 from privacy.accounting.events import MinibatchSgdEvent, ObjectivePerturbationEvent
 from privacy.mechanisms.discrete import DiscreteGaussian
 from privacy.mechanisms.k_norm import EuclideanNoise
