@@ -48,11 +48,11 @@ from learner.api import router as learner_router
 from learner.dashboard.tables_api import router as tables_router
 from learner.dashboard.work_api import router as work_router
 from learner.errors import LearnerError
+from learner.evidence.api import router as evidence_router
 from learner.forgetting.api import router as forgetting_router
 from learner.next_step_api import router as next_step_router
 from learner.planning.api import router as planning_router
 from learner.releases.api import router as versions_router
-from learner.releases.evidence_api import router as evidence_router
 from learner.releases.lifecycle_api import router as lifecycle_router
 from learner.rounds.going_on_api import router as going_on_router
 from learner.webhooks.api import router as webhooks_router
@@ -60,6 +60,7 @@ from privacy.errors import BudgetExceeded, PrivacyError
 
 # The module an operation's id names, where its function has moved since: programs made from the description go on.
 DESCRIBED_IN = {
+    "learner.evidence.api": "learner.releases.evidence_api",
     "learner.webhooks.api": "learner.releases.webhooks_api",
 }
 

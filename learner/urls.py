@@ -4,10 +4,11 @@ from django.urls import path
 
 from learner import views
 from learner.dashboard import views as dashboard_views
+from learner.evidence import views as evidence_views
 from learner.forgetting import views as forgetting_views
 from learner.planning import row_views
 from learner.planning import views as plan_views
-from learner.releases import channel_views, evaluation_views, evidence_views, lifecycle_views
+from learner.releases import channel_views, lifecycle_views
 from learner.releases import views as release_views
 from learner.rounds import views as pool_views
 from learner.webhooks import views as webhook_views
@@ -50,10 +51,8 @@ urlpatterns = [
     path("projects/<slug:slug>/budget/plan/<str:kind>-<str:fingerprint>.svg", plan_views.plan_plot, name="plan_plot"),
     path("projects/<slug:slug>/releases/", views.release_list, name="releases"),
     path("projects/<slug:slug>/releases/evidence/", evidence_views.evidence, name="evidence"),
-    path("projects/<slug:slug>/releases/evaluation/", evaluation_views.evaluation, name="evaluation"),
-    path(
-        "projects/<slug:slug>/releases/sp800-226.md", evaluation_views.download_evaluation, name="download_evaluation"
-    ),
+    path("projects/<slug:slug>/releases/evaluation/", evidence_views.evaluation, name="evaluation"),
+    path("projects/<slug:slug>/releases/sp800-226.md", evidence_views.download_evaluation, name="download_evaluation"),
     path("projects/<slug:slug>/releases/channels/", channel_views.channel_page, name="channels"),
     path("projects/<slug:slug>/releases/webhooks/", webhook_views.webhook_page, name="webhooks"),
     path("projects/<slug:slug>/releases/webhooks/<int:webhook_id>/", webhook_views.change, name="change_webhook"),

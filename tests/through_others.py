@@ -132,10 +132,6 @@ TESTED_THROUGH_OTHERS: dict[tuple[str, str], tuple[str, ...]] = {
     ("tests/db/learner/rounds/test_secret_blocks.py", "what a round asks before it takes memory"): (
         "learner/pools/services/disk_space.py",
     ),
-    ("tests/web/learner/releases/test_evaluation_page.py", "what was measured of a release, by page and by route"): (
-        "learner/releases/evidence_api.py",
-        "learner/releases/evidence_report.py",
-    ),
     (
         "tests/pure/learner/releases/test_artifacts.py",
         "one file of a release each, read back from the folder that is written",

@@ -146,14 +146,14 @@ RELEASES = (
         "what managers did with versions, when to the second, and the words they said about it",
     ),
     Shown(
-        "learner/releases/evidence.html learner/releases/_evidence_run.html",
+        "learner/evidence/evidence.html learner/evidence/_run.html",
         "project.name sheet.* one.* audits.* faults.* run.*",
         MODELS,
         Basis.DERIVED,
         "audits of the program, of the ledger and the files, and canaries: all on made-up data or on what is released",
     ),
     Shown(
-        "learner/releases/evaluation.html",
+        "learner/evidence/evaluation.html",
         "project.name project.slug document",
         MODELS,
         Basis.BOOKKEEPING,

@@ -5,8 +5,8 @@ from django.test import Client
 from django.urls import reverse
 
 from annotation.models import Role
-from learner.releases.services.evaluation_facts import facts_of
-from learner.releases.sp800_226 import NOT_STORED, answered
+from learner.evidence.facts import facts_of
+from learner.evidence.sp800_226 import NOT_STORED, answered
 from privacy.audit.keys import decoded_key
 from privacy.audit.notes import open_checkpoint
 from privacy.services import ledger

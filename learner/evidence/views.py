@@ -1,4 +1,4 @@
-"""The questions of NIST SP 800-226 on one page to print, and as a file."""
+"""Pages of evidence: what was audited when and with which power, and the questions of NIST SP 800-226."""
 
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
@@ -8,18 +8,27 @@ from django.views.decorators.cache import never_cache
 
 from learner.access import project_of
 from learner.cards.page import card_html
-from learner.releases.services.evaluation_facts import facts_of
-from learner.releases.sp800_226 import answered
+from learner.evidence.facts import facts_of
+from learner.evidence.report import evidence_of
+from learner.evidence.sp800_226 import answered
+
+
+@login_required
+@never_cache
+def evidence(request: HttpRequest, slug: str) -> HttpResponse:
+    """Show what shows that the promise of a project holds."""
+    project = project_of(request, slug)
+    return render(request, "learner/evidence/evidence.html", {"project": project, "sheet": evidence_of(project)})
 
 
 @login_required
 @never_cache
 def evaluation(request: HttpRequest, slug: str) -> HttpResponse:
-    """Show how the project's guarantee answers an evaluator's questions."""
+    """Show on one page to print how the project's guarantee answers an evaluator's questions."""
     project = project_of(request, slug)
     document = card_html(answered(facts_of(project)))
     context = {"project": project, "document": mark_safe(document)}  # noqa: S308 - escaped there
-    return render(request, "learner/releases/evaluation.html", context)
+    return render(request, "learner/evidence/evaluation.html", context)
 
 
 @login_required

@@ -12,9 +12,9 @@ from annotation.rest.base import require_scope
 from annotation.rest.responses import Moment, responses
 from learner import selectors
 from learner.access import project_of
-from learner.releases.evidence_report import evidence_of
-from learner.releases.services.evaluation_facts import facts_of
-from learner.releases.sp800_226 import answered
+from learner.evidence.facts import facts_of
+from learner.evidence.report import evidence_of
+from learner.evidence.sp800_226 import answered
 
 router = Router()
 MARKDOWN = "text/markdown; charset=utf-8"
