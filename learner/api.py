@@ -17,11 +17,11 @@ from annotation.rest.ranges import CONDITIONS, file_answers
 from annotation.rest.responses import Moment, SaidOut, as_code, paged, responses
 from learner import selectors
 from learner.errors import InputNotFitting
+from learner.evaluations.no_privacy import estimate_of_run, with_estimates
 from learner.models import ModelRelease, ReleaseState, Round
 from learner.releases import selectors as release_selectors
 from learner.releases.downloads import RETIRED_WARNING, described_response, file_response
 from learner.releases.model_out import ModelOut, described_out, model_out
-from learner.releases.no_privacy import estimate_of_run, with_estimates
 from learner.releases.services import described
 from learner.rounds.services import predictions
 

@@ -5,12 +5,13 @@ from celery import shared_task
 from annotation.models import Project
 from annotation.people.services import letters
 from learner import notices, webhook_events
+from learner.evaluations.services import measuring
 from learner.forgetting.services import contributors, deletion, retention
 from learner.machines.services import answering
 from learner.models import ModelRelease
 from learner.planning.services import simulating
 from learner.pools.services import feature_parts
-from learner.releases.services import checks, versions
+from learner.releases.services import checks
 from learner.rounds.services import loop
 from learner.streams.services import processing
 from learner.trainings.services import fitting
@@ -93,7 +94,7 @@ def check_release_task(*, release_id: int) -> None:
 @shared_task
 def evaluate_release_task(*, release_id: int) -> None:
     """Measure a release on the public test sets that have not measured it."""
-    versions.evaluate_release(release=ModelRelease.objects.select_related("project").get(pk=release_id))
+    measuring.evaluate_release(release=ModelRelease.objects.select_related("project").get(pk=release_id))
 
 
 @shared_task

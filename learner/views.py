@@ -21,6 +21,9 @@ from annotation.wording import localized
 from learner import buttons, selectors
 from learner.access import Costed, may_manage, project_of, release_of
 from learner.cards.described import VERSION
+from learner.evaluations import selectors as evaluation_selectors
+from learner.evaluations.no_privacy import estimate_of_run, estimate_said, with_estimates
+from learner.evaluations.selectors import Accuracy
 from learner.guidance import guidance_for
 from learner.models import ModelRelease
 from learner.next_step import project_status
@@ -30,8 +33,6 @@ from learner.pools import secret_selectors
 from learner.pools.secret_selectors import TrainedOn
 from learner.releases import selectors as release_selectors
 from learner.releases.downloads import described_response, file_response
-from learner.releases.no_privacy import estimate_of_run, estimate_said, with_estimates
-from learner.releases.selectors import Accuracy
 from learner.releases.services import described, versions
 from learner.rounds.services import loop, secret_blocks
 from learner.selectors import stopping
@@ -45,7 +46,7 @@ Row = tuple[ModelRelease, TrainedOn, list[Accuracy], PlannersEstimate | None]
 def _rows(project: Project) -> list[Row]:
     """Return each release with what may be said of what it was trained on, how well it does, and beside what."""
     return [
-        (release, used, release_selectors.accuracies_of(release), estimate)
+        (release, used, evaluation_selectors.accuracies_of(release), estimate)
         for release, used, estimate in with_estimates(list(selectors.releases_of(project)))
     ]
 
@@ -61,7 +62,7 @@ def _standing(project: Project, rows: Sequence[Row] = ()) -> dict[str, Any]:
         "counts": selectors.question_counts(project),
         "newest": newest,
         "version_zero": described.offers_version_zero(project),
-        "measured": [] if newest is None else release_selectors.accuracies_of(newest),
+        "measured": [] if newest is None else evaluation_selectors.accuracies_of(newest),
         "estimate": estimate,
         "estimate_said": localized(estimate_said(estimate)),
         "secret": secret_selectors.labels_in_secret(project),

@@ -123,6 +123,9 @@ TESTED_THROUGH_OTHERS: dict[tuple[str, str], tuple[str, ...]] = {
         "tests/pure/learner/estimators/test_catalogue.py",
         "declarations that the catalogue's battery goes through one by one",
     ): ("learner/estimators/online_choices.py",),
+    ("tests/web/learner/releases/test_pages.py", "accuracy on test sets, as pages show it beside what costs nothing"): (
+        "learner/evaluations/selectors.py",
+    ),
     ("tests/pure/learner/features/test_static_encoder.py", "lists of words that encoders read"): (
         "learner/features/word_lists.py",
     ),

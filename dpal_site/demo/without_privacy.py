@@ -10,11 +10,11 @@ from annotation.models import Oracle, Project, WorkState
 from learner.answers.services import randomization
 from learner.configuration.pool import estimator_of
 from learner.estimators.randomized_answers import RandomizedAnswersClassifier
+from learner.evaluations.services.measuring import public_test_sets, score_model
 from learner.linear_model import LinearModel
 from learner.models import ModelRelease, TrainingRun
 from learner.pools import selectors as pool_selectors
 from learner.pools.services import features
-from learner.releases.services.versions import public_test_sets, score_model
 from learner.selectors import answers as answer_selectors
 from learner.starts.services import version_zero
 

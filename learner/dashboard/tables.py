@@ -22,9 +22,9 @@ from annotation.questions import quality
 from annotation.statement import charges, presenters
 from annotation.statement.spending import spending_amounts
 from learner import failures
+from learner.evaluations import selectors as evaluation_selectors
 from learner.models import Round, TrainingRun
 from learner.pools import secret_selectors
-from learner.releases import selectors as release_selectors
 from privacy.accounting.composition import zcdp_epsilon
 from privacy.accounting.cost import Cost
 from privacy.accounting.units import atto_spendable, nano_spendable, nano_spent
@@ -218,7 +218,7 @@ def releases_table(projects: Sequence[Project]) -> Table:
     rows = tuple(
         (project.name, version, found.dataset, found.examples, found.value, found.low, found.high)
         for project in projects
-        for version, found in release_selectors.accuracy_history(project, up_to=2**31 - 1)
+        for version, found in evaluation_selectors.accuracy_history(project, up_to=2**31 - 1)
     )
     return Table(
         (

@@ -28,6 +28,7 @@ from learner.dashboard import tables as dashboard
 from learner.dashboard.forms import ComparisonForm
 from learner.dashboard.reading import OUTSIDE, compared_projects, plain_rows, readable_table
 from learner.dashboard.rows import found_work
+from learner.evaluations import selectors as evaluation_selectors
 from learner.releases import selectors as release_selectors
 from learner.rounds.services import loop
 from learner.selectors import stopping
@@ -176,7 +177,7 @@ def _charts(projects: Sequence[Project], tables: Mapping[str, dashboard.Table]) 
     history = [
         (f"{project.name}: {one.dataset}" if several else one.dataset, version, one)
         for project in projects
-        for version, one in release_selectors.accuracy_history(project, up_to=2**31 - 1)
+        for version, one in evaluation_selectors.accuracy_history(project, up_to=2**31 - 1)
     ]
     return {
         "spending": page_charts.history_chart(spent, up="ε", limits=limits),

@@ -9,10 +9,10 @@ from annotation.projects.settings_words import setting_value
 from learner import selectors
 from learner.cards.accuracy import Metric
 from learner.cards.rendering import Privacy
+from learner.evaluations.services.measuring import Score
 from learner.evidence.sp800_226 import AccountFacts, Facts, LimitLine
 from learner.models import Evaluation, ModelRelease, ReleaseState
 from learner.releases.services import publishing, versions
-from learner.releases.services.versions import Score
 from privacy.accounting.units import atto_spendable, atto_spent, nano_spendable, nano_spent
 from privacy.models import BudgetAccount, EntryKind, LedgerEntry, Quota
 from privacy.selectors import guarantee, spending_by_mechanism

@@ -14,9 +14,9 @@ from annotation.rest.idempotency import idempotent
 from annotation.rest.pagination import Page, page_of
 from annotation.rest.responses import Moment, paged, write_responses
 from learner import selectors
+from learner.evaluations.selectors import Accuracy
 from learner.models import ChannelMove, ModelRelease
 from learner.releases import selectors as release_selectors
-from learner.releases.selectors import Accuracy
 from learner.releases.services import channels, checks, versions
 
 router = Router()

@@ -18,6 +18,7 @@ from learner.cards.described import described_card, described_document
 from learner.cards.privacy_document import privacy_document
 from learner.cards.rendering import Card, Privacy, render_card
 from learner.errors import ArtifactCorrupt
+from learner.evaluations.thresholds import Outcomes, thresholds_document
 from learner.features.base import Featurizer
 from learner.features.matrix import file_sha256
 from learner.linear_model import LinearModel
@@ -28,7 +29,6 @@ from learner.releases.provenance import Provenance
 from learner.releases.safetensors_export import safetensors_bytes
 from learner.releases.samples import samples_document
 from learner.releases.signatures import Signer, check_signature
-from learner.releases.thresholds import Outcomes, thresholds_document
 from privacy.wording import as_message
 
 if TYPE_CHECKING:

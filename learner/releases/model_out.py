@@ -9,13 +9,13 @@ from ninja import Schema
 from annotation.rest.responses import Moment, SaidOut, as_code
 from learner import selectors
 from learner.cards.described import MARK, VERSION, zero_promise
+from learner.evaluations.out import EvaluationOut, evaluation_out, score_out
 from learner.features.encoder import PublishedFile
 from learner.models import ModelRelease, ReleaseState
 from learner.planning.estimates import PlannersEstimate
 from learner.pools.secret_selectors import TrainedOn
 from learner.releases import selectors as release_selectors
 from learner.releases.environment import environment
-from learner.releases.measures_out import EvaluationOut, evaluation_out, score_out
 from learner.releases.selectors import settings_outside
 from learner.releases.services import versions
 from learner.releases.services.described import DescribedRelease, encoder_of

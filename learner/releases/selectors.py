@@ -9,14 +9,14 @@ from typing import Any, Final
 from django.db import connection
 from django.db.models import Count, Sum
 
-from annotation.intervals import wilson_interval
 from annotation.models import Project
 from annotation.projects.selectors import CardModel
 from annotation.selectors import Person
 from learner import selectors
+from learner.evaluations.selectors import Accuracy, accuracy_of
 from learner.features.encoder import PublishedFile, published_files
 from learner.linear_model import LinearModel
-from learner.models import Evaluation, ModelRelease, ReleaseState
+from learner.models import ModelRelease, ReleaseState
 from learner.pools.secret_selectors import TrainedOn
 from learner.releases.comparison import WeightsChange, changed_values, weights_change
 from privacy.models import LedgerEntry
@@ -63,22 +63,6 @@ LIMIT 1
 
 
 @dataclass(frozen=True, slots=True)
-class Accuracy:
-    """Accuracy on one public test set as shares, with its 95 % interval, beside what costs nothing: one answer for
-    all, and the words about the classes.
-    """
-
-    dataset: str
-    examples: int
-    value: float
-    low: float
-    high: float
-    constant: float
-    described: float | None
-    macro_f1: float | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class VersionDifference:
     """What differs between a release and the version before it.
 
@@ -120,38 +104,10 @@ def settings_outside(configuration: Mapping[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in sorted(configuration.items()) if name not in KEPT_INSIDE}
 
 
-def accuracy_of(evaluation: Evaluation) -> Accuracy:
-    """Return an evaluation's accuracy with its interval."""
-    low, high = wilson_interval(evaluation.correct, evaluation.examples)
-    share = evaluation.correct / evaluation.examples
-    constant = evaluation.constant_correct / evaluation.examples
-    described = None if evaluation.described_correct is None else evaluation.described_correct / evaluation.examples
-    f1 = evaluation.measures.get("macro_f1", {}).get("value")
-    return Accuracy(evaluation.dataset.name, evaluation.examples, share, low, high, constant, described, f1)
-
-
-def accuracy_of_score(dataset: str, examples: int, correct: int, measures: Mapping[str, Any]) -> Accuracy:
-    """Return the accuracy of version 0, which no table holds; beside itself there is nothing to show."""
-    low, high = wilson_interval(correct, examples)
-    constant, f1 = measures["constant"]["accuracy"], measures["macro_f1"]["value"]
-    return Accuracy(dataset, examples, correct / examples, low, high, constant, None, f1)
-
-
-def accuracies_of(release: ModelRelease) -> list[Accuracy]:
-    """Return how often a release is right on each public test set, with what stands beside it."""
-    return [accuracy_of(evaluation) for evaluation in release.evaluations.all()]
-
-
 def release_facts(projects: Iterable[Project]) -> list[tuple[object, ...]]:
     """Return what moves the releases of projects and how well they do, in one statement."""
     found = ModelRelease.objects.filter(project__in=list(projects)).order_by("project", "version")
     return list(found.annotate(measured=Count("evaluations")).values_list("version", "state", "held_back", "measured"))
-
-
-def accuracy_history(project: Project, *, up_to: int) -> list[tuple[int, Accuracy]]:
-    """Return version and accuracy on each public test set, oldest version first."""
-    found = selectors.releases_of(project).filter(version__lte=up_to).order_by("version")
-    return [(release.version, accuracy_of(evaluation)) for release in found for evaluation in release.evaluations.all()]
 
 
 @dataclass(frozen=True, slots=True)

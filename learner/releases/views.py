@@ -24,9 +24,10 @@ from learner import page_charts, plots, selectors
 from learner.access import Costed, may_manage, project_of, release_of
 from learner.cards.described import VERSION
 from learner.cards.page import card_html
+from learner.evaluations import selectors as evaluation_selectors
+from learner.evaluations.no_privacy import estimate_of_run, estimate_said
 from learner.models import Evaluation, ModelRelease, ReleaseState
 from learner.releases import selectors as release_selectors
-from learner.releases.no_privacy import estimate_of_run, estimate_said
 from learner.releases.services import checks, described, versions
 from learner.releases.signatures import signer_key_id
 from privacy.models import SETTLEMENTS
@@ -53,7 +54,7 @@ def release(request: HttpRequest, slug: str, version: int) -> HttpResponse:
     before = _compared(request, found)
     offered = found.state != ReleaseState.CANDIDATE and not found.is_buried
     card = versions.card_of(release=found) if offered else None
-    history = release_selectors.accuracy_history(found.project, up_to=version)
+    history = evaluation_selectors.accuracy_history(found.project, up_to=version)
     context = {
         "project": found.project,
         "release": found,
@@ -61,7 +62,7 @@ def release(request: HttpRequest, slug: str, version: int) -> HttpResponse:
         "estimator": setting_value("estimator", found.estimator),
         "rounds": selectors.rounds_behind(found.training_run),
         "used": selectors.trained_on(found.training_run),
-        "accuracies": release_selectors.accuracies_of(found),
+        "accuracies": evaluation_selectors.accuracies_of(found),
         "estimate": (estimate := estimate_of_run(found.training_run)),
         "estimate_said": localized(estimate_said(estimate)),
         "measured": [_measured(evaluation, found) for evaluation in found.evaluations.all()],
@@ -94,7 +95,7 @@ def _described_page(request: HttpRequest, project: Project) -> HttpResponse:
     context = {
         "project": project,
         "accuracies": [
-            release_selectors.accuracy_of_score(one.dataset.name, one.examples, one.correct, one.measures)
+            evaluation_selectors.accuracy_of_score(one.dataset.name, one.examples, one.correct, one.measures)
             for one in found.scores
         ],
         "created_at": found.created_at,
@@ -123,7 +124,7 @@ def _measured(evaluation: Evaluation, release: ModelRelease) -> dict[str, Any]:
     matrix = bool(found) and not sets
     return {
         "dataset": evaluation.dataset,
-        "accuracy": release_selectors.accuracy_of(evaluation),
+        "accuracy": evaluation_selectors.accuracy_of(evaluation),
         "measures": found,
         "classes": classes,
         "as_matrix": len(classes) <= MATRIX_CLASSES,
@@ -192,7 +193,7 @@ def accuracy_plot(request: HttpRequest, slug: str, version: int) -> HttpResponse
     """Accuracy on public data over the versions up to this one."""
     found = release_of(request, slug, version)
     history: dict[str, list[tuple[int, float, float, float]]] = {}
-    for number, accuracy in release_selectors.accuracy_history(found.project, up_to=version):
+    for number, accuracy in evaluation_selectors.accuracy_history(found.project, up_to=version):
         history.setdefault(accuracy.dataset, []).append((number, accuracy.value, accuracy.low, accuracy.high))
     if not history:
         raise Http404

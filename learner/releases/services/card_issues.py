@@ -14,10 +14,10 @@ from annotation.data.services import files
 from annotation.models import Project
 from learner.cards.rendering import AccountTerms, Privacy
 from learner.errors import ArtifactCorrupt, CardNotIssued
+from learner.evaluations.services.measuring import Score
 from learner.models import Evaluation, ModelRelease, PrintedLimit, ReleaseState
 from learner.releases.artifacts import reissue_artifacts
 from learner.releases.services import publishing, versions
-from learner.releases.services.versions import Score
 from learner.selectors import releases_of
 from privacy.accounting.units import atto_spendable, nano_spendable
 from privacy.models import BudgetAccount

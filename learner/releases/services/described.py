@@ -16,6 +16,8 @@ from learner.cards.described import MARK, VERSION, zero_promise
 from learner.cards.rendering import Card
 from learner.configuration.pool import featurizer_of
 from learner.errors import ArtifactCorrupt, NoVersionZero, ReleaseBuried
+from learner.evaluations.services import measuring
+from learner.evaluations.services.measuring import Score
 from learner.features.base import Featurizer
 from learner.features.encoder import PublishedFile
 from learner.models import FeatureMatrix
@@ -24,7 +26,6 @@ from learner.releases.environment import environment
 from learner.releases.selectors import encoder_files_of
 from learner.releases.services import publishing, versions
 from learner.releases.services.provenance import provenance_of
-from learner.releases.services.versions import Score
 from learner.starts.services import version_zero
 from privacy.wording import as_message
 
@@ -75,7 +76,7 @@ def described_release(project: Project) -> DescribedRelease:
     if why_not:
         raise NoVersionZero(why_not)
     featurizer = featurizer_of(project)
-    public = [dataset for dataset in versions.public_test_sets(project) if _can_be_read(dataset, featurizer)]
+    public = [dataset for dataset in measuring.public_test_sets(project) if _can_be_read(dataset, featurizer)]
     folder = described_folder(project) / _fingerprint(project, featurizer, public)
     if not folder.exists():
         _write(folder, project, featurizer, public)
@@ -127,7 +128,7 @@ def _fingerprint(project: Project, featurizer: Featurizer, public: list[Dataset]
 
 def _write(folder: Path, project: Project, featurizer: Featurizer, public: list[Dataset]) -> None:
     model = version_zero.version_zero_of(project)
-    scores = [versions.score_model(model, dataset) for dataset in public]
+    scores = [measuring.score_model(model, dataset) for dataset in public]
     made_on = project.configuration.created_at.date().isoformat()
     account = project.pool_account
     card: Card = {
@@ -154,7 +155,7 @@ def _write(folder: Path, project: Project, featurizer: Featurizer, public: list[
             privacy=zero_promise(unit=account.unit, adjacency=account.adjacency, issued_at=made_on),
             provenance=provenance_of(project, featurizer, scores, [], []),
             signer=versions.signer(),
-            outcomes=versions.public_outcomes(model, public),
+            outcomes=measuring.public_outcomes(model, public),
         )
         (whole / SCORES).write_text(json.dumps([_stored(score) for score in scores]), encoding="utf-8")
         try:

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from annotation.models import Dataset, Project
+from learner.evaluations.services.measuring import Score
 from learner.features.base import Featurizer
 from learner.models import FeatureMatrix
 from learner.releases.provenance import DataDigests, LedgerPlace, Provenance
 from learner.releases.selectors import KEPT_INSIDE
-from learner.releases.services.versions import Score
 from privacy.models import BudgetAccount, LedgerEntry
 from privacy.services.checkpoints import log_of
 

@@ -34,15 +34,16 @@ from learner.cards.words import number
 from learner.configuration.pool import answers_are_open, answers_event_of
 from learner.errors import LimitsMoving
 from learner.estimators.catalogue import words_for
+from learner.evaluations.no_privacy import estimate_of_run, estimate_said
+from learner.evaluations.services import measuring
+from learner.evaluations.services.measuring import Score
 from learner.features.base import Featurizer
 from learner.linear_model import LinearModel
 from learner.models import ModelRelease, PrintedLimit, StoppingAdvice, TrainingRun
 from learner.releases.artifacts import write_artifacts
 from learner.releases.environment import environment
-from learner.releases.no_privacy import estimate_of_run, estimate_said
 from learner.releases.services import versions
 from learner.releases.services.provenance import configuration_of, provenance_of
-from learner.releases.services.versions import Score
 from privacy.accounting.event import event_from_json
 from privacy.accounting.units import atto_spent, nano_spent
 from privacy.models import BudgetAccount, EntryKind, LedgerEntry
@@ -124,8 +125,8 @@ def _staged_release(
     for left in folder.parent.glob(f".*{run.pk}-*"):
         # Written by an attempt that was killed: paid for, never published.
         shutil.rmtree(left, ignore_errors=True)
-    public = list(versions.public_test_sets(project))
-    scores = [versions.score_model(model, dataset) for dataset in public]
+    public = list(measuring.public_test_sets(project))
+    scores = [measuring.score_model(model, dataset) for dataset in public]
     accounts = _accounts_now(project)
     terms = [card_terms(account) for account in accounts]
     privacy: Privacy = {
@@ -147,7 +148,7 @@ def _staged_release(
             privacy=privacy,
             provenance=provenance_of(project, featurizer, scores, accounts, entries),
             signer=versions.signer(),
-            outcomes=versions.public_outcomes(model, public),
+            outcomes=measuring.public_outcomes(model, public),
         )
         yield StagedRelease(run, folder, model, featurizer, digests, accounts, terms, scores)
     finally:
@@ -253,7 +254,7 @@ def publish(
     )
     release.lineage.set(lineage)
     print_limits(release, staged.accounts)
-    versions.store_scores(release, staged.scores)
+    measuring.store_scores(release, staged.scores)
     if advice is not None:
         advice.release = release
         advice.save(force_insert=True)

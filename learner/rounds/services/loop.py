@@ -20,13 +20,14 @@ from learner import failures, next_step, selectors
 from learner.answers.services import randomization
 from learner.configuration.pool import featurizer_of, screen_of, strategy_choice_of, strategy_of
 from learner.errors import NothingToAsk, NothingWaits
+from learner.evaluations.services import measuring
 from learner.models import Round, Stream, TrainingRun
 from learner.next_step import ProjectStatus, Step
 from learner.pools import secret_selectors
 from learner.pools import selectors as pool_selectors
 from learner.pools.selectors import Candidates, Examples
 from learner.pools.services import disk_space, features
-from learner.releases.services import checks, versions
+from learner.releases.services import checks
 from learner.rounds.services import (
     ranked_pool,
     repeats,
@@ -107,7 +108,7 @@ def advance_projects() -> None:
     # A canary takes many fits and a test set may be large, so neither keeps the clock's own queue waiting.
     unchecked = checks.unchecked_releases().values_list("pk", flat=True)
     _send_unless_waiting(CHECK_RELEASE_TASK, "release_id", list(unchecked))
-    unmeasured = versions.unmeasured_releases().values_list("pk", flat=True)
+    unmeasured = measuring.unmeasured_releases().values_list("pk", flat=True)
     _send_unless_waiting(EVALUATE_RELEASE_TASK, "release_id", list(unmeasured))
     _send_unless_waiting(RUN_ROUND_TASK, "round_id", list(_unheld(Round.objects.all()).values_list("pk", flat=True)))
     runs = _unheld(TrainingRun.objects.all()).values_list("pk", flat=True)

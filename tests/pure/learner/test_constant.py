@@ -3,7 +3,7 @@
 import numpy as np
 
 from learner.cards.accuracy import accuracy_section
-from learner.releases.evaluation import constant_outcome, count_outcomes, macro_f1, measures
+from learner.evaluations.outcomes import constant_outcome, count_outcomes, macro_f1, measures
 
 
 def test_the_likeliest_class_of_the_examples_is_the_constant():

@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import pytest
 
+from learner.evaluations.no_privacy import estimate_said
 from learner.features import encoder
 from learner.models.planning import PlanSimulation
 from learner.planning.estimates import simulated_course
 from learner.planning.plan_setups import setup_of
-from learner.releases.no_privacy import estimate_said
 from tests import learning
 from tests.factories import make_user
 from tests.pure.learner.features.encoder_folder import write_package

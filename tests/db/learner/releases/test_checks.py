@@ -8,6 +8,7 @@ from django.utils import timezone
 
 from annotation.errors import InvalidUpload
 from learner import next_step, selectors, tasks
+from learner.evaluations.services import measuring
 from learner.models import Evaluation, MechanismAudit, ModelRelease, ReleaseState
 from learner.next_step import Step
 from learner.releases.services import checks, versions
@@ -191,7 +192,7 @@ class TestDatabase:
         with pytest.raises(InvalidUpload, match="role: must be one of"):
             learning.upload(project, rows, columns, role="private_test")
         later = learning.upload(project, rows, columns, role="public_test")
-        versions.evaluate_release(release=release)
+        measuring.evaluate_release(release=release)
         assert release.evaluations.get(dataset=later).examples == 10
 
 

@@ -5,6 +5,7 @@ import json
 
 import pytest
 
+from learner.evaluations.services import measuring
 from learner.models import FeatureMatrix, ModelRelease
 from learner.releases.selectors import shown_configuration
 from learner.releases.services import versions
@@ -36,7 +37,7 @@ def test_a_manifest_says_where_the_version_came_from(release):
     # Whoever has the REST interface makes the digest of the settings again.
     assert manifest["configuration_sha256"] == configuration_digest(shown_configuration(release))
     assert manifest["model_signing_key"] == versions.signer().models.public_key
-    public = FeatureMatrix.objects.get(dataset__in=versions.public_test_sets(project))
+    public = FeatureMatrix.objects.get(dataset__in=measuring.public_test_sets(project))
     assert manifest["data"]["public_sha256"] == {public.dataset.name: public.sha256}
     # Of private data there is none, keyed or not.
     assert manifest["data"].keys() == {"public_sha256"}

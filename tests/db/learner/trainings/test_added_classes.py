@@ -9,9 +9,9 @@ from annotation.choices.class_changes import FurtherClass
 from annotation.models import Consensus, Membership, Role
 from annotation.projects.services.classes import add_class
 from annotation.questions.services import labels, queue
+from learner.evaluations.services import measuring
 from learner.models import Evaluation, ModelRelease
 from learner.models.sums import ReleasedSums
-from learner.releases.services import versions
 from learner.rounds.services import secret_blocks
 from learner.selectors import training_event
 from tests import learning
@@ -62,7 +62,7 @@ def checked(project):
     rows = [[text, "spare part" if place % 2 else "tool"] for place, text in enumerate(learning.sentences(10, seed=4))]
     learning.upload(project, rows, ["text", "label"], role="public_test")
     for release in ModelRelease.objects.all():
-        versions.evaluate_release(release=release)
+        measuring.evaluate_release(release=release)
     first, second = ModelRelease.objects.order_by("version")
     assert first.weights["classes"] == ["fruit", "tool"]
     assert second.weights["classes"] == ["fruit", "tool", "spare part"]

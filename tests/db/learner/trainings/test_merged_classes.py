@@ -9,10 +9,10 @@ from annotation.models import Label
 from annotation.projects.services.classes import add_class, merge_class, take_back_merge
 from learner.configuration.classes import learned_classes, places_of_model
 from learner.configuration.pool import estimator_of, featurizer_of
+from learner.evaluations.services import measuring
 from learner.linear_model import LinearModel
 from learner.models import ModelRelease
 from learner.pools.selectors import labelled_examples
-from learner.releases.services import versions
 from learner.rounds.services import secret_blocks
 from learner.selectors import training_event
 from learner.starts.services import version_zero
@@ -74,11 +74,11 @@ def _measured_where_both_count_as_one(project, *found):
     rows = [[text, CLASSES[2 * (place % 2)]] for place, text in enumerate(learning.sentences(10, seed=4))]
     learning.upload(project, rows, ["text", "label"], role="public_test")
     for release in found:
-        versions.evaluate_release(release=release)
+        measuring.evaluate_release(release=release)
         (measured,) = release.evaluations.filter(examples=10)
         assert [sum(row) for row in measured.measures["confusion"]] == [10, 0, 0]
         assert all(row[2] == 0 for row in measured.measures["confusion"])
-        outcomes = versions.public_outcomes(LinearModel.from_json(release.weights), [measured.dataset])
+        outcomes = measuring.public_outcomes(LinearModel.from_json(release.weights), [measured.dataset])
         assert set(outcomes.truth) == {0}
 
 

@@ -13,8 +13,8 @@ from annotation.projects.services import configuring
 from dpal.manifest import verify_folder
 from dpal.model import Model
 from learner.cards.described import MARK
+from learner.evaluations.out import score_out
 from learner.releases.artifacts import verify_release
-from learner.releases.measures_out import score_out
 from learner.releases.model_out import described_out
 from learner.releases.services import described, versions
 from privacy.models import LedgerEntry

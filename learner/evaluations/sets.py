@@ -5,7 +5,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from learner.releases.evaluation import BINS, RESAMPLES, SEED, Counts, binned_measures, share_with_interval, with_ends
+from learner.evaluations.outcomes import BINS, RESAMPLES, SEED, Counts, binned_measures, share_with_interval, with_ends
 
 # Examples are drawn again in so many groups, so that the time does not grow with their number.
 GROUPS: Final = 500

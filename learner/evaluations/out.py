@@ -6,10 +6,10 @@ from ninja import Schema
 
 from annotation.intervals import wilson_interval
 from annotation.rest.responses import SaidOut, as_code
+from learner.evaluations.no_privacy import estimate_said
+from learner.evaluations.services.measuring import Score
 from learner.models import Evaluation
 from learner.planning.estimates import PlannersEstimate
-from learner.releases.no_privacy import estimate_said
-from learner.releases.services.versions import Score
 
 
 class MeasureOut(Schema):

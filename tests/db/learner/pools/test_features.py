@@ -1,0 +1,64 @@
+"""Feature matrices of uploads: written once, checked when opened, read as one."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from django.core.files.storage import default_storage
+
+from annotation.models import Dataset
+from learner.errors import ArtifactCorrupt
+from learner.models import FeatureMatrix
+from learner.pools.services import features
+from tests import learning
+from tests.factories import make_user
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def project(remembered):
+    return learning.begin_experts(remembered)
+
+
+def test_features_are_written_once_and_checked_when_opened(project):
+    dataset = Dataset.objects.get(project=project, role="pool")
+    first = features.ensure_matrix(dataset)
+    assert features.ensure_matrix(dataset) == first
+    assert FeatureMatrix.objects.filter(dataset=dataset).count() == 1
+    assert (first.rows, first.dimension) == (80, 16)
+    path = Path(default_storage.path(first.file.name))
+    body = bytearray(path.read_bytes())
+    body[-1] ^= 1
+    path.write_bytes(body)
+    features.open_verified.cache_clear()
+    with pytest.raises(ArtifactCorrupt):
+        features.open_features(dataset)
+
+
+def test_a_gap_in_the_row_numbers_is_found(project):
+    dataset = Dataset.objects.get(project=project, role="pool")
+    dataset.records.filter(row_number=5).delete()
+    with pytest.raises(ArtifactCorrupt, match="row 5"):
+        features.ensure_matrix(dataset)
+
+
+def test_stacked_files_read_as_one_matrix():
+    parts = [np.arange(6, dtype=np.float32).reshape(3, 2), 10 + np.arange(4, dtype=np.float32).reshape(2, 2)]
+    whole = np.concatenate(parts)
+    stacked = features.StackedMatrix(parts, dimension=2)
+    assert (len(stacked), stacked.shape) == (5, (5, 2))
+    rows = np.array([4, 0, 3, 2])
+    np.testing.assert_array_equal(stacked[rows], whole[rows])
+    np.testing.assert_array_equal(stacked[1:4], whole[1:4])
+
+
+def test_image_features_come_from_the_pixel_file():
+    project = learning.open_images(make_user())
+    images = np.random.default_rng(1).integers(0, 256, size=(7, 4, 4), dtype=np.uint8)
+    rows = [[str(value) for value in image.ravel()] for image in images]
+    dataset = learning.upload(project, rows, [f"pixel_{n}" for n in range(16)])
+    X = features.open_features(dataset)
+    grey = images.reshape(7, 2, 2, 2, 2).mean(axis=(2, 4)).reshape(7, 4)
+    centred = grey - grey.mean(axis=1, keepdims=True)
+    np.testing.assert_allclose(X, centred / np.linalg.norm(centred, axis=1, keepdims=True), atol=1e-5)
