@@ -22,10 +22,11 @@ from annotation.people.services.tokens import Scope
 from annotation.rest.base import BearerToken
 from dpal_site.problems import MEANINGS, problem_response
 from learner import selectors
+from learner.artifacts.services import storage
 from learner.errors import LearnerError
 from learner.models import ModelRelease, ReleaseState
 from learner.releases.downloads import RETIRED_WARNING, file_response
-from learner.releases.services import publishing, versions
+from learner.releases.services import publishing
 
 OWNER = "dpal"
 MAIN = "main"
@@ -126,7 +127,7 @@ def tree(request: HttpRequest, slug: str, revision: str) -> HttpResponseBase:
     entries: list[dict[str, Any]] = []
     for name, stored in sorted(_names(release).items()):
         digest = release.digests[stored]
-        with versions.open_file(release=release, name=stored) as file:
+        with storage.open_file(release=release, name=stored) as file:
             size = file.seek(0, 2)
         large = {"oid": digest, "size": size, "pointerSize": LARGEST_POINTER}
         entries.append({"type": "file", "path": name, "oid": digest[:COMMIT_LETTERS], "size": size, "lfs": large})

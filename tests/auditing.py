@@ -17,7 +17,7 @@ from django.urls import reverse
 from annotation.models import Role
 from annotation.people.services import tokens
 from annotation.people.services.tokens import Scope
-from learner.releases.services.versions import signer
+from learner.artifacts.services.storage import signer
 from tests import learning
 from tests.factories import add_members, make_user
 

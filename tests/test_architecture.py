@@ -21,7 +21,7 @@ PURE = (
     "learner.features.text",
     "learner.estimators.logistic",
     "learner.strategies.top_c",
-    "learner.releases.artifacts",
+    "learner.artifacts.files",
 )
 PROBE = """
 import importlib, sys

@@ -10,9 +10,9 @@ from tests.test_source_rules import ROOT, sources
 MAY_KNOW_PATHS = {
     "annotation/data/services/files.py",
     "annotation/data/services/emptying.py",
+    "learner/artifacts/services/storage.py",
     "learner/pools/services/features.py",
     "learner/releases/services/publishing.py",
-    "learner/releases/services/versions.py",
 }
 SESSION = {
     "a lock of the session": r"pg_(?:try_)?advisory_lock(?:_shared)?\(",

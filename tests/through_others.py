@@ -136,14 +136,14 @@ TESTED_THROUGH_OTHERS: dict[tuple[str, str], tuple[str, ...]] = {
         "learner/pools/services/disk_space.py",
     ),
     (
-        "tests/pure/learner/releases/test_artifacts.py",
+        "tests/pure/learner/artifacts/test_files.py",
         "one file of a release each, read back from the folder that is written",
     ): (
-        "learner/releases/licences.py",
-        "learner/releases/onnx_export.py",
-        "learner/releases/pipeline_export.py",
+        "learner/artifacts/licences.py",
+        "learner/artifacts/onnx_export.py",
+        "learner/artifacts/pipeline_export.py",
+        "learner/artifacts/safetensors_export.py",
         "learner/cards/privacy_document.py",
-        "learner/releases/safetensors_export.py",
     ),
     ("tests/pure/learner/reproduce/test_small_versions.py", "a paper's experiments, run small from end to end"): (
         "learner/reproduce/chaudhuri2008.py",

@@ -16,10 +16,10 @@ from annotation.people.services import members, tokens
 from annotation.projects.services import configuring, opening
 from dpal_site.demo import without_privacy
 from dpal_site.demo.plans import RELEASES, ProjectPlan, UploadFile
+from learner.artifacts.services import storage
 from learner.models import ModelRelease, Round
 from learner.next_step import ProjectStatus, Step, project_status
 from learner.pools import secret_selectors
-from learner.releases.services import versions
 from learner.rounds.services import secret_blocks
 from learner.selectors import guarantee_accounts
 from privacy.models import SETTLEMENTS, EntryKind, LedgerEntry
@@ -312,5 +312,5 @@ def _row(pair: Pair, release: ModelRelease) -> tuple[str, ...]:
         percent_accuracy(release).wording,
         "-" if beside is None else percent_accuracy(beside).wording,
         words_of_no_privacy(release),
-        str(versions.folder_of(release)) if files.are_local() else release.folder,
+        str(storage.folder_of(release)) if files.are_local() else release.folder,
     )

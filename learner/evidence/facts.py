@@ -7,12 +7,13 @@ from django.conf import settings
 from annotation.models import Oracle, Project
 from annotation.projects.settings_words import setting_value
 from learner import selectors
+from learner.artifacts.services import storage
 from learner.cards.accuracy import Metric
 from learner.cards.rendering import Privacy
 from learner.evaluations.services.measuring import Score
 from learner.evidence.sp800_226 import AccountFacts, Facts, LimitLine
 from learner.models import Evaluation, ModelRelease, ReleaseState
-from learner.releases.services import publishing, versions
+from learner.releases.services import publishing
 from privacy.accounting.units import atto_spendable, atto_spent, nano_spendable, nano_spent
 from privacy.models import BudgetAccount, EntryKind, LedgerEntry, Quota
 from privacy.selectors import guarantee, spending_by_mechanism
@@ -43,7 +44,7 @@ def facts_of(project: Project) -> Facts:
         "newest_version": newest.version if newest else None,
         "metrics": _metrics(newest),
         "checks": dict(newest.checks) if newest else {},
-        "public_key": versions.signer().public_key,
+        "public_key": storage.signer().public_key,
         "second_factor": ", ".join(sorted(settings.SECOND_FACTOR)),
         "encrypted": settings.HTTPS,
     }

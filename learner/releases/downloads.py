@@ -6,10 +6,11 @@ from typing import BinaryIO
 from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
 
 from annotation.rest.ranges import send_file
+from learner.artifacts.services import storage
 from learner.errors import ReleaseBuried, not_released
 from learner.models import ModelRelease, ReleaseState
 from learner.releases.selectors import encoder_files
-from learner.releases.services import described, versions
+from learner.releases.services import described
 from learner.releases.services.described import DescribedRelease
 
 MEDIA_TYPES = {".json": "application/json", ".md": "text/markdown; charset=utf-8"}
@@ -29,7 +30,7 @@ def file_response(request: HttpRequest, release: ModelRelease, name: str) -> Htt
     warning = {"Warning": RETIRED_WARNING} if release.state == ReleaseState.RETIRED else {}
 
     def opened() -> BinaryIO:
-        return public[name].path.open("rb") if name in public else versions.open_file(release=release, name=name)
+        return public[name].path.open("rb") if name in public else storage.open_file(release=release, name=name)
 
     return _answer(request, name, digest, opened, warning)
 

@@ -8,6 +8,9 @@ from ninja import Schema
 
 from annotation.rest.responses import Moment, SaidOut, as_code
 from learner import selectors
+from learner.artifacts.environment import environment
+from learner.artifacts.services import storage
+from learner.artifacts.settings import configuration_of, settings_outside
 from learner.cards.described import MARK, VERSION, zero_promise
 from learner.evaluations.out import EvaluationOut, evaluation_out, score_out
 from learner.features.encoder import PublishedFile
@@ -15,11 +18,7 @@ from learner.models import ModelRelease, ReleaseState
 from learner.planning.estimates import PlannersEstimate
 from learner.pools.secret_selectors import TrainedOn
 from learner.releases import selectors as release_selectors
-from learner.releases.environment import environment
-from learner.releases.selectors import settings_outside
-from learner.releases.services import versions
 from learner.releases.services.described import DescribedRelease, encoder_of
-from learner.releases.services.provenance import configuration_of
 from learner.selectors import stopping
 
 
@@ -198,7 +197,7 @@ def described_out(described: DescribedRelease) -> dict[str, Any]:
 
 
 def _keys() -> dict[str, str]:
-    signer = versions.signer()
+    signer = storage.signer()
     return {"public_key": signer.public_key, "model_signing_key": signer.models.public_key}
 
 

@@ -13,6 +13,7 @@ from annotation.models import Project
 from annotation.projects.selectors import CardModel
 from annotation.selectors import Person
 from learner import selectors
+from learner.artifacts.settings import settings_outside
 from learner.evaluations.selectors import Accuracy, accuracy_of
 from learner.features.encoder import PublishedFile, published_files
 from learner.linear_model import LinearModel
@@ -22,8 +23,6 @@ from learner.releases.comparison import WeightsChange, changed_values, weights_c
 from privacy.models import LedgerEntry
 from privacy.wording import Message, as_message, message_from
 
-# Names and times say nothing about a model, and guidelines may quote a record.
-KEPT_INSIDE = frozenset({"created_at", "guidelines", "name", "slug"})
 # By field; what is protected is a name.
 GUARANTEE_NUMBERS: Final[Mapping[str, Callable[[str], Message]]] = {
     "limit_epsilon": lambda name: as_message("{name}: limit epsilon", name=name),
@@ -97,11 +96,6 @@ def encoder_files_of(features: Mapping[str, Any]) -> tuple[PublishedFile, ...]:
 def shown_configuration(release: ModelRelease) -> dict[str, Any]:
     """Return the settings a release was made with that may leave the project's inside."""
     return settings_outside(release.configuration)
-
-
-def settings_outside(configuration: Mapping[str, Any]) -> dict[str, Any]:
-    """Return of a project's settings those that may leave its inside."""
-    return {name: value for name, value in sorted(configuration.items()) if name not in KEPT_INSIDE}
 
 
 def release_facts(projects: Iterable[Project]) -> list[tuple[object, ...]]:

@@ -22,6 +22,8 @@ from annotation.statement.words import what_words
 from annotation.wording import localized
 from learner import page_charts, plots, selectors
 from learner.access import Costed, may_manage, project_of, release_of
+from learner.artifacts.services import storage
+from learner.artifacts.signatures import signer_key_id
 from learner.cards.described import VERSION
 from learner.cards.page import card_html
 from learner.evaluations import selectors as evaluation_selectors
@@ -29,7 +31,6 @@ from learner.evaluations.no_privacy import estimate_of_run, estimate_said
 from learner.models import Evaluation, ModelRelease, ReleaseState
 from learner.releases import selectors as release_selectors
 from learner.releases.services import checks, described, versions
-from learner.releases.signatures import signer_key_id
 from privacy.models import SETTLEMENTS
 
 # A matrix of more classes is wider than any screen.
@@ -50,10 +51,10 @@ def release(request: HttpRequest, slug: str, version: int) -> HttpResponse:
         return _described_page(request, project_of(request, slug))
     found = release_of(request, slug, version)
     managing = may_manage(request, found.project)
-    signer = versions.signer()
+    signer = storage.signer()
     before = _compared(request, found)
     offered = found.state != ReleaseState.CANDIDATE and not found.is_buried
-    card = versions.card_of(release=found) if offered else None
+    card = storage.card_of(release=found) if offered else None
     history = evaluation_selectors.accuracy_history(found.project, up_to=version)
     context = {
         "project": found.project,
@@ -102,7 +103,7 @@ def _described_page(request: HttpRequest, project: Project) -> HttpResponse:
         "files": sorted(found.digests.items()),
         "version": VERSION,
         "card": mark_safe(card_html(found.card)),  # noqa: S308 - escaped there
-        "public_key": versions.signer().public_key,
+        "public_key": storage.signer().public_key,
         "api_address": request.build_absolute_uri(reverse("api:get_model", args=(project.slug, str(VERSION)))),
     }
     return render(request, "learner/releases/version_zero.html", context)

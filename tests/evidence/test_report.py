@@ -3,8 +3,8 @@
 import json
 from types import SimpleNamespace
 
+from learner.artifacts.environment import code_version
 from learner.evidence.file import read_evidence
-from learner.releases.environment import code_version
 from tests.evidence import report as report_module
 from tests.evidence.mutants import KINDS, MUTANTS
 from tests.evidence.report import AUDITS, CANARY, FAULTS, Report

@@ -16,6 +16,7 @@ import dpal
 from annotation.models import Project, Role
 from annotation.people.services import members, tokens
 from dpal import errors
+from learner.artifacts.services import storage
 from learner.releases.services import versions
 from tests import learning
 from tests.between import Between
@@ -90,7 +91,7 @@ def test_a_model_in_three_lines_and_then_without_a_network(live_site, project, h
     assert model.guarantee.spent == dpal.Budget(terms["spent_epsilon"], terms["spent_delta"])
     assert model.guarantee.unit == "record"
     assert "anyone who sees the released models" in model.guarantee.adversary
-    assert model.card == versions.card_of(release=release)
+    assert model.card == storage.card_of(release=release)
 
     with Between(urlsplit(site).port).running() as line:
         # Known by its digest, from wherever it comes: the table of 7.5 MB is not fetched again.
@@ -118,7 +119,7 @@ def test_what_does_not_verify_is_refused_and_leaves_nothing(live_server, project
     refused(errors.NotInScope, "lacks the scope models:read", site, project.slug, token=without)
     refused(errors.NotThere, "no version latest of project nothing", site, "nothing", token=secret)
     refused(errors.NotThere, "no version 7", site, project.slug, 7, token=secret)
-    other = versions.Signer.from_secret("another secret of the test, long enough for a key").public_key
+    other = storage.Signer.from_secret("another secret of the test, long enough for a key").public_key
     refused(errors.NotGenuine, "another key", site, project.slug, token=secret, public_key=other)
     refused(errors.DpalError, "is not encrypted", "http://dpal.example.org", "p", token=secret)
     assert kept(home) == set()
@@ -152,7 +153,7 @@ def test_what_does_not_verify_is_refused_and_leaves_nothing(live_server, project
     # The key of the first release is the site's for good, also where the site says another one later.
     dpal.settings.remember(site, public_key=other)
     refused(errors.NotGenuine, "`dpal trust", site, project.slug, token=secret)
-    dpal.settings.remember(site, public_key=versions.signer().public_key)
+    dpal.settings.remember(site, public_key=storage.signer().public_key)
 
     versions.retire_release(release=project.releases.get(version=1), reason="Wrong guidelines.")
     refused(errors.Retired, "was retired (Wrong guidelines)", site, project.slug, 1, token=secret)
@@ -166,7 +167,7 @@ def test_a_download_that_breaks_off_goes_on_from_there(live_server, project, hom
     release = learning.run_to_release(project, make_user(), version=1)
     secret = token_for(project, "models:read")
     monkeypatch.setattr("time.sleep", lambda seconds: None)
-    size = (versions.folder_of(release) / "encoder.npz").stat().st_size
+    size = (storage.folder_of(release) / "encoder.npz").stat().st_size
     with Between(urlsplit(live_server.url).port).running() as line:
         line.cut_after = 3_000_000
         refused(errors.Broken, "broke off: run the same again", line.url, project.slug, token=secret)

@@ -17,6 +17,7 @@ from annotation.people.services import members, tokens
 from annotation.people.services.tokens import Scope
 from dpal.command_line import main
 from dpal.settings import known_of
+from learner.artifacts.services import storage
 from learner.features import encoder
 from learner.planning.plan_setups import purchase_of
 from learner.releases.services import versions
@@ -60,7 +61,7 @@ def test_the_wheel_alone_runs_the_examples(live_server, project, tmp_path):
         "SITE": live_server.url,
         "PROJECT": project.slug,
         "TOKEN": secret,
-        "PUBLIC_KEY": versions.signer().public_key,
+        "PUBLIC_KEY": storage.signer().public_key,
     }
     said = {}
     for name in WITH_THE_CLIENT:
@@ -191,7 +192,7 @@ def test_the_wheel_alone_runs_a_sentence_encoder(live_server, tmp_path, monkeypa
     assert offline.stdout.splitlines() == answer["labels"], offline.stderr
     assert run("first", "dpal", "download", project.slug, "plain").returncode == 0
     assert run("first", "dpal", "download", project.slug, "whole", "--with-encoder").returncode == 0
-    key = ("--public-key", versions.signer().public_key)
+    key = ("--public-key", storage.signer().public_key)
     moved = run("second", "dpal", "predict", "whole", "--folder", *key)
     assert moved.stdout.splitlines() == answer["labels"], moved.stderr
     refused = run("second", "dpal", "verify", "plain", *key)

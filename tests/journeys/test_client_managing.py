@@ -16,7 +16,7 @@ from annotation.people.services import limits, members, tokens
 from annotation.people.services.tokens import Scope
 from dpal import settings, statement
 from dpal.command_line import main
-from learner.releases.services import versions
+from learner.artifacts.services import storage
 from privacy.audit.keys import SiteKey
 from privacy.audit.statement import SIGNED_BEFORE, signature_of
 from tests import learning
@@ -42,7 +42,7 @@ def terminal_at(address: str, tmp_path, monkeypatch):
     monkeypatch.setenv("DPAL_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("DPAL_CONFIG", str(tmp_path / "config"))
     monkeypatch.setenv("DPAL_SITE", address)
-    settings.remember(address, public_key=versions.signer().public_key)
+    settings.remember(address, public_key=storage.signer().public_key)
 
     def become(project, role: str, *scopes: str):
         person = make_user()
@@ -108,7 +108,7 @@ def test_versions_are_moved_compared_and_audited_from_a_terminal(terminal_within
     assert engineer("statement", slug, str(file))[0] == 0
     code, told = engineer("audit", str(file))
     entries = sum(len(one["entries"]) for one in json.loads(file.read_bytes())["accounts"])
-    key = versions.signer().public_key
+    key = storage.signer().public_key
     sound = f"sound: {entries} entries, signed by the key you trust\n"
     content = file.read_bytes()
     priced = content.count(b'"kind": "reserve"') + content.count(b'"kind": "post_processing"')

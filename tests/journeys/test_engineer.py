@@ -16,8 +16,9 @@ from django.db import transaction
 
 from annotation.models import Role
 from annotation.people.services import members, tokens
+from learner.artifacts.services import storage
 from learner.models import ModelRelease, ReleaseState, TrainingRun
-from learner.releases.services import checks, publishing, versions
+from learner.releases.services import checks, publishing
 from learner.webhooks import services as webhooks
 from tests import documented, learning, streaming
 from tests.factories import make_user
@@ -80,10 +81,10 @@ def test_the_examples_run_as_printed_and_forgeries_are_refused(live_site, folder
         "SITE": live_site.url,
         "PROJECT": project.slug,
         "TOKEN": secret,
-        "PUBLIC_KEY": versions.signer().public_key,
+        "PUBLIC_KEY": storage.signer().public_key,
     }
     # A download that broke off goes on where it stopped.
-    begun = (versions.folder_of(release) / "model.onnx").read_bytes()[:100]
+    begun = (storage.folder_of(release) / "model.onnx").read_bytes()[:100]
     (folder / "model.onnx.part").write_bytes(begun)
     said = {}
     for name in WITH_A_TOKEN:
@@ -93,7 +94,7 @@ def test_the_examples_run_as_printed_and_forgeries_are_refused(live_site, folder
     assert said["verify.py"] == "genuine\n"
     assert '"labels"' in said["predict.sh"]
     assert {name: (folder / name).stat().st_size for name in release.digests} == {
-        name: (versions.folder_of(release) / name).stat().st_size for name in release.digests
+        name: (storage.folder_of(release) / name).stat().st_size for name in release.digests
     }
 
     assert (folder / "model.onnx").read_bytes().startswith(begun)
@@ -112,7 +113,7 @@ def test_the_examples_run_as_printed_and_forgeries_are_refused(live_site, folder
     signature.write_text(re.sub(r'(?<="signature": ")[^"]+', lambda found: other_letter(found[0], 5), signed))
     assert "InvalidSignature" in documented.run("verify.py", folder, known).stderr
     signature.write_text(signed)
-    other = versions.Signer.from_secret("another secret of the test, long enough for a key").public_key
+    other = storage.Signer.from_secret("another secret of the test, long enough for a key").public_key
     assert documented.run("verify.py", folder, known | {"PUBLIC_KEY": other}).returncode != 0
     assert documented.run("verify.py", folder, known).returncode == 0
 
@@ -122,7 +123,7 @@ def test_the_examples_run_as_printed_and_forgeries_are_refused(live_site, folder
         assert requests.get(address, headers={"Authorization": f"Bearer {wrong}"}, timeout=30).status_code == 401
     assert documented.run("latest.sh", folder, known | {"TOKEN": other_letter(secret, 9)}).returncode != 0
     headers = {"Authorization": f"Bearer {secret}"}
-    (versions.folder_of(release) / "card.md").write_text("epsilon 0")
+    (storage.folder_of(release) / "card.md").write_text("epsilon 0")
     broken = requests.get(f"{address}/files/card.md", headers=headers, timeout=30)
     assert (broken.status_code, broken.headers["Content-Type"]) == (500, "application/problem+json")
     # What the token was not made for stays closed.
@@ -134,7 +135,7 @@ def test_the_examples_run_as_printed_and_forgeries_are_refused(live_site, folder
 
 def download_of_200_mebibytes(site, project, release, secret: str) -> None:
     """Fetch a large file from the running site, whole and in part, while its processes grow by no more than a block."""
-    folder = versions.folder_of(release).with_name("large")
+    folder = storage.folder_of(release).with_name("large")
     folder.mkdir()
     with (folder / "model.onnx").open("wb") as file:
         file.truncate(LARGE)

@@ -15,6 +15,7 @@ import dpal
 from annotation.models import Role
 from annotation.people.services import members, tokens
 from dpal_site.embedded.servers import REPOSITORY
+from learner.artifacts.services import storage
 from learner.releases.services import versions
 from tests import documented, learning
 from tests.factories import make_user
@@ -78,7 +79,7 @@ def test_a_snapshot_is_the_release_and_what_is_not_allowed_is_not_sent(live_serv
     folder = Path(hub("snapshot_download"))
     found = {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in folder.iterdir()}
     assert found == {**release.digests, "README.md": release.digests["card.md"]}
-    model = dpal.open_folder(folder, public_key=versions.signer().public_key)
+    model = dpal.open_folder(folder, public_key=storage.signer().public_key)
     assert (model.project, model.version) == (project.slug, 1)
     # A commit names these bytes for good.
     told = hub("model_info")
@@ -90,7 +91,7 @@ def test_a_snapshot_is_the_release_and_what_is_not_allowed_is_not_sent(live_serv
     assert [path.name for path in (tmp_path / "other").rglob("blobs/*")] == [release.digests["card.md"]]
 
     documented.write_examples(tmp_path)
-    known = {"PROJECT": project.slug, "TOKEN": secret, "PUBLIC_KEY": versions.signer().public_key}
+    known = {"PROJECT": project.slug, "TOKEN": secret, "PUBLIC_KEY": storage.signer().public_key}
     known |= {"HF_ENDPOINT": live_server.url, "HF_HUB_DISABLE_TELEMETRY": "1", "PYTHONPATH": str(CLIENT)}
     printed = documented.run("hub.py", tmp_path, known)
     assert printed.stdout in ("['fruit']\n", "['tool']\n"), printed.stderr

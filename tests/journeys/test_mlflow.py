@@ -21,7 +21,7 @@ import requests
 from annotation.models import Role
 from annotation.people.services import members, tokens
 from dpal_site.embedded.servers import REPOSITORY
-from learner.releases.services import versions
+from learner.artifacts.services import storage
 from tests import learning
 from tests.clean import UV
 from tests.factories import make_user
@@ -99,7 +99,7 @@ def test_a_release_goes_through_a_registry(live_server, programs, server, tmp_pa
         "DPAL_TOKEN": secret,
         "MLFLOW_TRACKING_URI": f"http://{server}",
         "MLFLOW_DISABLE_TELEMETRY": "true",
-        "DPAL_PUBLIC_KEY": versions.signer().public_key,
+        "DPAL_PUBLIC_KEY": storage.signer().public_key,
     }
 
     def run(*command: str) -> subprocess.CompletedProcess[str]:

@@ -8,9 +8,9 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from annotation.models import Project
 from learner import selectors
+from learner.artifacts.services import storage
 from learner.errors import ArtifactCorrupt
 from learner.models import ReleaseState
-from learner.releases.services import versions
 
 CHUNK = 1024 * 1024
 
@@ -38,7 +38,7 @@ class Command(BaseCommand):
         try:
             with target.open("xb") as file, zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
                 for name in sorted(release.digests):
-                    with versions.open_file(release=release, name=name) as source, archive.open(name, "w") as sink:
+                    with storage.open_file(release=release, name=name) as source, archive.open(name, "w") as sink:
                         while block := source.read(CHUNK):
                             sink.write(block)
         except FileExistsError as error:
@@ -49,4 +49,4 @@ class Command(BaseCommand):
         if release.state == ReleaseState.RETIRED:
             self.stderr.write(self.style.WARNING(f"Version {release.version} is retired: {release.retired_reason}"))
         self.stdout.write(f"{target}: version {release.version} of {project.slug}, {len(release.digests)} files.")
-        self.stdout.write(f"Public key of this site: {versions.signer().public_key}")
+        self.stdout.write(f"Public key of this site: {storage.signer().public_key}")

@@ -12,12 +12,13 @@ from django.db import transaction
 
 from annotation.data.services import files
 from annotation.models import Project
+from learner.artifacts.files import reissue_artifacts
+from learner.artifacts.services import storage
 from learner.cards.rendering import AccountTerms, Privacy
 from learner.errors import ArtifactCorrupt, CardNotIssued
 from learner.evaluations.services.measuring import Score
 from learner.models import Evaluation, ModelRelease, PrintedLimit, ReleaseState
-from learner.releases.artifacts import reissue_artifacts
-from learner.releases.services import publishing, versions
+from learner.releases.services import publishing
 from learner.selectors import releases_of
 from privacy.accounting.units import atto_spendable, nano_spendable
 from privacy.models import BudgetAccount
@@ -44,7 +45,7 @@ def _issue(release: ModelRelease, account: BudgetAccount, printed: PrintedLimit)
     draft = publishing.drafts_of(release.project) / f".{name.rpartition('/')[2]}"
     shutil.rmtree(draft, ignore_errors=True)
     try:
-        with versions.files_at_hand(release) as source:
+        with storage.files_at_hand(release) as source:
             digests = _write(source, draft, release, terms)
         publishing.move_into_place(draft, name)
     except ArtifactCorrupt as error:
@@ -76,7 +77,7 @@ def _write(source: Path, draft: Path, release: ModelRelease, terms: list[Account
     metrics = [publishing.metric_of(_score(each)) for each in release.evaluations.all()]
     made_on = release.created_at.date().isoformat()
     card = publishing.card_facts(release.training_run, estimator=release.estimator, metrics=metrics, made_on=made_on)
-    return reissue_artifacts(source, draft, card=card, privacy=privacy, signer=versions.signer())
+    return reissue_artifacts(source, draft, card=card, privacy=privacy, signer=storage.signer())
 
 
 def _score(measured: Evaluation) -> Score:

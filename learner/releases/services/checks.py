@@ -9,6 +9,9 @@ from django.db.models import QuerySet
 from django.db.models.functions import Now
 
 from annotation.models import Arrival
+from learner.artifacts.environment import code_version
+from learner.artifacts.files import verify_release
+from learner.artifacts.services import storage
 from learner.canaries.sending import fingerprint, send_canary
 from learner.canaries.stages import LinearEstimator
 from learner.configuration.pool import answers_are_open, estimator_of
@@ -16,9 +19,6 @@ from learner.configuration.stream import learner_of
 from learner.errors import ArtifactCorrupt
 from learner.features.base import featurizer_from_json
 from learner.models import MechanismAudit, ModelRelease, ReleaseState
-from learner.releases.artifacts import verify_release
-from learner.releases.environment import code_version
-from learner.releases.services import versions
 from learner.selectors import guarantee_accounts
 from learner.work.services.dispatch import CHECK_RELEASE_TASK, send_on_commit
 from privacy.models import EntryKind
@@ -135,8 +135,8 @@ def _estimator_of(release: ModelRelease) -> LinearEstimator:
 
 def _files(release: ModelRelease) -> str:
     try:
-        with versions.files_at_hand(release) as folder:
-            digests = verify_release(folder, public_key=versions.signer().public_key)
+        with storage.files_at_hand(release) as folder:
+            digests = verify_release(folder, public_key=storage.signer().public_key)
     except ArtifactCorrupt as error:
         return as_message("Its files do not verify: {reason}.", reason=error)
     return "" if digests == release.digests else "Its files are not those that were committed."

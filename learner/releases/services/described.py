@@ -12,6 +12,10 @@ from typing import Any, BinaryIO
 from django.conf import settings
 
 from annotation.models import Dataset, Project, ProjectState
+from learner.artifacts.environment import environment
+from learner.artifacts.files import MANIFEST, verify_manifest, write_artifacts
+from learner.artifacts.services import storage
+from learner.artifacts.services.provenance import provenance_of
 from learner.cards.described import MARK, VERSION, zero_promise
 from learner.cards.rendering import Card
 from learner.configuration.pool import featurizer_of
@@ -21,11 +25,8 @@ from learner.evaluations.services.measuring import Score
 from learner.features.base import Featurizer
 from learner.features.encoder import PublishedFile
 from learner.models import FeatureMatrix
-from learner.releases.artifacts import MANIFEST, verify_manifest, write_artifacts
-from learner.releases.environment import environment
 from learner.releases.selectors import encoder_files_of
-from learner.releases.services import publishing, versions
-from learner.releases.services.provenance import provenance_of
+from learner.releases.services import publishing
 from learner.starts.services import version_zero
 from privacy.wording import as_message
 
@@ -121,7 +122,7 @@ def _fingerprint(project: Project, featurizer: Featurizer, public: list[Dataset]
         featurizer.version,
         [(dataset.pk, dataset.name) for dataset in public],
         environment(),
-        versions.signer().public_key,
+        storage.signer().public_key,
     ]
     return hashlib.sha256(json.dumps(on, sort_keys=True).encode()).hexdigest()
 
@@ -154,7 +155,7 @@ def _write(folder: Path, project: Project, featurizer: Featurizer, public: list[
             card=card,
             privacy=zero_promise(unit=account.unit, adjacency=account.adjacency, issued_at=made_on),
             provenance=provenance_of(project, featurizer, scores, [], []),
-            signer=versions.signer(),
+            signer=storage.signer(),
             outcomes=measuring.public_outcomes(model, public),
         )
         (whole / SCORES).write_text(json.dumps([_stored(score) for score in scores]), encoding="utf-8")

@@ -19,6 +19,11 @@ from annotation.intervals import wilson_interval
 from annotation.models import Oracle, Project
 from annotation.work.services.attempts import Lease, finish_work
 from learner import selectors
+from learner.artifacts.environment import environment
+from learner.artifacts.files import write_artifacts
+from learner.artifacts.services import storage
+from learner.artifacts.services.provenance import provenance_of
+from learner.artifacts.settings import configuration_of
 from learner.cards.accuracy import Metric
 from learner.cards.rendering import (
     ONE_ANNOTATOR,
@@ -40,10 +45,6 @@ from learner.evaluations.services.measuring import Score
 from learner.features.base import Featurizer
 from learner.linear_model import LinearModel
 from learner.models import ModelRelease, PrintedLimit, StoppingAdvice, TrainingRun
-from learner.releases.artifacts import write_artifacts
-from learner.releases.environment import environment
-from learner.releases.services import versions
-from learner.releases.services.provenance import configuration_of, provenance_of
 from privacy.accounting.event import event_from_json
 from privacy.accounting.units import atto_spent, nano_spent
 from privacy.models import BudgetAccount, EntryKind, LedgerEntry
@@ -147,7 +148,7 @@ def _staged_release(
             card=card,
             privacy=privacy,
             provenance=provenance_of(project, featurizer, scores, accounts, entries),
-            signer=versions.signer(),
+            signer=storage.signer(),
             outcomes=measuring.public_outcomes(model, public),
         )
         yield StagedRelease(run, folder, model, featurizer, digests, accounts, terms, scores)

@@ -6,6 +6,7 @@ from io import StringIO
 import pytest
 from django.core.management import CommandError, call_command
 
+from learner.artifacts.services import storage
 from learner.releases.services import versions
 from tests import learning
 from tests.factories import make_user
@@ -29,7 +30,7 @@ def said(*arguments):
 def test_a_release_leaves_and_is_found_genuine(release, tmp_path):
     target = tmp_path / "release.zip"
     told = said("export_release", release.project.slug, "latest", str(target))
-    key = versions.signer().public_key
+    key = storage.signer().public_key
     assert key in told
     with zipfile.ZipFile(target) as archive:
         assert set(archive.namelist()) == set(release.digests)

@@ -16,12 +16,12 @@ import dpal
 from dpal import errors, settings, tables
 from dpal.command_line import main
 from dpal.manifest import read_manifest, verify_folder
+from learner.artifacts.files import json_bytes, write_artifacts
+from learner.artifacts.signatures import Signer
 from learner.features.image import ImageFeaturizer
 from learner.features.tabular import CategoricalColumn, NumericColumn, TabularFeaturizer
 from learner.features.text import HashingTextFeaturizer
 from learner.linear_model import LinearModel
-from learner.releases.artifacts import json_bytes, write_artifacts
-from learner.releases.signatures import Signer
 from privacy.audit import merkle, notes
 from tests.pure.learner.releases.test_artifacts import CARD, PRIVACY, PROVENANCE, SIGNER
 

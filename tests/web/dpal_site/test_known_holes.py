@@ -41,7 +41,7 @@ from annotation.people.services import invitations, tokens
 from annotation.people.services.tokens import Scope
 from annotation.projects.services import opening
 from dpal_site.celery import app as celery_app
-from learner.releases import artifacts
+from learner.artifacts import files as artifacts
 from privacy.wording import message_of
 from tests.counting import new_counter
 from tests.factories import add_members, make_project, make_records, make_user

@@ -10,6 +10,7 @@ from django.test import Client
 
 from annotation.models import Role
 from annotation.people.services import members, tokens
+from learner.artifacts.services import storage
 from learner.releases.services import versions
 from learner.rounds.services import secret_blocks
 from tests import learning
@@ -47,7 +48,7 @@ def test_models_are_listed_newest_first_with_their_guarantee(project):
     assert newest["checks"] == dict.fromkeys(("entries", "ledger", "mechanism", "files"), "passed")
     assert newest["released_at"] >= newest["created_at"]
     assert newest["environment"]["dpal"]
-    assert newest["public_key"] == versions.signer().public_key
+    assert newest["public_key"] == storage.signer().public_key
     assert newest["configuration"]["selection"] == "top_c"
     assert "guidelines" not in newest["configuration"]
     low, high = measured["interval"]
@@ -83,7 +84,7 @@ def test_a_file_downloads_once_and_is_then_known_by_its_digest(project):
 
 def test_a_corrupt_file_is_a_fault_and_no_download(project):
     release = project.releases.get(version=1)
-    path = versions._path_of(release.folder) / "weights.json"
+    path = storage._path_of(release.folder) / "weights.json"
     path.write_text("{}")
     answer = client_of(project, Role.ENGINEER).get(f"/api/v1/projects/{project.slug}/models/1/files/weights.json")
     assert answer.status_code == 500
@@ -130,7 +131,7 @@ def told_outside(project, blocks, monkeypatch) -> list[str]:
     statement = pages.get(f"/projects/{project.slug}/budget/").content.decode()
     lines = [line for line in re.findall(r"<td[^>]*>(.*?)</td>", statement, re.DOTALL) if "<time" not in line]
     assert "secret choice" in " ".join(lines)
-    with versions.open_file(release=project.releases.get(), name="card.md") as file:
+    with storage.open_file(release=project.releases.get(), name="card.md") as file:
         card = file.read().decode()
     return [str(part).replace(project.slug, "").replace(project.name, "") for part in (model, chosen, lines, card)]
 

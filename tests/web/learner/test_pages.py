@@ -10,8 +10,9 @@ from django.urls import reverse
 
 from annotation.models import Dataset, DatasetState, Job, Role, WorkState
 from annotation.people.services import members
+from learner.artifacts.services import storage
 from learner.models import ModelRelease, ReleaseState
-from learner.releases.services import checks, versions
+from learner.releases.services import checks
 from tests import learning
 from tests.factories import make_records, make_user, write_settings
 from tests.markup import commas_in_numbers, tight
@@ -260,7 +261,7 @@ def test_a_page_has_the_numbers_the_key_and_what_changed(project, manager):
     release = project.releases.get(version=2)
     found = release.evaluations.get().measures
     for page in (shown, inside):
-        assert versions.signer().public_key in page
+        assert storage.signer().public_key in page
         assert release.environment["dpal"] in page
         assert f"{100 * found['macro_f1']['value']:.1f}\u00a0%" in page
         assert "What differs from version 1" in page
@@ -293,7 +294,7 @@ class TestCandidate:
         with monkeypatch.context() as patch:
             patch.setattr(checks, "check_release", lambda **_: None)
             candidate = learning.run_to_release(project, make_user(), version=1)
-        (versions.folder_of(candidate) / "card.md").write_text("epsilon 0")
+        (storage.folder_of(candidate) / "card.md").write_text("epsilon 0")
         return checks.check_release(release_id=candidate.pk)
 
     def test_its_page_says_why_and_offers_no_file(self, project, held, manager):
@@ -350,7 +351,7 @@ def test_the_card_is_shown_as_it_was_released_and_no_other(project, release, man
     assert "<p>Round 1.</p>" in shown
     assert f"<dt>dpal</dt><dd><code>{release.environment['dpal']}</code>" in shown
     assert f"<dt>numpy</dt><dd><code>{release.environment['numpy']}</code>" in shown
-    card = versions.folder_of(release) / "card.md"
+    card = storage.folder_of(release) / "card.md"
     card.write_text(card.read_text().replace("Not covered", "Covered"))
     changed = client.get(address).content.decode()
     assert "is not the one that was released" in changed

@@ -9,13 +9,13 @@ from django.urls import reverse
 
 from annotation.projects.services import kinds
 from annotation.statement.presenters import budget_sheets
+from learner.artifacts.services import storage
 from learner.configuration.pool import estimator_choice_of, estimator_of, featurizer_of
 from learner.estimators.catalogue import CHOICES
 from learner.estimators.choice import ConvexChoice
 from learner.estimators.minibatch_svm import MinibatchSvm
 from learner.planning.plan_setups import setup_of
 from learner.planning.setup import Training
-from learner.releases.services import versions
 from learner.selectors import training_event
 from privacy.accounting.events import Event, LabelTrainingEvent, event_from_json
 from privacy.charges import charge_of, price
@@ -73,11 +73,11 @@ def test_a_training_is_charged_audited_and_said_for_one_answer():
         not verdict.differing
         for verdict in audit_accounts(scope=project.labels_account.scope, marks=site_counter().marks())
     )
-    with versions.open_file(release=release, name="card.md") as file:
+    with storage.open_file(release=release, name="card.md") as file:
         card = file.read().decode()
     assert "two data sets that differ in one answer, replaced by another" in card
     assert "several answers of one annotator together, beyond as many times the limit of one answer" in card
-    with versions.open_file(release=release, name="privacy.json") as file:
+    with storage.open_file(release=release, name="privacy.json") as file:
         (answers,) = (one for one in json.load(file)["accounts"] if one["unit"] == "answer")
     assert answers["neighbouring_data_sets"] == "two data sets that differ in one answer, replaced by another"
 

@@ -15,9 +15,9 @@ from annotation.projects.services import configuring
 from annotation.questions.services import labels, queue, undoing
 from annotation.questions.services.queue import QueueState
 from annotation.statement.presenters import budget_sheets
+from learner.artifacts.services import storage
 from learner.models import ModelRelease
 from learner.models.answers import RandomizedLabel
-from learner.releases.services import versions
 from privacy.accounting.event import event_from_json
 from privacy.accounting.events import RandomizedAnswersEvent
 from privacy.models import EntryKind, LedgerEntry
@@ -191,13 +191,13 @@ def test_models_are_released_and_card_and_budget_say_who_is_protected():
     release = ModelRelease.objects.filter(project=project, version=2).get()
     assert release.state == "released"
     assert RandomizedLabel.objects.count() == 16
-    with versions.open_file(release=release, name="card.md") as file:
+    with storage.open_file(release=release, name="card.md") as file:
         card = file.read().decode()
     assert "two data sets that differ in all answers of one annotator, replaced by others" in card
     assert "of one annotator, whose answers to at most 8 questions are protected together, covers all" in card
     assert "several answers of one annotator together" not in card
     assert "that an annotator took part, when, what they skipped" in card
-    with versions.open_file(release=release, name="privacy.json") as file:
+    with storage.open_file(release=release, name="privacy.json") as file:
         (account,) = (one for one in json.load(file)["accounts"] if one["unit"] == "annotator")
     assert account["neighbouring_data_sets"].endswith("all answers of one annotator, replaced by others")
     sheet = next(one for one in budget_sheets(project) if one.account == project.labels_account)

@@ -13,9 +13,9 @@ from annotation.projects.services.answers_accounts import open_answers_account
 from annotation.questions.services import labels, queue, review
 from annotation.statement.services.document import statement_json
 from learner import next_step
+from learner.artifacts.services import storage
 from learner.models import ModelRelease
 from learner.models.answers import AnswerSeries, RandomizedLabel
-from learner.releases.services import versions
 from privacy.models import BudgetAccount, EntryKind, LedgerEntry
 from tests import learning
 from tests.factories import make_annotators, make_user, write_settings
@@ -60,7 +60,7 @@ def reach(project, version):
 
 
 def read(release, name):
-    with versions.open_file(release=release, name=name) as file:
+    with storage.open_file(release=release, name=name) as file:
         return file.read().decode()
 
 

@@ -16,6 +16,7 @@ from annotation.projects.services import configuring, lifecycle
 from annotation.questions.services import labelling, labels, queue, review, undoing
 from annotation.statement.lines import WantedLines, statement_page
 from learner import next_step, selectors
+from learner.artifacts.services import storage
 from learner.configuration.pool import answers_event_of
 from learner.features.static_encoder import StaticEncoder
 from learner.forgetting.services.deletion import delete_project
@@ -23,7 +24,6 @@ from learner.linear_model import LinearModel
 from learner.models import ModelRelease, Round, TrainingRun
 from learner.models.answers import AnswerSeries, RandomizedLabel
 from learner.planning.simulation.crowd_settings import CrowdSettings
-from learner.releases.services import versions
 from learner.rounds.services import loop
 from learner.selectors import answers as answer_selectors
 from learner.trainings.services import fitting
@@ -458,9 +458,9 @@ def test_the_preset_opens_with_what_was_simulated_best():
 def test_card_and_statement_say_how_answers_left(crowd):
     release = reach(crowd, 1)
     said = "left the site through a randomised response, once for each question. Epsilon 4 of one answer covers all"
-    with versions.open_file(release=release, name="card.md") as file:
+    with storage.open_file(release=release, name="card.md") as file:
         assert said in file.read().decode()
-    with versions.open_file(release=release, name="privacy.json") as file:
+    with storage.open_file(release=release, name="privacy.json") as file:
         assert said in json.load(file)["answers"]
     page = statement_page([crowd.labels_account], {}, WantedLines(), 1)
     assert any(line.what.startswith("All answers were paid for, whatever is asked and trained") for line in page.lines)
@@ -474,5 +474,5 @@ def test_card_and_statement_say_how_answers_left(crowd):
         actor=crowd.created_by,
     )
     release.refresh_from_db()
-    with versions.open_file(release=release, name="card.md") as file:
+    with storage.open_file(release=release, name="card.md") as file:
         assert said in file.read().decode()

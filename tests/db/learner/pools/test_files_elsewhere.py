@@ -17,12 +17,13 @@ from annotation.data.services import file_cache, files
 from annotation.data.services.pixels import image_of
 from annotation.errors import FileDamaged
 from annotation.models import Record
+from learner.artifacts.services import storage
 from learner.errors import ArtifactCorrupt
 from learner.forgetting.services import contributors
 from learner.models import FeatureMatrix, ReleaseState
 from learner.pools.services import features
 from learner.pools.services.pixels import pixel_batches
-from learner.releases.services import checks, versions
+from learner.releases.services import checks
 from tests import learning
 from tests.factories import make_user
 
@@ -55,10 +56,10 @@ def elsewhere(settings, monkeypatch, tmp_path):
     settings.FILE_CACHE_DIR, settings.FILE_CACHE_BYTES = tmp_path / "copies", 1_000_000
     # One thread of this process would sweep other tests' folders, too.
     monkeypatch.setattr(file_cache, "sweep_from_now_on", lambda: None)
-    storage = Elsewhere()
+    made = Elsewhere()
     default_storage.exists("")
-    monkeypatch.setattr(default_storage, "_wrapped", storage)
-    return storage
+    monkeypatch.setattr(default_storage, "_wrapped", made)
+    return made
 
 
 def keep(name, body):
@@ -152,11 +153,11 @@ def test_a_release_is_made_checked_and_deleted_elsewhere(elsewhere):
     release = learning.run_to_release(project, make_user(), version=1)
     assert sorted(files.names_in(release.folder)) == sorted(f"{release.folder}/{name}" for name in release.digests)
     assert checks.check_release(release_id=release.pk).state == ReleaseState.RELEASED
-    with versions.open_file(release=release, name="weights.json") as file:
+    with storage.open_file(release=release, name="weights.json") as file:
         assert hashlib.sha256(file.read()).hexdigest() == release.digests["weights.json"]
     keep(f"{release.folder}/weights.json", b"{}")
     file_cache.drop(f"{release.folder}/weights.json")
     with pytest.raises(ArtifactCorrupt):
-        versions.open_file(release=release, name="weights.json")
+        storage.open_file(release=release, name="weights.json")
     files.delete_folder(release.folder)
     assert list(files.names_in(release.folder)) == []

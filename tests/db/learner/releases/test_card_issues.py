@@ -11,9 +11,10 @@ from django.db import IntegrityError, transaction
 
 from annotation.models import Project
 from annotation.people.services import limits
+from learner.artifacts.files import REISSUED, verify_release
+from learner.artifacts.services import storage
 from learner.errors import CardNotIssued
 from learner.models import ModelRelease, PrintedLimit, ReleaseState
-from learner.releases.artifacts import REISSUED, verify_release
 from learner.releases.services import card_issues, publishing, versions
 from privacy.errors import BudgetExceeded
 from privacy.services import ledger
@@ -51,13 +52,13 @@ def raise_to(project: Project, manager: User, epsilon: float) -> None:
 
 def text_of(release: ModelRelease, name: str) -> str:
     """Return a file of a release once it matches its digest."""
-    with versions.open_file(release=release, name=name) as file:
+    with storage.open_file(release=release, name=name) as file:
         return file.read().decode()
 
 
 def limit_printed(release: ModelRelease) -> float:
     """Return what the signed card promises, as a program reads it."""
-    verify_release(versions.folder_of(release), public_key=versions.signer().public_key)
+    verify_release(storage.folder_of(release), public_key=storage.signer().public_key)
     told = json.loads(text_of(release, "privacy.json"))
     return float(told["accounts"][0]["guarantee"]["epsilon"])
 
@@ -89,14 +90,14 @@ def test_a_card_says_of_which_day_its_limit_is_and_what_it_was_before(project, m
 
 
 def test_only_the_promise_is_issued_anew(project, manager, release):
-    before, folder = dict(release.digests), versions.folder_of(release)
+    before, folder = dict(release.digests), storage.folder_of(release)
     card = text_of(release, "card.md").splitlines()
     raise_to(project, manager, 8.0)
     release.refresh_from_db()
     assert {name for name in before if before[name] != release.digests[name]} == REISSUED
-    assert versions.folder_of(release) != folder
+    assert storage.folder_of(release) != folder
     assert not folder.exists()
-    assert set(release.digests) == {path.name for path in versions.folder_of(release).iterdir()}
+    assert set(release.digests) == {path.name for path in storage.folder_of(release).iterdir()}
     changed = [line for line in text_of(release, "card.md").splitlines() if line not in card]
     assert all("8" in line for line in changed)
     raise_to(project, manager, 9.0)

@@ -8,6 +8,7 @@ from django.utils import timezone
 
 from annotation.errors import InvalidUpload
 from learner import next_step, selectors, tasks
+from learner.artifacts.services import storage
 from learner.evaluations.services import measuring
 from learner.models import Evaluation, MechanismAudit, ModelRelease, ReleaseState
 from learner.next_step import Step
@@ -83,7 +84,7 @@ class TestHeldBack:
 
     def test_a_changed_file(self, project, monkeypatch):
         release = candidate_of(project, monkeypatch)
-        (versions.folder_of(release) / "card.md").write_text("epsilon 0")
+        (storage.folder_of(release) / "card.md").write_text("epsilon 0")
         found = self.check(release, "card.md")
         assert found.checks["files"] != "passed"
         assert found.checks["ledger"] == "passed"
@@ -107,7 +108,7 @@ class TestHeldBack:
 
     def test_a_held_back_candidate_can_be_checked_again(self, project, monkeypatch):
         release = candidate_of(project, monkeypatch)
-        card = versions.folder_of(release) / "card.md"
+        card = storage.folder_of(release) / "card.md"
         content = card.read_bytes()
         card.write_text("epsilon 0")
         self.check(release, "card.md")

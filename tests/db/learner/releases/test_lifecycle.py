@@ -20,12 +20,12 @@ from annotation.people.services import invitations, members, tokens
 from annotation.people.services.tokens import Scope
 from annotation.projects.services import lifecycle, opening
 from annotation.questions.services import labels, queue
+from learner.artifacts.services import storage
 from learner.errors import ReleaseBuried
 from learner.forgetting.services import deletion
 from learner.models import ModelRelease, Round, ScreenLooks, SecretDraw, TrainingRun
 from learner.next_step import project_status
 from learner.releases import selectors as release_selectors
-from learner.releases.services import versions
 from learner.rounds.services import loop, predictions
 from privacy.models import BudgetAccount, LedgerEntry
 from tests import learning
@@ -164,7 +164,7 @@ def test_a_deletion_wants_the_short_name_typed(client, project) -> None:
 def test_what_was_held_goes_and_what_was_promised_stays(client, released, keep) -> None:
     entries = ledger()
     release = ModelRelease.objects.get()
-    folder = Path(versions.folder_of(release))
+    folder = Path(storage.folder_of(release))
     actions = released.changes.count()
     delete(released, keep=keep)
     assert ledger() == entries

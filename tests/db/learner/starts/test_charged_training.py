@@ -10,10 +10,10 @@ from annotation.models import Dataset, DatasetState, Membership, Query, Record
 from annotation.projects.services import configuring
 from annotation.statement import presenters
 from learner import selectors
+from learner.artifacts.services import storage
 from learner.linear_model import LinearModel
 from learner.models import Round, WarmStart
 from learner.next_step import Step, project_status
-from learner.releases.services import versions
 from learner.starts.services import charged_training, labelled_examples
 from learner.trainings.services import fitting
 from privacy.errors import UnsoundCombination
@@ -133,11 +133,11 @@ def test_every_release_states_the_account_and_descends_from_the_start(opened, mo
     assert start.entry in release.lineage.all()
     assert selectors.guarantee_accounts(project)[-1] == account
     assert [terms["protects"] for terms in release.guarantee][-1] == account.label
-    with versions.open_file(release=release, name="privacy.json") as file:
+    with storage.open_file(release=release, name="privacy.json") as file:
         document = json.load(file)
     assert document["accounts"][-1]["limit_epsilon"] == pytest.approx(2.0)
     assert f"{account.label} #3" in [entry["id"] for entry in document["entries"]]
-    with versions.open_file(release=release, name="card.md") as file:
+    with storage.open_file(release=release, name="card.md") as file:
         assert account.label in file.read().decode()
     assert [sheet.account for sheet in presenters.budget_sheets(project)][-1] == account
     assert kinds(account) == ["grant", "reserve", "commit"]

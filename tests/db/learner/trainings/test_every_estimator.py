@@ -8,11 +8,11 @@ from django.db import IntegrityError, transaction
 
 from annotation.errors import InvalidConfiguration
 from annotation.models.configurations import remember
+from learner.artifacts.services import storage
 from learner.errors import UnknownChoice
 from learner.estimators.baseline import LogisticRegressionBaseline
 from learner.estimators.catalogue import words_for
 from learner.models import ModelRelease, TrainingRun
-from learner.releases.services import versions
 from learner.selectors import training_event
 from learner.trainings.services import fitting
 from privacy.accounting.event import event_from_json
@@ -43,7 +43,7 @@ def test_a_release_is_charged_what_its_estimator_says(estimator, kind):
     assert release.estimator == estimator
     assert (release.entry.delta_atto > 0) == bool(delta)
     assert release.entry.delta_atto <= 10**12
-    with versions.open_file(release=release, name="card.md") as file:
+    with storage.open_file(release=release, name="card.md") as file:
         assert words_for(estimator) in file.read().decode()
     call_command("audit_ledger")
 

@@ -9,10 +9,10 @@ from django.db import IntegrityError
 
 from annotation.models import Consensus, WorkState
 from annotation.people.services import limits
+from learner.artifacts.files import verify_manifest
 from learner.estimators.logistic import PrivateLogisticRegression
 from learner.models import ModelRelease, TrainingRun
 from learner.next_step import Step, project_status
-from learner.releases.artifacts import verify_manifest
 from learner.releases.services import publishing, versions
 from learner.rounds.services import loop
 from learner.trainings.services import fitting

@@ -14,9 +14,9 @@ from annotation.choices.label_types.class_sets import number_of, places_of, set_
 from annotation.errors import InvalidConfiguration
 from annotation.models import Membership, Project, Record, Role
 from annotation.questions.services import labels, queue
+from learner.artifacts.services import storage
 from learner.linear_model import LinearModel
 from learner.models import ModelRelease
-from learner.releases.services import versions
 from learner.rounds.services import predictions
 from privacy.accounting.event import event_from_json
 from tests import learning
@@ -103,7 +103,7 @@ def test_a_model_of_sets_is_paid_for_released_measured_and_read_alike_from_every
     records = Record.objects.filter(dataset=measured.dataset).order_by("row_number")
     truth = set_members([record.label for record in records], 3)
     assert truth.sum(axis=0).tolist() == [20, 20, 0]
-    with versions.files_at_hand(release) as folder:
+    with storage.files_at_hand(release) as folder:
         check_files(folder, model, release)
     served = predictions.Predictor(model, predictions._predictor(release.pk).featurizer)
     names, shares = served.predict([record.text for record in records])

@@ -15,6 +15,7 @@ from dpal.features import KINDS, read_featurizer
 from dpal.features.hashing import murmur3
 from dpal.features.normal import RULES, Words
 from dpal.model import Model
+from learner.artifacts.files import write_artifacts
 from learner.features.base import Featurizer
 from learner.features.image import ImageFeaturizer
 from learner.features.principal import PrincipalImageFeaturizer
@@ -22,7 +23,6 @@ from learner.features.static_encoder import StaticEncoder
 from learner.features.tabular import CategoricalColumn, NumericColumn, TabularFeaturizer
 from learner.features.text import HashingTextFeaturizer
 from learner.linear_model import LinearModel
-from learner.releases.artifacts import write_artifacts
 from privacy.normalizers import Normalizer, normalize_text
 from tests.pure.learner.releases.test_artifacts import CARD, PRIVACY, PROVENANCE, SIGNER
 

@@ -16,6 +16,7 @@ from annotation.people.services import members, tokens
 from annotation.people.services.tokens import Scope
 from annotation.rest import ranges
 from learner import selectors
+from learner.artifacts.services import storage
 from learner.errors import NotReleased
 from learner.linear_model import LinearModel
 from learner.models import ModelRelease, ReleaseState
@@ -114,7 +115,7 @@ def test_files_in_parts_and_predictions(project, settings):
         problem(engineer.get(f"{base}/latest{absent}"), 404)
 
     # What was digested once is digested again when it changes, even if its size and its time stay.
-    path = versions.folder_of(release) / "weights.json"
+    path = storage.folder_of(release) / "weights.json"
     times = path.stat()
     path.write_bytes(body.replace(b"1", b"2"))
     os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
@@ -200,9 +201,9 @@ def test_a_download_of_200_mebibytes_holds_one_block_at_a_time(tmp_path, monkeyp
         weights={"classes": []},
         features={"kind": "hashing"},
     )
-    monkeypatch.setattr(versions, "_open_stored", lambda release, name: (tmp_path / name).open("rb"))
-    opened, really_open = [], versions.open_file
-    monkeypatch.setattr(versions, "open_file", lambda **given: opened.append(really_open(**given)) or opened[0])
+    monkeypatch.setattr(storage, "_open_stored", lambda release, name: (tmp_path / name).open("rb"))
+    opened, really_open = [], storage.open_file
+    monkeypatch.setattr(storage, "open_file", lambda **given: opened.append(really_open(**given)) or opened[0])
     response = downloads.file_response(RequestFactory().get("/"), release, "model.onnx")
     read, (file,) = 0, opened
     for block in response:

@@ -12,9 +12,9 @@ from django.urls import reverse
 from annotation.models import Role
 from annotation.people.services import tokens
 from annotation.people.services.tokens import Scope
+from learner.artifacts.environment import code_version
 from learner.evidence.file import FORMAT
 from learner.models import MechanismAudit
-from learner.releases.environment import code_version
 from learner.releases.services import checks
 from tests import learning
 from tests.factories import add_members, make_project, make_user

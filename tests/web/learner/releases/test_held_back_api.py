@@ -4,8 +4,9 @@ import pytest
 
 from annotation.models import Role
 from learner import selectors
+from learner.artifacts.services import storage
 from learner.models import Endorsement, ReleaseState
-from learner.releases.services import checks, versions
+from learner.releases.services import checks
 from tests import learning
 from tests.factories import add_members, make_user
 from tests.programs import Program
@@ -41,7 +42,7 @@ def test_a_candidate_is_checked_again(ask, engineer, project, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr(checks, "check_release", lambda **_: None)
         candidate = learning.run_to_release(project, make_user(), version=1)
-    (versions.folder_of(candidate) / "card.md").write_text("epsilon 0")
+    (storage.folder_of(candidate) / "card.md").write_text("epsilon 0")
     held = checks.check_release(release_id=candidate.pk)
     assert "do not match" in held.held_back
     sent = []

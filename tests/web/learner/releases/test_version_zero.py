@@ -12,11 +12,12 @@ from annotation.models import Dataset, Role
 from annotation.projects.services import configuring
 from dpal.manifest import verify_folder
 from dpal.model import Model
+from learner.artifacts.files import verify_release
+from learner.artifacts.services import storage
 from learner.cards.described import MARK
 from learner.evaluations.out import score_out
-from learner.releases.artifacts import verify_release
 from learner.releases.model_out import described_out
-from learner.releases.services import described, versions
+from learner.releases.services import described
 from privacy.models import LedgerEntry
 from tests import learning
 from tests.factories import make_user
@@ -53,8 +54,8 @@ def test_its_files_are_those_of_a_release_and_nothing_is_charged(project, tmp_pa
         assert hashlib.sha256(body).hexdigest() == one["sha256"]
         (folder / one["name"]).write_bytes(body)
     # As the product checks a release, and as the client does.
-    verify_release(folder, public_key=versions.signer().public_key)
-    manifest, files = verify_folder(folder, public_key=versions.signer().public_key)
+    verify_release(folder, public_key=storage.signer().public_key)
+    manifest, files = verify_folder(folder, public_key=storage.signer().public_key)
     model = Model(manifest.project, manifest.version, files)
     model.check()
     assert model.predict(["a pear and a plum", "drill and saw"]).tolist() == ["fruit", "tool"]

@@ -5,11 +5,11 @@ import json
 
 import pytest
 
+from learner.artifacts.services import storage
+from learner.artifacts.settings import configuration_digest
 from learner.evaluations.services import measuring
 from learner.models import FeatureMatrix, ModelRelease
 from learner.releases.selectors import shown_configuration
-from learner.releases.services import versions
-from learner.releases.services.provenance import configuration_digest
 from privacy.audit.keys import decoded_key
 from privacy.audit.merkle import leaf_hash, verify_consistency, verify_inclusion
 from privacy.audit.notes import open_checkpoint
@@ -28,7 +28,7 @@ def release() -> ModelRelease:
 
 
 def manifest_of(release: ModelRelease) -> dict:
-    with versions.open_file(release=release, name="manifest.json") as file:
+    with storage.open_file(release=release, name="manifest.json") as file:
         return json.loads(file.read())
 
 
@@ -36,7 +36,7 @@ def test_a_manifest_says_where_the_version_came_from(release):
     manifest, project = manifest_of(release), release.project
     # Whoever has the REST interface makes the digest of the settings again.
     assert manifest["configuration_sha256"] == configuration_digest(shown_configuration(release))
-    assert manifest["model_signing_key"] == versions.signer().models.public_key
+    assert manifest["model_signing_key"] == storage.signer().models.public_key
     public = FeatureMatrix.objects.get(dataset__in=measuring.public_test_sets(project))
     assert manifest["data"]["public_sha256"] == {public.dataset.name: public.sha256}
     # Of private data there is none, keyed or not.

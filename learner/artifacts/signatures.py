@@ -5,8 +5,8 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
+from learner.artifacts.model_signature import ModelKey
 from learner.errors import ArtifactCorrupt
-from learner.releases.model_signature import ModelKey
 from privacy.audit import keys
 from privacy.audit.keys import SiteKey
 

@@ -15,13 +15,8 @@ import pytest
 import skops.io
 from safetensors import safe_open
 
-from learner.errors import ArtifactCorrupt
-from learner.features.base import featurizer_from_json
-from learner.features.static_encoder import StaticEncoder
-from learner.features.text import HashingTextFeaturizer
-from learner.linear_model import LinearModel
-from learner.releases import artifacts
-from learner.releases.artifacts import (
+from learner.artifacts import files as artifacts
+from learner.artifacts.files import (
     REISSUED,
     read_weights,
     reissue_artifacts,
@@ -29,7 +24,12 @@ from learner.releases.artifacts import (
     verify_release,
     write_artifacts,
 )
-from learner.releases.signatures import Signer, check_signature, signer_key_id
+from learner.artifacts.signatures import Signer, check_signature, signer_key_id
+from learner.errors import ArtifactCorrupt
+from learner.features.base import featurizer_from_json
+from learner.features.static_encoder import StaticEncoder
+from learner.features.text import HashingTextFeaturizer
+from learner.linear_model import LinearModel
 
 SIGNER = Signer.from_secret("a secret of the test, long enough to derive a key")
 FEATURIZER = HashingTextFeaturizer(64)
@@ -159,11 +159,11 @@ def test_another_process_writes_the_same_bytes(tmp_path):
     """Memory addresses and the clock would differ there."""
     script = (
         "import hashlib, numpy as np\n"
-        "from learner.releases.artifacts import skops_bytes, sklearn_estimator\n"
-        "from learner.releases.onnx_export import onnx_bytes\n"
-        "from learner.releases.safetensors_export import safetensors_bytes\n"
-        "from learner.releases.pipeline_export import pipeline_bytes\n"
-        "from learner.releases.artifacts import canonical_skops\n"
+        "from learner.artifacts.files import skops_bytes, sklearn_estimator\n"
+        "from learner.artifacts.onnx_export import onnx_bytes\n"
+        "from learner.artifacts.safetensors_export import safetensors_bytes\n"
+        "from learner.artifacts.pipeline_export import pipeline_bytes\n"
+        "from learner.artifacts.files import canonical_skops\n"
         "from learner.linear_model import LinearModel\n"
         "filler = [object() for _ in range(1000)]\n"
         "model = LinearModel(np.arange(12.0).reshape(3, 4), np.zeros(3), ('c', 'b', 'a'))\n"

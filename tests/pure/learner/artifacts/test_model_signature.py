@@ -11,10 +11,10 @@ from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives import serialization
 from model_signing import signing, verifying
 
+from learner.artifacts.files import verify_release
+from learner.artifacts.model_signature import MODEL_SIGNATURE, ModelKey, check_bundle
+from learner.artifacts.signatures import Signer
 from learner.errors import ArtifactCorrupt
-from learner.releases.artifacts import verify_release
-from learner.releases.model_signature import MODEL_SIGNATURE, ModelKey, check_bundle
-from learner.releases.signatures import Signer
 from tests.pure.learner.releases.test_artifacts import SIGNER, write
 
 OTHER = ModelKey.from_secret("another secret of the test, as long as the other")

@@ -6,13 +6,13 @@ import json
 import numpy as np
 import pytest
 
+from learner.artifacts.samples import TEXTS, sample_records, samples_document
 from learner.features.image import ImageFeaturizer
 from learner.features.principal import PrincipalImageFeaturizer
 from learner.features.static_encoder import StaticEncoder
 from learner.features.tabular import CategoricalColumn, NumericColumn, TabularFeaturizer
 from learner.features.text import HashingTextFeaturizer
 from learner.linear_model import LinearModel
-from learner.releases.samples import TEXTS, sample_records, samples_document
 from privacy.normalizers import Normalizer
 
 PIXELS = ImageFeaturizer(6, 5, pooled=(3, 2), centered=True)

@@ -26,7 +26,7 @@ def onnx_bytes(estimator: "ClassifierMixin", model: LinearModel, *, featurizer: 
     Parameters
     ----------
     estimator : ClassifierMixin
-        What `learner.releases.artifacts.sklearn_estimator` makes of `model`.
+        What `learner.artifacts.files.sklearn_estimator` makes of `model`.
     model : LinearModel
         The released weights.
     featurizer : str

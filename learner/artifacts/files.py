@@ -13,6 +13,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from learner.artifacts.licences import licences_text
+from learner.artifacts.model_signature import MODEL_SIGNATURE, check_bundle
+from learner.artifacts.onnx_export import onnx_bytes
+from learner.artifacts.provenance import Provenance
+from learner.artifacts.safetensors_export import safetensors_bytes
+from learner.artifacts.samples import samples_document
+from learner.artifacts.signatures import Signer, check_signature
 from learner.cards.described import VERSION as DESCRIBED
 from learner.cards.described import described_card, described_document
 from learner.cards.privacy_document import privacy_document
@@ -22,13 +29,6 @@ from learner.evaluations.thresholds import Outcomes, thresholds_document
 from learner.features.base import Featurizer
 from learner.features.matrix import file_sha256
 from learner.linear_model import LinearModel
-from learner.releases.licences import licences_text
-from learner.releases.model_signature import MODEL_SIGNATURE, check_bundle
-from learner.releases.onnx_export import onnx_bytes
-from learner.releases.provenance import Provenance
-from learner.releases.safetensors_export import safetensors_bytes
-from learner.releases.samples import samples_document
-from learner.releases.signatures import Signer, check_signature
 from privacy.wording import as_message
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ REISSUED = frozenset({"card.md", "privacy.json", MANIFEST, SIGNATURE, MODEL_SIGN
 # What a manifest cannot name, since it comes after it.
 UNLISTED = (MANIFEST, SIGNATURE, MODEL_SIGNATURE)
 # The featuriser of a pipeline is written as the class by which the client reads it.
-WRITTEN_BY, READ_BY = "learner.releases.pipeline_export", "dpal.pipeline"
+WRITTEN_BY, READ_BY = "learner.artifacts.pipeline_export", "dpal.pipeline"
 PROVENANCE = ("configuration_sha256", "data", "ledger")
 ZIP_EPOCH = (1980, 1, 1, 0, 0, 0)
 
@@ -71,7 +71,7 @@ def write_artifacts(
     card, privacy : dict
         See `learner.cards.rendering`.
     provenance : dict
-        See `learner.releases.provenance`; stands in the manifest.
+        See `learner.artifacts.provenance`; stands in the manifest.
     signer : Signer
         Signs the manifest, and all files as a model.
     outcomes : Outcomes, optional
@@ -95,7 +95,7 @@ def write_artifacts(
         raise ValueError(f"model has {model.dimension} features, the featurizer makes {featurizer.dimension}")
     if directory.exists():
         raise FileExistsError(f"{directory.name} exists already")
-    from learner.releases.pipeline_export import pipeline_bytes  # noqa: PLC0415  # slow import: all of scikit-learn
+    from learner.artifacts.pipeline_export import pipeline_bytes  # noqa: PLC0415  # slow import: all of scikit-learn
 
     estimator = sklearn_estimator(model)
     described = json_bytes({**json.loads(featurizer.to_json()), "version": featurizer.version})

@@ -35,7 +35,7 @@ def pipeline_bytes(classifier: ClassifierMixin, *, described: bytes, attachments
     Parameters
     ----------
     classifier : ClassifierMixin
-        What `learner.releases.artifacts.sklearn_estimator` makes of the weights.
+        What `learner.artifacts.files.sklearn_estimator` makes of the weights.
     described : bytes
         The content of features.json.
     attachments : dict of str to bytes

@@ -1,0 +1,34 @@
+"""A project's settings as a release keeps them, and which of them may leave the project's inside."""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from annotation.models import Project
+
+# Names and times say nothing about a model, and guidelines may quote a record.
+KEPT_INSIDE = frozenset({"created_at", "guidelines", "name", "slug"})
+
+
+def configuration_of(project: Project) -> dict[str, Any]:
+    """Return a project's settings as they are now, without what changes by itself."""
+    moving = {"id", "state", "labels_used_through", "labels_used_at"}
+    fields = [field for field in project._meta.concrete_fields if not field.is_relation and field.name not in moving]
+    values = {
+        field.name: field.value_to_string(project) for field in fields if field.value_from_object(project) is not None
+    }
+    values |= {name: str(value) for name in project.absent if (value := getattr(project, name)) is not None}
+    return {**values, "classes": project.classes, "columns": project.columns}
+
+
+def settings_outside(configuration: Mapping[str, Any]) -> dict[str, Any]:
+    """Return of a project's settings those that may leave its inside."""
+    return {name: value for name, value in sorted(configuration.items()) if name not in KEPT_INSIDE}
+
+
+def configuration_digest(configuration: dict[str, Any]) -> str:
+    """Return the SHA-256 of settings as the interface shows them: guidelines, which may quote a record, stay inside."""
+    shown = {name: value for name, value in configuration.items() if name not in KEPT_INSIDE}
+    text = json.dumps(shown, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return hashlib.sha256(text.encode()).hexdigest()
