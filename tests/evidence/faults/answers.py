@@ -3,7 +3,7 @@
 from tests.evidence.planting import Mutant
 
 SERVICE = "tests/db/learner/answers/test_randomization.py"
-CANARY = "tests/statistical/learner/test_canary_responses.py"
+CANARY = "tests/statistical/learner/canaries/test_responses.py"
 SERVICE_FILE = "learner/answers/services/randomization.py"
 CLASSIFIER_FILE = "learner/estimators/randomized_answers.py"
 

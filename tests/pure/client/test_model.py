@@ -23,7 +23,7 @@ from learner.features.tabular import CategoricalColumn, NumericColumn, TabularFe
 from learner.features.text import HashingTextFeaturizer
 from learner.linear_model import LinearModel
 from privacy.audit import merkle, notes
-from tests.pure.learner.releases.test_artifacts import CARD, PRIVACY, PROVENANCE, SIGNER
+from tests.pure.learner.artifacts.test_files import CARD, PRIVACY, PROVENANCE, SIGNER
 
 KEY = SIGNER.public_key
 FORGER = Signer.from_secret("somebody else's secret, which is long enough too")

@@ -16,7 +16,7 @@ from learner.features.image import ImageFeaturizer
 from learner.features.static_encoder import StaticEncoder
 from learner.features.text import HashingTextFeaturizer
 from tests.pure.client.test_model import CARD, COLUMNS, KEY, LEDGER, PRIVACY, PROVENANCE, SAID, SIGNER, model_for
-from tests.pure.learner.releases.test_thresholds import outcomes
+from tests.pure.learner.evaluations.test_thresholds import outcomes
 
 TRUSTED = ["dpal.pipeline.Features"]
 PIXELS = ImageFeaturizer(4, 4, centered=True)

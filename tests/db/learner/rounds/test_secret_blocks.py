@@ -13,11 +13,11 @@ from annotation.errors import LeaseExpired, UndoRefused
 from annotation.models import Consensus, Query, QueryState, Record, WorkState
 from annotation.projects.services.opening import create_project
 from annotation.questions.services import labels, queue, undoing
+from learner.artifacts.services import storage
 from learner.errors import BlockNotOpen
 from learner.models import ModelRelease, Round, SecretDraw, TrainingRun
 from learner.next_step import Step, project_status
 from learner.pools import secret_selectors
-from learner.releases.services import versions
 from learner.rounds.services import loop, secret_blocks
 from learner.selectors import trained_on, training_event
 from learner.strategies.blocks import block_rates, draw_blocks
@@ -187,7 +187,7 @@ def test_card_and_ledger_do_not_tell_what_was_asked(secret):
     release = learning.run_to_release(secret, make_user(), version=1)
     used = trained_on(release.training_run)
     assert (used.questions, used.pool_size, used.rate) == (None, 80, block_rates(0.2)[0])
-    with versions.open_file(release=release, name="card.md") as file:
+    with storage.open_file(release=release, name="card.md") as file:
         card = file.read().decode()
     assert "each of 80 records took part with probability at most 0.2" in card
     assert "which questions were asked" not in card

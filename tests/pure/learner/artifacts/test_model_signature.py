@@ -15,7 +15,7 @@ from learner.artifacts.files import verify_release
 from learner.artifacts.model_signature import MODEL_SIGNATURE, ModelKey, check_bundle
 from learner.artifacts.signatures import Signer
 from learner.errors import ArtifactCorrupt
-from tests.pure.learner.releases.test_artifacts import SIGNER, write
+from tests.pure.learner.artifacts.test_files import SIGNER, write
 
 OTHER = ModelKey.from_secret("another secret of the test, as long as the other")
 

@@ -7,7 +7,7 @@ from huggingface_hub import ModelCard
 from huggingface_hub.repocard_data import eval_results_to_model_index
 
 from learner.cards.rendering import PIPELINE_TAGS, render_card
-from tests.pure.learner.releases.test_artifacts import CARD, MODELS, PRIVACY
+from tests.pure.learner.artifacts.test_files import CARD, MODELS, PRIVACY
 
 
 @pytest.mark.parametrize("kind", PIPELINE_TAGS)

@@ -21,8 +21,8 @@ from learner.releases.services import described
 from privacy.models import LedgerEntry
 from tests import learning
 from tests.factories import make_user
+from tests.web.learner.releases.test_pages import client_of as browser_of
 from tests.web.learner.test_api import client_of
-from tests.web.learner.test_pages import client_of as browser_of
 
 pytestmark = pytest.mark.django_db(transaction=True)
 WORDS = ["fruit: {apple|pear|plum|grape|melon|peach}", "tool: {hammer|saw|drill|wrench|chisel|plane}"]
