@@ -45,6 +45,7 @@ from dpal_site import problems
 from dpal_site.operations_api import router as operations_router
 from dpal_site.problems import problem_response
 from learner.api import router as learner_router
+from learner.channels.api import router as channels_router
 from learner.dashboard.tables_api import router as tables_router
 from learner.dashboard.work_api import router as work_router
 from learner.errors import LearnerError
@@ -60,6 +61,7 @@ from privacy.errors import BudgetExceeded, PrivacyError
 
 # The module an operation's id names, where its function has moved since: programs made from the description go on.
 DESCRIBED_IN = {
+    "learner.channels.api": "learner.releases.api",
     "learner.evidence.api": "learner.releases.evidence_api",
     "learner.webhooks.api": "learner.releases.webhooks_api",
 }
@@ -141,6 +143,7 @@ api.add_router("", answering_router)
 api.add_router("", reports_router)
 api.add_router("", crowds_router)
 api.add_router("", learner_router)
+api.add_router("", channels_router)
 api.add_router("", versions_router)
 api.add_router("", lifecycle_router)
 api.add_router("", webhooks_router)

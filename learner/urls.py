@@ -3,12 +3,13 @@
 from django.urls import path
 
 from learner import views
+from learner.channels import views as channel_views
 from learner.dashboard import views as dashboard_views
 from learner.evidence import views as evidence_views
 from learner.forgetting import views as forgetting_views
 from learner.planning import row_views
 from learner.planning import views as plan_views
-from learner.releases import channel_views, lifecycle_views
+from learner.releases import lifecycle_views
 from learner.releases import views as release_views
 from learner.rounds import views as pool_views
 from learner.webhooks import views as webhook_views

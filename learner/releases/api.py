@@ -1,43 +1,25 @@
-"""REST routes of versions: channels, taking one back, and what differs between two."""
+"""REST routes of versions: taking one back, having one checked or offered, and what differs between two."""
 
 from typing import Annotated, Any
 
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest
 from django.shortcuts import get_object_or_404
-from ninja import Field, Query, Router, Schema, Status
+from ninja import Field, Router, Schema, Status
 
 from annotation.models import Project, Role
 from annotation.people.identity import person_of
 from annotation.people.services.tokens import Scope
 from annotation.rest.base import project_for, require_scope
 from annotation.rest.idempotency import idempotent
-from annotation.rest.pagination import Page, page_of
-from annotation.rest.responses import Moment, paged, write_responses
+from annotation.rest.responses import write_responses
 from learner import selectors
 from learner.evaluations.selectors import Accuracy
-from learner.models import ChannelMove, ModelRelease
+from learner.models import ModelRelease
 from learner.releases import selectors as release_selectors
-from learner.releases.services import channels, checks, versions
+from learner.releases.services import checks, versions
 
 router = Router()
 Reason = Annotated[str, Field(min_length=1, max_length=300, description="Stays with it, and is told to webhooks.")]
-
-
-class ChannelOut(Schema):
-    """Which version a channel is, since when and why; `rolled_back` says that it went back to an earlier one."""
-
-    channel: str
-    version: int
-    reason: str
-    rolled_back: bool
-    moved_at: Moment
-
-
-class MoveIn(Schema):
-    """A version to move a channel to."""
-
-    version: int = Field(ge=1, le=10**9)
-    reason: Reason
 
 
 class ReasonIn(Schema):
@@ -112,56 +94,18 @@ class ModelDifferenceOut(Schema):
     weights_moved: float | None
 
 
-def _readable(request: HttpRequest, slug: str) -> Project:
+def readable_project(request: HttpRequest, slug: str) -> Project:
+    """Return a project whose models the caller may read."""
     require_scope(request, Scope.MODELS_READ)
     return get_object_or_404(selectors.projects_with_models(request.user), slug=slug)
 
 
-def _release(project: Project, version: str) -> ModelRelease:
+def existing_release(project: Project, version: str) -> ModelRelease:
+    """Return a version by its number, `latest` or a channel, or answer that there is none."""
     found = selectors.find_release(project, version)
     if found is None:
         raise Http404
     return found
-
-
-@router.get(
-    "projects/{slug:slug}/channels",
-    response=list[ChannelOut],
-    summary="Which version each channel is",
-    openapi_extra=paged(),
-)
-def list_channels(request: HttpRequest, response: HttpResponse, slug: str, page: Query[Page]) -> Any:
-    found = selectors.channels_of(_readable(request, slug))
-    return [_channel(move) for move in page_of(found, page, request=request, response=response)]
-
-
-@router.post(
-    "projects/{slug:slug}/channels/{channel}",
-    response=ChannelOut,
-    summary="Move a channel to a version, with a reason",
-    openapi_extra=write_responses(200, problems=(409,)),
-)
-@idempotent
-def move_channel(request: HttpRequest, slug: str, channel: str, body: MoveIn) -> Any:
-    require_scope(request, Scope.PROJECTS_WRITE)
-    release = _release(project_for(request, slug, Role.MANAGER), str(body.version))
-    actor = person_of(request)
-    return _channel(channels.move_channel(release=release, channel=channel, reason=body.reason, actor=actor))
-
-
-@router.post(
-    "projects/{slug:slug}/channels/{channel}/rollback",
-    response=ChannelOut,
-    summary="Move a channel back to the version it was before, with a reason",
-    openapi_extra=write_responses(200, problems=(409,)),
-)
-@idempotent
-def roll_back_channel(request: HttpRequest, slug: str, channel: str, body: ReasonIn) -> Any:
-    require_scope(request, Scope.PROJECTS_WRITE)
-    project = project_for(request, slug, Role.MANAGER)
-    actor = person_of(request)
-    move = channels.roll_back_channel(project=project, channel=channel, reason=body.reason, actor=actor)
-    return _channel(move)
 
 
 @router.post(
@@ -173,7 +117,7 @@ def roll_back_channel(request: HttpRequest, slug: str, channel: str, body: Reaso
 @idempotent
 def retire_model(request: HttpRequest, slug: str, version: str, body: ReasonIn) -> Any:
     require_scope(request, Scope.PROJECTS_WRITE)
-    release = _release(project_for(request, slug, Role.MANAGER), version)
+    release = existing_release(project_for(request, slug, Role.MANAGER), version)
     return versions.retire_release(release=release, reason=body.reason)
 
 
@@ -186,7 +130,7 @@ def retire_model(request: HttpRequest, slug: str, version: str, body: ReasonIn) 
 @idempotent
 def check_again(request: HttpRequest, slug: str, version: str) -> Any:
     require_scope(request, Scope.PROJECTS_WRITE)
-    release = _release(project_for(request, slug, Role.MANAGER), version)
+    release = existing_release(project_for(request, slug, Role.MANAGER), version)
     checks.check_again(release=release)
     release.refresh_from_db()
     return Status(202, {"version": release.version, "state": release.state, "held_back": str(release.held_back)})
@@ -201,7 +145,7 @@ def check_again(request: HttpRequest, slug: str, version: str) -> Any:
 @idempotent
 def endorse_model(request: HttpRequest, slug: str, version: str, body: ReasonIn) -> Any:
     require_scope(request, Scope.PROJECTS_WRITE)
-    release = _release(project_for(request, slug, Role.MANAGER), version)
+    release = existing_release(project_for(request, slug, Role.MANAGER), version)
     given = versions.endorse_release(release=release, reason=body.reason, actor=person_of(request))
     return {"version": release.version, "reason": given.reason}
 
@@ -212,8 +156,8 @@ def endorse_model(request: HttpRequest, slug: str, version: str, body: ReasonIn)
     summary="What differs between two versions",
 )
 def get_model_difference(request: HttpRequest, slug: str, version: str, before: str) -> Any:
-    project = _readable(request, slug)
-    after, earlier = _release(project, version), _release(project, before)
+    project = readable_project(request, slug)
+    after, earlier = existing_release(project, version), existing_release(project, before)
     found = release_selectors.difference(after, before=earlier, inside=False)
     return {
         "before": earlier.version,
@@ -249,13 +193,3 @@ def _beside(accuracy: Accuracy | None) -> dict[str, float | None] | None:
     if accuracy is None:
         return None
     return {"constant": accuracy.constant, "version_0": accuracy.described, "macro_f1": accuracy.macro_f1}
-
-
-def _channel(move: ChannelMove) -> dict[str, Any]:
-    return {
-        "channel": move.channel,
-        "version": move.release.version,
-        "reason": move.reason,
-        "rolled_back": move.rolled_back,
-        "moved_at": move.created_at,
-    }

@@ -43,12 +43,12 @@ from annotation.questions.services import (
 )
 from annotation.questions.services import reviewing as decisions
 from dpal_site.wsgi import application
+from learner.channels import services as channels
 from learner.models import Round, TrainingRun
 from learner.models.planning import PlanSimulation
 from learner.models.webhooks import Webhook, WebhookDelivery
 from learner.planning.rows import planned_rows
 from learner.planning.services.simulating import fingerprint_of
-from learner.releases.services import channels
 from tests import learning, streaming, studies
 from tests.counting import new_counter
 from tests.factories import (

@@ -9,8 +9,8 @@ from django.utils.translation import gettext as _
 from annotation.access import managed_project
 from annotation.people.identity import person_of
 from learner import selectors
+from learner.channels import services as channels
 from learner.models import ChannelMove, ReleaseState
-from learner.releases.services import channels
 
 SHOWN_MOVES = 50
 
@@ -40,4 +40,4 @@ def channel_page(request: HttpRequest, slug: str) -> HttpResponse:
         "moves": moves[:SHOWN_MOVES],
         "versions": [one.version for one in selectors.releases_of(project).filter(state=ReleaseState.RELEASED)],
     }
-    return render(request, "learner/releases/channels.html", context)
+    return render(request, "learner/channels/channels.html", context)

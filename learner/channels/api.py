@@ -1,0 +1,87 @@
+"""REST routes of channels: which version each is, moving one, and rolling one back."""
+
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse
+from ninja import Field, Query, Router, Schema
+
+from annotation.models import Role
+from annotation.people.identity import person_of
+from annotation.people.services.tokens import Scope
+from annotation.rest.base import project_for, require_scope
+from annotation.rest.idempotency import idempotent
+from annotation.rest.pagination import Page, page_of
+from annotation.rest.responses import Moment, paged, write_responses
+from learner import selectors
+from learner.channels import services as channels
+from learner.models import ChannelMove
+from learner.releases.api import Reason, ReasonIn, existing_release, readable_project
+
+router = Router()
+
+
+class ChannelOut(Schema):
+    """Which version a channel is, since when and why; `rolled_back` says that it went back to an earlier one."""
+
+    channel: str
+    version: int
+    reason: str
+    rolled_back: bool
+    moved_at: Moment
+
+
+class MoveIn(Schema):
+    """A version to move a channel to."""
+
+    version: int = Field(ge=1, le=10**9)
+    reason: Reason
+
+
+@router.get(
+    "projects/{slug:slug}/channels",
+    response=list[ChannelOut],
+    summary="Which version each channel is",
+    openapi_extra=paged(),
+)
+def list_channels(request: HttpRequest, response: HttpResponse, slug: str, page: Query[Page]) -> Any:
+    found = selectors.channels_of(readable_project(request, slug))
+    return [_channel(move) for move in page_of(found, page, request=request, response=response)]
+
+
+@router.post(
+    "projects/{slug:slug}/channels/{channel}",
+    response=ChannelOut,
+    summary="Move a channel to a version, with a reason",
+    openapi_extra=write_responses(200, problems=(409,)),
+)
+@idempotent
+def move_channel(request: HttpRequest, slug: str, channel: str, body: MoveIn) -> Any:
+    require_scope(request, Scope.PROJECTS_WRITE)
+    release = existing_release(project_for(request, slug, Role.MANAGER), str(body.version))
+    actor = person_of(request)
+    return _channel(channels.move_channel(release=release, channel=channel, reason=body.reason, actor=actor))
+
+
+@router.post(
+    "projects/{slug:slug}/channels/{channel}/rollback",
+    response=ChannelOut,
+    summary="Move a channel back to the version it was before, with a reason",
+    openapi_extra=write_responses(200, problems=(409,)),
+)
+@idempotent
+def roll_back_channel(request: HttpRequest, slug: str, channel: str, body: ReasonIn) -> Any:
+    require_scope(request, Scope.PROJECTS_WRITE)
+    project = project_for(request, slug, Role.MANAGER)
+    actor = person_of(request)
+    move = channels.roll_back_channel(project=project, channel=channel, reason=body.reason, actor=actor)
+    return _channel(move)
+
+
+def _channel(move: ChannelMove) -> dict[str, Any]:
+    return {
+        "channel": move.channel,
+        "version": move.release.version,
+        "reason": move.reason,
+        "rolled_back": move.rolled_back,
+        "moved_at": move.created_at,
+    }
