@@ -46,6 +46,7 @@ from dpal_site.operations_api import router as operations_router
 from dpal_site.problems import problem_response
 from learner.api import router as learner_router
 from learner.channels.api import router as channels_router
+from learner.closing.api import router as lifecycle_router
 from learner.dashboard.tables_api import router as tables_router
 from learner.dashboard.work_api import router as work_router
 from learner.errors import LearnerError
@@ -54,7 +55,6 @@ from learner.forgetting.api import router as forgetting_router
 from learner.next_step_api import router as next_step_router
 from learner.planning.api import router as planning_router
 from learner.releases.api import router as versions_router
-from learner.releases.lifecycle_api import router as lifecycle_router
 from learner.rounds.going_on_api import router as going_on_router
 from learner.webhooks.api import router as webhooks_router
 from privacy.errors import BudgetExceeded, PrivacyError
@@ -62,6 +62,7 @@ from privacy.errors import BudgetExceeded, PrivacyError
 # The module an operation's id names, where its function has moved since: programs made from the description go on.
 DESCRIBED_IN = {
     "learner.channels.api": "learner.releases.api",
+    "learner.closing.api": "learner.releases.lifecycle_api",
     "learner.evidence.api": "learner.releases.evidence_api",
     "learner.webhooks.api": "learner.releases.webhooks_api",
 }

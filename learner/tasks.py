@@ -5,8 +5,9 @@ from celery import shared_task
 from annotation.models import Project
 from annotation.people.services import letters
 from learner import notices, webhook_events
+from learner.closing import services as deletion
 from learner.evaluations.services import measuring
-from learner.forgetting.services import contributors, deletion, retention
+from learner.forgetting.services import contributors, retention
 from learner.machines.services import answering
 from learner.models import ModelRelease
 from learner.planning.services import simulating

@@ -4,12 +4,12 @@ from django.urls import path
 
 from learner import views
 from learner.channels import views as channel_views
+from learner.closing import views as closing_views
 from learner.dashboard import views as dashboard_views
 from learner.evidence import views as evidence_views
 from learner.forgetting import views as forgetting_views
 from learner.planning import row_views
 from learner.planning import views as plan_views
-from learner.releases import lifecycle_views
 from learner.releases import views as release_views
 from learner.rounds import views as pool_views
 from learner.webhooks import views as webhook_views
@@ -41,9 +41,9 @@ urlpatterns = [
     ),
     path("projects/<slug:slug>/dashboard/jobs/<slug:kind>/<slug:key>/retry/", dashboard_views.retry, name="retry_work"),
     path("projects/<slug:slug>/data/pool/", pool_views.ranked_pool, name="ranked_pool"),
-    path("projects/<slug:slug>/settings/close/", lifecycle_views.closing, name="closing"),
-    path("projects/<slug:slug>/settings/close/archive/", lifecycle_views.set_archived, name="set_archived"),
-    path("projects/<slug:slug>/settings/close/delete/", lifecycle_views.delete_project, name="delete_project"),
+    path("projects/<slug:slug>/settings/close/", closing_views.closing, name="closing"),
+    path("projects/<slug:slug>/settings/close/archive/", closing_views.set_archived, name="set_archived"),
+    path("projects/<slug:slug>/settings/close/delete/", closing_views.delete_project, name="delete_project"),
     path("projects/<slug:slug>/data/forget/", forgetting_views.forget, name="forget"),
     path("projects/<slug:slug>/data/forget/preview/", forgetting_views.preview_forget, name="preview_forget"),
     path("projects/<slug:slug>/data/forget/now/", forgetting_views.forget_now, name="forget_now"),

@@ -119,6 +119,9 @@ TESTED_THROUGH_OTHERS: dict[tuple[str, str], tuple[str, ...]] = {
         "dpal_site/serving/sockets.py",
         "dpal_site/serving/worker.py",
     ),
+    ("tests/db/learner/closing/test_services.py", "what is left of a deleted project, by page and by route"): (
+        "learner/closing/selectors.py",
+    ),
     (
         "tests/pure/learner/estimators/test_catalogue.py",
         "declarations that the catalogue's battery goes through one by one",

@@ -20,7 +20,6 @@ from learner.linear_model import LinearModel
 from learner.models import ModelRelease, ReleaseState
 from learner.pools.secret_selectors import TrainedOn
 from learner.releases.comparison import WeightsChange, changed_values, weights_change
-from privacy.models import LedgerEntry
 from privacy.wording import Message, as_message, message_from
 
 # By field; what is protected is a name.
@@ -168,16 +167,6 @@ def _guarantee_numbers(release: ModelRelease) -> dict[str, Any]:
         named(account["protects"]): account[field]
         for account in release.guarantee
         for field, named in GUARANTEE_NUMBERS.items()
-    }
-
-
-def what_stays(project: Project) -> dict[str, int]:
-    """Return how much of a project stays when it is deleted: entries of its accounts, releases, lines of its log."""
-    accounts = [account for account in (project.pool_account_id, project.labels_account_id) if account is not None]
-    return {
-        "entries": LedgerEntry.objects.filter(account__in=accounts).count(),
-        "releases": ModelRelease.objects.filter(project=project).count(),
-        "actions": project.actions.count(),
     }
 
 

@@ -26,7 +26,8 @@ from annotation.models import Dataset, Job, Project, Record, WorkState
 from annotation.models.deletions import Deletion
 from annotation.models.forgetting import Forgetting
 from annotation.work.services import jobs
-from learner.forgetting.services import contributors, deletion
+from learner.closing import services as deletion
+from learner.forgetting.services import contributors
 from learner.models import ModelRelease
 from learner.rounds.services import loop
 from privacy.models import SETTLEMENTS

@@ -17,7 +17,8 @@ from annotation.models import Dataset, DatasetState, GateRun, Job, PoolPart, Que
 from annotation.populations import services
 from annotation.populations.who_lost_what import who_lost_what
 from annotation.projects.services import lifecycle
-from learner.forgetting.services import contributors, deletion
+from learner.closing import services as deletion
+from learner.forgetting.services import contributors
 from learner.forgetting.services import retention as learner_retention
 from privacy.errors import UnsoundCombination
 from privacy.services.entries import broken_rule

@@ -12,7 +12,7 @@ from annotation.populations import services
 from annotation.populations.who_lost_what import who_lost_what
 from annotation.projects.services import lifecycle
 from annotation.tables.stores import FolderTable
-from learner.forgetting.services import deletion
+from learner.closing import services as deletion
 from learner.forgetting.services.contributors import preview_forgetting
 from tests.factories import make_account, make_project, make_user
 from tests.iceberg import write_iceberg

@@ -17,9 +17,9 @@ from annotation.questions.services import labelling, labels, queue, review, undo
 from annotation.statement.lines import WantedLines, statement_page
 from learner import next_step, selectors
 from learner.artifacts.services import storage
+from learner.closing.services import delete_project
 from learner.configuration.pool import answers_event_of
 from learner.features.static_encoder import StaticEncoder
-from learner.forgetting.services.deletion import delete_project
 from learner.linear_model import LinearModel
 from learner.models import ModelRelease, Round, TrainingRun
 from learner.models.answers import AnswerSeries, RandomizedLabel

@@ -25,7 +25,8 @@ from annotation.people.services.tokens import Scope
 from annotation.projects.services import lifecycle
 from annotation.questions.services import exports, label_export, labels, queue
 from annotation.work.services import attempts, jobs
-from learner.forgetting.services import contributors, deletion
+from learner.closing import services as deletion
+from learner.forgetting.services import contributors
 from learner.forgetting.services.retention import apply_retention
 from tests.factories import make_annotators, make_project, make_user, open_records, write_settings
 

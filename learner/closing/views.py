@@ -1,12 +1,10 @@
 """Putting a project away, and deleting it: what that means, and what stays."""
 
-from django import forms
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_POST
 
 from annotation.access import managed_project
@@ -14,40 +12,8 @@ from annotation.models import Project, ProjectState
 from annotation.models.deletions import Deletion
 from annotation.people.identity import person_of
 from annotation.projects.services import lifecycle
-from learner.releases.selectors import what_stays
-
-
-class DeletionForm(forms.Form):
-    """What to keep of the releases, and the project's short name as a confirmation."""
-
-    releases = forms.ChoiceField(
-        label=gettext_lazy("Released models"),
-        choices=[
-            ("keep", gettext_lazy("keep them: engineers and managers go on reading and downloading them")),
-            ("bury", gettext_lazy("delete their files; version, digests, guarantee and origin stay")),
-        ],
-        widget=forms.RadioSelect,
-        initial="keep",
-    )
-    typed = forms.CharField(
-        max_length=60,
-        label=gettext_lazy("Short name of the project"),
-        widget=forms.TextInput(attrs={"autocomplete": "off"}),
-    )
-
-    def __init__(self, data: object = None, *, project: Project) -> None:
-        super().__init__(data)  # type: ignore[arg-type]
-        self.project = project
-        self.fields["typed"].help_text = _("Type %(slug)s, so that nobody deletes another one.") % {
-            "slug": project.slug
-        }
-
-    def clean_typed(self) -> str:
-        """Refuse another project's name."""
-        typed = str(self.cleaned_data["typed"]).strip()
-        if typed != self.project.slug:
-            raise forms.ValidationError(_("This is not the project's short name."))
-        return typed
+from learner.closing.forms import DeletionForm
+from learner.closing.selectors import what_stays
 
 
 @login_required
@@ -97,4 +63,4 @@ def _page(request: HttpRequest, project: Project, form: DeletionForm, *, status:
         "deletion": Deletion.objects.filter(project=project).select_related("job").first(),
         **what_stays(project),
     }
-    return render(request, "learner/releases/closing.html", context, status=status)
+    return render(request, "learner/closing/closing.html", context, status=status)

@@ -15,7 +15,7 @@ from annotation.projects.services import lifecycle
 from annotation.rest.base import ProjectOut, require_scope
 from annotation.rest.idempotency import idempotent
 from annotation.rest.responses import write_responses
-from learner.releases.selectors import what_stays
+from learner.closing.selectors import what_stays
 
 router = Router()
 

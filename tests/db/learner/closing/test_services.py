@@ -21,8 +21,8 @@ from annotation.people.services.tokens import Scope
 from annotation.projects.services import lifecycle, opening
 from annotation.questions.services import labels, queue
 from learner.artifacts.services import storage
+from learner.closing import services as deletion
 from learner.errors import ReleaseBuried
-from learner.forgetting.services import deletion
 from learner.models import ModelRelease, Round, ScreenLooks, SecretDraw, TrainingRun
 from learner.next_step import project_status
 from learner.releases import selectors as release_selectors
