@@ -52,7 +52,7 @@ from learner.dashboard.work_api import router as work_router
 from learner.errors import LearnerError
 from learner.evidence.api import router as evidence_router
 from learner.forgetting.api import router as forgetting_router
-from learner.next_step_api import router as next_step_router
+from learner.guidance.api import router as next_step_router
 from learner.planning.api import router as planning_router
 from learner.releases.api import router as versions_router
 from learner.rounds.going_on_api import router as going_on_router
@@ -64,6 +64,7 @@ DESCRIBED_IN = {
     "learner.channels.api": "learner.releases.api",
     "learner.closing.api": "learner.releases.lifecycle_api",
     "learner.evidence.api": "learner.releases.evidence_api",
+    "learner.guidance.api": "learner.next_step_api",
     "learner.webhooks.api": "learner.releases.webhooks_api",
 }
 

@@ -18,13 +18,14 @@ from annotation.polling import moving_page, part_of_page
 from annotation.projects.selectors import project_card
 from annotation.statement import presenters
 from annotation.wording import localized
-from learner import buttons, selectors
+from learner import selectors
 from learner.access import Costed, may_manage, project_of, release_of
 from learner.cards.described import VERSION
 from learner.evaluations import selectors as evaluation_selectors
 from learner.evaluations.no_privacy import estimate_of_run, estimate_said, with_estimates
 from learner.evaluations.selectors import Accuracy
-from learner.guidance import guidance_for
+from learner.guidance import buttons
+from learner.guidance.waiting import guidance_for
 from learner.models import ModelRelease
 from learner.next_step import project_status
 from learner.planning.estimates import PlannersEstimate

@@ -20,7 +20,6 @@ ACROSS_ROOMS = {
     "tests/pure/dpal_site/test_security_page.py": "the pages about security, which name tests of every app",
     "tests/pure/dpal_site/test_sentences.py": "the messages of every app, found in their sources",
     "tests/db/dpal_site/test_schema.py": "the tables of every app, as the database has them",
-    "tests/web/learner/test_next_step_routes.py": "the routes beside each button, whichever room has them",
     "tests/web/learner/test_outside.py": "whatever engineers and annotators may read, in every room",
     "tests/web/dpal_site/test_account_forms.py": "forms of the library for sign-in, as the standard wants them",
     "tests/web/dpal_site/test_account_permissions.py": "pages of two libraries, against every kind of person",

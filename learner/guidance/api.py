@@ -13,9 +13,9 @@ from annotation.models import Project, Role
 from annotation.people.services.tokens import Scope
 from annotation.rest.base import require_scope
 from annotation.rest.responses import SaidOut, as_code
-from learner.blockers import Act, ActKind
-from learner.buttons import button_of
-from learner.guidance import guidance_for
+from learner.guidance.blockers import Act, ActKind
+from learner.guidance.buttons import button_of
+from learner.guidance.waiting import guidance_for
 from learner.selectors import question_counts
 
 router = Router()

@@ -9,8 +9,8 @@ from django.urls import reverse
 
 from annotation.models import Project
 from annotation.statement import charges
-from learner.blockers import Act, ActKind, annotators_of
-from learner.guidance import Guidance, guidance_for
+from learner.guidance.blockers import Act, ActKind, annotators_of
+from learner.guidance.waiting import Guidance, guidance_for
 from learner.next_step import Step
 from privacy.accounting.cost import Cost
 

@@ -24,8 +24,9 @@ from annotation.models import (
 )
 from annotation.statement import charges
 from annotation.work.services import jobs
-from learner import blockers, failures
-from learner.blockers import Act, ActKind, Blocker, Obstacle
+from learner import failures
+from learner.guidance import blockers
+from learner.guidance.blockers import Act, ActKind, Blocker, Obstacle
 from learner.models import ModelRelease, ReleaseState, Round, StreamBatch, TrainingRun
 from learner.next_step import ProjectStatus, Step, project_status
 from learner.pools import secret_selectors

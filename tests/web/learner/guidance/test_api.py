@@ -13,7 +13,7 @@ from annotation.people.services.tokens import Scope
 from annotation.privacy_amounts import epsilon_words
 from annotation.projects.selectors import project_cards
 from annotation.templatetags.privacy_numbers import percent
-from learner.guidance import guidance_for
+from learner.guidance.waiting import guidance_for
 from learner.selectors import question_counts
 from privacy.selectors import guarantee
 from tests import learning

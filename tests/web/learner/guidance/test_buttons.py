@@ -29,9 +29,9 @@ from annotation.privacy_amounts import epsilon_words
 from annotation.projects.services import configuring, lifecycle, opening
 from annotation.questions.services import assigning, gold, labels, queue, setting_aside
 from annotation.work.services import attempts
-from learner.blockers import Act, ActKind, Blocker
-from learner.buttons import button_of, next_step_context
-from learner.guidance import Guidance, guidance_for
+from learner.guidance.blockers import Act, ActKind, Blocker
+from learner.guidance.buttons import button_of, next_step_context
+from learner.guidance.waiting import Guidance, guidance_for
 from learner.models import ModelRelease, Round, TrainingRun
 from learner.next_step import Step
 from learner.rounds.services import loop

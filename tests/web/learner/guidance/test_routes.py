@@ -2,11 +2,11 @@
 
 import pytest
 
-from learner.blockers import ActKind
-from learner.guidance import guidance_for
-from learner.next_step_api import SENT_BY_REST
+from learner.guidance.api import SENT_BY_REST
+from learner.guidance.blockers import ActKind
+from learner.guidance.waiting import guidance_for
 from tests.programs import Program
-from tests.web.learner import test_buttons as scenes
+from tests.web.learner.guidance import test_buttons as scenes
 
 pytestmark = pytest.mark.django_db(transaction=True)
 # Scenes whose first act is one that is sent, and one for each kind.
