@@ -46,9 +46,6 @@ TESTED_THROUGH_OTHERS: dict[tuple[str, str], tuple[str, ...]] = {
     ("tests/db/learner/answers/test_open_answers.py", "a declaration that the learner reads, and pays nothing for"): (
         "annotation/choices/open_answers.py",
     ),
-    ("tests/web/annotation/projects/test_cards.py", "what a list of projects says of their models"): (
-        "learner/releases/cards.py",
-    ),
     ("tests/db/annotation/statement/test_limits.py", "the two of a change that takes two, and its named levels"): (
         "annotation/people/services/second_manager.py",
         "annotation/statement/budget_levels.py",
@@ -128,6 +125,9 @@ TESTED_THROUGH_OTHERS: dict[tuple[str, str], tuple[str, ...]] = {
     ): ("learner/estimators/online_choices.py",),
     ("tests/web/learner/releases/test_pages.py", "accuracy on test sets, as pages show it beside what costs nothing"): (
         "learner/evaluations/selectors.py",
+    ),
+    ("tests/web/learner/evidence/test_views.py", "what was audited, as the page and the route tell it"): (
+        "learner/evidence/report.py",
     ),
     ("tests/pure/learner/features/test_static_encoder.py", "lists of words that encoders read"): (
         "learner/features/word_lists.py",
