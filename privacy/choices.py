@@ -9,7 +9,6 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping
 from dataclasses import MISSING, Field, asdict, dataclass, field, fields
-from decimal import Decimal
 from enum import StrEnum
 from functools import cache
 from types import NoneType
@@ -17,7 +16,7 @@ from typing import Any, ClassVar, Final, Self, get_args, get_origin, get_type_hi
 
 from privacy.accounting.event import Event
 from privacy.errors import PrivacyError
-from privacy.json_values import FORMATS, JSON_TYPES, NUMBERS, mistyped, not_exact, pattern_of, read, written_value
+from privacy.json_values import FORMATS, JSON_TYPES, NUMBERS, beyond_bounds, mistyped, pattern_of, read, written_value
 from privacy.wording import as_message, joined_rules
 from privacy.wording import gettext_noop as _
 
@@ -114,6 +113,10 @@ class Parameter:
         Where it applies; elsewhere it keeps its default and no form asks for it.
     elsewhere : str
         What is said to another value elsewhere.
+    no_more_than : str
+        Another parameter of the same choice that this one is never above.
+    charged : bool
+        Whether what one use is charged rests on it, so that a document names it unless it may be left empty.
     """
 
     name: str
@@ -133,6 +136,8 @@ class Parameter:
     optional: bool = False
     arrivals: Collection[str] = ARRIVALS
     elsewhere: str = ""
+    no_more_than: str = ""
+    charged: bool = False
 
     def broken(self, value: Any) -> str:
         """Return the rule that a value breaks, typed or as a document has it; empty where it breaks none."""
@@ -146,23 +151,15 @@ class Parameter:
             return as_message("Must be one of {possible}, got {got}.", possible=", ".join(self.options), got=value)
         if self.pattern and not re.fullmatch(self.pattern, value):
             return as_message(self.rule, got=value)
-        broken = not_exact(value, self.decimals) or self._out_of_range(value) if self.type in NUMBERS else ""
+        broken = ""
+        if self.type in NUMBERS:
+            bounds = {"above": self.above, "at_least": self.at_least, "below": self.below, "at_most": self.at_most}
+            broken = beyond_bounds(value, decimals=self.decimals, **bounds)
         return as_message(self.rule, got=value) if broken and self.rule else broken
 
     def mistyped(self, value: Any) -> str:
         """Say that a value is of another type, empty where it is of the declared one."""
         return "" if value is None and self.optional else mistyped(read(value, self.type), self.type)
-
-    def _out_of_range(self, value: float | Decimal) -> str:
-        if self.above is not None and not value > self.above:
-            return as_message("Must be above {bound:g}, got {got}.", bound=self.above, got=value)
-        if self.at_least is not None and not value >= self.at_least:
-            return as_message("Must be at least {bound:g}, got {got}.", bound=self.at_least, got=value)
-        if self.below is not None and not value < self.below:
-            return as_message("Must be below {bound:g}, got {got}.", bound=self.below, got=value)
-        if self.at_most is not None and not value <= self.at_most:
-            return as_message("Must be at most {bound:g}, got {got}.", bound=self.at_most, got=value)
-        return ""
 
     def json_schema(self) -> dict[str, Any]:
         """Return the JSON schema of its value."""
@@ -203,23 +200,13 @@ def parameter(
     decimals: int = 0,
     arrivals: Collection[str] = ARRIVALS,
     elsewhere: str = "",
+    no_more_than: str = "",
+    charged: bool = False,
 ) -> Any:
     """Declare a parameter of a choice; its type is the field's annotation, `| None` makes it optional."""
-    declared = {
-        "label": label,
-        "help": help,
-        "unit": unit,
-        "above": above,
-        "at_least": at_least,
-        "below": below,
-        "at_most": at_most,
-        "options": dict(options or {}),
-        "rule": rule,
-        "pattern": pattern,
-        "decimals": decimals,
-        "arrivals": tuple(arrivals),
-        "elsewhere": elsewhere,
-    }
+    # Everything but what the dataclass holds itself.
+    declared = {name: said for name, said in locals().items() if name != "default"}
+    declared |= {"options": dict(options or {}), "arrivals": tuple(arrivals)}
     return field(default=default, metadata={DECLARATION: declared})
 
 
@@ -328,7 +315,7 @@ class Choice(ABC):
         BrokenRules
             If a value is outside its range.
         """
-        return cls(**_values(cls, settings))
+        return cls(**{each.name: read(settings.get(each.name, each.default), each.type) for each in cls.parameters()})
 
     @classmethod
     def broken_by(cls, settings: Mapping[str, Any]) -> dict[str, str]:
@@ -345,7 +332,7 @@ class Choice(ABC):
             for each in cls.parameters()
             if arrival not in each.arrivals and getattr(chosen, each.name) != each.default
         }
-        broken |= chosen.rules(settings)
+        broken |= _out_of_order(chosen) | dict(chosen.rules(settings))
         if not broken and "pool_epsilon" in settings and (event := chosen.opening(settings)) is not None:
             epsilon = event.cost().epsilon
             if epsilon > settings["pool_epsilon"]:
@@ -395,6 +382,12 @@ def _parameter(declared: "Field[Any]", hint: Any) -> Parameter:
     return Parameter(name=declared.name, type=plain, default=declared.default, optional=optional, **values)
 
 
-def _values(choice: type[Choice], settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what the settings say about a choice's parameters, in their types."""
-    return {each.name: read(settings.get(each.name, each.default), each.type) for each in choice.parameters()}
+def _out_of_order(chosen: Choice) -> dict[str, str]:
+    """Return the rule of every parameter that is above another one that it may not exceed."""
+    broken: dict[str, str] = {}
+    for each in chosen.parameters():
+        got, bound = getattr(chosen, each.name), getattr(chosen, each.no_more_than, None)
+        if got is not None and bound is not None and got > bound:
+            plain = as_message("Must be at most {bound:g}, got {got}.", bound=bound, got=got)
+            broken[each.name] = as_message(each.rule, got=got) if each.rule else plain
+    return broken

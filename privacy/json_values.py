@@ -60,12 +60,35 @@ def mistyped(value: Any, wanted: type) -> str:
     return as_message("Must be of type {type}, got {got}.", type=JSON_TYPES[wanted], got=got)
 
 
-def not_exact(value: float | Decimal, decimals: int) -> str:
+def _not_exact(value: float | Decimal, decimals: int) -> str:
     """Say that a number is none to count with, or has more decimals than an amount may have."""
     if not math.isfinite(value):
         return as_message("Must be a finite number, got {got}.", got=value)
     if isinstance(value, Decimal) and value != round(value, decimals):
         return as_message("Must have at most {places} decimals, got {got}.", places=decimals, got=value)
+    return ""
+
+
+def beyond_bounds(
+    value: float | Decimal,
+    *,
+    decimals: int,
+    above: float | None = None,
+    at_least: float | None = None,
+    below: float | None = None,
+    at_most: float | None = None,
+) -> str:
+    """Say that a number is none to count with or which bound it breaks, empty where it breaks none."""
+    if broken := _not_exact(value, decimals):
+        return broken
+    if above is not None and not value > above:
+        return as_message("Must be above {bound:g}, got {got}.", bound=above, got=value)
+    if at_least is not None and not value >= at_least:
+        return as_message("Must be at least {bound:g}, got {got}.", bound=at_least, got=value)
+    if below is not None and not value < below:
+        return as_message("Must be below {bound:g}, got {got}.", bound=below, got=value)
+    if at_most is not None and not value <= at_most:
+        return as_message("Must be at most {bound:g}, got {got}.", bound=at_most, got=value)
     return ""
 
 

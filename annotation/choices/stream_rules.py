@@ -5,13 +5,12 @@ from typing import Any, Final
 
 from annotation.choices.catalogue import chosen_of
 from annotation.choices.selection_rules import features_of
+from annotation.choices.selections import selection_choice
 from privacy.accounting.events_online import BanditOgdEvent, MutualInformationOgdEvent
 from privacy.accounting.screens import hidden_selection_delta, screen_losses, stream_epsilon
 from privacy.choices import Kind
-from privacy.mechanisms.screening import coin_probability, exponential_screen_range
 from privacy.wording import as_message
 
-STREAM_SELECTIONS: Final = ("all", "bernoulli_screen", "exponential_screen")
 ONLINE_ESTIMATORS: Final = ("mi_ogd", "bandit_ogd")
 BATCH_ESTIMATORS: Final = ("running_sums", "minibatch_svm")
 STREAM_ESTIMATORS: Final = (*BATCH_ESTIMATORS, *ONLINE_ESTIMATORS)
@@ -19,7 +18,6 @@ STREAM_POLICIES: Final = ("immediate", "flsw", "flsw_hidden", "flmb", "doubling"
 POOL_POLICIES: Final = ("per_round", "doubling")
 # Fields that describe a stream; a pool keeps their defaults.
 STREAM_FIELDS: Final = (
-    "screen_shrinks",
     "drop_unselected",
     "update_policy",
     "window_length",
@@ -33,8 +31,6 @@ STREAM_FIELDS: Final = (
     "weight_radius",
     "average_iterates",
 )
-# Every featuriser clips its rows to this length, so no distance to the boundary is larger.
-NORM_BOUND: Final = 1.0
 # Length to which online learning clips a gradient; its charge is the same in every dimension.
 GRADIENT_BOUND: Final = 1.0
 # A confirmation loses or wins half a point, whichever class it is about.
@@ -54,7 +50,9 @@ def broken_stream_rules(settings: Mapping[str, Any]) -> dict[str, str]:
     if settings.get("arrival", "pool") != "stream":
         return _broken_in_a_pool(settings)
     broken = _broken_shape(settings) | _broken_windows(settings)
-    if settings["selection"] in STREAM_SELECTIONS and settings.get("estimator") in STREAM_ESTIMATORS:
+    choice = selection_choice(settings)
+    known = choice is not None and "stream" in choice.sound.arrivals
+    if known and settings.get("estimator") in STREAM_ESTIMATORS:
         online = settings["estimator"] in ONLINE_ESTIMATORS
         broken |= _broken_online(settings) if online else _broken_batches(settings)
     return broken
@@ -68,19 +66,8 @@ def selection_rates(settings: Mapping[str, Any]) -> tuple[float, float]:
     ValueError
         If the screen's numbers are out of range.
     """
-    if settings["selection"] == "bernoulli_screen":
-        high, low = coin_probability(settings["screen_high"]), coin_probability(settings["screen_low"])
-        if low > high:
-            raise ValueError(
-                as_message("the rate elsewhere must not exceed the one near the boundary, got {low}", low=float(low))
-            )
-        return float(high), float(low)
-    if settings["selection"] == "exponential_screen":
-        largest, smallest = exponential_screen_range(
-            settings["exponential_threshold"], NORM_BOUND, settings["selection_epsilon"]
-        )
-        return float(largest), float(smallest)
-    return 1.0, 1.0
+    choice = selection_choice(settings)
+    return (1.0, 1.0) if choice is None else choice.of(settings).rates()
 
 
 def batch_stream_epsilon(settings: Mapping[str, Any]) -> float:
@@ -109,13 +96,17 @@ def _broken_in_a_pool(settings: Mapping[str, Any]) -> dict[str, str]:
     broken: dict[str, str] = {}
     if settings.get("update_policy", "per_round") not in POOL_POLICIES:
         broken["update_policy"] = "A pool trains per round or when labels double; windows and batches need a stream."
-    if settings["selection"] == "all":
-        broken["selection"] = "Only a stream asks about every record."
-    if settings.get("screen_shrinks") and settings["selection"] != "bernoulli_screen":
+    if settings.get("screen_shrinks") and not _has_slab(settings):
         broken["screen_shrinks"] = "What is near shrinks with the updates of a stream; a pool has none."
     if settings.get("estimator") in ONLINE_ESTIMATORS:
         broken["estimator"] = "Online learning takes each record once, as it comes: it needs a stream."
     return broken
+
+
+def _has_slab(settings: Mapping[str, Any]) -> bool:
+    """Say whether what chooses has a slab that updates can make narrower."""
+    choice = selection_choice(settings)
+    return choice is not None and "screen_shrinks" in {each.name for each in choice.parameters()}
 
 
 def _broken_shape(settings: Mapping[str, Any]) -> dict[str, str]:
@@ -130,7 +121,7 @@ def _broken_shape(settings: Mapping[str, Any]) -> dict[str, str]:
             broken[kind.key] = as_message("No choice is called {got}.", got=settings.get(kind.key))
         else:
             broken |= choice.broken_by(settings)
-    if settings.get("screen_shrinks") and settings["selection"] != "bernoulli_screen":
+    if settings.get("screen_shrinks") and not _has_slab(settings):
         broken["screen_shrinks"] = "Only the screen of two rates has a slab that updates can make narrower."
     if settings.get("overlap", 1) != 1:
         broken["overlap"] = "A record of a stream is answered by one person: its answer feeds one step."
@@ -167,7 +158,7 @@ def _broken_online(settings: Mapping[str, Any]) -> dict[str, str]:
     broken = _not_positive(settings, "noise_sigma", "weight_radius", "expected_answers")
     if settings.get("update_policy") != "immediate":
         broken["update_policy"] = "Online learning takes one noisy step for each record: its updates are immediate."
-    if settings["selection"] != "all":
+    if not _asks_all(settings):
         broken["selection"] = "The charge of online learning is proved where every record is asked about."
     delta = settings.get("training_delta", 0.0)
     if not 0 < delta < 1:
@@ -215,6 +206,13 @@ def _broken_batches(settings: Mapping[str, Any]) -> dict[str, str]:
     if settings.get("update_policy") == "flsw_hidden" and delta > settings["pool_delta"]:
         broken["pool_delta"] = as_message("The stream pays once, delta {delta:.3g}, more than the limit.", delta=delta)
     return broken
+
+
+def _asks_all(settings: Mapping[str, Any]) -> bool:
+    try:
+        return selection_rates(settings) == (1.0, 1.0)
+    except ValueError:
+        return False
 
 
 def _not_positive(settings: Mapping[str, Any], *fields: str) -> dict[str, str]:

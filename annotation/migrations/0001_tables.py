@@ -362,7 +362,12 @@ class Migration(FirstMigration):
                     "data_kinds",
                     django.contrib.postgres.fields.ArrayField(base_field=models.CharField(max_length=10), size=None),
                 ),
-                ("parameters", models.JSONField(help_text="By name: the JSON schema of its value.")),
+                (
+                    "parameters",
+                    models.JSONField(
+                        help_text="By name: the JSON schema of its value, whether a charge rests on it, and which other bounds it."
+                    ),
+                ),
                 ("stays", models.BooleanField(help_text="Whether its parameters stay after the first charge.")),
             ],
             options={

@@ -56,7 +56,9 @@ class KnownChoice(models.Model):
     oracles = ArrayField(models.CharField(max_length=10))
     arrivals = ArrayField(models.CharField(max_length=10))
     data_kinds = ArrayField(models.CharField(max_length=10))
-    parameters = models.JSONField(help_text="By name: the JSON schema of its value.")
+    parameters = models.JSONField(
+        help_text="By name: the JSON schema of its value, whether a charge rests on it, and which other bounds it."
+    )
     stays = models.BooleanField(help_text="Whether its parameters stay after the first charge.")
 
     class Meta:

@@ -35,23 +35,15 @@ class PrivacyUnit(models.TextChoices):
     CONTRIBUTOR = "contributor", _("everything of one contributor")
 
 
-class Selection(models.TextChoices):
-    """How a round chose what to ask, as its row says; `learner.strategies` has one class for each."""
+class Selection(StrEnum):
+    """Strategies that code names; the learner's catalogue has all of them, with their labels."""
 
-    RANDOM = "random", _("random choice")
-    SECRET_SAMPLE = "secret_sample", _("secret sample: only models are published")
-    TOP_C = "top_c", _("private top-c by the released model's uncertainty")
-    EXPOSURE_CAPPED_SCREEN = "exposure_capped_screen", _("screen, each record looked at a limited number of times")
-    BERNOULLI_SCREEN = "bernoulli_screen", _("screen with two rates, each record looked at once")
-    EXPONENTIAL_SCREEN = "exponential_screen", _("screen with a falling rate, each record looked at once")
-    VERSION_SPACE_SCREEN = "version_space_screen", _("screen by what released models leave undecided")
-    UNCERTAINTY = "uncertainty", _("uncertainty of the gate's output")
-    CLUSTERED_UNCERTAINTY = (
-        "clustered_uncertainty",
-        _("what an answer would tell most, spread over all that passed the gate"),
-    )
-    ALL = "all", _("every record of a stream")
-    REPEAT_VOTES = "repeat_votes", _("more answers to doubtful questions")
+    RANDOM = "random"
+    SECRET_SAMPLE = "secret_sample"  # noqa: S105 - a name
+    UNCERTAINTY = "uncertainty"
+    CLUSTERED_UNCERTAINTY = "clustered_uncertainty"
+    # No choice of a project: what a round asks again.
+    REPEAT_VOTES = "repeat_votes"
 
 
 class Estimator(StrEnum):

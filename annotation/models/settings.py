@@ -49,7 +49,10 @@ class Setting(Generic[T]):
 
 
 class Settings:
-    """What a project chose, by the name of each setting; what no choice declares is a column of the project."""
+    """What a project chose, by the name of each setting; what no choice declares is a column of the project.
+
+    Only those stand here that the product reads as `project.<name>`: all others are read from what is chosen.
+    """
 
     absent: ClassVar[dict[str, Any]] = {}
     configuration_id: uuid.UUID
@@ -65,15 +68,7 @@ class Settings:
     normalizer = Setting("")
 
     selection = Setting("")
-    uncertainty_measure = Setting("entropy")
     repeat_votes = Setting(False)
-    screen_high = Setting(0.1)
-    screen_low = Setting(0.05)
-    screen_reach = Setting(0.1)
-    screen_shrinks = Setting(False)
-    exponential_threshold = Setting(0.5)
-    half_angle = Setting(0.2)
-    exposures = Setting(3)
     screened_blocks = Setting(False)
     selection_epsilon = Setting(0.0)
     selection_rate = Setting[float | None](None)

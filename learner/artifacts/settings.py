@@ -5,7 +5,10 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from annotation.choices.catalogue import parameter_names
 from annotation.models import Project
+from annotation.models.configurations import settings_in
+from privacy.choices import Kind
 
 # Names and times say nothing about a model, and guidelines may quote a record.
 KEPT_INSIDE = frozenset({"created_at", "guidelines", "name", "slug"})
@@ -18,7 +21,10 @@ def configuration_of(project: Project) -> dict[str, Any]:
     values = {
         field.name: field.value_to_string(project) for field in fields if field.value_from_object(project) is not None
     }
-    values |= {name: str(value) for name in project.absent if (value := getattr(project, name)) is not None}
+    chosen = {name: getattr(project, name) for name in project.absent}
+    held = settings_in(project.configuration_id)
+    chosen |= {name: held[name] for name in parameter_names(Kind.STRATEGY) if name in held}
+    values |= {name: str(value) for name, value in chosen.items() if value is not None}
     return {**values, "classes": project.classes, "columns": project.columns}
 
 

@@ -19,7 +19,7 @@ from learner.strategies.blocks import block_rates
 from learner.strategies.clustered_uncertainty import ClusteredUncertainty
 from learner.strategies.noisy_clusters import NoisyClusters
 from learner.strategies.screen import Screen
-from learner.strategies.secret_sample import ScreenedSecretSample, SecretBlocks, SecretSample
+from learner.strategies.secret_sample import SecretBlocks, SecretSample
 from privacy.accounting.events import Event, LabelTrainingEvent, RandomizedAnswersEvent
 from privacy.accounting.events_features import SecondMomentsEvent
 from privacy.choices import Kind
@@ -27,8 +27,6 @@ from privacy.models import AccountUnit, Filter
 from privacy.wording import as_message
 
 DEFAULT_NORMALIZER = "L1"
-# A screened block asks about one in so many of its records far from the boundary.
-OUTSIDE_SLAB = 5
 
 
 def features_choice_of(project: Project) -> FeaturesChoice:
@@ -165,8 +163,8 @@ def secret_sample_of(project: Project, *, block: int) -> SecretSample:
     strategy = SecretSample(rate)
     if block == 1 and chosen.cluster_epsilon is not None:
         strategy = NoisyClusters(rate, epsilon=chosen.cluster_epsilon, spread=chosen.cluster_spread)
-    elif block > 1 and project.screened_blocks:
-        strategy = ScreenedSecretSample(rate, outside_rate=rate / OUTSIDE_SLAB, slab=project.screen_reach)
+    elif block > 1 and chosen.screened_blocks:
+        strategy = chosen.screened(rate)
     strategy.check_oracle(cast(OracleName, project.oracle))
     return strategy
 

@@ -1,10 +1,10 @@
 """What a stream's configuration means to the learner: its screen, its batches, its online learner, its price."""
 
 import math
+from typing import cast
 
-from annotation.models import Estimator, Project, Selection
-from learner.configuration import pool as configuration
-from learner.configuration.pool import featurizer_of
+from annotation.models import Estimator, Project
+from learner.configuration.pool import featurizer_of, strategy_choice_of
 from learner.estimators.choice import INTERCEPT_SCALING, Shape
 from learner.estimators.minibatch_svm import MiniBatchPrivateSVM
 from learner.estimators.running_sums import OfRunningSums
@@ -12,8 +12,8 @@ from learner.estimators.streaming import StreamingLinearClassifier
 from learner.features.base import Featurizer
 from learner.online import Online
 from learner.policies import BatchPolicy, DoublingBlocks, FixedWindows, ImmediateUpdates, policy_for
-from learner.strategies.bernoulli_screen import BernoulliScreen, shrinking_threshold
-from learner.strategies.screen import Screen
+from learner.strategies.base import OracleName
+from learner.strategies.screen import Screen, ScreenChoice
 from privacy.accounting.events import Event, MinibatchSgdEvent, RunningSumsEvent, StreamEvent
 
 
@@ -22,11 +22,12 @@ def stream_screen(project: Project, *, updates: int = 0) -> Screen | None:
 
     The number of updates is public, and what is charged are the rates, so a slab that it makes narrower costs the same.
     """
-    if project.selection == Selection.ALL:
+    choice = strategy_choice_of(project)
+    if not isinstance(choice, ScreenChoice):
         return None
-    if project.screen_shrinks:
-        return BernoulliScreen(project.screen_high, project.screen_low, threshold=shrinking_threshold(updates))
-    return configuration.screen_of(project)
+    screen = choice.in_stream(updates)
+    screen.check_oracle(cast(OracleName, project.oracle))
+    return screen
 
 
 def policy_of(project: Project) -> BatchPolicy:

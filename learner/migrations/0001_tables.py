@@ -171,28 +171,7 @@ class Migration(FirstMigration):
             fields=[
                 ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
                 ("number", models.PositiveIntegerField()),
-                (
-                    "strategy",
-                    models.CharField(
-                        choices=[
-                            ("random", "random choice"),
-                            ("secret_sample", "secret sample: only models are published"),
-                            ("top_c", "private top-c by the released model's uncertainty"),
-                            ("exposure_capped_screen", "screen, each record looked at a limited number of times"),
-                            ("bernoulli_screen", "screen with two rates, each record looked at once"),
-                            ("exponential_screen", "screen with a falling rate, each record looked at once"),
-                            ("version_space_screen", "screen by what released models leave undecided"),
-                            ("uncertainty", "uncertainty of the gate's output"),
-                            (
-                                "clustered_uncertainty",
-                                "what an answer would tell most, spread over all that passed the gate",
-                            ),
-                            ("all", "every record of a stream"),
-                            ("repeat_votes", "more answers to doubtful questions"),
-                        ],
-                        max_length=30,
-                    ),
-                ),
+                ("strategy", models.CharField(max_length=30)),
                 (
                     "state",
                     models.CharField(

@@ -4,9 +4,12 @@ from django.db import models
 from django.db.models import F, Func, Q, Value
 from django.db.models.functions import Mod
 from django.db.models.lookups import Exact, LessThanOrEqual
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
+from annotation.choices.catalogue import CATALOGUE
 from annotation.models import Dataset, LeasedWork, Project, Selection
+from privacy.choices import Kind
 from privacy.models.messages import MessageField
 
 # Coins and looks of an upload are stored in parts of so many rows, so no value grows with the pool.
@@ -18,7 +21,7 @@ class Round(LeasedWork):
 
     project = models.ForeignKey(Project, models.CASCADE, related_name="rounds")
     number = models.PositiveIntegerField()
-    strategy = models.CharField(max_length=30, choices=Selection.choices)
+    strategy = models.CharField(max_length=30)
     model = models.ForeignKey("ModelRelease", models.PROTECT, null=True, blank=True, related_name="rounds")
     reservation = models.OneToOneField("privacy.LedgerEntry", models.PROTECT, null=True, blank=True, related_name="+")
     committed_entry = models.OneToOneField(
@@ -56,6 +59,15 @@ class Round(LeasedWork):
 
     def __str__(self) -> str:
         return f"round {self.number} of {self.project_id}"
+
+    @property
+    def chosen_by(self) -> str:
+        """What chose its questions, in the reader's language."""
+        choice = CATALOGUE.find(Kind.STRATEGY, self.strategy)
+        if choice is not None:
+            return gettext(choice.label)
+        again = self.strategy == Selection.REPEAT_VOTES
+        return gettext("more answers to doubtful questions") if again else self.strategy
 
 
 def _rows_of_a_part(name: str, content: str) -> tuple[models.BaseConstraint, ...]:

@@ -16,7 +16,7 @@ from learner.online import Online, simulated_arrival
 from learner.planning.setup import Setup, simulated_estimator, simulated_strategy
 from learner.policies import ImmediateUpdates
 from learner.strategies.blocks import draw_blocks
-from learner.strategies.catalogue import strategy_for
+from learner.strategies.random import RandomChoice
 from privacy.accounting.event import event_from_json
 from privacy.accounting.events import RandomizedAnswersEvent
 from privacy.mechanisms.randomness import SimulationRandom
@@ -152,10 +152,10 @@ def _ask(
     while len(asked) < wanted:
         candidates = np.setdiff1d(np.arange(len(X)), asked)
         picks = min(setup.round_size, wanted - len(asked))
-        strategy = strategy_for("random", scale=0.0) if model is None else simulated_strategy(setup)
+        strategy = RandomChoice() if model is None else simulated_strategy(setup)
         found = strategy.query(X, candidates, model, picks, rng)
         if not len(found):
-            found = strategy_for("random", scale=0.0).query(X, candidates, None, picks, rng)
+            found = RandomChoice().query(X, candidates, None, picks, rng)
         asked = np.concatenate([asked, found[: wanted - len(asked)]])
     return asked
 

@@ -3,7 +3,6 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from django.utils.translation import gettext
 
@@ -11,7 +10,7 @@ from annotation.choices.gates import gate_from
 from annotation.choices.selection_rules import opening_event
 from annotation.choices.stream_rules import ONLINE_ESTIMATORS, batch_stream_epsilon, online_event, selection_rates
 from annotation.gates.comparison import SYNTHETIC_RECORDS, SYNTHETIC_TEXTS, synthetic_log
-from annotation.models import Arrival, Oracle, Project, Selection, UpdatePolicy
+from annotation.models import Arrival, Oracle, Project, UpdatePolicy
 from annotation.statement import gate_runs
 from annotation.statement.label_budget import answers_limit
 from learner import selectors
@@ -21,7 +20,6 @@ from learner.configuration.pool import (
     estimator_choice_of,
     featurizer_of,
     projection_event,
-    screen_of,
     strategy_choice_of,
     training_adjacency,
 )
@@ -30,7 +28,6 @@ from learner.planning.selectors import Purse
 from learner.planning.setup import MOST_RELEASES, Setup, Training, simulated_strategy
 from learner.planning.splits import series_epsilon
 from learner.pools import secret_selectors
-from learner.strategies.exponential_screen import NORM_BOUND as EXPONENTIAL_BOUND
 from privacy.accounting.cost import Cost
 from privacy.accounting.event import Event
 from privacy.accounting.events import GateWindowEvent
@@ -38,8 +35,6 @@ from privacy.charges import adjacency_of
 from privacy.planning import passing
 from privacy.selectors import as_it_counts, guarantee
 
-# What a simulation knows without being told any parameters by name.
-WITHOUT_PARAMETERS = (Selection.RANDOM, Selection.ALL, Selection.SECRET_SAMPLE, Selection.TOP_C)
 # More trainings than this are not counted one by one.
 MOST_COUNTED = 300
 # How many records may be planned for.
@@ -84,30 +79,8 @@ class Purchase:
 def setup_of(project: Project, records: int) -> Setup:
     """Return what a simulation of the project needs; as many releases as can be paid, up to those it looks at."""
     stream = project.arrival == Arrival.STREAM
-    secret = project.selection == Selection.SECRET_SAMPLE
-    parameters: dict[str, Any] = {}
-    if project.selection in ("bernoulli_screen", "exposure_capped_screen"):
-        parameters = {
-            "high": project.screen_high,
-            "low": project.screen_low,
-            "threshold": math.exp(-project.screen_reach),
-        }
-        if project.selection == "exposure_capped_screen":
-            parameters["exposures"] = project.exposures
-    elif project.selection == "exponential_screen":
-        parameters = {
-            "threshold": project.exponential_threshold,
-            "epsilon": project.selection_epsilon,
-            "norm_bound": EXPONENTIAL_BOUND,
-        }
-    elif project.selection == "version_space_screen":
-        parameters = {"high": project.screen_high, "low": project.screen_low, "half_angle": project.half_angle}
-    elif project.selection == Selection.UNCERTAINTY:
-        # Dropout needs a network on top; entropy stands for it here.
-        measure = project.uncertainty_measure
-        parameters = {"measure": "entropy" if measure == "mc_dropout" else measure}
-    elif project.selection not in WITHOUT_PARAMETERS:
-        parameters = strategy_choice_of(project).document()
+    chosen = strategy_choice_of(project)
+    most_asked = chosen.most_asked(stream=stream)
     online = project.estimator in ONLINE_ESTIMATORS
     batch = _batch_of(project)
     setup = Setup(
@@ -116,11 +89,9 @@ def setup_of(project: Project, records: int) -> Setup:
         records=records,
         estimator=project.estimator,
         training=Training(project.training_epsilon, training_adjacency(project)),
-        # Who asks about every record of a stream asks about those that happen to come.
-        selection="random" if project.selection == Selection.ALL else project.selection,
-        scale=project.selection_epsilon if project.selection == Selection.TOP_C else 0.0,
-        parameters=parameters,
-        first_rate=project.selection_rate if secret else None,
+        selection=chosen.name,
+        parameters=chosen.document(),
+        first_rate=chosen.first_rate,
         labels_per_release=project.updates_per_release * batch if stream else project.labels_per_release,
         releases=MOST_RELEASES,
         round_size=project.round_size,
@@ -129,7 +100,7 @@ def setup_of(project: Project, records: int) -> Setup:
         batch=batch,
         selection_epsilon=0.0,
         hidden=project.update_policy == UpdatePolicy.FLSW_HIDDEN,
-        askable=_askable(project, records),
+        askable=None if most_asked is None else round(most_asked * records),
         online=online_of(project) if online else None,
         declared={} if online else estimator_choice_of(project).document(),
         answers=answers.to_json() if (answers := answers_event_of(project)) else {},
@@ -226,16 +197,6 @@ def _batch_of(project: Project) -> int:
     return project.window_length or 50
 
 
-def _askable(project: Project, records: int) -> int | None:
-    """Return how many questions the coins of a screen leave at most: as if every record were near the boundary."""
-    if project.arrival == Arrival.STREAM:
-        return None if project.selection == Selection.ALL else round(records * selection_rates(project.settings)[0])
-    screen = screen_of(project)
-    if screen is None:
-        return None
-    return round(-math.expm1(screen.exposures * math.log1p(-float(screen.high))) * records)
-
-
 def undivided(project: Project, setup: Setup) -> str:
     """Say why nothing is to divide between choosing and training, and which account pays for what."""
     if project.oracle == Oracle.CROWD:
@@ -243,22 +204,8 @@ def undivided(project: Project, setup: Setup) -> str:
             "Nothing is to divide here: the pool's account pays for the gate, that of the answers for every training, "
             "and choosing among what passed is free."
         )
-    if setup.stream and setup.hidden and setup.selection == "exponential_screen":
-        return gettext(
-            "Nothing is to divide here: hidden windows have one price for choice and update together, and a falling "
-            "rate sets both."
-        )
-    if project.selection == Selection.ALL:
-        return gettext(
-            "Nothing is to divide here: every record is asked about, so there is no choice to pay for, and the "
-            "pool's account pays for the updates alone."
-        )
-    if project.selection == Selection.RANDOM:
-        return gettext(
-            "Nothing is to divide here: chance looks at no record, so choosing is free, and the pool's account pays "
-            "for trainings alone."
-        )
-    return gettext("Nothing is to divide here: the limit is too small for any other division.")
+    reason = strategy_choice_of(project).undivided(hidden=setup.stream and setup.hidden)
+    return gettext(reason or "Nothing is to divide here: the limit is too small for any other division.")
 
 
 def _with_payable_releases(project: Project, setup: Setup) -> Setup:
@@ -337,7 +284,7 @@ def _choosing(project: Project, setup: Setup) -> float:
 
 def _rounds_cost(project: Project) -> bool:
     """Say whether a round of the project's strategy costs the pool anything."""
-    if project.oracle == Oracle.CROWD or project.selection == Selection.ALL:
+    if project.oracle == Oracle.CROWD:
         return False
     event = strategy_choice_of(project).event(pool_size=max(2, project.round_size), picks=1)
     return event.cost(adjacency="null").epsilon > 0

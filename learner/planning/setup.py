@@ -11,7 +11,6 @@ from learner.estimators.choice import EstimatorChoice
 from learner.online import Online
 from learner.strategies.base import QueryStrategy, StrategyChoice
 from learner.strategies.blocks import block_rates
-from learner.strategies.catalogue import strategy_for
 from privacy.choices import Kind
 
 # Rows of a simulated pool: more would take long, and at this many labels the curve has flattened.
@@ -56,7 +55,7 @@ class Setup:
     training : Training
         What one training may cost.
     selection : str
-        Name of the query strategy; `scale` and `parameters` are its numbers.
+        Name of the query strategy; `parameters` are its own, by the names of its declaration.
     first_rate : float or None
         Rate of the first secret block, where blocks are secret.
     labels_per_release, releases, round_size : int
@@ -93,7 +92,6 @@ class Setup:
     estimator: str
     training: Training
     selection: str
-    scale: float
     parameters: Mapping[str, Any]
     first_rate: float | None
     labels_per_release: int
@@ -183,9 +181,12 @@ def simulated_estimator(setup: Setup) -> type[EstimatorChoice] | None:
 
 def simulated_strategy(setup: Setup) -> QueryStrategy:
     """Return the strategy of a setup as it is simulated."""
-    if Kind.STRATEGY.key not in setup.parameters:
-        return strategy_for(setup.selection, scale=setup.scale, parameters=setup.parameters)
+    return strategy_choice(setup).simulated()
+
+
+def strategy_choice(setup: Setup) -> StrategyChoice:
+    """Return what chooses the questions of a setup, with its parameters."""
     choice = CATALOGUE.find(Kind.STRATEGY, setup.selection)
     assert choice is not None
     assert issubclass(choice, StrategyChoice)
-    return choice.of(setup.parameters).simulated()
+    return choice.of(setup.parameters)

@@ -8,13 +8,14 @@ from dataclasses import replace
 from typing import Any, Final
 
 from annotation.choices.catalogue import CATALOGUE, chosen_of
-from annotation.choices.planned_settings import rounded_down
+from annotation.choices.planned_settings import DIGITS, rounded_down
 from annotation.choices.selection_rules import TEXT_COLUMNS
 from annotation.choices.stream_rules import ONLINE_ESTIMATORS
 from learner.estimators.running_sums import OfRunningSums
 from learner.features.static_encoder import MOST_COLUMNS
 from learner.planning.setup import Setup, simulated_strategy
-from learner.planning.splits import series_epsilon, splits
+from learner.planning.splits import divisions, series_epsilon
+from learner.strategies.base import StrategyChoice
 from learner.strategies.screen import Screen
 from privacy.choices import Kind
 from privacy.wording import as_message
@@ -130,32 +131,27 @@ def _rounds(setup: Setup, epsilon: float) -> Iterator[Changes]:
 
 def _divided(setup: Setup, epsilon: float) -> Iterator[Changes]:
     """Name the settings of other divisions between choosing and training."""
-    found = splits(setup, epsilon)
-    for split in found[:: max(1, -(-len(found) // MOST_SPLITS))]:
-        if setup.selection == "top_c":
-            training = rounded_down(split.training.epsilon)
-            divided = {"selection_epsilon": rounded_down(split.scale), "training_epsilon": training}
-            yield divided | {"maximum_releases": setup.releases}
-        elif setup.selection == "exponential_screen":
-            yield {"selection_epsilon": split.parameters["epsilon"], "maximum_releases": _releases(setup)}
-        else:
-            yield {"screen_low": rounded_down(split.parameters["low"]), "maximum_releases": _releases(setup)}
+    found = divisions(setup, epsilon)
+    # What a screen leaves is planned by what it was opened for; where each round costs, nobody else knows how many.
+    planned = isinstance(simulated_strategy(setup), Screen)
+    for division in found[:: max(1, -(-len(found) // MOST_SPLITS))]:
+        changes: Changes = {name: _in_few_digits(value) for name, value in division.changes.items()}
+        training = {} if planned else {"training_epsilon": rounded_down(division.training)}
+        yield changes | training | {"maximum_releases": None if setup.stream else setup.releases}
 
 
-def _releases(setup: Setup) -> int | None:
-    return None if setup.stream else setup.releases
+def _in_few_digits(value: float) -> float:
+    return value if float(f"{value:.{DIGITS}g}") == value else rounded_down(value)
 
 
 def _hidden_rates(settings: Mapping[str, Any]) -> Iterator[Changes]:
     """Ask about more or fewer of the same records, with batches in proportion."""
-    if settings["selection"] != "bernoulli_screen":
-        return
+    choice = chosen_of(Kind.STRATEGY, settings)
+    assert choice is not None
+    assert issubclass(choice, StrategyChoice)
     for share in RATE_SHARES:
-        yield {
-            "screen_high": settings["screen_high"] * share,
-            "screen_low": settings["screen_low"] * share,
-            "window_denominator": max(2, round(settings["window_denominator"] * share)),
-        }
+        if asking := choice.of(settings).asking(share):
+            yield {**asking, "window_denominator": max(2, round(settings["window_denominator"] * share))}
 
 
 def reads_encoder_columns(settings: Mapping[str, Any]) -> bool:

@@ -1,17 +1,18 @@
 """The contract of every query strategy: which records to ask about, from whom it hides them, and its cost."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from annotation.choices.selections import SelectionChoice
 from learner.linear_model import LinearModel
+from learner.strategies.divisions import Division
 from learner.strategies.rows import ListedRows, Rows
 from privacy.accounting.events import Event
-from privacy.choices import Choice, Kind
 from privacy.errors import UnsoundCombination
 from privacy.mechanisms.randomness import RandomSource
 from privacy.wording import as_message
@@ -163,8 +164,31 @@ class BlockwiseStrategy(QueryStrategy):
         """Choose as `QueryStrategy.choose` says."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SharedLimit:
+    """A limit that choosing and training share.
+
+    Attributes
+    ----------
+    epsilon : float
+        The limit of both together.
+    releases : int
+        Trainings that it pays for; a stream pays for its one update.
+    stream, hidden : bool
+        Whether records come one by one, and whether nobody sees of these whom a window asked.
+    rounds : callable
+        What all rounds up to the last training cost a record by a strategy.
+    """
+
+    epsilon: float
+    releases: int
+    stream: bool
+    hidden: bool
+    rounds: "Callable[[QueryStrategy], float]"
+
+
 @dataclass(frozen=True)
-class StrategyChoice(Choice):
+class StrategyChoice(SelectionChoice):
     """What a project chooses for its questions: the parameters of a strategy, declared once.
 
     Attributes
@@ -173,7 +197,6 @@ class StrategyChoice(Choice):
         Whether questions come in rounds of a fixed size, and a training after so many answers.
     """
 
-    kind: ClassVar[Kind] = Kind.STRATEGY
     in_rounds: ClassVar[bool] = True
 
     @abstractmethod
@@ -183,6 +206,27 @@ class StrategyChoice(Choice):
     def simulated(self) -> QueryStrategy:
         """Return what stands for the strategy in the planner's simulations."""
         return self.strategy()
+
+    @property
+    def first_rate(self) -> float | None:
+        """Public rate of the first secret block, None where blocks are not secret."""
+        return None
+
+    def most_asked(self, *, stream: bool) -> float | None:
+        """Return the share of the records that coins leave to be asked about at most, None where no coin decides."""
+        return None
+
+    def divisions(self, shared: SharedLimit) -> Iterable[Division]:
+        """Yield other ways to divide a limit between choosing and training, none where there is nothing to divide."""
+        return ()
+
+    def undivided(self, *, hidden: bool) -> str:
+        """Say why nothing is to divide, as a template in English; empty where the limit alone may forbid it."""
+        return ""
+
+    def asking(self, share: float) -> Mapping[str, float]:
+        """Return the parameters under which a hidden stream asks so many times as many; empty where none do."""
+        return {}
 
     def planned(self, settings: Mapping[str, Any]) -> Mapping[str, float]:
         """Divide what choosing leaves of the limit evenly over the releases that are planned, one where nobody says.

@@ -117,6 +117,11 @@ class TwoRates(SlabChoice):
         help=_("After t updates, near is a distance of at most 1/t. It costs the same: the rates are charged."),
     )
 
+    def in_stream(self, updates: int) -> BernoulliScreen:
+        """Return the screen after so many updates; what is charged are the rates, so a narrower slab costs the same."""
+        threshold = shrinking_threshold(updates) if self.screen_shrinks else self.threshold
+        return BernoulliScreen(self.screen_high, self.screen_low, threshold=threshold)
+
     def strategy(self) -> BernoulliScreen:
         """Return the screen."""
         return BernoulliScreen(self.screen_high, self.screen_low, threshold=self.threshold)

@@ -7,6 +7,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
+from privacy.accounting.events_series import mixture_epsilon
 from privacy.mechanisms.randomness import RandomSource
 from privacy.mechanisms.screening import coin_probability
 
@@ -45,6 +46,11 @@ def block_rates(first_rate: float) -> tuple[float, ...]:
     """Return the public probability of each block: q, q, 2q, 4q and so on, exactly as drawn and charged."""
     edges = [Fraction(float(edge)) for edge in block_edges(first_rate)]
     return tuple(float(edge - before) for before, edge in zip([Fraction(0), *edges[:-1]], edges, strict=True))
+
+
+def blocks_epsilon(training_epsilon: float, rates: tuple[float, ...]) -> float:
+    """Return what trainings on exclusive secret blocks cost a record together, as one series."""
+    return mixture_epsilon(rates, [training_epsilon] * len(rates)) if rates else 0.0
 
 
 def weights_of_block(before: Sequence[float], own: float) -> tuple[float, float]:

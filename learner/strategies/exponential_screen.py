@@ -1,12 +1,15 @@
 """Select with a probability that decays with the distance to the separator."""
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from learner.linear_model import LinearModel
+from learner.strategies.base import SharedLimit
+from learner.strategies.divisions import Division
 from learner.strategies.scoring import boundary_distances, score_blocks
 from learner.strategies.screen import OF_RECORDS, Screen, ScreenChoice
 from privacy.accounting.events import Event, ExponentialScreenEvent
@@ -16,6 +19,8 @@ from privacy.wording import gettext_noop as _
 
 # Every featuriser clips to this; distances beyond it, which an intercept may bring, are screened like it.
 NORM_BOUND = 1.0
+# Log ratios of the largest rate to the smallest that a plan tries.
+SCALES = (0.1, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0)
 
 
 class ExponentialScreen(Screen):
@@ -88,6 +93,7 @@ class FallingRate(ScreenChoice):
         label=_("Screen: epsilon of the falling rate"),
         help=_("Log ratio of its largest to its smallest rate."),
         rule=_("Must lie between 0 and 10 here, got {got}."),
+        charged=True,
     )
     exponential_threshold: float = parameter(
         0.5,
@@ -96,7 +102,32 @@ class FallingRate(ScreenChoice):
         label=_("Screen: where the rate begins to fall"),
         help=_("Distance from the boundary, below 1."),
         rule=_("Must lie between 0 and 1, the norm bound, got {got}: at 0 a skip tells everything."),
+        charged=True,
     )
+
+    def rates(self) -> tuple[float, float]:
+        """Return the largest and the smallest rate."""
+        largest, smallest = exponential_screen_range(self.exponential_threshold, NORM_BOUND, self.selection_epsilon)
+        return float(largest), float(smallest)
+
+    def divisions(self, shared: SharedLimit) -> Iterator[Division]:
+        """Vary the range of the rate, since a skip costs at least what it costs at the smallest one."""
+        for scale in () if shared.hidden else SCALES:
+            looks = replace(self, selection_epsilon=scale).event(pool_size=1, picks=1).cost().epsilon
+            # A record of a stream is skipped, or else selected and learned from; in a pool its looks are paid before.
+            choosing, trainings = (scale, 1) if shared.stream else (looks, max(1, shared.releases))
+            if looks <= shared.epsilon and choosing < shared.epsilon:
+                training = (shared.epsilon - choosing) / trainings
+                yield Division(changes={"selection_epsilon": scale}, choosing=choosing, training=training)
+
+    def undivided(self, *, hidden: bool) -> str:
+        """Say that one price holds both."""
+        if not hidden:
+            return ""
+        return _(
+            "Nothing is to divide here: hidden windows have one price for choice and update together, and a falling "
+            "rate sets both."
+        )
 
     def strategy(self) -> ExponentialScreen:
         """Return the screen."""

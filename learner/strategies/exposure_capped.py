@@ -99,6 +99,7 @@ class LimitedLooks(SlabChoice):
         at_most=MOST_EXPOSURES,
         label=_("Screen: looks at each record"),
         help=_("Over all rounds together; each look costs."),
+        charged=True,
     )
 
     def strategy(self) -> ExposureCappedScreen:

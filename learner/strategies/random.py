@@ -67,6 +67,13 @@ class Chance(StrategyChoice):
     stays: ClassVar[bool] = False
     sound: ClassVar[Sound] = Sound(arrivals=("pool",), why_not={"stream": BEYOND_A_STREAM})
 
+    def undivided(self, *, hidden: bool) -> str:
+        """Say that choosing is free."""
+        return _(
+            "Nothing is to divide here: chance looks at no record, so choosing is free, and the pool's account pays "
+            "for trainings alone."
+        )
+
     def strategy(self) -> RandomChoice:
         """Return the strategy."""
         return RandomChoice()

@@ -1,7 +1,8 @@
 """What every screen shares: one private coin for each record, with a probability between two public rates."""
 
+import math
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, ClassVar, Literal
@@ -10,12 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from learner.linear_model import LinearModel
-from learner.strategies.base import BEYOND_A_STREAM, QueryStrategy, Series, StrategyChoice
+from learner.strategies.base import BEYOND_A_STREAM, QueryStrategy, Series, SharedLimit, StrategyChoice
+from learner.strategies.divisions import RATES, SHARES, SMALLEST_RATE, Division, of_one_price
 from learner.strategies.rows import NO_ROWS, ListedRows, Rows, in_random_order
 from privacy.accounting.events import Event, ExposureCappedScreenEvent, MinibatchSgdEvent, ScreenRoundEvent, StreamEvent
+from privacy.accounting.screens import stream_epsilon
 from privacy.choices import Sound, parameter
 from privacy.mechanisms.randomness import RandomSource
-from privacy.mechanisms.screening import flip_coins
+from privacy.mechanisms.screening import coin_probability, flip_coins
 from privacy.wording import as_message
 from privacy.wording import gettext_noop as _
 
@@ -179,6 +182,21 @@ class ScreenChoice(StrategyChoice):
     def strategy(self) -> Screen:
         """Return the screen with these parameters."""
 
+    def in_stream(self, updates: int) -> Screen:
+        """Return the screen as it decides about a record of a stream after so many updates, which are public."""
+        return self.strategy()
+
+    def rates(self) -> tuple[float, float]:
+        """Return the largest and the smallest probability."""
+        return self.strategy().rates
+
+    def most_asked(self, *, stream: bool) -> float:
+        """Return the share that would be asked about if every record were near the boundary."""
+        if stream:
+            return self.rates()[0]
+        screen = self.strategy()
+        return -math.expm1(screen.exposures * math.log1p(-float(screen.high)))
+
     def opening(self, settings: Mapping[str, Any]) -> Event | None:
         """Return what opens a series of rounds and pays for all looks; a stream pays with its updates."""
         return None if settings.get("arrival") == "stream" else self.event(pool_size=1, picks=1)
@@ -195,6 +213,7 @@ class RateScreenChoice(ScreenChoice):
         label=_("Screen: rate near the boundary"),
         help=_("Larger rates ask more, and a skip tells more."),
         rule=_("Must lie between 0 and 1, got {got}: a certain answer gives a record away."),
+        charged=True,
     )
     screen_low: float = parameter(
         0.05,
@@ -203,11 +222,43 @@ class RateScreenChoice(ScreenChoice):
         label=_("Screen: rate elsewhere"),
         help=_("What a question tells is the ratio of the two rates."),
         rule=_("Must be above 0 and at most the rate near the boundary, got {got}."),
+        no_more_than="screen_high",
+        charged=True,
     )
 
-    def rules(self, settings: Mapping[str, Any]) -> Mapping[str, str]:
-        """Refuse rates the wrong way round."""
-        if self.screen_low <= self.screen_high:
-            return {}
-        rule = as_message("Must be above 0 and at most the rate near the boundary, got {got}.", got=self.screen_low)
-        return {"screen_low": rule}
+    def rates(self) -> tuple[float, float]:
+        """Return both rates as coins have them."""
+        high, low = coin_probability(self.screen_high), coin_probability(self.screen_low)
+        if low > high:
+            raise ValueError(
+                as_message("the rate elsewhere must not exceed the one near the boundary, got {low}", low=float(low))
+            )
+        return float(high), float(low)
+
+    def divisions(self, shared: SharedLimit) -> Iterable[Division]:
+        """Vary the share of choosing by the rate elsewhere; of hidden windows, over the same records, the rate near."""
+        return self._at_rates(shared) if shared.hidden else self._at_shares(shared)
+
+    def _at_shares(self, shared: SharedLimit) -> Iterator[Division]:
+        looks, trainings = self.strategy().exposures, 1 if shared.stream else max(1, shared.releases)
+        for share in SHARES:
+            low = self.screen_high * math.exp(-share * shared.epsilon / looks)
+            if low >= SMALLEST_RATE:
+                training = (1 - share) * shared.epsilon / trainings
+                yield Division(changes={"screen_low": low}, choosing=share * shared.epsilon, training=training)
+
+    def _at_rates(self, shared: SharedLimit) -> Iterator[Division]:
+        for rate in RATES:
+            low = self.screen_low * rate / self.screen_high
+
+            def price(training: float, rate: float = rate, low: float = low) -> float:
+                return stream_epsilon(rate, low, training, selection_visible=False, adjacency="null")
+
+            training = of_one_price(shared.epsilon, price)
+            if training is not None:
+                changes = {"screen_high": rate, "screen_low": low}
+                yield Division(changes=changes, training=training, rate=rate, asked=(rate, self.screen_high))
+
+    def asking(self, share: float) -> Mapping[str, float]:
+        """Multiply both rates."""
+        return {"screen_high": self.screen_high * share, "screen_low": self.screen_low * share}

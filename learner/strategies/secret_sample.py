@@ -1,6 +1,6 @@
 """Label a secret sample: nobody outside learns which records, how many, or when; only the model is released."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -8,9 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from learner.linear_model import LinearModel
-from learner.strategies.base import BEYOND_A_STREAM, QueryStrategy, Series, StrategyChoice
-from learner.strategies.blocks import block_rates
+from learner.strategies.base import BEYOND_A_STREAM, QueryStrategy, Series, SharedLimit, StrategyChoice
+from learner.strategies.blocks import block_rates, blocks_epsilon
 from learner.strategies.cells import CELLS
+from learner.strategies.divisions import RATES, Division, of_one_price
 from learner.strategies.scoring import boundary_distances, score_blocks
 from privacy.accounting.events import Event, SecretChoiceEvent, SecretSampleEvent
 from privacy.accounting.events_counts import cell_counts_event
@@ -19,6 +20,9 @@ from privacy.choices import Sound, parameter
 from privacy.mechanisms.randomness import RandomSource
 from privacy.mechanisms.screening import coin_probability, flip_coins
 from privacy.wording import gettext_noop as _
+
+# A screened block asks about one in so many of its records far from the boundary.
+OUTSIDE_SLAB = 5
 
 
 class SecretSample(QueryStrategy):
@@ -177,6 +181,7 @@ class SecretBlocks(StrategyChoice):
         label=_("Secret sample: rate of the first block"),
         help=_("The second block is as large, each further one doubles. A smaller rate makes each model cheaper."),
         rule=_("Must lie between 0 and 1, got {got}."),
+        charged=True,
     )
     block_hours: int = parameter(
         168,
@@ -210,6 +215,7 @@ class SecretBlocks(StrategyChoice):
             "asked more often. For pools that repeat themselves; 0.05 is enough for ten thousand records. "
             "Empty asks all alike and costs nothing."
         ),
+        charged=True,
     )
     cluster_spread: float = parameter(
         4.0,
@@ -223,6 +229,23 @@ class SecretBlocks(StrategyChoice):
     def strategy(self) -> SecretSample:
         """Return the sample of the first block, where nothing is counted for it."""
         return SecretSample(self.selection_rate)
+
+    def screened(self, rate: float) -> ScreenedSecretSample:
+        """Return the sample of a later block at its public rate, where what is near is preferred."""
+        return ScreenedSecretSample(rate, outside_rate=rate / OUTSIDE_SLAB, slab=self.screen_reach)
+
+    @property
+    def first_rate(self) -> float:
+        """Public rate of the first block."""
+        return self.selection_rate
+
+    def divisions(self, shared: SharedLimit) -> Iterable[Division]:
+        """Vary the rate of the first block: its size pays for choosing, and training takes what the coins leave."""
+        for rate in RATES:
+            rates = block_rates(rate)[: shared.releases]
+            training = of_one_price(shared.epsilon, lambda each, rates=rates: blocks_epsilon(each, rates))  # type: ignore[misc]
+            if training is not None:
+                yield Division(changes={"selection_rate": rate}, training=training, rate=rate)
 
     def opening(self, settings: Mapping[str, Any]) -> Event | None:
         """Return what counting the cells costs, None where they are not."""

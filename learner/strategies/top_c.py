@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from learner.linear_model import LinearModel
-from learner.strategies.base import BEYOND_A_STREAM, BlockwiseStrategy, Series, StrategyChoice
+from learner.strategies.base import BEYOND_A_STREAM, BlockwiseStrategy, Series, SharedLimit, StrategyChoice
+from learner.strategies.divisions import SHARES, Division, largest_within
 from learner.strategies.rows import NO_ROWS, Rows
 from learner.strategies.scoring import boundary_distances, default_block_rows, score_blocks
 from privacy.accounting.events import Event, TopCEvent
@@ -95,7 +96,18 @@ class NoisyRanking(StrategyChoice):
         label=_("Scale of top-c"),
         help=_("Weights are exp(scale × uncertainty)."),
         rule=_("Must be above 0 for private top-c, got {got}."),
+        charged=True,
     )
+
+    def divisions(self, shared: SharedLimit) -> Iterator[Division]:
+        """Vary the share of all rounds."""
+        for share in SHARES:
+            whole = share * shared.epsilon
+            scale = largest_within(whole, lambda each: shared.rounds(TopC(each)), most=whole, steps=40)
+            training = (1 - share) * shared.epsilon / max(1, shared.releases)
+            if scale > 0 and training > 0:
+                choosing = shared.rounds(TopC(scale))
+                yield Division(changes={"selection_epsilon": scale}, choosing=choosing, training=training)
 
     def strategy(self) -> TopC:
         """Return the strategy."""

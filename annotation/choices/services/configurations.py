@@ -56,11 +56,11 @@ def store_project(*, settings: Mapping[str, Any], document: Mapping[str, Mapping
 def settings_with(project: Project, changes: Mapping[str, Any]) -> dict[str, Any]:
     """Return a project's settings under changes; what nothing used so far is as its preset or what uses it now says."""
     settings = {**project.settings, **changes}
-    unused = project.absent.keys() - settings_in(project.configuration_id).keys() - changes.keys()
+    said = settings_in(project.configuration_id).keys() | changes.keys() | COLUMNS
     preset = PRESETS[project.preset].defaults
     for choice in CATALOGUE.chosen(settings):
         settings |= {
-            each.name: preset.get(each.name, each.default) for each in choice.parameters() if each.name in unused
+            each.name: preset.get(each.name, each.default) for each in choice.parameters() if each.name not in said
         }
     return settings
 

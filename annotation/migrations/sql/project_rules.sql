@@ -23,15 +23,16 @@ CREATE FUNCTION annotation_broken_rules(settings jsonb) RETURNS SETOF text LANGU
         -- Nor may one of its records keep another from being answered, as it would where a person stops at a limit.
         ('secrets_bind_nothing', NOT secret OR num_nonnulls(
             settings ->> 'answers_per_person', settings ->> 'answers_per_day', settings ->> 'encounter_limit') = 0),
-        -- Which selections are sound in front of which oracle, `annotation_project_within_proof` says.
-        ('selection_fits_oracle', CASE
-            WHEN selection IN ('exposure_capped_screen', 'bernoulli_screen', 'version_space_screen')
-                THEN (settings ->> 'screen_high')::float8 >= (settings ->> 'screen_low')::float8
-            WHEN selection = 'exponential_screen'
-                THEN num_nulls(settings ->> 'selection_epsilon', settings ->> 'exponential_threshold') = 0
-            WHEN selection = 'top_c' THEN settings ->> 'selection_epsilon' IS NOT NULL
-            WHEN selection = 'secret_sample' THEN settings ->> 'selection_rate' IS NOT NULL
-            ELSE selection <> '' END),
+        -- Which selections are sound in front of which oracle, `annotation_project_within_proof` says; here, that all is
+        -- there that its charge rests on, and in order.
+        ('selection_fits_oracle', selection <> '' AND NOT EXISTS (
+            SELECT FROM annotation_knownchoice known, jsonb_each(known.parameters) declared
+            WHERE known.kind = 'strategy' AND known.name = selection AND CASE
+                WHEN settings ->> declared.key IS NULL
+                    THEN declared.value -> 'charged' = 'true' AND NOT declared.value -> 'type' ? 'null'
+                WHEN declared.value ? 'no_more_than'
+                    THEN (settings ->> declared.key)::float8 > (settings ->> (declared.value ->> 'no_more_than'))::float8
+            END)),
         -- Which policies and types of label a stream or a pool has, `annotation_project_within_proof` says, and of their
         -- numbers their ranges.
         ('stream', CASE settings ->> 'arrival'
@@ -72,9 +73,11 @@ CREATE FUNCTION annotation_broken_rules(settings jsonb) RETURNS SETOF text LANGU
         ('sets_fit_classes', settings ->> 'question_kind' <> 'several'
             OR (settings ->> 'labels_per_record')::int <= jsonb_array_length(settings -> 'classes')
                 AND selection IN ('secret_sample', 'random')),
-        -- Only a stream with two rates has updates and a slab that they can make narrower.
+        -- Only a stream has updates, and not every screen a slab that they can make narrower.
         ('screen_shrinks', settings -> 'screen_shrinks' IS DISTINCT FROM 'true'
-            OR settings ->> 'arrival' = 'stream' AND selection = 'bernoulli_screen'),
+            OR settings ->> 'arrival' = 'stream' AND EXISTS (
+                SELECT FROM annotation_knownchoice
+                WHERE kind = 'strategy' AND name = selection AND parameters ? 'screen_shrinks')),
         ('scale_has_keys', settings ->> 'question_kind' <> 'rating' OR jsonb_array_length(settings -> 'classes') <= 11)
     ) rules (rule, holds)
     WHERE holds IS NOT TRUE

@@ -9,9 +9,10 @@ from django.utils.translation import gettext_lazy as _
 from annotation.choices.catalogue import CATALOGUE
 from annotation.choices.label_types.learning import not_learned
 from annotation.choices.preset import Preset
+from annotation.choices.selections import asks_about_all
 from annotation.choices.stream_rules import BATCH_ESTIMATORS, STREAM_POLICIES
 from annotation.choices.update_policies import POLICIES
-from annotation.models import DataKind, Selection, UpdatePolicy
+from annotation.models import DataKind, UpdatePolicy
 from annotation.projects.forms.choosing import ChoosingForm
 from privacy.choices import Kind
 
@@ -30,8 +31,6 @@ DATA_FIELDS: Mapping[str, tuple[str, ...]] = {
     DataKind.TEXT: ("feature_dimension",),
     DataKind.TABLE: ("columns",),
 }
-# Where not everything is asked about, what nobody is asked about may go.
-SCREENED = (Selection.BERNOULLI_SCREEN, Selection.EXPONENTIAL_SCREEN)
 POLICY_FIELDS: Mapping[str, tuple[str, ...]] = {
     UpdatePolicy.IMMEDIATE: (),
     UpdatePolicy.FLSW: ("window_length",),
@@ -113,7 +112,7 @@ class StreamProjectForm(ChoosingForm):
     def ticked(cls, data: Mapping[str, Any]) -> dict[str, bool]:
         """Return the boxes of the choices that were on the page; what was not on it keeps its default."""
         shown = str(data.get("shown", "")).split(",")
-        boxes = {"average_iterates"} | ({"drop_unselected"} if Selection.ALL.value not in shown else set())
+        boxes = {"average_iterates"} | (set() if any(map(asks_about_all, shown)) else {"drop_unselected"})
         for choice in CATALOGUE.all():
             if choice.name in shown:
                 boxes |= {each.name for each in choice.parameters() if each.type is bool}
@@ -125,7 +124,8 @@ class StreamProjectForm(ChoosingForm):
         known = {choice: fields_of[choice] for choice in self.chosen if choice in fields_of}
         used = {name for choice, fields in known.items() for name in fields.get(self.chosen[choice], ())}
         every = {name for fields in known.values() for names in fields.values() for name in names}
-        screens = "selection" not in self.chosen or self.chosen["selection"] in SCREENED
+        # Where not everything is asked about, what nobody is asked about may go.
+        screens = "selection" not in self.chosen or not asks_about_all(self.chosen["selection"])
         steps = self.chosen.get("estimator", "minibatch_svm") == "minibatch_svm"
         return sorted(every - used | (set() if screens else {"drop_unselected"}) | (set() if steps else {*OF_STEPS}))
 

@@ -6,7 +6,7 @@ from django.apps.registry import Apps
 
 from annotation.choices.catalogue import CATALOGUE
 from annotation.models.configurations import KnownChoice
-from privacy.choices import Choice
+from privacy.choices import Choice, Parameter
 
 
 def note_choices(*, apps: Apps, **signal: Any) -> None:
@@ -33,8 +33,14 @@ def note_choice(choice: type[Choice]) -> KnownChoice:
             "oracles": sorted(choice.sound.oracles),
             "arrivals": sorted(choice.sound.arrivals),
             "data_kinds": sorted(choice.sound.data_kinds),
-            "parameters": {each.name: each.json_schema() for each in choice.parameters()},
+            "parameters": {each.name: _known(each) for each in choice.parameters()},
             "stays": choice.stays,
         },
     )
     return known
+
+
+def _known(declared: Parameter) -> dict[str, Any]:
+    """Return what the database knows of a parameter: its schema, and what it means beside the others."""
+    order = {"no_more_than": declared.no_more_than} if declared.no_more_than else {}
+    return {**declared.json_schema(), "charged": declared.charged, **order}

@@ -1,8 +1,12 @@
 -- What a screen was paid for holds at the rates and the number of looks it was opened with.
 CREATE FUNCTION learner_screen_stays() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE
+    charged CONSTANT text[] := ARRAY(
+        SELECT declared.key FROM annotation_knownchoice known, jsonb_each(known.parameters) declared
+        WHERE known.kind = 'strategy' AND declared.value -> 'charged' = 'true'
+    );
 BEGIN
-    IF annotation_settings_differ(OLD.configuration_id, NEW.configuration_id, 'selection', 'screen_high', 'screen_low',
-        'exposures', 'exponential_threshold', 'selection_epsilon')
+    IF annotation_settings_differ(OLD.configuration_id, NEW.configuration_id, VARIADIC ARRAY['selection'] || charged)
     AND EXISTS (
         SELECT FROM learner_screenlooks looks JOIN annotation_dataset dataset ON dataset.id = looks.dataset_id
         WHERE dataset.project_id = NEW.id

@@ -14,11 +14,11 @@ from annotation.work.services import attempts, jobs
 from learner.models.planning import PlanSimulation
 from learner.planning.curves import SEEDS, SimulatedData, simulated
 from learner.planning.setup import Setup
-from learner.planning.splits import splits
+from learner.planning.splits import divided, divisions
 from privacy.wording import as_message
 
 # Part of every fingerprint: another way to simulate makes other results.
-VERSION = 5
+VERSION = 6
 # Steps of a stream draw noise in as many dimensions as there are weights, which takes a while.
 STREAM_SEEDS = 3
 # No further settings are begun after so long.
@@ -64,13 +64,6 @@ def run_simulation(*, job_id: str) -> None:
             attempts.finish_work(row=job)
 
 
-def _varied(split: Setup, epsilon: float) -> float:
-    """Return what a division varies: a rate where choice and training have one price, else the share of choosing."""
-    if split.first_rate is not None:
-        return split.first_rate
-    return float(split.parameters["high"]) if split.hidden else split.selection_epsilon / epsilon
-
-
 def _results(setup: Setup, epsilon: float, lease: attempts.Lease) -> dict[str, Any]:
     """Return the accuracy at each release on each set of data, and at the last one for each split.
 
@@ -78,10 +71,10 @@ def _results(setup: Setup, epsilon: float, lease: attempts.Lease) -> dict[str, A
     """
     # Learning from single answers is quick enough for as many seeds as a pool has.
     seeds = STREAM_SEEDS if setup.stream and setup.online is None else SEEDS
-    divided = splits(setup, epsilon)
+    ways = divisions(setup, epsilon)
     kinds = ("curves", "plain")
     wanted = [(kind, data) for kind in kinds for data in get_args(SimulatedData)]
-    steps = len(wanted) + len(divided) + len(setup.alternatives)
+    steps = len(wanted) + len(ways) + len(setup.alternatives)
     found: dict[str, dict[str, Any]] = {kind: {} for kind in kinds}
     for done, (kind, data) in enumerate(wanted):
         lease.report(progress_done=done, progress_total=steps)
@@ -91,17 +84,17 @@ def _results(setup: Setup, epsilon: float, lease: attempts.Lease) -> dict[str, A
             found[kind][data] = [asdict(point) for point in points]
     drawn = []
     source: SimulatedData = "made_up"
-    for done, split in enumerate(divided, start=len(wanted)):
+    for done, way in enumerate(ways, start=len(wanted)):
         lease.report(progress_done=done, progress_total=steps)
         lease.check()
-        points = simulated(split, source, seeds=seeds)
+        points = simulated(divided(setup, way), source, seeds=seeds)
         if points:
-            value = _varied(split, epsilon)
             drawn.append(
                 {
-                    "value": value,
-                    "selection_epsilon": split.selection_epsilon,
-                    "training_epsilon": split.training.epsilon,
+                    # Where choice and training have one price a rate is varied, else the share of choosing.
+                    "value": way.choosing / epsilon if way.rate is None else way.rate,
+                    "selection_epsilon": way.choosing,
+                    "training_epsilon": way.training,
                     "point": asdict(points[-1]),
                 }
             )

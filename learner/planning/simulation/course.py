@@ -13,15 +13,13 @@ from learner.planning.simulation.noise_free import AnswerArray
 from learner.planning.simulation.trusted_settings import PRESET, TrustedSettings
 from learner.strategies.blocks import block_rates, draw_blocks, weights_of_block
 from learner.strategies.rows import ListedRows
-from learner.strategies.secret_sample import ScreenedSecretSample
+from learner.strategies.secret_sample import SecretBlocks
 from privacy.accounting.events import SecretBlockEvent
 from privacy.arrays import Array
 from privacy.mechanisms.randomness import SimulationRandom
 from privacy.mechanisms.sums import NoisySums
 
-# As live projects have it, see `configuration.pool`.
-OUTSIDE_SLAB = 5
-SLAB = PRESETS[PRESET].defaults.get("screen_reach", 0.1)
+BLOCKS = SecretBlocks.of(PRESETS[PRESET].defaults)
 
 
 def course(
@@ -60,9 +58,7 @@ def course(
             cell_rates = clusters.rates_of(counts, len(rows))
             chosen = clusters.thin(rows, chosen, cell_rates, rng)
         if settings.screened_blocks and model is not None:
-            rate = every[block - 1]
-            screen = ScreenedSecretSample(rate, outside_rate=rate / OUTSIDE_SLAB, slab=SLAB)
-            chosen = screen.thin(rows.astype(np.float32), chosen, model, rng)
+            chosen = BLOCKS.screened(every[block - 1]).thin(rows.astype(np.float32), chosen, model, rng)
         shape: dict[str, Any] = {"classes": range(len(classes)), "prior": model or prior, "random_state": rng}
         if sums is not None:
             of_earlier, of_own = weights_of_block(every[: block - 1], every[block - 1])

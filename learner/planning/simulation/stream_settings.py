@@ -16,9 +16,7 @@ from learner.features.base import Featurizer
 from learner.features.choice import FeaturesChoice, RecordShape
 from learner.online import Online
 from learner.policies import BatchPolicy, policy_for
-from learner.strategies.base import StrategyChoice
-from learner.strategies.bernoulli_screen import BernoulliScreen, shrinking_threshold
-from learner.strategies.screen import Screen
+from learner.strategies.screen import Screen, ScreenChoice
 from privacy.accounting.event import Event
 from privacy.accounting.events import MinibatchSgdEvent, RunningSumsEvent, StreamEvent
 from privacy.choices import Kind
@@ -28,7 +26,6 @@ from privacy.wording import joined_rules
 
 # Settings that no choice declares, with their types.
 PLAIN: Mapping[str, type] = {"pool_epsilon": float, "pool_delta": float, "overlap": int}
-ASKS_ALL = "all"
 # Prices of one update, and the limits they are part of.
 PRICE: Mapping[str, str] = {"training_epsilon": "pool_epsilon", "training_delta": "pool_delta"}
 # What a rounding may add to a price that is planned to be the whole limit.
@@ -74,7 +71,7 @@ class StreamSettings:
     @property
     def asks_all(self) -> bool:
         """Whether every record is asked about, so that there is nothing to choose."""
-        return bool(self.values["selection"] == ASKS_ALL)
+        return self.screen(0) is None
 
     @property
     def confirms(self) -> bool:
@@ -100,15 +97,10 @@ class StreamSettings:
 
     def screen(self, updates: int) -> Screen | None:
         """Return what decides about a record after so many updates, None where all are asked about."""
-        if self.asks_all:
-            return None
         choice = chosen_of(Kind.STRATEGY, self.values)
         assert choice is not None
-        found = cast(StrategyChoice, choice.of(self.values)).strategy()
-        assert isinstance(found, Screen)
-        if isinstance(found, BernoulliScreen) and self.values.get("screen_shrinks"):
-            return BernoulliScreen(float(found.high), float(found.low), threshold=shrinking_threshold(updates))
-        return found
+        found = choice.of(self.values)
+        return found.in_stream(updates) if isinstance(found, ScreenChoice) else None
 
     def policy(self) -> BatchPolicy:
         """Return when answers become an update."""

@@ -106,6 +106,30 @@ def test_rules_between_settings_and_the_price_are_checked():
     assert list(Clusters.broken_by(POOL | {"pool_epsilon": 0.1})) == ["pool_epsilon"]
 
 
+@dataclass(frozen=True)
+class Between(Choice):
+    """Two numbers in order, of which one may be left out."""
+
+    kind: ClassVar[Kind] = Kind.STRATEGY
+    name: ClassVar[str] = "between"
+    label: ClassVar[str] = "between two numbers"
+
+    most: float | None = parameter(0.5, label="Most", above=0)
+    least: float = parameter(0.1, label="Least", no_more_than="most", charged=True)
+    rate: float = parameter(0.1, label="Rate", no_more_than="most", rule="At most the most, not {got}.")
+
+    def event(self) -> None:
+        return None
+
+
+def test_a_number_is_no_more_than_the_one_that_bounds_it():
+    assert Between.broken_by({"least": 0.5, "rate": 0.5}) == {}
+    assert Between.broken_by({"least": 0.6}) == {"least": "Must be at most 0.5, got 0.6."}
+    assert Between.broken_by({"rate": 0.6}) == {"rate": "At most the most, not 0.6."}
+    assert Between.broken_by({"most": None, "least": 9.0, "rate": 9.0}) == {}
+    assert [each.name for each in Between.parameters() if each.charged] == ["least"]
+
+
 def test_the_schema_says_what_the_declaration_says():
     schema = Clusters.json_schema()
     assert schema["properties"]["selection"] == {"const": "clusters"}

@@ -10,8 +10,10 @@ import pytest
 from learner.online import Online
 from learner.planning.curves import simulated
 from learner.planning.setup import MOST_ARRIVALS, MOST_NOISE, Setup, Training
-from learner.planning.splits import RATES, blocks_epsilon, splits, top_c_series_epsilon
-from learner.strategies.blocks import block_rates
+from learner.planning.splits import series_epsilon, splits
+from learner.strategies.blocks import block_rates, blocks_epsilon
+from learner.strategies.divisions import RATES
+from learner.strategies.top_c import TopC
 from privacy.accounting.events import ExponentialScreenEvent, ExposureCappedScreenEvent
 from privacy.accounting.screens import stream_epsilon
 
@@ -23,8 +25,7 @@ SECRET = Setup(
     training=Training(epsilon=1.5),
     declared={"training_delta": 1e-6, "smoothing": 2.0},
     selection="secret_sample",
-    scale=0.25,
-    parameters={},
+    parameters={"selection_rate": 0.1},
     first_rate=0.1,
     labels_per_release=40,
     releases=4,
@@ -54,7 +55,7 @@ ONLINE = replace(
     labels_per_release=100,
     online=Online(confirm=False, sigma=0.5, horizon=400, radius=5.0, delta=1e-6, average=True, ahead=50),
 )
-RATES_OF_SCREEN = {"high": 0.4, "low": 0.1, "threshold": math.exp(-0.1)}
+RATES_OF_SCREEN = {"screen_high": 0.4, "screen_low": 0.1, "screen_reach": 0.1}
 
 
 @pytest.mark.parametrize("data", ["digits", "made_up"])
@@ -77,16 +78,16 @@ def test_more_noise_leaves_less() -> None:
 @pytest.mark.parametrize(
     ("selection", "parameters"),
     [
-        ("top_c", {}),
+        ("top_c", {"selection_epsilon": 0.5}),
         ("bernoulli_screen", RATES_OF_SCREEN),
         ("exposure_capped_screen", {**RATES_OF_SCREEN, "exposures": 3}),
-        ("exponential_screen", {"threshold": 0.5, "epsilon": 1.0, "norm_bound": 1.0}),
-        ("version_space_screen", {"high": 0.4, "low": 0.1, "half_angle": 0.2}),
-        ("uncertainty", {"measure": "entropy"}),
+        ("exponential_screen", {"exponential_threshold": 0.5, "selection_epsilon": 1.0}),
+        ("version_space_screen", {"screen_high": 0.4, "screen_low": 0.1, "half_angle": 0.2}),
+        ("uncertainty", {"uncertainty_measure": "entropy"}),
     ],
 )
 def test_every_selection_can_be_simulated(selection: str, parameters: dict[str, float]) -> None:
-    setup = replace(OPEN, selection=selection, parameters=parameters, scale=0.5, labels_per_release=60, releases=2)
+    setup = replace(OPEN, selection=selection, parameters=parameters, labels_per_release=60, releases=2)
     assert [point.labels for point in simulated(setup, "made_up", seeds=1)] == [60, 120]
 
 
@@ -152,7 +153,9 @@ def test_a_secret_sample_is_divided_by_its_rate_at_the_same_price() -> None:
 def test_top_c_and_its_trainings_share_the_budget() -> None:
     setup = replace(OPEN, selection="top_c", round_size=50)
     for split in splits(setup, 6.0):
-        spent = top_c_series_epsilon(split, split.scale) + split.releases * split.training.epsilon
+        spent = (
+            series_epsilon(split, TopC(split.parameters["selection_epsilon"])) + split.releases * split.training.epsilon
+        )
         assert spent == pytest.approx(6.0, rel=1e-6)
         assert spent <= 6.0 + 1e-9
 
@@ -163,7 +166,7 @@ def test_a_screen_and_its_trainings_share_the_budget(stream: bool) -> None:
     found = splits(setup, 4.0)
     assert len(found) > 1
     for split in found:
-        ratio = math.log(split.parameters["high"] / split.parameters["low"])
+        ratio = math.log(split.parameters["screen_high"] / split.parameters["screen_low"])
         trainings = 1 if stream else split.releases
         assert ratio + trainings * split.training.epsilon == pytest.approx(4.0)
 
@@ -171,9 +174,9 @@ def test_a_screen_and_its_trainings_share_the_budget(stream: bool) -> None:
 def test_hidden_windows_are_divided_by_their_rate_at_the_same_price() -> None:
     setup = replace(OPEN, selection="bernoulli_screen", parameters=RATES_OF_SCREEN, stream=True, hidden=True, batch=50)
     found = splits(setup, 2.0)
-    assert [split.parameters["high"] for split in found] == list(RATES)
+    assert [split.parameters["screen_high"] for split in found] == list(RATES)
     for split in found:
-        high, low = split.parameters["high"], split.parameters["low"]
+        high, low = split.parameters["screen_high"], split.parameters["screen_low"]
         assert high / low == pytest.approx(4.0)
         # The same records, so labels in proportion.
         assert split.labels_per_release == round(100 * high / 0.4)
@@ -183,33 +186,35 @@ def test_hidden_windows_are_divided_by_their_rate_at_the_same_price() -> None:
 
 def test_a_falling_rate_is_divided_by_its_range() -> None:
     """A skip costs at least what it costs at the smallest range, so small shares do not exist in a pool."""
-    falling = {"threshold": 0.5, "epsilon": 1.0, "norm_bound": 1.0}
+    falling = {"exponential_threshold": 0.5, "selection_epsilon": 1.0}
     setup = replace(OPEN, selection="exponential_screen", parameters=falling)
     pool = splits(setup, 4.0)
     assert len(pool) > 3
     for split in pool:
         assert split.selection_epsilon + split.releases * split.training.epsilon == pytest.approx(4.0)
-        looks = ExponentialScreenEvent(0.5, 1.0, split.parameters["epsilon"])
+        looks = ExponentialScreenEvent(0.5, 1.0, split.parameters["selection_epsilon"])
         assert split.selection_epsilon == pytest.approx(
             ExposureCappedScreenEvent(*looks.rates, exposures=1).cost().epsilon
         )
     assert splits(setup, 0.5) == []
     for split in splits(replace(setup, stream=True), 4.0):
-        rates = ExponentialScreenEvent(0.5, 1.0, split.parameters["epsilon"]).rates
+        rates = ExponentialScreenEvent(0.5, 1.0, split.parameters["selection_epsilon"]).rates
         whole = stream_epsilon(*rates, split.training.epsilon, selection_visible=True, adjacency="null")
         assert whole <= 4.0 * (1 + 1e-9)
 
 
 def test_a_falling_rate_in_hidden_windows_is_not_divided() -> None:
-    falling = {"threshold": 0.5, "epsilon": 1.0, "norm_bound": 1.0}
+    falling = {"exponential_threshold": 0.5, "selection_epsilon": 1.0}
     setup = replace(OPEN, selection="exponential_screen", parameters=falling, stream=True, hidden=True)
     assert splits(setup, 4.0) == []
 
 
 def test_a_version_space_screen_is_divided_like_one_of_two_rates() -> None:
-    setup = replace(OPEN, selection="version_space_screen", parameters={"high": 0.4, "low": 0.1, "half_angle": 0.2})
+    setup = replace(
+        OPEN, selection="version_space_screen", parameters={"screen_high": 0.4, "screen_low": 0.1, "half_angle": 0.2}
+    )
     for split in splits(setup, 4.0):
-        event = ExposureCappedScreenEvent(split.parameters["high"], split.parameters["low"], exposures=1)
+        event = ExposureCappedScreenEvent(split.parameters["screen_high"], split.parameters["screen_low"], exposures=1)
         assert event.cost().epsilon <= split.selection_epsilon * (1 + 1e-9)
         assert split.selection_epsilon + split.releases * split.training.epsilon == pytest.approx(4.0)
 

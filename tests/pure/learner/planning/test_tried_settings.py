@@ -5,8 +5,9 @@ from typing import Any
 
 import pytest
 
-from learner.planning.splits import top_c_series_epsilon
+from learner.planning.splits import series_epsilon
 from learner.planning.tried_settings import MOST_DIVIDED_CLASSES, left_out, settings_to_try, untried
+from learner.strategies.top_c import TopC
 from tests.pure.learner.planning.test_curves import OPEN, RATES_OF_SCREEN, SECRET
 
 SETTINGS: dict[str, Any] = {
@@ -44,11 +45,11 @@ def test_of_many_classes_no_model_divides_epsilon_and_the_page_says_so() -> None
 
 
 def test_where_rounds_cost_what_they_leave_is_shared_by_as_many_models() -> None:
-    setup = replace(OPEN, selection="top_c", scale=0.5)
+    setup = replace(OPEN, selection="top_c", parameters={"selection_epsilon": 0.5})
     settings = SETTINGS | {"selection": "top_c", "estimator": "logistic"}
     found = list(settings_to_try(settings, setup, 6.0))
     shared = found[0]
-    spent = top_c_series_epsilon(setup, 0.5) + setup.releases * shared["training_epsilon"]
+    spent = series_epsilon(setup, TopC(0.5)) + setup.releases * shared["training_epsilon"]
     assert 5.99 < spent <= 6.0
     assert {"selection": "secret_sample", "maximum_releases": None} in found
     # One model at the end of as many labels, whose rounds are all by chance.

@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 from annotation.choices.catalogue import CATALOGUE
 from learner.linear_model import LinearModel
 from learner.strategies import random, scoring, top_c, uncertainty
-from learner.strategies.bernoulli_screen import BernoulliScreen
-from learner.strategies.catalogue import STRATEGIES as NAMED
-from learner.strategies.catalogue import strategy_for
+from learner.strategies.bernoulli_screen import BernoulliScreen, TwoRates
+from learner.strategies.catalogue import CHOICES
 from learner.strategies.clustered_uncertainty import ClusteredUncertainty
 from learner.strategies.dropout_network import deep_installed
 from learner.strategies.every_record import EveryRecord
@@ -21,8 +20,8 @@ from learner.strategies.exposure_capped import ExposureCappedScreen
 from learner.strategies.noisy_clusters import NoisyClusters
 from learner.strategies.random import RandomChoice
 from learner.strategies.rows import OpenRows
-from learner.strategies.secret_sample import ScreenedSecretSample, SecretSample
-from learner.strategies.top_c import TopC
+from learner.strategies.secret_sample import ScreenedSecretSample, SecretBlocks, SecretSample
+from learner.strategies.top_c import NoisyRanking, TopC
 from learner.strategies.uncertainty import Uncertainty
 from learner.strategies.version_space import VersionSpaceScreen
 from privacy.accounting.events import (
@@ -32,7 +31,7 @@ from privacy.accounting.events import (
     SecretChoiceEvent,
     event_from_json,
 )
-from privacy.choices import Kind
+from privacy.choices import BrokenRules, Kind
 from privacy.errors import UnsoundCombination
 from privacy.mechanisms.randomness import SimulationRandom
 from privacy.mechanisms.top_c import select_top_c
@@ -49,6 +48,9 @@ def registered():
     return [choice.of({}).strategy() for choice in CATALOGUE.of_kind(Kind.STRATEGY)]
 
 
+# What a choice may become of which another is the first: later secret blocks, and the first where it is thinned.
+FURTHER = (ScreenedSecretSample, NoisyClusters)
+NAMED = {strategy.name: strategy for strategy in (*(type(choice().strategy()) for choice in CHOICES), *FURTHER)}
 # Further parameters, beside what is registered.
 STRATEGIES = [
     RandomChoice(),
@@ -220,7 +222,7 @@ def test_top_c_is_charged_for_its_place_in_the_series():
 
 
 def test_projects_find_strategies_by_name(strategy):
-    assert type(strategy_for(strategy.name, scale=0.5)) is type(strategy)
+    assert NAMED[strategy.name] is type(strategy)
 
 
 def test_the_catalogue_and_the_battery_hold_the_same_classes():
@@ -231,13 +233,14 @@ def test_who_asks_about_every_record_asks_about_those_that_come():
     assert type(EveryRecord().strategy()) is RandomChoice
 
 
-def test_scale_reaches_top_c():
-    assert strategy_for("top_c", scale=0.7).scale == 0.7
-    assert strategy_for("bernoulli_screen", scale=0.7, parameters={"high": 0.25, "low": 0.125}).rates == (0.25, 0.125)
-    with pytest.raises(ValueError, match="no selection"):
-        strategy_for("rank_bernoulli", scale=1.0)
-    with pytest.raises(ValueError, match="does not take these parameters: p"):
-        strategy_for("secret_sample", scale=1.0, parameters={"p": 0.5})
+def test_settings_reach_the_strategy():
+    assert NoisyRanking.of({"selection_epsilon": 0.7}).strategy().scale == 0.7
+    assert TwoRates.of({"screen_high": 0.25, "screen_low": 0.125}).strategy().rates == (0.25, 0.125)
+    assert "rank_bernoulli" not in NAMED
+    with pytest.raises(BrokenRules, match="selection_rate"):
+        SecretBlocks.of({"selection_rate": 1.0})
+    with pytest.raises(TypeError, match="unexpected keyword argument 'p'"):
+        SecretBlocks(p=0.5)
 
 
 # Whoever declares a strategy elsewhere hands it to each of these.

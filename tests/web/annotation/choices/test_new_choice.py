@@ -86,6 +86,15 @@ class LongFirst(StrategyChoice):
         label="Pull of long records",
         help="Weights are exp(scale × length).",
         rule="Above 0 and at most 3, not {got}.",
+        charged=True,
+    )
+    length_floor: float = parameter(
+        0.0,
+        at_least=0,
+        at_most=3,
+        label="Least length",
+        help="Shorter ones count as this.",
+        no_more_than="length_scale",
     )
 
     def strategy(self):
@@ -158,7 +167,7 @@ def test_a_project_opens_with_it_and_another_oracle_refuses_it(declared, manager
     assert (project.selection, project.settings["length_scale"]) == ("lengths", 1.25)
     # What the form's other fields chose stands beside it, each in its section.
     assert project.configuration.document == {
-        "selection": {"selection": "lengths", "length_scale": 1.25},
+        "selection": {"selection": "lengths", "length_scale": 1.25, "length_floor": 0.0},
         "features": {"features": "planned", "feature_dimension": 64, "image_colours": "grey", "text_columns": 128},
         "training": {
             "update_policy": "per_round",
@@ -219,7 +228,7 @@ def test_rest_lists_it_shows_it_and_changes_it(project, manager):
     assert listed["lengths"]["parameters"]["properties"]["length_scale"]["maximum"] == 3
     url = f"/api/v1/projects/{project.slug}/configuration"
     before = client.get(url, **sent).json()
-    assert before["document"]["selection"] == {"selection": "lengths", "length_scale": 0.75}
+    assert before["document"]["selection"] == {"selection": "lengths", "length_scale": 0.75, "length_floor": 0.0}
     for value, words in ((9, "Above 0 and at most 3"), ("1", "type number")):
         refused = client.patch(url, json.dumps({"settings": {"length_scale": value}}), **sent)
         assert refused.status_code == 422
@@ -239,7 +248,7 @@ def test_the_plan_prices_and_simulates_it(project, client):
     bought = plan_setups.purchase_of(project, 300)
     assert bought.choosing > 0
     setup = plan_setups.setup_of(project, 300)
-    assert setup.parameters == {"selection": "lengths", "length_scale": 0.75}
+    assert setup.parameters == {"selection": "lengths", "length_scale": 0.75, "length_floor": 0.0}
     dearer = configure_project(project=project, changes={"length_scale": 2.0}, actor=make_user())
     assert plan_setups.purchase_of(dearer, 300).choosing > bought.choosing
     assert client.get(reverse("learner:plan", args=[project.slug])).status_code == 200
@@ -288,6 +297,15 @@ def test_it_passes_the_battery_of_all_strategies(declared, check):
 def test_the_database_takes_no_document_that_nothing_declares(project, document, rule):
     with refused(rule):
         Configuration.objects.create(project=project, version=2, digest="0" * 64, document=document)
+
+
+def test_the_database_demands_what_its_charge_rests_on_and_keeps_its_numbers_in_order(project):
+    for changes in ({"length_scale": None}, {"length_floor": 0.8}):
+        with refused("annotation_project_selection_fits_oracle"):
+            write_settings(project, **changes)
+    write_settings(project, length_floor=0.75)
+    # No charge rests on it.
+    write_settings(project, length_floor=None)
 
 
 def test_the_database_keeps_every_version_as_it_is(project, manager):

@@ -31,7 +31,8 @@ def test_the_rules_know_the_fields_and_what_they_default_to():
         name: default for name, default in defaults.items() if name in known
     }
     assert defaults.keys() - known.keys() <= set(parameter_names(Kind.STRATEGY))
-    assert "screen_high" in known.keys() & defaults.keys()
+    assert "screened_blocks" in known.keys() & defaults.keys()
+    assert "screen_high" in defaults.keys() - known.keys()
     convex = {f"{loss}{method}" for loss in ("logistic", "huber_svm") for method in ("", "_gaussian", "_output")}
     assert set(selection_rules.POOL_ESTIMATORS) == convex | {"minibatch_svm"}
 

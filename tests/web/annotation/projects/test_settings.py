@@ -9,6 +9,7 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
+from annotation.choices.catalogue import parameter_names
 from annotation.data.services import retention
 from annotation.models import Project, Role
 from annotation.models.history import Action, ProjectChange
@@ -17,6 +18,7 @@ from annotation.people.services.tokens import Scope
 from annotation.projects.forms.setting_names import setting_name
 from annotation.projects.settings_words import setting_value
 from privacy.accounting.events import RandomChoiceEvent
+from privacy.choices import Kind
 from privacy.services import ledger
 from tests.counting import new_counter
 from tests.factories import add_members, make_project, make_user, open_records, write_settings
@@ -126,7 +128,11 @@ def test_the_history_is_for_managers(project, role):
 
 def test_every_setting_has_a_name_and_its_values_words(project):
     kept = {"id", "labels_used_through", "labels_used_at"}
-    for name in {*Project.absent, *(field.attname for field in Project._meta.concrete_fields)} - kept:
+    for name in {
+        *Project.absent,
+        *parameter_names(Kind.STRATEGY),
+        *(field.attname for field in Project._meta.concrete_fields),
+    } - kept:
         assert setting_name(name) != name, name
         assert setting_value(name, None) == "none"
     assert setting_value("columns", [{"name": "age", "low": 0, "high": 9}, {"name": "place"}]) == "age, place"

@@ -204,7 +204,7 @@ def test_a_simulation_that_breaks_fails_with_a_reason_and_can_be_asked_for_again
     client.post(page_of(project), {"records": "300"})
     first = Job.objects.get(kind="simulate")
     with monkeypatch.context() as patched:
-        patched.setattr(simulating, "splits", lambda *_: 1 / 0)
+        patched.setattr(simulating, "divisions", lambda *_: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             simulating.run_simulation(job_id=str(first.pk))
     first.refresh_from_db()

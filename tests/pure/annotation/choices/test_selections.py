@@ -1,0 +1,62 @@
+"""What chooses questions answers for itself: the product names the parameters of no strategy elsewhere."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from annotation.choices.catalogue import CATALOGUE, parameter_names
+from annotation.choices.selections import asks_about_all, selection_choice
+from annotation.models import Project
+from privacy.choices import Kind
+
+ROOT = Path(__file__).resolve().parents[4]
+# Strategies themselves, and presets, which say what a project has where nobody does.
+OWN = re.compile(r"learner/strategies/\w+\.py|annotation/choices/(stream_)?presets\.py")
+# A word of the accountant and of every screen, too; and what the first block is made of.
+ELSEWHERE = {
+    "exposures": {
+        "annotation/statement/words.py",
+        "learner/planning/selectors.py",
+        "learner/rounds/services/screens.py",
+        "privacy/accounting/events_choice.py",
+        "privacy/accounting/events_selection.py",
+        "privacy/accounting/screens.py",
+    },
+    # Refusing what is left over from another choice, in words of its own.
+    "screen_shrinks": {"annotation/choices/stream_rules.py", "annotation/migrations/sql/project_rules.sql"},
+    "cluster_epsilon": {"learner/configuration/pool.py", "learner/planning/simulation/trusted_settings.py"},
+    "cluster_spread": {"learner/configuration/pool.py", "learner/planning/simulation/trusted_settings.py"},
+}
+
+
+@pytest.mark.parametrize("name", sorted({*parameter_names(Kind.STRATEGY)} - {*Project.absent}))
+def test_what_no_page_reads_is_named_by_its_strategy_alone(name):
+    product = [
+        path
+        for room in ("annotation", "dpal_site", "learner", "privacy")
+        for kind in ("*.py", "*.sql", "*.html")
+        for path in (ROOT / room).rglob(kind)
+    ]
+    found = {str(path.relative_to(ROOT)) for path in product if re.search(rf"\b{name}\b", path.read_text())}
+    assert {path for path in found if not OWN.fullmatch(path)} == ELSEWHERE.get(name, set())
+
+
+def test_what_chooses_is_found_by_its_name():
+    found = selection_choice({"selection": "exponential_screen"})
+    assert found is not None
+    assert found.name == "exponential_screen"
+    assert selection_choice({"selection": "no such"}) is None
+    assert selection_choice({}) is None
+
+
+def test_of_a_stream_all_is_asked_about_where_no_coin_decides():
+    assert {choice.name for choice in CATALOGUE.of_kind(Kind.STRATEGY) if "stream" in choice.sound.arrivals} == {
+        "all",
+        "bernoulli_screen",
+        "exponential_screen",
+    }
+    assert asks_about_all("all")
+    assert not asks_about_all("bernoulli_screen")
+    assert not asks_about_all("exponential_screen")
+    assert not asks_about_all("no such")
