@@ -56,6 +56,8 @@ class Step(TextChoices):
     LABELLING = "labelling", _("labelling")
     FEW_LABELS = "few_labels", _("waiting for a manager's word")
     WAITING_FOR_POOL = "waiting_for_pool", _("waiting for a pool")
+    READING = "reading", _("reading rows")
+    AT_GATE = "at_gate", _("an upload at the gate")
     LABELS_SPENT = "labels_spent", _("annotation budget spent")
     CANNOT_PAY = "cannot_pay", _("budget spent")
     STUCK = "stuck", _("needs attention")
@@ -304,9 +306,7 @@ def _due_secret_step(project: Project, version: int) -> ProjectStatus:
             as_message("Every block has been asked about; version {version} is the newest.", version=version),
         )
     if not pool_selectors.pool_size(project):
-        return ProjectStatus(
-            Step.WAITING_FOR_POOL, _pool_words(project, as_message("There is nothing to ask yet: upload a pool."))
-        )
+        return _pool_step(project, as_message("There is nothing to ask yet: upload a pool."))
     return _if_paid(project, Step.ASK, as_message("The questions of block {block} can be chosen.", block=following))
 
 
@@ -323,14 +323,16 @@ def _round_is_due(project: Project, newest: ModelRelease | None, open_questions:
     )
 
 
-def _pool_words(project: Project, otherwise: str) -> str:
+def _pool_step(project: Project, otherwise: str) -> ProjectStatus:
     """Say that an upload is being read or is at the gate, else what is said where there is none."""
     pools = Dataset.objects.filter(project=project, role=DatasetRole.POOL)
     if pools.filter(state=DatasetState.RECEIVING, job__state__in=UNFINISHED).exists():
-        return as_message("The rows of an upload are being read; what is asked comes after.")
+        return ProjectStatus(
+            Step.READING, as_message("The rows of an upload are being read; what is asked comes after.")
+        )
     if pools.filter(gate_job__state__in=UNFINISHED).exists():
-        return as_message("An upload goes through the gate; what passes is asked about.")
-    return otherwise
+        return ProjectStatus(Step.AT_GATE, as_message("An upload goes through the gate; what passes is asked about."))
+    return ProjectStatus(Step.WAITING_FOR_POOL, otherwise)
 
 
 def _without_candidates(project: Project, version: int) -> ProjectStatus:
@@ -343,12 +345,8 @@ def _without_candidates(project: Project, version: int) -> ProjectStatus:
             ),
         )
     if project.oracle == Oracle.CROWD:
-        return ProjectStatus(
-            Step.WAITING_FOR_POOL, _pool_words(project, as_message("Nothing has passed the gate yet: upload a pool."))
-        )
-    return ProjectStatus(
-        Step.WAITING_FOR_POOL, _pool_words(project, as_message("There is nothing to ask yet: upload a pool."))
-    )
+        return _pool_step(project, as_message("Nothing has passed the gate yet: upload a pool."))
+    return _pool_step(project, as_message("There is nothing to ask yet: upload a pool."))
 
 
 def too_little_words(paying: BudgetAccount, step: Step) -> str:

@@ -15,7 +15,7 @@ from learner.next_step import Step
 from privacy.accounting.cost import Cost
 
 # Where questions are about to come, whoever answers them may wait on the page on which they appear.
-QUESTIONS_COMING = (Step.ASK, Step.CHOOSING, Step.WAITING_FOR_POOL)
+QUESTIONS_COMING = (Step.ASK, Step.CHOOSING, Step.WAITING_FOR_POOL, Step.READING, Step.AT_GATE)
 # Where each act that is a page of the project is, and the part of the page.
 PAGES = {
     ActKind.LOOK_AT_WORK: ("learner:dashboard", "#jobs"),

@@ -259,6 +259,8 @@ _BY_STEP: dict[Step, Callable[[Project, ProjectStatus], Guidance]] = {
     Step.LABELLING: _answers,
     Step.FEW_LABELS: _few_labels,
     Step.WAITING_FOR_POOL: _without_pool,
+    Step.READING: _without_pool,
+    Step.AT_GATE: _without_pool,
     Step.LABELS_SPENT: _labels_spent,
     Step.CANNOT_PAY: _cannot_pay,
     Step.STUCK: _stuck,

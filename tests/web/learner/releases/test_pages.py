@@ -163,7 +163,10 @@ def test_the_overview_says_what_is_missing(manager):
     page = reverse("learner:overview", args=(project.slug,))
     assert "upload a pool" in client.get(page).content.decode()
     upload = make_records(project, ["one"], state=DatasetState.RECEIVING)[0].dataset
-    assert "The rows of an upload are being read" in client.get(page).content.decode()
+    shown = client.get(page).content.decode()
+    assert "The rows of an upload are being read" in shown
+    assert '<span class="tag">reading rows</span>' in shown
+    assert "waiting for a pool" not in shown
     Job.objects.filter(pk=upload.job_id).update(state=WorkState.FAILED, finished_at=Now())
     assert "upload a pool" in client.get(page).content.decode()
     Dataset.objects.filter(pk=upload.pk).update(state=DatasetState.REFUSED)
