@@ -19,7 +19,7 @@ from django.views.decorators.http import require_safe
 
 from annotation.errors import AnnotationError
 from annotation.people.services.tokens import Scope
-from annotation.rest.base import BearerToken
+from annotation.rest.base import BearerToken, lacking_words
 from dpal_site.problems import MEANINGS, problem_response
 from learner import selectors
 from learner.artifacts.services import storage
@@ -51,7 +51,7 @@ def with_token(view: View) -> View:
                 response.headers["WWW-Authenticate"] = "Bearer"
                 return response
             if Scope.MODELS_READ not in token.scopes:
-                return _refused(403, "", f"This token lacks the scope {Scope.MODELS_READ}.")
+                return _refused(403, "", lacking_words(request, Scope.MODELS_READ))
             if not selectors.projects_with_models(request.user).filter(slug=slug).exists():
                 return _refused(404, NO_REPOSITORY, MEANINGS[404])
             return view(request, slug, **named)

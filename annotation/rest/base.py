@@ -7,6 +7,7 @@ from django.conf import settings
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest
 from django.shortcuts import get_object_or_404
+from django.urls import reverse
 from ninja import Field, Router, Schema
 from ninja.security import HttpBearer
 
@@ -15,6 +16,7 @@ from annotation.choices.merged_classes import merged_names
 from annotation.models import Assignment, Project, Role
 from annotation.people.services import tokens
 from annotation.people.services.tokens import Scope
+from privacy.wording import Message, as_message
 
 router = Router()
 
@@ -35,7 +37,16 @@ class BearerToken(HttpBearer):
 def require_scope(request: HttpRequest, scope: Scope) -> None:
     """Refuse a token that was not made for this."""
     if scope not in request.auth.scopes:  # type: ignore[attr-defined]
-        raise PermissionDenied(f"This token lacks the scope {scope}.")
+        raise PermissionDenied(lacking_words(request, scope))
+
+
+def lacking_words(request: HttpRequest, scope: Scope) -> Message:
+    """Say which scope a token lacks, and where its person makes one that has it."""
+    return as_message(
+        "This token lacks the scope {scope}. Make one that has it at {address}.",
+        scope=scope.value,
+        address=request.build_absolute_uri(reverse("annotation:tokens")),
+    )
 
 
 class ProjectOut(Schema):
