@@ -53,8 +53,8 @@ class PublicSource:
         if not self.different_texts - 1 <= rest <= (self.different_texts - 1) * self.most_frequent:
             raise ValueError(
                 as_message(
-                    "no source has {records} records of {different_texts} different texts, the most frequent said "
-                    "{most_frequent} times",
+                    "no source has these numbers: records {records}, different texts {different_texts}, the most "
+                    "frequent of them {most_frequent}",
                     records=self.records,
                     different_texts=self.different_texts,
                     most_frequent=self.most_frequent,

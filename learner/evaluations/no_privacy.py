@@ -6,7 +6,7 @@ from learner import selectors
 from learner.models import ModelRelease, TrainingRun
 from learner.planning.estimates import PlannersEstimate, simulated_course
 from learner.pools.secret_selectors import TrainedOn
-from privacy.wording import as_message
+from privacy.wording import as_message, as_plural_message
 
 
 def estimate_said(estimate: PlannersEstimate | None) -> str:
@@ -18,11 +18,13 @@ def estimate_said(estimate: PlannersEstimate | None) -> str:
         )
     digits = as_message("scikit-learn's handwritten digits")
     made_up = as_message("made-up clouds of the declared dimension")
-    return as_message(
-        "A planner's estimate, not of this project's labels: on {word_data}, with {labels} labels, a model without "
+    return as_plural_message(
+        "A planner's estimate, not of this project's labels: on {word_data}, with {n} label, a model without "
+        "privacy was right of {clear} and these settings of {private}.",
+        "A planner's estimate, not of this project's labels: on {word_data}, with {n} labels, a model without "
         "privacy was right of {clear} and these settings of {private}.",
         word_data=digits if estimate.data == "digits" else made_up,
-        labels=estimate.labels,
+        n=estimate.labels,
         clear=f"{estimate.accuracy:.1%}",
         private=f"{estimate.with_privacy:.1%}",
     )

@@ -44,9 +44,12 @@ def _too_little(event: RandomizedAnswersEvent, questions: int) -> str:
         "worth": number_format(f"{worth_now:.1f}"),
         "classes": event.n_classes,
     }
-    said = _(
+    said = ngettext(
+        "At this epsilon answers add almost nothing: %(questions)s question is worth about %(worth)s answers said "
+        "openly, for %(classes)s classes. A few words about each class teach more and cost nothing.",
         "At this epsilon answers add almost nothing: %(questions)s questions are worth about %(worth)s answers said "
-        "openly, for %(classes)s classes. A few words about each class teach more and cost nothing."
+        "openly, for %(classes)s classes. A few words about each class teach more and cost nothing.",
+        questions,
     )
     if helping is None or helping > LARGEST_EPSILON:
         return said % numbers

@@ -53,7 +53,7 @@ class Log:
     def _within(self, number: int, size: int | None = None) -> int:
         most = self.size if size is None else size
         if not 0 <= number <= most:
-            raise NoSuchEntry(as_message("the log has {most} entries, not {number}", most=most, number=number))
+            raise NoSuchEntry(as_message("the log ends at entry {most} and has no {number}", most=most, number=number))
         return number
 
 

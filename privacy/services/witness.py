@@ -16,7 +16,7 @@ from privacy.errors import CounterMissing, RollbackDetected
 from privacy.models import LedgerCounter, LedgerEntry
 from privacy.services.counter import site_counter
 from privacy.services.marks import AccountIdentity, Counter, Mark, missing
-from privacy.wording import as_message
+from privacy.wording import as_message, as_plural_message
 
 FORGOTTEN = """
 SELECT seen.scope, seen.opened_at
@@ -50,11 +50,13 @@ def refuse_what_was_forgotten() -> None:
     refuse_another_counter(counter)
     if forgotten := forgotten_accounts(counter):
         raise RollbackDetected(
-            as_message(
+            as_plural_message(
                 "{scope}: the ledger has lost entries that the counter outside the database has seen, so nothing is "
-                "admitted: an old copy of the database was restored ({count} accounts, manage.py ledger_counter)",
+                "admitted: an old copy of the database was restored ({n} account, manage.py ledger_counter)",
+                "{scope}: the ledger has lost entries that the counter outside the database has seen, so nothing is "
+                "admitted: an old copy of the database was restored ({n} accounts, manage.py ledger_counter)",
                 scope=next(iter(forgotten)).scope,
-                count=len(forgotten),
+                n=len(forgotten),
             )
         )
     counter.checked_at = time.monotonic()
