@@ -23,6 +23,7 @@ def managed_project(request: HttpRequest, slug: str, *, closed_too: bool = False
     project = get_object_or_404(selectors.projects_of(request.user, roles=(Role.MANAGER,)), slug=slug)
     if request.method not in READING and not closed_too:
         refuse_if_closed(project)
+    project.viewer_manages = True
     return project
 
 

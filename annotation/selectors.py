@@ -85,6 +85,12 @@ def projects_of(user: Person, *, roles: Sequence[str] = ()) -> QuerySet[Project]
     return Project.objects.filter(Exists(mine))
 
 
+def seen_by(user: Person, projects: QuerySet[Project]) -> QuerySet[Project]:
+    """Return projects that know whether the person manages them (`viewer_manages`), and so which ways lead on."""
+    managing = Membership.objects.filter(project=OuterRef("pk"), user=user.pk, role=Role.MANAGER)
+    return projects.annotate(viewer_manages=Exists(managing))  # type: ignore[no-redef]  # the model declares its type
+
+
 def is_participant(user: Person) -> bool:
     """Say whether a crowd platform sent this person: nobody here knows who they are."""
     return CrowdParticipant.objects.filter(user=user.pk).exists()

@@ -8,6 +8,7 @@ from django.shortcuts import get_object_or_404
 
 from annotation import access
 from annotation.models import Membership, Project, Role
+from annotation.selectors import seen_by
 from learner import selectors
 from learner.models import ModelRelease
 from privacy.accounting.units import atto_spent, nano_spent
@@ -32,7 +33,7 @@ class Costed:
 
 def project_of(request: HttpRequest, slug: str) -> Project:
     """Return a project whose releases the person may see; an archived or deleted one can only be read."""
-    project = get_object_or_404(selectors.projects_with_models(request.user), slug=slug)
+    project = get_object_or_404(seen_by(request.user, selectors.projects_with_models(request.user)), slug=slug)
     if request.method == "POST":
         access.refuse_if_closed(project)
     return project
@@ -40,7 +41,10 @@ def project_of(request: HttpRequest, slug: str) -> Project:
 
 def release_of(request: HttpRequest, slug: str, version: int) -> ModelRelease:
     """Return a release of a project whose releases the person may see."""
-    return get_object_or_404(selectors.releases_of(project_of(request, slug)), version=version)
+    project = project_of(request, slug)
+    release: ModelRelease = get_object_or_404(selectors.releases_of(project), version=version)
+    release.project = project
+    return release
 
 
 def may_manage(request: HttpRequest, project: Project) -> bool:

@@ -72,6 +72,9 @@ class Project(Settings, models.Model):
     created_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="+")
     created_at = models.DateTimeField(auto_now_add=True)
 
+    # No column: what let somebody in sets it for the pages (`seen_by`).
+    viewer_manages: bool
+
     def __str__(self) -> str:
         return self.name
 

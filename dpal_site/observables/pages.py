@@ -20,9 +20,9 @@ LOOPS = "forloop."
 
 EVERY_PAGE = (
     Shown(
-        "base.html",
+        "base.html annotation/_project_nav.html",
         "language right_to_left request.path user.pk user.get_username user.is_authenticated user.is_staff"
-        " user.is_superuser",
+        " user.is_superuser project.viewer_manages",
         EVERYBODY,
         Basis.OWN,
         "who looks, and at what",

@@ -29,7 +29,8 @@ from annotation.questions.views import label_parts
 
 
 def _project(request: HttpRequest, slug: str) -> Project:
-    project = get_object_or_404(selectors.projects_of(request.user, roles=reviewing.REVIEWERS), slug=slug)
+    allowed = selectors.projects_of(request.user, roles=reviewing.REVIEWERS)
+    project = get_object_or_404(selectors.seen_by(request.user, allowed), slug=slug)
     if request.method not in READING:
         refuse_if_closed(project)
     return project

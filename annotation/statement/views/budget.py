@@ -15,8 +15,7 @@ from annotation.statement.common_limit import project_limit_words
 def budget(request: HttpRequest, slug: str) -> HttpResponse:
     """Limits, spending and the statement of a project's accounts."""
     allowed = selectors.projects_of(request.user, roles=(Role.MANAGER, Role.ENGINEER))
-    project = get_object_or_404(allowed, slug=slug)
-    may_change = selectors.projects_of(request.user, roles=(Role.MANAGER,)).filter(pk=project.pk).exists()
+    project = get_object_or_404(selectors.seen_by(request.user, allowed), slug=slug)
     common_limit = project_limit_words(project)
     facts = (presenters.ledger_facts(project), common_limit)
     return moving_page(
@@ -26,7 +25,7 @@ def budget(request: HttpRequest, slug: str) -> HttpResponse:
         lambda: {
             "project": project,
             "sheets": presenters.detailed_sheets(project, compose="compose" in request.GET),
-            "may_change": may_change,
+            "may_change": project.viewer_manages,
             "common_limit": common_limit,
         },
     )

@@ -20,7 +20,8 @@ LAST_PAGE = 1_000_000
 
 
 def _project(request: HttpRequest, slug: str) -> Project:
-    return get_object_or_404(selectors.projects_of(request.user, roles=(Role.MANAGER, Role.ENGINEER)), slug=slug)
+    allowed = selectors.projects_of(request.user, roles=(Role.MANAGER, Role.ENGINEER))
+    return get_object_or_404(selectors.seen_by(request.user, allowed), slug=slug)
 
 
 @login_required

@@ -17,7 +17,7 @@ PLACEHOLDER = re.compile(r"%\(\w+\)[sd]|%%|<[^>]+>")
 ALIKE = {"Browser", "Passkey"}
 FAMILIAR = re.compile(r"\b([Dd]u|[Dd]ein\w*|[Dd]ir|[Dd]ich|[Gg]ib|[Ff]olge|[Ww]ähle|[Kk]ontaktiere|[Bb]estätige)\b")
 # English words for which German has one of ours, which stands everywhere.
-GERMAN_INSTEAD = {"Gate": "Schleuse", "Gates": "Schleuse"}
+GERMAN_INSTEAD = {"Gate": "Schleuse", "Gates": "Schleuse", "Release": "Freigabe", "Releases": "Freigabe"}
 FIELD = re.compile(r"\{(\w+)[^{}]*\}")
 
 
