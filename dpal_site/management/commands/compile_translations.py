@@ -7,6 +7,7 @@ from django.core.management.base import BaseCommand, CommandParser
 
 from dpal_site.catalogues import compile_catalogue, messages_in, read_catalogue
 
+ENGLISH = "dpal_site/locale/en/LC_MESSAGES/django.po"
 PACKAGES = ("dpal_site", "learner", "annotation", "privacy")
 
 
@@ -21,7 +22,9 @@ class Command(BaseCommand):
         parser.add_argument("--missing", action="store_true", help="print what is not translated, as empty entries")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Do it for every language."""
+        """Do it for every language, and for the English that we say otherwise than the sign-in library."""
+        path = settings.BASE_DIR / ENGLISH
+        path.with_suffix(".mo").write_bytes(compile_catalogue(path))
         marked = messages_in(settings.BASE_DIR / package for package in PACKAGES)
         for path in sorted((settings.BASE_DIR / "locale").glob("*/LC_MESSAGES/django.po")):
             catalogue = read_catalogue(path)

@@ -10,10 +10,17 @@ import pytest
 
 from dpal_site.catalogues import CatalogueMessage, compile_catalogue, messages_in, read_catalogue
 from dpal_site.embedded.servers import REPOSITORY
-from dpal_site.management.commands.compile_translations import PACKAGES
+from dpal_site.management.commands.compile_translations import ENGLISH, PACKAGES
 
 CATALOGUES = sorted((REPOSITORY / "locale").glob("*/LC_MESSAGES/django.po"))
 PLACEHOLDER = re.compile(r"%\(\w+\)[sd]|%%|<[^>]+>")
+THEIRS = Path(allauth.__file__).parent
+# What has as many words is no heading.
+SENTENCE = 9
+NO_HEADINGS = {
+    "Already have an account? Then please %(link)ssign in%(end_link)s.",
+    "This functionality requires JavaScript.",
+}
 ALIKE = {"Browser", "Passkey"}
 FAMILIAR = re.compile(r"\b([Dd]u|[Dd]ein\w*|[Dd]ir|[Dd]ich|[Gg]ib|[Ff]olge|[Ww]ähle|[Kk]ontaktiere|[Bb]estätige)\b")
 # English words for which German has one of ours, which stands everywhere.
@@ -70,15 +77,40 @@ class TestCatalogues:
         assert compile_catalogue(path) == compile_catalogue(path)
 
 
+def said_by_account_pages():
+    """Return what the pages of accounts say, which are another project's."""
+    folders = [THEIRS / "templates" / name for name in ("account", "mfa", "socialaccount", "usersessions")]
+    return {message.text for message in messages_in(folders) if not message.plural}
+
+
+def title_case(text):
+    """Whether a heading or a button writes a word like a name, which another than the first is not."""
+    words = re.findall(r"[A-Za-z][\w'-]*", PLACEHOLDER.sub("", text))
+    return len(words) < SENTENCE and any(re.match(r"[A-Z][a-z]", word) for word in words[1:])
+
+
+def test_headings_of_accounts_are_in_sentence_case():
+    ours = read_catalogue(REPOSITORY / ENGLISH)
+    said = {text: ours.get(text, [text])[0] for text in said_by_account_pages()}
+    assert {text for text, english in said.items() if title_case(english) and text not in NO_HEADINGS} == set()
+    assert not {text for text, (english,) in ours.items() if text and title_case(english)}
+    compiled = (REPOSITORY / ENGLISH).with_suffix(".mo").read_bytes()
+    assert compiled == compile_catalogue(REPOSITORY / ENGLISH), "run manage.py compile_translations"
+
+
+def test_a_heading_in_title_case_is_found():
+    assert title_case("Verify Your Email Address")
+    assert not title_case("Verify your email address")
+    assert not title_case("IP address")
+
+
 def test_the_pages_of_accounts_are_german_and_say_sie():
     """They are another project's, whose German knows its readers well; ours overrides what says so."""
-    theirs = Path(allauth.__file__).parent
     known, ours = (
         gettext.GNUTranslations(io.BytesIO((root / "locale/de/LC_MESSAGES/django.mo").read_bytes()))
-        for root in (theirs, REPOSITORY)
+        for root in (THEIRS, REPOSITORY)
     )
-    folders = [theirs / "templates" / name for name in ("account", "mfa", "socialaccount", "usersessions")]
-    shown = {message.text for message in messages_in(folders) if not message.plural}
+    shown = said_by_account_pages()
     assert len(shown) > 100
     german = {text: ours.gettext(text) if ours.gettext(text) != text else known.gettext(text) for text in shown}
     assert not {text for text, said in german.items() if FAMILIAR.search(said)}
