@@ -61,6 +61,8 @@ class PlanForecast:
     @property
     def sentence(self) -> str:
         """The forecast for a person."""
+        if self.end == End.POOL and not self.rounds and not self.releases:
+            return as_message("There is nothing to ask about now, so no further round and no release is planned.")
         reasons = {
             End.BUDGET: as_message("then it is too little for the next model"),
             End.PLAN: as_message("and the plan is complete"),

@@ -64,6 +64,12 @@ def test_a_pool_that_ends_is_foretold_and_not_told_as_past():
     assert told.sentence.endswith("2 more rounds and 1 more release, then there is nothing left to ask.")
 
 
+def test_a_project_without_a_pool_is_not_told_that_its_budget_pays_for_nothing():
+    told = plan_forecast(learning.open_trusted(make_user()))
+    assert (told.rounds, told.releases, told.end) == (0, 0, End.POOL)
+    assert told.sentence == "There is nothing to ask about now, so no further round and no release is planned."
+
+
 @pytest.mark.slow
 def test_the_forecast_holds_from_the_middle_of_a_plan():
     project = learning.open_trusted(make_user(), pool_epsilon=9.0, maximum_releases=None)
