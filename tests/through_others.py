@@ -3,7 +3,6 @@
 # Parts of one thing, tested through the module that uses them; a new module gets a test of its own.
 TESTED_THROUGH_OTHERS: dict[tuple[str, str], tuple[str, ...]] = {
     ("tests/web/dpal_site/test_observables.py", "every page and route asks it who somebody is in a project"): (
-        "annotation/access.py",
         "learner/access.py",
     ),
     ("tests/pure/annotation/choices/test_account_kind.py", "what presets and rules of a choice are made of"): (
@@ -77,9 +76,7 @@ TESTED_THROUGH_OTHERS: dict[tuple[str, str], tuple[str, ...]] = {
     ("tests/db/annotation/people/test_groups.py", "leases that end with whoever leaves"): (
         "annotation/work/services/leases.py",
     ),
-    ("tests/web/dpal_site/test_openapi.py", "who asks, with which scope and of which project, at every route"): (
-        "annotation/rest/base.py",
-    ),
+    ("tests/web/dpal_site/test_openapi.py", "who asks, with which scope and of which project, at every route"): (),
     ("tests/pure/dpal_site/demo/test_plans.py", "images of the demonstration's plan"): ("dpal_site/demo/digits.py",),
     ("tests/journeys/test_hub.py", "the library of a hub, pointed at a site as its users point it"): (
         "dpal_site/hub.py",
