@@ -292,7 +292,7 @@ ACCOUNTING = [
     Mutant(
         "delta of a group of two without its growth",
         "privacy/accounting/cost.py",
-        "grown = self.delta * (1 + math.exp(min(self.epsilon, 700.0)))",
+        "grown = outward(self.delta * (1 + math.exp(min(self.epsilon, LARGEST_EXPONENT))))",
         "grown = self.delta * 2",
         (f"{EVENTS}::test_cost_arithmetic",),
     ),

@@ -41,8 +41,8 @@ POPULATIONS = [
     Mutant(
         "a group that loses its rho once for each record",
         "privacy/accounting/cost.py",
-        "return Cost(size * self.epsilon, 0.0, size * size * self.rho, information)",
-        "return Cost(size * self.epsilon, 0.0, size * self.rho, information)",
+        "return Cost(_product(self.epsilon, size), 0.0, _product(self.rho, size * size), information)",
+        "return Cost(_product(self.epsilon, size), 0.0, _product(self.rho, size), information)",
         (f"{SHARED}::test_rhos_are_summed_by_the_square_of_the_group",),
     ),
     Mutant(

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from dataclasses import replace
+from fractions import Fraction
 
 import pytest
 from hypothesis import given
@@ -10,6 +11,7 @@ from hypothesis import strategies as st
 from privacy.accounting.cost import ADJACENCIES
 from privacy.accounting.events import GateWindowEvent, GaussianEvent, KAnonymityGateEvent, ThresholdGateEvent
 from privacy.accounting.events_window import MOST_UPLOADS_TOGETHER
+from privacy.accounting.units import float_at_least
 
 GATE = KAnonymityGateEvent(20, 0.3, 0.5)
 GATES = (GATE, ThresholdGateEvent(1.0, 1e-6), ThresholdGateEvent(1.0, 1e-6, noise="weighted_gaussian"))
@@ -35,7 +37,8 @@ def in_runs(events, adjacency="null"):
 def test_a_series_of_any_number_of_epochs_costs_its_window(inner, adjacency):
     once = inner.cost(adjacency=adjacency)
     first, *others = [event.cost(adjacency=adjacency) for event in runs_of(7, [None] * 40, inner)]
-    assert (first.epsilon, first.delta, first.rho) == (7 * once.epsilon, 7 * once.delta, 7 * once.rho)
+    seven = [float_at_least(7 * Fraction(amount)) for amount in (once.epsilon, once.delta, once.rho)]
+    assert [first.epsilon, first.delta, first.rho] == seven
     assert {(cost.epsilon, cost.delta, cost.rho) for cost in others} == {(0.0, 0.0, 0.0)}
 
 

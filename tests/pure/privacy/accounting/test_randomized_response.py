@@ -18,7 +18,7 @@ from privacy.accounting.randomized_response import (
     response_information,
     response_odds,
 )
-from privacy.accounting.units import epsilon_to_nano
+from privacy.accounting.units import epsilon_to_nano, float_at_least
 
 mpmath.mp.dps = 80
 
@@ -67,8 +67,8 @@ def test_the_series_pays_for_every_randomisation_a_unit_can_move(epsilon, random
         epsilon, 18, unit="annotator", randomizations=randomizations, questions_per_annotator=questions
     ).cost(adjacency=adjacency)
     assert once.delta == answer.delta == person.delta == 0
-    assert answer.epsilon == once.epsilon * randomizations
-    assert person.epsilon == once.epsilon * (randomizations * questions)
+    assert answer.epsilon == float_at_least(Fraction(once.epsilon) * randomizations)
+    assert person.epsilon == float_at_least(Fraction(once.epsilon) * randomizations * questions)
     assert person.rho == pytest.approx(once.rho * randomizations * questions)
 
 
