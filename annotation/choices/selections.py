@@ -10,9 +10,16 @@ from privacy.choices import Choice, Kind
 
 @dataclass(frozen=True)
 class SelectionChoice(Choice):
-    """What chooses a project's questions."""
+    """What chooses a project's questions.
+
+    Attributes
+    ----------
+    by_chance : bool
+        Whether it asks at random itself, so that random choice is nothing to compare it with.
+    """
 
     kind: ClassVar[Kind] = Kind.STRATEGY
+    by_chance: ClassVar[bool] = False
 
     def rates(self) -> tuple[float, float]:
         """Return the largest and the smallest probability of asking about a record of a stream, as they are charged.

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from annotation.choices.label_types.learning import LearnsLabels
+from annotation.choices.secrecy import hides_selection
 from annotation.choices.selection_rules import features_of
 from learner.linear_model import LinearModel, Multiclass
 from privacy.accounting.event import Event
@@ -163,8 +164,7 @@ class GaussianChoice(EstimatorChoice):
 
     def rules(self, settings: Mapping[str, Any]) -> Mapping[str, str]:
         """Refuse a release that the account cannot pay; a secret choice makes it cheaper by its rate."""
-        secret = settings.get("selection") == "secret_sample" or settings.get("update_policy") == "flsw_hidden"
-        if settings.get("oracle") == "crowd" or secret:
+        if settings.get("oracle") == "crowd" or hides_selection(settings):
             return {}
         if self.training_delta <= settings.get("pool_delta", 1.0):
             return {}

@@ -64,6 +64,7 @@ class Chance(StrategyChoice):
 
     name: ClassVar[str] = "random"
     label: ClassVar[str] = _("random choice")
+    by_chance: ClassVar[bool] = True
     stays: ClassVar[bool] = False
     sound: ClassVar[Sound] = Sound(arrivals=("pool",), why_not={"stream": BEYOND_A_STREAM})
 

@@ -165,6 +165,7 @@ class SecretBlocks(StrategyChoice):
     name: ClassVar[str] = "secret_sample"
     label: ClassVar[str] = _("secret sample: only models are published")
     in_rounds: ClassVar[bool] = False
+    by_chance: ClassVar[bool] = True
     sound: ClassVar[Sound] = Sound(
         oracles=("trusted",),
         arrivals=("pool",),

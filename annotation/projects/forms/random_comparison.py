@@ -5,20 +5,20 @@ from typing import Any
 from django.utils.translation import gettext as _
 
 from annotation.choices.presets import PRESETS
+from annotation.choices.selections import selection_choice
 from annotation.models import Arrival, Project, Selection
 from annotation.projects.forms.configuration import standing_values
 from annotation.projects.forms.wizard import OWN_LIMIT
 from privacy.accounting.units import nano_spent
 from privacy.selectors import spending_by_subject
 
-# These ask at random themselves.
-RANDOM = (Selection.RANDOM, Selection.SECRET_SAMPLE)
 LONGEST_NAME = 120
 
 
 def can_stand_beside_random(project: Project) -> bool:
     """Say whether random choice is another way to ask in the project: a stream's records cannot be posted twice."""
-    return project.arrival == Arrival.POOL and project.selection not in RANDOM
+    choice = selection_choice(project.settings)
+    return project.arrival == Arrival.POOL and choice is not None and not choice.by_chance
 
 
 def draft_of_random(project: Project) -> dict[str, Any]:

@@ -60,3 +60,8 @@ def test_of_a_stream_all_is_asked_about_where_no_coin_decides():
     assert not asks_about_all("bernoulli_screen")
     assert not asks_about_all("exponential_screen")
     assert not asks_about_all("no such")
+
+
+def test_chance_and_secret_samples_ask_at_random_themselves():
+    by_chance = {choice.name for choice in CATALOGUE.of_kind(Kind.STRATEGY) if getattr(choice, "by_chance", None)}
+    assert by_chance == {"random", "secret_sample"}
