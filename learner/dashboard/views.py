@@ -22,8 +22,10 @@ from annotation.projects.services import opening
 from annotation.statement import presenters
 from annotation.statement.spending import table_csv
 from annotation.work.services import attempts
-from learner import page_charts, plots, selectors
+from learner import selectors
 from learner.access import may_manage, project_of
+from learner.charts import pages as page_charts
+from learner.charts import plots
 from learner.dashboard import tables as dashboard
 from learner.dashboard.forms import ComparisonForm
 from learner.dashboard.reading import OUTSIDE, compared_projects, plain_rows, readable_table

@@ -20,7 +20,8 @@ from annotation.people.identity import note_nothing, person_of
 from annotation.projects.forms.wizard import draft_form, step_of
 from annotation.projects.services import opening
 from annotation.projects.views.wizard import draft_of
-from learner import page_charts, plots
+from learner.charts import pages as page_charts
+from learner.charts import plots
 from learner.models.planning import PlanSimulation
 from learner.planning import answer_hints, plan_setups
 from learner.planning.curves import TEST_ROWS

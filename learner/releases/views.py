@@ -20,12 +20,14 @@ from annotation.projects.settings_words import setting_value
 from annotation.statement import presenters
 from annotation.statement.words import what_words
 from annotation.wording import localized
-from learner import page_charts, plots, selectors
+from learner import selectors
 from learner.access import Costed, may_manage, project_of, release_of
 from learner.artifacts.services import storage
 from learner.artifacts.signatures import signer_key_id
 from learner.cards.described import VERSION
 from learner.cards.page import card_html
+from learner.charts import pages as page_charts
+from learner.charts import plots
 from learner.evaluations import selectors as evaluation_selectors
 from learner.evaluations.no_privacy import estimate_of_run, estimate_said
 from learner.models import Evaluation, ModelRelease, ReleaseState

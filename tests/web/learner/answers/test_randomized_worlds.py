@@ -20,9 +20,9 @@ from annotation.choices.label_types.choose import ChooseOne
 from annotation.models import Label, Membership, Project, Query, QueryState, Role
 from annotation.questions.agreement import Answer, compare_answers
 from learner.answers.services import randomization
+from learner.charts.pages import history_chart, split_chart
 from learner.models import ModelRelease, TrainingRun
 from learner.models.answers import RandomizedLabel
-from learner.page_charts import history_chart, split_chart
 from privacy.mechanisms.randomized_response import RandomizedResponse
 from tests import learning
 from tests.factories import make_annotators, make_user

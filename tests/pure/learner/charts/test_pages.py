@@ -8,7 +8,7 @@ import pytest
 from django.template.loader import render_to_string
 from django.utils import timezone, translation
 
-from learner import page_charts
+from learner.charts import pages as page_charts
 from tests.markup import commas_in_numbers
 
 

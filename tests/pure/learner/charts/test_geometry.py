@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from learner.charts import (
+from learner.charts.geometry import (
     HEIGHT,
     LEFT,
     MARKED_POINTS,

@@ -10,7 +10,7 @@ from django.utils.translation import gettext as _
 
 from annotation.privacy_amounts import epsilon_words
 from annotation.templatetags.privacy_numbers import percent
-from learner.charts import TICKS, Chart, Curve, Point, draw
+from learner.charts.geometry import TICKS, Chart, Curve, Point, draw
 
 A_DAY = timedelta(days=1)
 FEW_MINUTES = timedelta(minutes=10)
