@@ -20,9 +20,9 @@ from django.http import HttpRequest, HttpResponse
 from django.urls import Resolver404, resolve, reverse
 from django.utils.translation import gettext as _
 
-from annotation.digests import sealer
 from annotation.errors import GroupRefused, LinkEnded, RoleRefused, TooOften
 from annotation.log.services import history
+from annotation.people.digests import sealer
 from annotation.people.services import invitations, letters
 from dpal_site import guessing
 from dpal_site.first_account import may_make_first

@@ -12,8 +12,8 @@ from django.utils.translation import ngettext
 from annotation.models import Project
 from annotation.models.limits import RequestState
 from annotation.models.populations import PopulationRequest
-from annotation.privacy_amounts import delta_words, epsilon_left_words, epsilon_words
 from annotation.statement import presenters
+from annotation.statement.amounts import delta_words, epsilon_left_words, epsilon_words
 from annotation.statement.common_limit import outside_words
 from annotation.statement.lines import Line, newest_lines
 from privacy.accounting.events import event_from_json

@@ -16,7 +16,7 @@ from annotation.models.populations import PopulationRequest
 from annotation.people.identity import person_of
 from annotation.populations import selectors, services
 from annotation.populations.forms import AppointForm, CommonLimitForm, JoinForm, PopulationForm
-from annotation.privacy_amounts import typed_words
+from annotation.statement.amounts import typed_words
 from annotation.statement.downloads import statement_response
 from privacy.models import Population
 

@@ -11,7 +11,7 @@ from annotation.choices.preset import Preset
 from annotation.choices.selection_rules import opening_event
 from annotation.choices.stream_rules import ONLINE_ESTIMATORS, batch_stream_epsilon, online_event
 from annotation.models import Arrival, Oracle, PrivacyUnit, Selection
-from annotation.privacy_amounts import delta_words, epsilon_words
+from annotation.statement.amounts import delta_words, epsilon_words
 
 
 def who_is_protected(preset: Preset, unit: str | None, settings: Mapping[str, Any] | None = None) -> str:

@@ -12,7 +12,7 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from annotation.choices.cards import ChoiceCards
-from annotation.privacy_amounts import delta_words
+from annotation.statement.amounts import delta_words
 from privacy.accounting.observers import reading, recommended_delta
 
 

@@ -3,7 +3,7 @@
 from django.utils.translation import gettext as _
 
 from annotation.models import Project
-from annotation.privacy_amounts import epsilon_words
+from annotation.statement.amounts import epsilon_words
 from privacy.selectors import guarantee, quota_of
 
 

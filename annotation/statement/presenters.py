@@ -19,7 +19,7 @@ from annotation.models import (
     Query,
     QueryState,
 )
-from annotation.privacy_amounts import delta_words, epsilon_words
+from annotation.statement.amounts import delta_words, epsilon_words
 from annotation.statement.lines import Line, newest_lines
 from annotation.statement.spending import SpendingTable, spending_tables
 from annotation.wording import localized

@@ -7,7 +7,7 @@ from typing import Any
 
 from django.utils.translation import gettext as _
 
-from annotation.privacy_amounts import delta_words, epsilon_words
+from annotation.statement.amounts import delta_words, epsilon_words
 from annotation.statement.words import mechanism_words, subject_words, upload_names
 from privacy.accounting.units import atto_spent, nano_spent
 from privacy.errors import Spending

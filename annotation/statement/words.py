@@ -9,7 +9,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext_lazy
 
 from annotation.models import Dataset
-from annotation.privacy_amounts import delta_words, epsilon_words
+from annotation.statement.amounts import delta_words, epsilon_words
 from annotation.wording import localized
 from privacy.accounting.events import Event, event_from_json
 from privacy.accounting.units import atto_spendable, nano_spendable

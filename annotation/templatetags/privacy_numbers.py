@@ -3,7 +3,7 @@
 from django import template
 from django.utils.formats import number_format
 
-from annotation.privacy_amounts import delta_words, epsilon_left_words, epsilon_words
+from annotation.statement.amounts import delta_words, epsilon_left_words, epsilon_words
 
 register = template.Library()
 register.filter("epsilon", epsilon_words)

@@ -8,10 +8,10 @@ from django.db.models.functions import Now
 
 from annotation.crowds.prolific import PlatformFault, Prolific
 from annotation.crowds.services.sending import CHECK_ACCOUNT_TASK, FOLLOW_TASK, tell_worker
-from annotation.digests import sealer
 from annotation.errors import StudyRefused
 from annotation.models import Oracle, Project
 from annotation.models.crowds import CrowdStudy, PlatformAccount
+from annotation.people.digests import sealer
 
 PURPOSE = b"crowd platforms"
 # What the platform calls a token, by its letters.

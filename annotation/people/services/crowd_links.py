@@ -13,10 +13,10 @@ from django.db.models.functions import Now
 from django.utils import timezone
 
 from annotation import access
-from annotation.digests import secret_digest
 from annotation.errors import InvalidConfiguration, LinkEnded
 from annotation.models import Oracle, Project, Role
 from annotation.models.joining import CrowdLink, CrowdParticipant
+from annotation.people.digests import secret_digest
 from annotation.people.services import members
 from annotation.people.services.signed_arrivals import believed, signing_hindrance
 from privacy.wording import as_message

@@ -10,11 +10,11 @@ from django.db.models.functions import Now
 from django.utils import timezone
 
 from annotation import access
-from annotation.digests import secret_digest
 from annotation.errors import LinkEnded
 from annotation.models import Membership, Project
 from annotation.models.groups import PeopleGroup
 from annotation.models.joining import Invitation
+from annotation.people.digests import secret_digest
 from annotation.people.services import appointing, groups, members
 
 MAXIMUM_LIFETIME = timedelta(days=90)

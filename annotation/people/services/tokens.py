@@ -10,8 +10,8 @@ from django.db import connection
 from django.db.models import F, Q
 from django.db.models.functions import Now
 
-from annotation.digests import secret_digest
 from annotation.models import ApiToken
+from annotation.people.digests import secret_digest
 from annotation.work.services import rates
 
 PREFIX = "dpal_"

@@ -15,8 +15,8 @@ from annotation.models.limits import LimitRequest, RequestState
 from annotation.people.identity import note_nothing, person_of
 from annotation.people.services import limits
 from annotation.people.services.second_manager import LIFETIME
-from annotation.privacy_amounts import typed_words
 from annotation.statement import budget_levels, presenters
+from annotation.statement.amounts import typed_words
 from annotation.statement.forms.limits import AloneForm, LimitForm
 from privacy.accounting.units import atto_spendable, nano_spendable
 from privacy.selectors import guarantee

@@ -17,7 +17,7 @@ from annotation.errors import InvalidChoice, InvalidConfiguration
 from annotation.models import DatasetState, Job, Role, WorkState
 from annotation.people.services import tokens
 from annotation.people.services.tokens import Scope
-from annotation.privacy_amounts import delta_words, epsilon_left_words, epsilon_words
+from annotation.statement.amounts import delta_words, epsilon_left_words, epsilon_words
 from annotation.tables.cells import EMPTY, TOO_LONG
 from annotation.wording import localized
 from dpal_site.api import refused

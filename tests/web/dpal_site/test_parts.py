@@ -9,10 +9,10 @@ from django.test import Client
 from django.urls import get_resolver, reverse
 from psycopg import sql
 
-from annotation.digests import secret_digest
 from annotation.models import Assignment, AssignmentState, Encounter, Label, Membership, Query, Record, Report
 from annotation.models import joining as joining_models
 from annotation.models.configurations import KNOWN
+from annotation.people.digests import secret_digest
 from annotation.projects.services.configuring import configure_project
 from annotation.questions.services import conversing, correcting, gold, participations
 from dpal_site import label_role, parts

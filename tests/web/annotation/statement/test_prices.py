@@ -17,9 +17,9 @@ from annotation.log.services.history import UNNOTED
 from annotation.models import Dataset, Job, WorkState
 from annotation.people.services import tokens
 from annotation.people.services.tokens import Scope
-from annotation.privacy_amounts import delta_words, epsilon_words
 from annotation.projects.services import opening
 from annotation.statement import charges
+from annotation.statement.amounts import delta_words, epsilon_words
 from annotation.work.services import attempts
 from learner import selectors
 from learner.models import Round, TrainingRun

@@ -10,8 +10,8 @@ from django.urls import reverse
 from annotation.models import Role
 from annotation.people.services import members, tokens
 from annotation.people.services.tokens import Scope
-from annotation.privacy_amounts import epsilon_words
 from annotation.projects.selectors import project_cards
+from annotation.statement.amounts import epsilon_words
 from annotation.templatetags.privacy_numbers import percent
 from learner.guidance.waiting import guidance_for
 from learner.selectors import question_counts

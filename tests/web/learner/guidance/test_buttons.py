@@ -25,9 +25,9 @@ from annotation.models import (
     WorkState,
 )
 from annotation.people.services import limits, members
-from annotation.privacy_amounts import epsilon_words
 from annotation.projects.services import configuring, lifecycle, opening
 from annotation.questions.services import assigning, gold, labels, queue, setting_aside
+from annotation.statement.amounts import epsilon_words
 from annotation.work.services import attempts
 from learner.guidance.blockers import Act, ActKind, Blocker
 from learner.guidance.buttons import button_of, next_step_context

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from annotation.privacy_amounts import typed_words
+from annotation.statement.amounts import typed_words
 from privacy.accounting.units import delta_limit_to_atto, epsilon_limit_to_nano
 
 
