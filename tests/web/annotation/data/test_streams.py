@@ -237,7 +237,7 @@ def test_a_shrinking_screen_opens_from_the_form(manager, client):
     url = reverse("annotation:new_project", args=["fraud-stream"])
     sent = shown_in(client.get(url)) | FORM | {"screen_shrinks": "on"}
     assert client.post(url, sent).status_code == 302
-    assert Project.objects.get().screen_shrinks
+    assert Project.objects.get().settings["screen_shrinks"] is True
 
 
 def test_boxes_that_were_not_on_the_page_keep_their_default(manager, client):
