@@ -11,9 +11,10 @@ from learner.linear_model import LinearModel
 from learner.models import TrainingRun
 from learner.pools import selectors as pool_selectors
 from learner.pools.services import features
-from learner.releases.services import checks, publishing, stopping
+from learner.releases.services import checks, publishing
 from learner.selectors import answers as answer_selectors
 from learner.starts.services import version_zero
+from learner.trainings.services import stopping
 from learner.work.purposes import TRAIN_ON_GATE_OUTPUT, TRAIN_VERSION
 from learner.work.services import attempts
 from learner.work.services.progress import FEATURES, FIT, RELEASE, TRAINING, TRAINING_PAID, Progress

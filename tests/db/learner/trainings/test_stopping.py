@@ -12,10 +12,10 @@ from learner.linear_model import LinearModel
 from learner.models import ModelRelease, StoppingAdvice, TrainingRun
 from learner.pools import selectors as pool_selectors
 from learner.pools.services import features
-from learner.releases.services import stopping
 from learner.selectors import answers as answer_selectors
 from learner.selectors.stopping import more_answers
 from learner.strategies.stopping import kappa
+from learner.trainings.services import stopping
 from tests import learning
 from tests.db.learner.answers.test_randomization import open_randomized, reach
 from tests.factories import make_annotators, make_user
