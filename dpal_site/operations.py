@@ -44,6 +44,7 @@ def standing() -> dict[str, Any]:
             "name": name,
             "waiting": depths.get(name),
             "heard": timezone.now() - age if age is not None else None,
+            "just_heard": age is not None and age < timedelta(minutes=1),
             "silent": age is None or age > limit,
         }
         for name, age in heartbeats.ages().items()

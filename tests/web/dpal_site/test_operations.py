@@ -63,6 +63,8 @@ def test_the_page_shows_queues_work_and_failures_and_no_content(staff, broker):
     assert "The disk is full." in text
     assert text.count(project.slug) >= 5
     assert "nobody works here" in text  # the light queue was never heard of
+    assert "less than a minute ago" in text
+    assert "0\xa0minutes ago" not in text
     assert "record 0" not in text
     assert person.username not in text
 
