@@ -63,7 +63,10 @@ def find_invitation(*, secret: str) -> Invitation:
         live_invitations().select_related("project", "group", "created_by").filter(digest=secret_digest(secret)).first()
     )
     if found is None:
-        raise LinkEnded("This invitation does not exist or has ended. Ask whoever sent it for a new one.")
+        raise LinkEnded(
+            "This invitation does not exist or has ended. If you took it already, what it led to is among your "
+            "projects; if not, ask whoever sent it for a new one."
+        )
     return found
 
 
