@@ -75,7 +75,7 @@ def still_open(number: int) -> str:
                 "No gate has these numbers: {reason}.",
                 reason=as_message("{name} must lie in (0, 1], got {value}", name="sampling_rate", value=1.5),
             ),
-            "Kein Gate hat diese Zahlen: sampling_rate muss in (0, 1] liegen, angegeben ist 1,5",
+            "Keine Schleuse hat diese Zahlen: sampling_rate muss in (0, 1] liegen, angegeben ist 1,5",
         ),
         (
             str(
