@@ -1,8 +1,10 @@
-"""What CONTRIBUTING.md names is there: files, folders, targets of `make` and names in code."""
+"""What CONTRIBUTING.md names is there, and every room is named in it; modules that other pages name are there, too."""
 
 import re
 from functools import cache
 from pathlib import Path
+
+import pytest
 
 from dpal_site.embedded.servers import REPOSITORY
 
@@ -10,6 +12,12 @@ ROOMS = ("annotation", "benchmarks", "client", "deploy", "docs", "dpal_site", "l
 # What stands for a name that somebody thinks of, and what programs make while they run.
 STANDS_FOR_A_NAME = {"_part.html", "verb_noun"}
 MADE_HERE = ("var/",)
+CONTRIBUTING = REPOSITORY / "CONTRIBUTING.md"
+PAGES = sorted([*REPOSITORY.glob("*.md"), *REPOSITORY.glob("docs/**/*.md"), *REPOSITORY.glob("client/*.md")])
+A_MODULE = re.compile(r"(?:[\w.-]+/)*\w+\.(?:py|sql)|(?:annotation|dpal_site|learner|privacy)/[\w./-]+")
+A_DOTTED_MODULE = re.compile(r"(?:annotation|dpal_site|learner|privacy)(?:\.[a-z_]\w*)+(?<!\.md)(?<!\.json)")
+# Folders of an app that are no rooms: what Django looks for, and what an app's addresses and commands are made of.
+NO_ROOMS = {"management", "migrations", "static", "templates", "templatetags"}
 
 
 def files_here() -> set[Path]:
@@ -63,8 +71,63 @@ def not_there(markdown: str) -> set[str]:
     )
 
 
+def is_module(dotted: str) -> bool:
+    """Say whether a dotted name is that of a module or a folder of them."""
+    path = dotted.replace(".", "/")
+    return "/" in path and (f"{path}.py" in places() or path in places())
+
+
+def modules_not_there(markdown: str) -> set[str]:
+    """Return the modules and folders of code that a manual or a decision names and that are not here."""
+    spans = set(re.findall(r"`([^`\s]+)`", markdown))
+    paths = {span for span in spans if A_MODULE.fullmatch(span) and span.rstrip("/") not in places()}
+    # The last word may be a name that the module defines.
+    dotted = {span for span in spans if A_DOTTED_MODULE.fullmatch(span)}
+    return paths | {span for span in dotted if not is_module(span) and not is_module(span.rpartition(".")[0])}
+
+
+def rooms_not_listed(markdown: str) -> set[str]:
+    """Return the rooms of the two apps that the table of CONTRIBUTING.md leaves out."""
+    table = markdown.partition("| `annotation/` |")[2].partition("\n\n")[0]
+    cells = [line.split("|") for line in table.splitlines()[1:]]
+    listed = {
+        f"{app}/{room}"
+        for app, column in (("annotation", 1), ("learner", 3))
+        for cell in cells
+        for room in re.findall(r"`([^`]+)`", cell[column])
+    }
+    rooms = {
+        f"{app}/{folder.name}/"
+        for app in ("annotation", "learner")
+        for folder in (REPOSITORY / app).iterdir()
+        if any(folder.glob("*.py")) and folder.name not in NO_ROOMS
+    }
+    return rooms - listed
+
+
 def test_what_contributing_names_is_there():
-    assert not_there((REPOSITORY / "CONTRIBUTING.md").read_text("utf-8")) == set()
+    assert not_there(CONTRIBUTING.read_text("utf-8")) == set()
+
+
+def test_every_room_stands_in_a_table_of_contributing():
+    assert rooms_not_listed(CONTRIBUTING.read_text("utf-8")) == set()
+
+
+def test_a_room_that_no_table_lists_is_found():
+    markdown = CONTRIBUTING.read_text("utf-8").replace("`people/`", "people")
+    assert rooms_not_listed(markdown) == {"annotation/people/"}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(REPOSITORY)))
+def test_modules_that_a_page_names_are_there(page: Path):
+    assert modules_not_there(page.read_text("utf-8")) == set()
+
+
+def test_a_module_that_is_gone_is_found():
+    there = "`learner/next_step.py`, `text.py`, `services/ledger.py`, `learner.next_step`, `privacy.md`, `card.json`"
+    there += ", `learner.rounds.services.loop.advance_project`, `privacy/accounting/`, `annotation.models`"
+    gone = {"learner/next_steps.py", "repeat_selectors.py", "learner.gone", "learner.rounds.gone.advance_project"}
+    assert modules_not_there(there + "".join(f", `{name}`" for name in gone)) == gone
 
 
 def test_what_is_gone_is_found():
