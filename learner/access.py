@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from django.http import HttpRequest
+from django.http import Http404, HttpRequest
 from django.shortcuts import get_object_or_404
 
 from annotation import access
@@ -50,3 +50,11 @@ def release_of(request: HttpRequest, slug: str, version: int) -> ModelRelease:
 def may_manage(request: HttpRequest, project: Project) -> bool:
     """Say whether the person manages the project."""
     return Membership.objects.filter(project=project, user=request.user.pk, role=Role.MANAGER).exists()
+
+
+def managed_project_of(request: HttpRequest, slug: str) -> Project:
+    """Return a project whose releases the person may see and which the person manages."""
+    project = project_of(request, slug)
+    if not may_manage(request, project):
+        raise Http404
+    return project

@@ -5,11 +5,10 @@ from typing import Annotated, Any
 
 from django.http import Http404, HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
-from django.shortcuts import get_object_or_404
 from ninja import Field, Query, Router, Schema
 
 from annotation import selectors as annotation_selectors
-from annotation.models import Project, Role
+from annotation.models import Role
 from annotation.people.services.tokens import Scope
 from annotation.rest.base import require_scope
 from annotation.rest.pagination import Page, page_of
@@ -20,6 +19,7 @@ from learner.errors import InputNotFitting
 from learner.evaluations.no_privacy import estimate_of_run, with_estimates
 from learner.models import ModelRelease, ReleaseState, Round
 from learner.releases import selectors as release_selectors
+from learner.releases.api import readable_project
 from learner.releases.downloads import RETIRED_WARNING, described_response, file_response
 from learner.releases.model_out import ModelOut, described_out, model_out
 from learner.releases.services import described
@@ -74,13 +74,8 @@ class RoundOut(Schema):
     error_as_code: SaidOut | None = None
 
 
-def _project(request: HttpRequest, slug: str) -> Project:
-    require_scope(request, Scope.MODELS_READ)
-    return get_object_or_404(selectors.projects_with_models(request.user), slug=slug)
-
-
 def _release(request: HttpRequest, slug: str, version: str) -> ModelRelease:
-    project = _project(request, slug)
+    project = readable_project(request, slug)
     found = selectors.find_release(project, version)
     if found is None:
         raise Http404
@@ -94,7 +89,7 @@ def _release(request: HttpRequest, slug: str, version: str) -> ModelRelease:
     openapi_extra=paged(),
 )
 def list_models(request: HttpRequest, response: HttpResponse, slug: str, page: Query[Page]) -> Any:
-    found = selectors.releases_of(_project(request, slug))
+    found = selectors.releases_of(readable_project(request, slug))
     shown = list(page_of(found, page, request=request, response=response))
     return [model_out(*each) for each in with_estimates(shown)]
 
@@ -107,7 +102,7 @@ def list_models(request: HttpRequest, response: HttpResponse, slug: str, page: Q
 )
 def get_model(request: HttpRequest, slug: str, version: str) -> Any:
     if version == DESCRIBED:
-        return described_out(described.described_release(_project(request, slug)))
+        return described_out(described.described_release(readable_project(request, slug)))
     found = _release(request, slug, version)
     return model_out(found, selectors.trained_on(found.training_run), estimate_of_run(found.training_run))
 
@@ -119,7 +114,7 @@ def get_model(request: HttpRequest, slug: str, version: str) -> Any:
 )
 def get_file(request: HttpRequest, slug: str, version: str, name: str) -> HttpResponseBase:
     if version == DESCRIBED:
-        return described_response(request, described.described_release(_project(request, slug)), name)
+        return described_response(request, described.described_release(readable_project(request, slug)), name)
     return file_response(request, _release(request, slug, version), name)
 
 
@@ -132,7 +127,7 @@ def get_file(request: HttpRequest, slug: str, version: str, name: str) -> HttpRe
 def predict(request: HttpRequest, slug: str, version: str, body: PredictIn) -> HttpResponse:
     require_scope(request, Scope.MODELS_READ)
     if version == DESCRIBED:
-        _project(request, slug)
+        readable_project(request, slug)
         raise InputNotFitting("Version 0 is not predicted with over this route: download its files.")
     release = release_selectors.served_release(request.user, slug, version)
     if release is None:
@@ -158,7 +153,7 @@ def predict(request: HttpRequest, slug: str, version: str, body: PredictIn) -> H
     openapi_extra=paged(),
 )
 def list_rounds(request: HttpRequest, response: HttpResponse, slug: str, page: Query[Page]) -> Any:
-    project = _project(request, slug)
+    project = readable_project(request, slug)
     inside = annotation_selectors.projects_of(request.user, roles=(Role.MANAGER,)).filter(pk=project.pk).exists()
     found = selectors.rounds_of(project)
     return [_round(chosen, inside=inside) for chosen in page_of(found, page, request=request, response=response)]

@@ -3,16 +3,15 @@
 from collections.abc import Sequence
 from typing import TypeVar
 
-from annotation.models import Arrival, Project, ProjectState, WorkState
+from annotation.models import UNFINISHED, Arrival, Project, ProjectState, WorkState
 from learner.models import ModelRelease, ReleaseState, Round, TrainingRun
 from learner.pools import secret_selectors
-from learner.selectors import MAX_FAILED_ROUNDS, UNFINISHED, round_prices, training_price
+from learner.pools.secret_selectors import MAX_FAILED_TRAININGS
+from learner.selectors import MAX_FAILED_ROUNDS, round_prices, training_price
 from learner.selectors import streams as stream_selectors
 from privacy.accounting.cost import Cost
 from privacy.wording import as_message, as_plural_message, joined_messages
 
-# Each attempt that reserved is charged, so what fails this often in a row waits for a person.
-MAX_FAILED_TRAININGS = 3
 TriedWork = TypeVar("TriedWork", Round, TrainingRun)
 
 

@@ -6,6 +6,7 @@ from django.db.models import Max, TextChoices
 from django.utils.translation import gettext_lazy as _
 
 from annotation.models import (
+    UNFINISHED,
     Arrival,
     Dataset,
     DatasetRole,
@@ -27,7 +28,6 @@ from learner.policies import PoolSchedule, labels_needed
 from learner.pools import secret_selectors
 from learner.pools import selectors as pool_selectors
 from learner.selectors import (
-    UNFINISHED,
     QuestionCounts,
     guarantee_accounts,
     next_strategy,

@@ -19,7 +19,7 @@ from annotation.projects.selectors import project_card
 from annotation.statement import presenters
 from annotation.wording import localized
 from learner import selectors
-from learner.access import Costed, may_manage, project_of, release_of
+from learner.access import Costed, managed_project_of, may_manage, project_of, release_of
 from learner.cards.described import VERSION
 from learner.evaluations import selectors as evaluation_selectors
 from learner.evaluations.no_privacy import estimate_of_run, estimate_said, with_estimates
@@ -96,25 +96,18 @@ def _overview(project: Project) -> dict[str, Any]:
     }
 
 
-def _managed(request: HttpRequest, slug: str) -> Project:
-    project = project_of(request, slug)
-    if not may_manage(request, project):
-        raise Http404
-    return project
-
-
 @login_required
 @never_cache
 def standing(request: HttpRequest, slug: str) -> HttpResponse:
     """The moving numbers of the overview alone."""
-    return part_of_page(request, "learner/_standing.html", _standing(_managed(request, slug)))
+    return part_of_page(request, "learner/_standing.html", _standing(managed_project_of(request, slug)))
 
 
 @login_required
 @never_cache
 def next_step(request: HttpRequest, slug: str) -> HttpResponse:
     """What the project waits for alone, as it stands on several pages."""
-    context = buttons.next_step_context(_managed(request, slug), request.user)
+    context = buttons.next_step_context(managed_project_of(request, slug), request.user)
     return part_of_page(request, "learner/_next_step.html", context)
 
 

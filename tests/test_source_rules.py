@@ -75,6 +75,9 @@ SHARED_NAMES = {
     "Features": "a file of skops names the class as the client's package does",
 }
 
+# So many characters of a function's code are no accident.
+ALIKE_FROM = 120
+
 # Folders inside a room that say what kind of module lies in them; the others are rooms.
 LAYERS = {"services", "selectors", "models", "forms", "views", "management", "commands", "migrations", "templatetags"}
 # Files whose names somebody else looks for.
@@ -219,6 +222,58 @@ def test_a_name_that_is_defined_twice_is_found():
     assert defined("ARRAY = 1\n_Array = list[float]\narray = ARRAY\nfields.Array = ARRAY\n") == []
     view = {"annotation/people/views/planted.py": "def wilson_interval():\n    return None\n"}
     assert "wilson_interval" not in defined_twice(sources() | view)
+
+
+def said_in(value):
+    """Return a message with its parameters, or nothing where a value is none."""
+    marks = isinstance(value, ast.Call) and ast.unparse(value.func) in {"as_message", "_", "gettext", "gettext_noop"}
+    return ", ".join(map(ast.unparse, (*value.args, *value.keywords))) if marks else ""
+
+
+def written_in(tree):
+    """Yield what a module defines, each with its code: functions without what describes them, and named messages."""
+    for node in tree.body:
+        if isinstance(node, ast.FunctionDef):
+            code = [each for each in node.body if not isinstance(each, ast.Expr) or not said_only(each)]
+            written = f"{ast.unparse(node.args)}: {' ; '.join(map(ast.unparse, code))}"
+            if len(written) >= ALIKE_FROM:
+                yield node.name, written
+        elif isinstance(node, ast.Assign | ast.AnnAssign) and node.value and (text := said_in(node.value)):
+            yield ast.unparse(node.targets[0] if isinstance(node, ast.Assign) else node.target), text
+
+
+def said_only(statement):
+    return isinstance(statement.value, ast.Constant)
+
+
+def written_twice(read):
+    """Return the functions and messages that stand in several modules word for word."""
+    places = defaultdict(set)
+    for path, source in read.items():
+        if "/migrations/" not in path and "/reproduce/" not in path:
+            for name, written in written_in(ast.parse(source)):
+                places[written].add(f"{path}:{name}")
+    return {tuple(sorted(found)) for found in places.values() if len(found) > 1}
+
+
+def test_no_function_and_no_message_is_written_twice():
+    assert written_twice(sources()) == set()
+
+
+def test_what_is_written_twice_is_found():
+    function = 'def {name}(path, size):\n    """{said}"""\n    with path.open("rb") as file:\n        ' + (
+        "return [block for block in iter(lambda: file.read(size), b'') if block.strip()]\n"
+    )
+    planted = {
+        "learner/planted.py": function.format(name="_read", said="Read it.") + 'GONE = _("It is gone.")\n',
+        "privacy/planted.py": function.format(name="blocks", said="Read blocks.")
+        + 'MISSING: Final = _("It is gone.")\n',
+        "privacy/reproduce/planted.py": function.format(name="blocks", said="Blocks."),
+    }
+    assert written_twice(planted) == {
+        ("learner/planted.py:_read", "privacy/planted.py:blocks"),
+        ("learner/planted.py:GONE", "privacy/planted.py:MISSING"),
+    }
 
 
 def in_singular(name):

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import Any, Final, Literal
 
 from annotation.choices.catalogue import chosen_of
+from annotation.choices.selection_rules import opening_event
 from privacy.accounting.composition import zcdp_rho_limit
 from privacy.accounting.cost import Cost
 from privacy.accounting.event import Event
@@ -37,7 +38,7 @@ def filter_of(settings: Mapping[str, Any]) -> FilterName:
 
 def releases_payable(settings: Mapping[str, Any], kind: FilterName) -> int:
     """Return how many releases an account of this kind pays for under its limit, after what opens the choice."""
-    release, opening = _release_of(settings), _opening_of(settings)
+    release, opening = _release_of(settings), opening_event(settings)
     if release is None:
         return 0
     first = Cost(0.0) if opening is None else opening.cost(adjacency="null")
@@ -70,16 +71,11 @@ def _sums_in_rho(settings: Mapping[str, Any]) -> bool:
     choice = chosen_of(Kind.STRATEGY, settings)
     if choice is None or settings["selection"] == "secret_sample":
         return False
-    opening = _opening_of(settings)
+    opening = opening_event(settings)
     if opening is not None:
         return math.isfinite(opening.cost(adjacency="null").rho)
     # A series of rounds is cheap by an argument about epsilons along a path; in rho each round would stand alone.
     return bool(settings["selection"] == "random")
-
-
-def _opening_of(settings: Mapping[str, Any]) -> Event | None:
-    choice = chosen_of(Kind.STRATEGY, settings)
-    return None if choice is None else choice.of(settings).opening(settings)
 
 
 def _release_of(settings: Mapping[str, Any]) -> Event | None:

@@ -6,6 +6,7 @@ from math import prod
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 from PIL import Image
 
 # Bytes of a file: from where, and how many.
@@ -23,6 +24,12 @@ def reader_of(path: Path) -> PixelReader:
             return file.read(length)
 
     return read
+
+
+def mapped_images(path: Path) -> NDArray[np.uint8]:
+    """Return the images of a pixel file, shape (rows, height, width) or (..., 3), without reading them."""
+    pixels: NDArray[np.uint8] = np.load(path, mmap_mode="r", allow_pickle=False)
+    return pixels
 
 
 def png_of(read: PixelReader, row_number: int) -> bytes:

@@ -26,7 +26,7 @@ from annotation.models import (
 from annotation.models.configurations import Configuration
 from annotation.models.data import BadRows, Dataset, DatasetRole, DatasetState, Picture, Record, RecordPost
 from annotation.models.gates import GateRun, GateState, Survey
-from annotation.models.jobs import STREAM_JOB, Job, LeasedWork, WorkState
+from annotation.models.jobs import STREAM_JOB, UNFINISHED, Job, LeasedWork, WorkState
 from annotation.models.kinds import (
     Arrival,
     DataKind,

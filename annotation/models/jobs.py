@@ -20,6 +20,8 @@ class WorkState(models.TextChoices):
     FAILED = "failed", _("failed")
 
 
+# Work that somebody does or will do.
+UNFINISHED = (WorkState.WAITING, WorkState.RUNNING)
 # The kind of the job of a stream's one dataset, which no file was read for.
 STREAM_JOB = "stream"
 

@@ -6,7 +6,6 @@ from django.core.exceptions import PermissionDenied
 from django.forms import ValidationError
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
-from django.shortcuts import get_object_or_404
 from ninja import Field, Router, Schema, Status
 
 from annotation.access import may_open
@@ -99,7 +98,7 @@ def list_populations(request: HttpRequest) -> Any:
 @router.get("populations/{slug:population}", response=PopulationOut, summary="A population and what its projects took")
 def get_population(request: HttpRequest, population: str) -> Any:
     require_scope(request, Scope.LEDGER_READ)
-    return _population(managed_population(request, population))
+    return _population(selectors.managed_population(request.user, population))
 
 
 @router.get(
@@ -110,7 +109,7 @@ def get_population(request: HttpRequest, population: str) -> Any:
 )
 def list_population_checkpoints(request: HttpRequest, population: str) -> Any:
     require_scope(request, Scope.LEDGER_READ)
-    account = managed_population(request, population).account
+    account = selectors.managed_population(request.user, population).account
     return [{"account": account.scope, "checkpoint": log_of(account).checkpoint()}]
 
 
@@ -124,7 +123,7 @@ def get_population_consistency(
     request: HttpRequest, population: str, account: Account = "", old: Old = 0, size: Size = 0
 ) -> Any:
     require_scope(request, Scope.LEDGER_READ)
-    accounts = BudgetAccount.objects.filter(population=managed_population(request, population))
+    accounts = BudgetAccount.objects.filter(population=selectors.managed_population(request.user, population))
     return consistency_of(accounts, account, old=old, size=size)
 
 
@@ -135,7 +134,7 @@ def get_population_consistency(
 )
 def get_population_statement(request: HttpRequest, population: str) -> HttpResponseBase:
     require_scope(request, Scope.LEDGER_READ)
-    return statement_response(managed_population(request, population))
+    return statement_response(selectors.managed_population(request.user, population))
 
 
 @router.post(
@@ -170,7 +169,7 @@ def open_population(request: HttpRequest, body: PopulationIn) -> Any:
 def join_population(request: HttpRequest, slug: str, body: MemberIn) -> Any:
     require_scope(request, Scope.PROJECTS_WRITE)
     project = project_for(request, slug, Role.MANAGER)
-    found = managed_population(request, body.population)
+    found = selectors.managed_population(request.user, body.population)
     services.add_project(
         population=found, project=project, records_per_person=body.records_per_person, actor=person_of(request)
     )
@@ -186,15 +185,9 @@ def join_population(request: HttpRequest, slug: str, body: MemberIn) -> Any:
 @idempotent
 def change_common_limit(request: HttpRequest, population: str, body: CommonLimitIn) -> Any:
     require_scope(request, Scope.PROJECTS_WRITE)
-    found = managed_population(request, population)
+    found = selectors.managed_population(request.user, population)
     asked = services.change_common_limit(population=found, actor=person_of(request), **body.dict())
     return {"state": "changed" if asked is None else "waiting"}
-
-
-def managed_population(request: HttpRequest, slug: str) -> Population:
-    """Return a population that the token's person manages."""
-    found: Population = get_object_or_404(selectors.populations_of(request.user), slug=slug)
-    return found
 
 
 def _population(population: Population) -> dict[str, Any]:

@@ -12,7 +12,6 @@ from annotation.models.populations import PopulationRequest, PopulationRequestKi
 from annotation.people.identity import person_of
 from annotation.people.services.tokens import Scope
 from annotation.populations import selectors, services
-from annotation.populations.api import managed_population
 from annotation.populations.forms import AppointForm
 from annotation.questions.browsing import row_id
 from annotation.rest.base import require_scope
@@ -54,7 +53,7 @@ class WishDecisionIn(Schema):
 @router.get("populations/{slug:population}/managers", response=list[str], summary="Who manages a population, by name")
 def list_population_managers(request: HttpRequest, population: str) -> Any:
     require_scope(request, Scope.LEDGER_READ)
-    found = managed_population(request, population).managers
+    found = selectors.managed_population(request.user, population).managers
     return list(found.order_by("user__username").values_list("user__username", flat=True))
 
 
@@ -67,7 +66,7 @@ def list_population_managers(request: HttpRequest, population: str) -> Any:
 @idempotent
 def ask_for_population_manager(request: HttpRequest, population: str, body: AppointmentIn) -> Any:
     require_scope(request, Scope.PROJECTS_WRITE)
-    found = managed_population(request, population)
+    found = selectors.managed_population(request.user, population)
     wanted = checked(AppointForm(body.dict()))
     asked = services.ask_for_manager(
         population=found, user=wanted["manager"], reason=wanted["reason"], actor=person_of(request)
@@ -82,7 +81,7 @@ def ask_for_population_manager(request: HttpRequest, population: str, body: Appo
 )
 def list_wishes(request: HttpRequest, population: str) -> Any:
     require_scope(request, Scope.LEDGER_READ)
-    waiting = selectors.requests_of(managed_population(request, population))
+    waiting = selectors.requests_of(selectors.managed_population(request.user, population))
     return [_wish(one, request) for one in waiting.filter(expires_at__gte=Now())]
 
 
@@ -95,7 +94,7 @@ def list_wishes(request: HttpRequest, population: str) -> Any:
 @idempotent
 def decide_wish(request: HttpRequest, population: str, wish_id: str, body: WishDecisionIn) -> Any:
     require_scope(request, Scope.PROJECTS_WRITE)
-    found = managed_population(request, population)
+    found = selectors.managed_population(request.user, population)
     wish = get_object_or_404(PopulationRequest, pk=row_id(wish_id), population=found)
     decide = services.approve_population_request if body.decision == "approve" else services.refuse_population_request
     decide(request_id=wish.pk, population=found, actor=person_of(request))

@@ -6,6 +6,7 @@ from typing import Any
 
 from django.contrib.auth.models import AnonymousUser, User
 from django.db.models import QuerySet
+from django.shortcuts import get_object_or_404
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
@@ -69,6 +70,12 @@ def populations_of(user: User | AnonymousUser | Any) -> QuerySet[Population]:
     if not isinstance(user, User):
         return Population.objects.none()
     return Population.objects.filter(managers__user=user).select_related("account").order_by("name", "pk")
+
+
+def managed_population(user: User | AnonymousUser | Any, slug: str) -> Population:
+    """Return a population that somebody manages; to others there is none of this name."""
+    found: Population = get_object_or_404(populations_of(user), slug=slug)
+    return found
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,21 +44,21 @@ def new_population(request: HttpRequest) -> HttpResponse:
 @login_required
 def population(request: HttpRequest, population: str) -> HttpResponse:
     """One population: what is spent of its limit by which project, and what may be changed."""
-    return _page(request, _managed(request, population))
+    return _page(request, selectors.managed_population(request.user, population))
 
 
 @login_required
 @never_cache
 def population_statement(request: HttpRequest, population: str) -> StreamingHttpResponse:
     """Every entry of the common account with its hash and the audit's verdict, for an auditor's program."""
-    return statement_response(_managed(request, population))
+    return statement_response(selectors.managed_population(request.user, population))
 
 
 @login_required
 @require_POST
 def join_population(request: HttpRequest, population: str) -> HttpResponse:
     """Let a project of one's own join for good."""
-    found = _managed(request, population)
+    found = selectors.managed_population(request.user, population)
     form = JoinForm(request.POST, projects=_joinable(request))
     if not form.is_valid():
         return _page(request, found, join=form)
@@ -71,7 +71,7 @@ def join_population(request: HttpRequest, population: str) -> HttpResponse:
 @require_POST
 def population_limit(request: HttpRequest, population: str) -> HttpResponse:
     """Lower the common limit, or ask another manager for a higher one."""
-    found = _managed(request, population)
+    found = selectors.managed_population(request.user, population)
     form = CommonLimitForm(request.POST)
     if not form.is_valid():
         return _page(request, found, limit=form)
@@ -87,7 +87,7 @@ def population_limit(request: HttpRequest, population: str) -> HttpResponse:
 @require_POST
 def population_managers(request: HttpRequest, population: str) -> HttpResponse:
     """Ask another manager to agree to a further one."""
-    found = _managed(request, population)
+    found = selectors.managed_population(request.user, population)
     form = AppointForm(request.POST)
     if not form.is_valid():
         return _page(request, found, appoint=form)
@@ -105,7 +105,7 @@ def population_managers(request: HttpRequest, population: str) -> HttpResponse:
 @require_POST
 def decide_population(request: HttpRequest, population: str, wish_id: int) -> HttpResponse:
     """Approve, refuse or withdraw."""
-    found = _managed(request, population)
+    found = selectors.managed_population(request.user, population)
     get_object_or_404(PopulationRequest, pk=wish_id, population=found)
     if request.POST.get("decision") == "approve":
         services.approve_population_request(request_id=wish_id, population=found, actor=person_of(request))
@@ -114,11 +114,6 @@ def decide_population(request: HttpRequest, population: str, wish_id: int) -> Ht
         services.refuse_population_request(request_id=wish_id, population=found, actor=person_of(request))
         messages.success(request, _("Nothing was changed."))
     return redirect("annotation:population", population=population)
-
-
-def _managed(request: HttpRequest, slug: str) -> Population:
-    found: Population = get_object_or_404(selectors.populations_of(request.user), slug=slug)
-    return found
 
 
 def _joinable(request: HttpRequest) -> object:

@@ -12,7 +12,7 @@ from django.db.models.functions import Now
 from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
-from annotation.models import Assignment, AssignmentState, Job, Query, QueryState, WorkState
+from annotation.models import UNFINISHED, Assignment, AssignmentState, Job, Query, QueryState, WorkState
 from annotation.work.services import attempts, jobs
 from learner.models import Round, TrainingRun
 from learner.work.services.dispatch import RUN_ROUND_TASK, TRAIN_MODEL_TASK
@@ -128,7 +128,7 @@ def _rows() -> Iterator[tuple[str, QuerySet[Any]]]:
 
 
 def _open(rows: QuerySet[Any]) -> QuerySet[Any]:
-    return _marked(rows.filter(state__in=(WorkState.WAITING, WorkState.RUNNING)))
+    return _marked(rows.filter(state__in=UNFINISHED))
 
 
 def _marked(rows: QuerySet[Any]) -> QuerySet[Any]:

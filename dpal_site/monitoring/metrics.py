@@ -14,6 +14,7 @@ from prometheus_client.multiprocess import MultiProcessCollector
 from prometheus_client.registry import Collector
 
 from annotation.models import (
+    UNFINISHED,
     Assignment,
     AssignmentState,
     Job,
@@ -21,7 +22,6 @@ from annotation.models import (
     Query,
     Selection,
     UpdatePolicy,
-    WorkState,
 )
 from annotation.statement.presenters import start_accounts
 from annotation.work.services import broker
@@ -30,7 +30,6 @@ from learner.models import Round, TrainingRun
 from privacy.models import BudgetAccount
 from privacy.selectors import guarantee
 
-OPEN = (WorkState.WAITING, WorkState.RUNNING)
 WORK: dict[str, type[Model]] = {"job": Job, "round": Round, "training": TrainingRun}
 
 
@@ -83,7 +82,7 @@ class SiteCollector(Collector):
             rows = model._default_manager.all()
             for state, number, seconds in rows.values_list("state").annotate(n=Count("pk"), age=Max(age)).order_by():
                 count.add_metric([kind, state], number)
-                if state in OPEN:
+                if state in UNFINISHED:
                     oldest.add_metric([kind, state], seconds.total_seconds())
             recent = rows.annotate(since=hour).filter(Q(finished_at__isnull=False) & Q(since__lt="1 hour"))
             if (slowest := recent.aggregate(took=Max(took))["took"]) is not None:

@@ -16,7 +16,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from annotation import models
-from annotation.models import Consensus, Dataset, DatasetState, Job, Label, Project, WorkState
+from annotation.models import UNFINISHED, Consensus, Dataset, DatasetState, Job, Label, Project, WorkState
 from annotation.models.quality import QualityReport
 from annotation.questions import quality
 from annotation.statement import charges, presenters
@@ -33,7 +33,6 @@ from privacy.models import BudgetAccount, EntryKind, Filter, LedgerEntry
 # Above so many entries an account's history is one point a day.
 EVERY_ENTRY = 200
 WORK_SHOWN = 30
-OPEN = (WorkState.WAITING, WorkState.RUNNING)
 SOON = 5
 
 
@@ -344,7 +343,7 @@ def price_of_job(job: Job, dataset: Dataset | None) -> Cost | None:
 
 
 def _can_cancel(row: Job | Round | TrainingRun) -> bool:
-    return row.state in OPEN and not row.cancelled_by
+    return row.state in UNFINISHED and not row.cancelled_by
 
 
 def _left_by_progress(job: Job) -> float | None:

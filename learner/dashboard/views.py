@@ -14,7 +14,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST
 
 from annotation import retrying
-from annotation.models import Job, Project
+from annotation.models import UNFINISHED, Job, Project
 from annotation.people.identity import note_nothing, person_of
 from annotation.polling import moving_page
 from annotation.projects.forms.random_comparison import can_stand_beside_random
@@ -23,7 +23,7 @@ from annotation.statement import presenters
 from annotation.statement.spending import table_csv
 from annotation.work.services import attempts
 from learner import selectors
-from learner.access import may_manage, project_of
+from learner.access import managed_project_of, may_manage, project_of
 from learner.charts import pages as page_charts
 from learner.charts import plots
 from learner.dashboard import tables as dashboard
@@ -37,13 +37,6 @@ from learner.selectors import stopping
 
 SHOWN_ROWS = 30
 Amounts = dict[str, list[tuple[datetime, float]]]
-
-
-def _managed(request: HttpRequest, slug: str) -> Project:
-    project = project_of(request, slug)
-    if not may_manage(request, project):
-        raise Http404
-    return project
 
 
 @login_required
@@ -102,14 +95,14 @@ def _shown(table: dashboard.Table) -> dict[str, Any]:
 
 def _work(project: Project) -> dict[str, Any]:
     found = dashboard.work_of(project)
-    return {"works": found, "running": any(each.row.state in dashboard.OPEN for each in found)}
+    return {"works": found, "running": any(each.row.state in UNFINISHED for each in found)}
 
 
 @login_required
 @never_cache
 def work_list(request: HttpRequest, slug: str) -> HttpResponse:
     """The moving part of the dashboard alone."""
-    project = _managed(request, slug)
+    project = managed_project_of(request, slug)
     return render(request, "learner/dashboard/_work.html", {"project": project} | _work(project))
 
 
@@ -232,7 +225,7 @@ def _releases(table: dashboard.Table) -> bytes:
 @login_required
 def cancel(request: HttpRequest, slug: str, kind: str, key: str) -> HttpResponse:
     """Have work stop at its next safe point."""
-    project = _managed(request, slug)
+    project = managed_project_of(request, slug)
     row = found_work(project, kind, key)
     if getattr(row, "stream_batches", None) is None and attempts.cancel_work(
         row=row, by=person_of(request).get_username()
@@ -248,7 +241,7 @@ def cancel(request: HttpRequest, slug: str, kind: str, key: str) -> HttpResponse
 @login_required
 def retry(request: HttpRequest, slug: str, kind: str, key: str) -> HttpResponse:
     """Start work that ended without a result anew."""
-    project = _managed(request, slug)
+    project = managed_project_of(request, slug)
     row = found_work(project, kind, key)
     started = (
         retrying.retry_job(job=row, owner=person_of(request)) if isinstance(row, Job) else loop.start_anew(row=row)
@@ -265,7 +258,7 @@ def retry(request: HttpRequest, slug: str, kind: str, key: str) -> HttpResponse:
 @login_required
 def compare(request: HttpRequest, slug: str) -> HttpResponse:
     """Show another project's releases beside this one's."""
-    project = _managed(request, slug)
+    project = managed_project_of(request, slug)
     form = ComparisonForm(request.POST, project=project, person=person_of(request))
     if form.is_valid():
         opening.compare_with(project=project, other=form.cleaned_data["compared_with"])

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from learner.estimators.adaptation import linear_model
+from learner.estimators.adaptation import INVERSE_TEMPERATURE, linear_model
 from learner.estimators.baseline import LogisticRegressionBaseline
 from learner.estimators.descriptions import ClassDescription
 from learner.estimators.huber_svm import HuberSVMBaseline
@@ -18,8 +18,6 @@ LEAST_EXAMPLES = 4
 STREAM_SMOOTHING = 1.0
 # A regularised fit; each class weighs as much as its examples.
 REGULARIZATION = 0.1
-# Turns cosines between texts into scores whose softmax are probabilities.
-INVERSE_TEMPERATURE = 10.0
 
 
 def public_examples(

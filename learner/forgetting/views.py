@@ -15,13 +15,12 @@ from django.views.decorators.http import require_POST
 from annotation.access import managed_project
 from annotation.data.services.forgetting import request_forgetting
 from annotation.errors import ForgettingRefused
-from annotation.models import Project, WorkState
+from annotation.models import UNFINISHED, Project
 from annotation.models.forgetting import Forgetting
 from annotation.people.identity import person_of
 from learner.forgetting.services.contributors import preview_forgetting
 
 SHOWN = 50
-UNDER_WAY = (WorkState.WAITING, WorkState.RUNNING)
 
 
 class ContributorForm(forms.Form):
@@ -86,6 +85,6 @@ def _page(
     request: HttpRequest, project: Project, form: ContributorForm, *, status: int = 200, **more: Any
 ) -> HttpResponse:
     asked = Forgetting.objects.filter(project=project).select_related("job").order_by("-pk")[:SHOWN]
-    running = any(row.job.state in UNDER_WAY for row in asked)
+    running = any(row.job.state in UNFINISHED for row in asked)
     context = {"project": project, "form": form, "asked": asked, "running": running, **more}
     return render(request, "learner/forgetting/forget.html", context, status=status)

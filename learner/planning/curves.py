@@ -9,7 +9,7 @@ from typing import Final, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from learner.estimators.choice import PrivateEstimator, Shape
+from learner.estimators.choice import INTERCEPT_SCALING, PrivateEstimator, Shape
 from learner.estimators.label_sets import PrivateLabelSets
 from learner.linear_model import LinearModel
 from learner.online import Online, simulated_arrival
@@ -24,7 +24,6 @@ from privacy.mechanisms.randomness import SimulationRandom
 SimulatedData = Literal["digits", "made_up"]
 SEEDS: Final = 5
 TEST_ROWS: Final = 1000
-INTERCEPT_SCALING: Final = 0.2
 # Labels and classes on which a model without noise is tuned; more only take longer. Else it has a middling strength.
 MOST_TUNED: Final = 600
 MOST_TUNED_CLASSES: Final = 20

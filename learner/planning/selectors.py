@@ -11,7 +11,7 @@ from enum import StrEnum
 
 from django.db.models import Max
 
-from annotation.models import Arrival, Oracle, Project, Query, QueryState, Selection
+from annotation.models import UNFINISHED, Arrival, Oracle, Project, Query, QueryState, Selection
 from annotation.statement.label_budget import questions_left
 from learner import selectors
 from learner.configuration.pool import screen_of, secret_sample_of, strategy_of
@@ -123,7 +123,7 @@ def plan_forecast(project: Project) -> PlanForecast | None:
     if project.arrival == Arrival.STREAM:
         return None
     for work in (Round, TrainingRun):
-        if work.objects.filter(project=project, state__in=selectors.UNFINISHED).exists():
+        if work.objects.filter(project=project, state__in=UNFINISHED).exists():
             return None
     version = ModelRelease.objects.filter(project=project).aggregate(newest=Max("version", default=0))["newest"]
     planned = None if project.maximum_releases is None else project.maximum_releases - version

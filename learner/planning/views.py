@@ -15,7 +15,7 @@ from django.utils.translation import gettext_lazy
 
 from annotation.access import managed_project
 from annotation.choices.presets import PRESETS
-from annotation.models import Arrival, Project, WorkState
+from annotation.models import UNFINISHED, Arrival, Project
 from annotation.people.identity import note_nothing, person_of
 from annotation.projects.forms.wizard import draft_form, step_of
 from annotation.projects.services import opening
@@ -34,7 +34,6 @@ from learner.planning.setup import Setup
 from learner.planning.splits import splits
 
 SVG = "image/svg+xml"
-OPEN = (WorkState.WAITING, WorkState.RUNNING)
 DATA_WORDS = {
     "digits": gettext_lazy("scikit-learn's handwritten digits"),
     "made_up": gettext_lazy("made-up clouds of the declared dimension"),
@@ -172,7 +171,7 @@ def _context(made: Plan, plot_page: str, key: str) -> dict[str, Any]:
         "epsilon": planned.epsilon,
         "undivided": made.undivided,
         "simulation": simulation,
-        "simulating": simulation is not None and simulation.job is not None and simulation.job.state in OPEN,
+        "simulating": simulation is not None and simulation.job is not None and simulation.job.state in UNFINISHED,
         "accuracy_plot": reverse(plot_page, args=[key, "accuracy", fingerprint]),
         "split_plot": reverse(plot_page, args=[key, "split", fingerprint]),
         **_shown(simulation, setup),

@@ -16,7 +16,7 @@ from privacy.accounting.events import SecretBlockEvent, SecretSampleEvent
 from privacy.models import EntryKind, LedgerEntry, Quota
 from privacy.selectors import can_pay
 
-# Each attempt at a block makes the next one dearer, so a block that fails this often is left aside.
+# Each attempt that reserved is charged: a block that fails this often is left aside, and else a person is waited for.
 MAX_FAILED_TRAININGS = 3
 
 

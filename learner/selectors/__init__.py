@@ -46,7 +46,6 @@ from privacy.selectors import as_it_counts, can_pay
 # What a manager may call a channel; the other names are what is offered as the newest.
 CHANNEL = r"[a-z][a-z-]{1,29}"
 OFFERED = ("latest", "main")
-UNFINISHED = (WorkState.WAITING, WorkState.RUNNING)
 # Questions in these states have no agreed answer that counts, unless one was emptied later.
 GIVEN_UP = (QueryState.DISPUTED, QueryState.SET_ASIDE, QueryState.WITHDRAWN, QueryState.IN_REVIEW)
 # A round that keeps failing waits for a person instead of trying for ever.

@@ -6,12 +6,11 @@ from django.db.models import Exists, OuterRef, Q, Sum
 from django.db.models.functions import Now
 
 from annotation.data.selectors import waiting_posts
-from annotation.models import Project, ProjectState, Query, QueryState, UpdatePolicy, WorkState
+from annotation.models import UNFINISHED, Project, ProjectState, Query, QueryState, UpdatePolicy, WorkState
 from learner.configuration.stream import stream_screen
 from learner.models import ModelRelease, Stream, StreamBatch, TrainingRun
 from learner.pools.secret_selectors import TrainedOn
 
-UNFINISHED = (WorkState.WAITING, WorkState.RUNNING)
 # A release that fails this often needs a person.
 MAX_FAILED_RELEASES = 3
 # Updates of one transaction; more would hold the stream's lock for long.

@@ -8,14 +8,13 @@ records of its people, so only who brought it learns of it.
 from django.db.models import Count, Q
 
 from annotation.data.services.references import reference_of
+from annotation.data.services.shared_rows import HIDDEN
 from annotation.errors import NamedTooOften
 from annotation.models import Dataset, DatasetRole, DatasetState, Project, Record
 from annotation.models.forgetting import Forgetting
 from privacy.models import BudgetAccount
 from privacy.selectors import quota_of
 from privacy.wording import as_message
-
-HIDDEN = as_message("Nothing was stored; whoever uploaded the file is told why.")
 
 
 def names_more_than(project: Project, number: int, *, with_dataset: Dataset | None = None) -> bool:

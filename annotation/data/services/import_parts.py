@@ -13,10 +13,9 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import asdict
-from datetime import timedelta
 from functools import partial
 from itertools import pairwise
-from typing import Any, BinaryIO, cast
+from typing import BinaryIO, cast
 
 from celery import current_app
 from django.conf import settings
@@ -111,7 +110,7 @@ def read_free_part(*, dataset_id: int, before: int | None = None, check: Check |
                     return True
                 spool = RowSpool(cast(BinaryIO, stack.enter_context(tempfile.TemporaryFile())))
                 _read(part, comparison, spool, check, followed=_is_followed(part))
-                part.held_until = _hold_end()
+                part.held_until = attempts.lease_end()
                 part.save()
         except (InvalidUpload, PartNotWhole):
             assert part is not None
@@ -219,7 +218,7 @@ def _store_spooled(part: ImportPart, spool: RowSpool, check: Check | None) -> No
         if check:
             check()
         held = _parts_under_way(part.dataset_id).filter(pk=part.pk, stored=False)
-        if not held.update(held_until=_hold_end()):
+        if not held.update(held_until=attempts.lease_end()):
             return
         if not read_free_part(dataset_id=part.dataset_id, before=part.number, check=check):
             time.sleep(LOOK_AGAIN_SECONDS)
@@ -275,9 +274,3 @@ def _is_refused(part: ImportPart) -> bool:
 
 def _unpacks_to_too_much(parts: QuerySet[ImportPart]) -> bool:
     return bool(parts.aggregate(bytes=Sum("unpacked_bytes", default=0))["bytes"] > settings.UPLOAD_MAX_BYTES)
-
-
-def _hold_end() -> "models.ExpressionWrapper[Any]":
-    return models.ExpressionWrapper(
-        Now() + timedelta(seconds=settings.WORK_LEASE_SECONDS), output_field=models.DateTimeField()
-    )

@@ -14,15 +14,13 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
 from itertools import islice
-from pathlib import Path
 from typing import Any
 from uuid import UUID
 
-import numpy as np
 from django.db.models import F, QuerySet
 from django.utils.crypto import salted_hmac
-from numpy.typing import NDArray
 
+from annotation.data.images import mapped_images
 from annotation.data.parsers.digests import (
     Digests,
     image_digests,
@@ -161,7 +159,7 @@ def stored_digests(dataset: Dataset, *, first: int = 0) -> Iterator[Digests]:
     project = dataset.project
     of = _digests_by(project)
     if project.data_kind == DataKind.IMAGE:
-        pixels = files.open_stored(str(dataset.pixels.name), dataset.pixels_sha256, _mapped)
+        pixels = files.open_stored(str(dataset.pixels.name), dataset.pixels_sha256, mapped_images)
         yield from (of(pixels[start : start + BATCH_ROWS]) for start in range(first, len(pixels), BATCH_ROWS))
         return
     if dataset.in_columns:
@@ -249,8 +247,3 @@ def _digests_by(project: Project) -> Callable[[Any], Digests]:
 def _key_of(project: Project) -> bytes:
     """Return the key of a project's digests, which nobody has without the site's secret."""
     return salted_hmac("annotation shared rows", str(project.pk), algorithm="sha256").digest()[:KEY_BYTES]
-
-
-def _mapped(path: Path) -> NDArray[np.uint8]:
-    pixels: NDArray[np.uint8] = np.load(path, mmap_mode="r", allow_pickle=False)
-    return pixels

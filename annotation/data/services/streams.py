@@ -19,6 +19,7 @@ from django.db.models import DateTimeField, ExpressionWrapper, F, Min
 from django.db.models.functions import Now
 
 from annotation.data.parsers.checks import check_rows
+from annotation.data.parsers.json_lines import NO_FIELD, NOT_AN_OBJECT
 from annotation.data.parsers.rows import BadRow, Layout, RawBatch
 from annotation.data.selectors import waiting_posts
 from annotation.data.services import shared_rows
@@ -41,8 +42,6 @@ from annotation.work.services import jobs
 from privacy.wording import as_message, as_plural_message
 
 BAD_ROWS_NAMED = 100
-NOT_AN_OBJECT = as_message("is not a JSON object")
-NO_FIELD = as_message("is missing")
 UNKNOWN_FIELD = as_message("is not a field of this project")
 NO_STREAM = as_message("This project takes uploads; only a stream takes records one by one.")
 # Long enough for any sender that tries again; the rows of posts that were examined are of no other use.

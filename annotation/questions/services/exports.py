@@ -18,7 +18,7 @@ from django.db.models.functions import Now
 from django.utils import timezone
 
 from annotation.data.services import files
-from annotation.models import Job, Label, Project, ProjectState, Role, WorkState
+from annotation.models import UNFINISHED, Job, Label, Project, ProjectState, Role, WorkState
 from annotation.models.exports import Export
 from annotation.models.letters import MailKind
 from annotation.people.services import notices
@@ -28,7 +28,6 @@ from privacy.services.faults import fault_point
 from privacy.wording import as_message
 
 FOLDER = "exports"
-UNFINISHED = (WorkState.WAITING, WorkState.RUNNING)
 
 
 def start_export(*, project: Project, owner: User, format: str, history: bool = False) -> Export:  # noqa: A002

@@ -11,7 +11,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 
 from annotation.access import managed_project
-from annotation.models import WorkState
+from annotation.models import UNFINISHED
 from annotation.models.exports import Export
 from annotation.people.identity import person_of
 from annotation.questions.downloads import export_response, labels_response
@@ -47,7 +47,7 @@ def label_files(request: HttpRequest, slug: str) -> HttpResponse:
     context = {
         "project": project,
         "exports": [(export, FORMAT_NAMES[ExportFormat(export.format)]) for export in asked],
-        "running": any(export.job.state in (WorkState.WAITING, WorkState.RUNNING) for export in asked),
+        "running": any(export.job.state in UNFINISHED for export in asked),
         "formats": [(each.value, name) for each, name in FORMAT_NAMES.items()],
         "kept_days": settings.EXPORT_KEPT_DAYS,
     }

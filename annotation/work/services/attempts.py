@@ -90,7 +90,7 @@ class Lease:
             with transaction.atomic():
                 # Whoever finishes the work holds the row's lock already; waiting for it would wait for ourselves.
                 if _lock(held, skip_locked=True).first():
-                    held.update(leased_until=_lease_end(), **news)
+                    held.update(leased_until=lease_end(), **news)
                     return True
             return held.exists()
         except DatabaseError:
@@ -111,7 +111,7 @@ def take_work(*, row: LeasedWork) -> bool:
         if taken is None:
             return False
         _rows(row).filter(pk=row.pk).update(
-            state=WorkState.RUNNING, attempt=F("attempt") + 1, leased_until=_lease_end(), started_at=Now()
+            state=WorkState.RUNNING, attempt=F("attempt") + 1, leased_until=lease_end(), started_at=Now()
         )
         row.refresh_from_db()
     return True
@@ -291,7 +291,8 @@ def _lock(rows: QuerySet[Any], *, skip_locked: bool = False) -> QuerySet[Any]:
     return rows.select_for_update(of=("self",), skip_locked=skip_locked, no_key=True).values_list("pk")
 
 
-def _lease_end() -> "models.ExpressionWrapper[Any]":
+def lease_end() -> "models.ExpressionWrapper[Any]":
+    """Return when a hold that is taken now lapses, by the clock of the database."""
     return models.ExpressionWrapper(
         Now() + timedelta(seconds=settings.WORK_LEASE_SECONDS), output_field=models.DateTimeField()
     )
