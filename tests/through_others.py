@@ -45,9 +45,8 @@ TESTED_THROUGH_OTHERS: dict[tuple[str, str], tuple[str, ...]] = {
     ("tests/db/learner/answers/test_open_answers.py", "a declaration that the learner reads, and pays nothing for"): (
         "annotation/choices/open_answers.py",
     ),
-    ("tests/db/annotation/statement/test_limits.py", "the two of a change that takes two, and its named levels"): (
+    ("tests/db/annotation/statement/test_limits.py", "the two of a change that takes two"): (
         "annotation/people/services/second_manager.py",
-        "annotation/statement/budget_levels.py",
         "annotation/signals.py",
     ),
     ("tests/web/annotation/projects/test_wizard.py", "sentences of the wizard about who is protected from whom"): (

@@ -1,7 +1,7 @@
 """Named budgets by published guidance, and what a limit means in plain words."""
 
-import math
 from dataclasses import dataclass
+from decimal import ROUND_CEILING, Decimal
 from typing import Final
 
 from django import forms
@@ -56,9 +56,9 @@ def plain_meaning(epsilon: float, delta: float) -> str:
         "%(right)s %% of the time instead of 50; accusing one innocent in a hundred, they find at most %(found)s %% "
         "of those who are in. The largest advantage of any test is %(advantage)s."
     ) % {
-        "right": number_format(_up(bounds.right), 1),
-        "found": number_format(_up(bounds.detection), 1),
-        "advantage": number_format(_up(bounds.advantage) / 100, 3),
+        "right": _percent_words(bounds.right),
+        "found": _percent_words(bounds.detection),
+        "advantage": _bound_words(bounds.advantage),
     }
 
 
@@ -70,7 +70,7 @@ def say_consequences(form: forms.Form, *, delta: float) -> None:
 
 
 def _guess(epsilon: float, delta: float) -> str:
-    right = number_format(_up(reading(epsilon, delta).right), 1)
+    right = _percent_words(reading(epsilon, delta).right)
     return gettext("A guess is right at most %(right)s %% of the time instead of 50.") % {"right": right}
 
 
@@ -92,6 +92,18 @@ def delta_advice(delta: float, people: int) -> str:
     )
 
 
-def _up(share: float) -> float:
-    """Return per cent, rounded up to a tenth, so that a bound stays one."""
-    return math.ceil(round(share * 1000, 9)) / 10
+def _percent_words(share: float) -> str:
+    return _bound_words(share * 100, most=100, places=1)
+
+
+def _bound_words(value: float, *, most: int = 1, places: int = 3) -> str:
+    """Return a bound rounded up, so that it stays one, with as many more places as keep it from being said as `most`.
+
+    From 0.99999999 of `most` on it is said as `most` itself: so near, it bounds nothing.
+    """
+    exact = Decimal(round(value, 12))
+    for digits in range(places, places + 5):
+        rounded = exact.quantize(Decimal(1).scaleb(-digits), rounding=ROUND_CEILING)
+        if rounded < most:
+            return number_format(rounded, digits)
+    return number_format(most)

@@ -152,8 +152,9 @@ def test_a_named_limit_is_the_limit_and_says_what_it_means(client: Client) -> No
     response = go_on(client, "pool-experts", WizardStep.BUDGET, level="loose", people="1000000")
     assert response["Location"] == at("pool-experts", WizardStep.CHECK)
     page = client.get(response["Location"]).content.decode()
-    # e^10 / (1 + e^10), rounded up; and 5e-6 is more than a million to the power -1.1.
-    assert "at most 100.0 %" in page
+    # e^10 / (1 + e^10), rounded up, and never to all; and 5e-6 is more than a million to the power -1.1.
+    assert "at most 99.996 %" in page
+    assert "100.0 %" not in page
     assert "recommended for 1,000,000" in page
     client.post(at("pool-experts", WizardStep.CHECK))
     assert guarantee(Project.objects.get().pool_account).epsilon_limit == 10
