@@ -82,6 +82,22 @@ def test_an_account_opens_once_its_email_is_confirmed(open_site):
     assert log_in(Client(), "ann@example.org")["Location"] == reverse("annotation:projects")
 
 
+@pytest.mark.parametrize("language", ["en", "de"])
+def test_letters_about_an_account_open_and_end_as_the_other_letters_do(open_site, language):
+    """The library would greet with the host and port for the name of the site, and thank for its use."""
+    client = Client(headers={"accept-language": language})
+    sign_up(client, "ann@example.org")
+    client.post(link_in(mail.outbox[0]))
+    client.post(reverse("account_reset_password"), {"email": "ann@example.org"})
+    client.post(reverse("account_reset_password"), {"email": "nobody@example.org"})
+    first = {"en": "You('re| are) receiving this email", "de": "Sie erhalten diese E-Mail"}[language]
+    assert len(mail.outbox) >= 2
+    for letter in mail.outbox:
+        assert re.match(first, letter.body), letter.body
+        assert letter.body.endswith("\n\n-- \nDPAL\ntestserver"), letter.body
+        assert not re.search("Hello|Hallo|Thank you|Danke", letter.body)
+
+
 @pytest.mark.parametrize("backend", ["filebased", "locmem"])
 def test_where_mail_stays_every_page_after_a_letter_says_who_has_it(open_site, settings, tmp_path, backend):
     settings.EMAIL_FILE_PATH = tmp_path

@@ -1,11 +1,13 @@
 """Django's administration: facts can be looked at and by nobody changed; what staff must not see is not there."""
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from django.contrib import admin
 from django.contrib.admin.models import LogEntry
+from django.contrib.staticfiles import finders
 from django.test import Client, RequestFactory
 from django.urls import reverse
 from django.utils import timezone
@@ -105,6 +107,18 @@ def full_site(superuser) -> None:
     make_candidates(make_project(oracle="crowd"), ["a text"])
     assert GateRun.objects.exists()
     write_settings(project, lease_seconds=601)
+
+
+def test_a_browser_finds_every_file_a_page_names_and_asks_for_no_other_icon(client, superuser) -> None:
+    """Without an icon named, it asks for /favicon.ico, which is nowhere."""
+    user = reverse("admin:auth_user_change", args=[superuser.pk])
+    pages = [reverse(f"admin:{name}") for name in ("index", "auth_user_changelist", "auth_user_add")]
+    for address in [*pages, user, reverse("admin:auth_user_delete", args=[superuser.pk])]:
+        page = client.get(address).content.decode()
+        assert re.search(r'<link rel="icon" href="/static/favicon[^"]*\.svg"', page), address
+        files = re.findall(r'(?:href|src)="/static/([^"?]+)', page)
+        assert files, address
+        assert [name for name in files if finders.find(name) is None] == [], address
 
 
 def contents(model: type[Any]) -> list[dict[str, Any]]:

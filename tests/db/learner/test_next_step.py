@@ -1,0 +1,59 @@
+"""What a project does next while an upload is on its way to be asked about: it is read, then it is at the gate."""
+
+import io
+
+import pytest
+from django.core.files import File
+from django.utils import translation
+
+from annotation.data.services import datasets
+from annotation.gates.services import runs
+from annotation.wording import localized
+from learner.next_step import Step, project_status
+from tests import learning
+from tests.counting import new_counter
+from tests.factories import make_user
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture(autouse=True)
+def own_counter(settings, tmp_path):
+    settings.LEDGER_COUNTER_PATH = new_counter(tmp_path)
+
+
+@pytest.fixture
+def project():
+    return learning.open_crowd(make_user())
+
+
+def receive(project):
+    """Take an upload in which 60 people say the same, and read none of it yet."""
+    lines = ["text,contributor", *(f"apple pear,person {number}" for number in range(60))]
+    return datasets.receive_upload(
+        project=project,
+        file=File(io.BytesIO("\n".join(lines).encode()), name="rows.csv"),
+        name="rows.csv",
+        mapping={"text": "text", "contributor": "contributor"},
+        send=False,
+    )
+
+
+def test_an_upload_is_read_then_at_the_gate_and_what_passed_is_asked_about(project):
+    assert project_status(project).step == Step.WAITING_FOR_POOL
+    dataset = receive(project)
+    assert project_status(project).step == Step.READING
+    datasets.import_dataset(job_id=dataset.job_id)
+    dataset.refresh_from_db()
+    at_gate = project_status(project)
+    assert at_gate.step == Step.AT_GATE
+    assert str(at_gate.sentence) == "An upload goes through the gate; what passes is asked about."
+    with translation.override("de"):
+        assert localized(at_gate.sentence).startswith("Ein Upload")
+    runs.run_gate(job_id=dataset.gate_job_id)
+    assert project_status(project).step == Step.ASK
+
+
+def test_a_gate_that_let_nothing_through_is_left_and_the_project_waits_for_another_upload(project):
+    learning.upload(project, [["apple pear", "ann"]], ["text", "contributor"])
+    assert project_status(project).step == Step.WAITING_FOR_POOL
