@@ -9,9 +9,14 @@ from learner.pools.secret_selectors import TrainedOn
 from privacy.wording import as_message, as_plural_message
 
 
-def estimate_said(estimate: PlannersEstimate | None) -> str:
-    """Say what was estimated and on what, or that nothing was and where to have it done."""
+def estimate_said(estimate: PlannersEstimate | None, *, may_plan: bool = True) -> str:
+    """Say what was estimated and on what, or that nothing was and where to have it done; that only to who may plan."""
     if estimate is None:
+        if not may_plan:
+            return as_message(
+                "No simulation of these settings for about so many labels is at hand, so no estimate of no privacy "
+                "stands here."
+            )
         return as_message(
             "No simulation of these settings for about so many labels is at hand, so no estimate of no privacy stands "
             "here. The plan page makes one free of charge, and so does the command simulate on labelled public data."

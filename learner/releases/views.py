@@ -67,7 +67,7 @@ def release(request: HttpRequest, slug: str, version: int) -> HttpResponse:
         "used": selectors.trained_on(found.training_run),
         "accuracies": evaluation_selectors.accuracies_of(found),
         "estimate": (estimate := estimate_of_run(found.training_run)),
-        "estimate_said": localized(estimate_said(estimate)),
+        "estimate_said": localized(estimate_said(estimate, may_plan=managing)),
         "measured": [_measured(evaluation, found) for evaluation in found.evaluations.all()],
         "history": history,
         "history_chart": page_charts.accuracy_chart([(one.dataset, number, one) for number, one in history]),

@@ -182,7 +182,7 @@ def card_facts(run: TrainingRun, *, estimator: str, metrics: list[Metric], made_
         "sampling_rate": used.rate,
         "created_at": made_on,
         "metrics": metrics,
-        "no_privacy": str(estimate_said(estimate_of_run(run))),
+        "no_privacy": str(estimate_said(estimate_of_run(run), may_plan=False)),
     }
 
 

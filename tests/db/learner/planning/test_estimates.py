@@ -55,6 +55,12 @@ def test_where_none_is_at_hand_it_says_where_to_and_not_who_failed_to():
     assert "obody" not in said
 
 
+def test_who_cannot_open_the_plan_is_not_sent_there():
+    said = estimate_said(None, may_plan=False)
+    assert "at hand" in said
+    assert "plan page" not in said
+
+
 def test_a_simulation_without_the_noise_free_part_gives_no_estimate():
     project = learning.open_trusted(make_user())
     simulate(setup_of(project, 700), curves={"digits": [point(50, 0.7)]}, splits=[])

@@ -275,6 +275,15 @@ def test_a_page_has_the_numbers_the_key_and_what_changed(project, manager):
     assert "Labels agreed on" not in shown
 
 
+def test_only_who_may_open_the_plan_is_sent_there_for_an_estimate(project, release, manager):
+    address = reverse("learner:release", args=(project.slug, 1))
+    for client, may_plan in ((client_of(manager), True), (member(project, Role.ENGINEER), False)):
+        page = tight(client.get(address).content.decode())
+        assert "so no estimate of no privacy stands here." in page
+        assert ("The plan page makes one free of charge" in page) == may_plan
+        assert (client.get(reverse("learner:plan", args=(project.slug,))).status_code == 200) == may_plan
+
+
 def test_a_german_readers_charts_have_places_and_sentences(project, release, manager):
     learning.run_to_release(project, make_user(), version=2)
     client = client_of(manager)
