@@ -12,7 +12,7 @@ from annotation.models import (
     ProjectState,
     Role,
 )
-from annotation.selectors import Person, projects_of
+from annotation.selectors import Person, projects_of, with_question_for
 from annotation.statement.presenters import percent_of_limit
 from privacy.selectors import Guarantee, guarantees
 
@@ -62,6 +62,8 @@ class ProjectCard:
     roles: tuple[str, ...]
     budgets: tuple[CardBudget, ...] = ()
     model: CardModel | None = None
+    # Whether a question waits for the person; looked up where they are an annotator.
+    asks: bool = False
 
     @property
     def words(self) -> list[str]:
@@ -91,8 +93,12 @@ def project_cards(*, user: Person, closed: bool = False) -> list[ProjectCard]:
     inside = [project for project in projects if INSIDE.intersection(roles[project.pk])]
     budgets = _budgets(inside)
     models = {key: model for source in MODEL_SOURCES if inside for key, model in source([p.pk for p in inside]).items()}
+    answering = [project.pk for project in projects if Role.ANNOTATOR in roles[project.pk]]
+    asking = with_question_for(user, answering) if answering and not closed else ()
     return [
-        ProjectCard(project, tuple(roles[project.pk]), budgets.get(project.pk, ()), models.get(project.pk))
+        ProjectCard(
+            project, tuple(roles[project.pk]), budgets.get(project.pk, ()), models.get(project.pk), project.pk in asking
+        )
         for project in projects
     ]
 

@@ -220,11 +220,11 @@ QUESTIONS = (
         " annotation/choices/_label_scale.html annotation/choices/_label_several.html"
         " annotation/choices/_label_ticked.html annotation/choices/_label_find.html"
         " annotation/questions/_label_classes.html annotation/choices/_keys_choose.html"
-        " annotation/choices/_keys_several.html annotation/choices/_keys_confirm.html"
+        " annotation/choices/_keys_several.html annotation/choices/_keys_confirm.html annotation/choices/_digits.html"
         " annotation/questions/_label_others.html annotation/questions/_label_instead.html"
         " annotation/questions/_label_undo.html",
-        "class_list classes_mark own_keys is_many is_grouped groups heading members colour suggests one.* words example"
-        " asked.answers asked.is_many asked.kind.widget asked.with_list keys_page"
+        "class_list classes_mark own_keys class_digits is_many is_grouped groups heading members colour suggests one.*"
+        " words example asked.answers asked.is_many asked.kind.widget asked.with_list keys_page"
         " asked.kind.most_classes asked.kind.names_none asked.confirm_answers asked.gate_floor asked.gate_k"
         " asked.gate_kind asked.has_guess asked.oracle asked.privacy_unit choices"
         " letter shortcut key name value token slug flags.items reason reasons.items",
@@ -245,8 +245,9 @@ QUESTIONS = (
         "the viewer's own lease, answers and pace",
     ),
     Shown(
-        "annotation/questions/_label.html annotation/questions/_label_empty.html annotation/questions/label.html",
-        "waiting more_than state",
+        "annotation/questions/_label.html annotation/questions/_label_empty.html annotation/questions/label.html"
+        " annotation/questions/why.html annotation/projects/projects.html",
+        "waiting more_than state asks card.asks",
         LABELLERS,
         Basis.DERIVED,
         "how many questions are open for this person and why none is: by what was asked and how often it was answered,"
@@ -332,9 +333,9 @@ QUESTIONS = (
     ),
     Shown(
         "annotation/questions/review.html annotation/questions/_guidelines.html"
-        " annotation/questions/_label_classes.html",
+        " annotation/questions/_label_classes.html annotation/choices/_digits.html",
         "project.name project.slug guidelines.created_at guidelines.text guidelines.version guidelines_shown"
-        " examples example example.* class_list classes_mark heading members one.* words",
+        " examples example example.* class_list classes_mark class_digits heading members one.* words",
         REVIEWERS,
         Basis.PUBLIC,
         "declared and written by the project's managers",

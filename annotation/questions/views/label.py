@@ -20,6 +20,7 @@ from django.views.decorators.http import require_POST
 from django_htmx.http import HttpResponseClientRedirect, HttpResponseClientRefresh
 
 from annotation import selectors
+from annotation.choices.label_types.base import DIGITS
 from annotation.choices.suggestions import suggests
 from annotation.data.services.pixels import ImageAhead, image_ahead
 from annotation.errors import NotMember
@@ -169,8 +170,11 @@ def read_guidelines(request: HttpRequest, slug: str) -> HttpResponse:
 def why(request: HttpRequest, slug: str) -> HttpResponse:
     """Say why the person is shown what they are shown, and what it cannot tell about anybody."""
     project = desk_of(request, slug)
-    template = "annotation/questions/_why.html" if request.htmx else "annotation/questions/why.html"  # type: ignore[attr-defined]
-    return render(request, template, {"project": project, "receipt": receipts.receipt_of(project)})
+    context = {"project": project, "receipt": receipts.receipt_of(project)}
+    if request.htmx:  # type: ignore[attr-defined]
+        return render(request, "annotation/questions/_why.html", context)
+    context["asks"] = bool(selectors.with_question_for(request.user, [project.pk]))
+    return render(request, "annotation/questions/why.html", context)
 
 
 @annotator_page
@@ -311,6 +315,7 @@ def _page(request: HttpRequest, context: dict[str, Any], status: int) -> HttpRes
         context["keys_page"] = asked.keys_page
         context["is_many"] = asked.finds_classes and is_many(project.classes)
         context["own_keys"] = asked.finds_classes and bool(project.settings.get("class_keys"))
+        context["class_digits"] = asked.keys(answers.answer_names(project))[: len(DIGITS)]
         context["suggests"] = suggests(project.settings) is not None
         context["guidelines_open"] = part or request.GET.get("guidelines") == "open"
     return render(

@@ -14,10 +14,11 @@ from django.views.decorators.http import require_POST
 
 from annotation import selectors
 from annotation.access import CLOSED, READING, refuse_if_closed
+from annotation.choices.label_types.base import DIGITS
 from annotation.models import Oracle, Project, Query, QueryState
 from annotation.people.identity import note_nothing, person_of
 from annotation.questions import quality, reviewing
-from annotation.questions.answers import answer_name, label_type, places_in
+from annotation.questions.answers import answer_name, answer_names, label_type, places_in
 from annotation.questions.forms.answers import NONE_BOX
 from annotation.questions.forms.labels import CommentForm
 from annotation.questions.forms.quality import SettleForm
@@ -54,6 +55,7 @@ def review_queue(request: HttpRequest, slug: str) -> HttpResponse:
         "manages": manages,
         "closed": closed,
         "trusted": project.oracle == Oracle.TRUSTED,
+        "class_digits": DIGITS[: len(answer_names(project))],
         "progress": reviewing.progress_of(project),
         "undoable": undoable and undoable.get_state_display(),
         **label_parts.guidelines_parts(project, standing, pictures),

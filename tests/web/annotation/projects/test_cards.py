@@ -3,12 +3,14 @@
 import pytest
 from django.test import Client
 from django.urls import reverse
+from django.utils import timezone
 
 from annotation.models import Membership, Role
 from annotation.projects.selectors import project_cards
+from annotation.questions.services import labels, queue
 from learner.models import ModelRelease
 from tests import learning
-from tests.factories import make_user
+from tests.factories import add_members, make_project, make_user, open_records
 from tests.markup import tight
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -54,6 +56,31 @@ def test_an_annotator_reads_neither(project, release):
     assert project.name in page
     assert "right on public data" not in page
     assert 'class="meter"' not in page
+
+
+def test_who_labels_reads_whether_a_question_waits(django_assert_num_queries):
+    owner = make_user()
+    projects = [make_project(overlap=1), make_project(overlap=1), make_project(overlap=1)]
+    for project in projects:
+        add_members(project, owner)
+    with django_assert_num_queries(3):
+        assert [card.asks for card in project_cards(user=owner)] == [False] * 3
+    assert listed(owner).count("No question right now.") == 3
+    for project in projects:
+        open_records(project, 1)
+    with django_assert_num_queries(3):
+        assert [card.asks for card in project_cards(user=owner)] == [True] * 3
+    assert "No question right now." not in listed(owner)
+    answered, held, paused = projects
+    labels.submit_label(assignment=queue.claim_next(project=answered, user=owner), choice=0)
+    queue.claim_next(project=held, user=owner)
+    Membership.objects.filter(project=paused, user=owner).update(paused_at=timezone.now())
+    assert {card.project: card.asks for card in project_cards(user=owner)} == {
+        answered: False,
+        held: True,
+        paused: False,
+    }
+    assert listed(owner).count("No question right now.") == 2
 
 
 def test_before_the_first_model_the_card_says_so(project, manager):

@@ -82,6 +82,25 @@ class TestWhatIsShown:
         assert "You are inside the boundary" in html
         assert Assignment.objects.get().state == AssignmentState.LEASED
 
+    @pytest.mark.parametrize(
+        ("values", "keys", "said"),
+        [
+            ({"classes": ["a", "b"]}, "1, 2", "take a class"),
+            ({"classes": ["a", "b", "c"]}, "1 - 3", "take a class"),
+            ({"classes": ["a", "b", "c"], "confirm_answers": True}, "1 - 3", "choose a class"),
+            ({"classes": list("abcdefghij")}, "1 - 9, 0", "answer with the first ten classes"),
+            ({"classes": ["0", "1", "2"], "question_kind": "rating"}, "0 - 2", "take a class"),
+        ],
+    )
+    def test_the_help_names_the_keys_that_the_project_has(self, browser_of, values, keys, said):
+        project = make_project(**values)
+        (person,) = make_annotators(project, 1)
+        open_records(project, 1)
+        shown = browser_of(person).get(page(project)).content.decode().partition('<dl class="keys">')[2]
+        terms, _, rest = shown.partition("<dd>")
+        assert " ".join(re.sub(r"<[^>]+>", "", terms).split()).replace(" ,", ",") == keys
+        assert rest.strip().startswith(said)
+
     def test_who_answers_for_a_secret_sample_is_told_to_keep_it(self, browser_of):
         project = make_project(selection="secret_sample", selection_rate=0.1)
         (person,) = make_annotators(project, 1)
@@ -89,6 +108,18 @@ class TestWhatIsShown:
         html = browser_of(person).get(reverse("annotation:why", args=(project.slug,))).content.decode()
         assert "A secret coin chose this record" in html
         assert "please keep that to yourself" in html
+
+    def test_nobody_is_led_back_to_a_question_that_does_not_wait(self, browser_of):
+        project = make_project()
+        (person,) = make_annotators(project, 1)
+        open_records(project, 1)
+        browser = browser_of(person)
+        why = reverse("annotation:why", args=(project.slug,))
+        assert "Back to the question" in browser.get(why).content.decode()
+        labels.submit_label(assignment=queue.claim_next(project=project, user=person), choice=0)
+        html = browser.get(why).content.decode()
+        assert "Back to the question" not in html
+        assert "No question right now." in html
 
     @pytest.mark.parametrize(
         ("unit", "sentence"),

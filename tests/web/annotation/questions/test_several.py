@@ -36,6 +36,14 @@ def open_several(**settings):
 
 
 class TestSeveral:
+    def test_the_help_speaks_of_ten_classes_where_there_are_ten_alone(self):
+        for classes, said in ((GENRES, "tick a class, or not"), (list("abcdefghij"), "tick one of the first ten")):
+            project = open_several(classes=classes)
+            (person,) = make_annotators(project, 1)
+            open_records(project, 1)
+            shown = tight(logged_in(person).get(reverse("annotation:label", args=[project.slug])).content.decode())
+            assert f"<dd>{said}" in shown
+
     def test_boxes_are_ticked_and_sent_without_a_script(self):
         project = open_several()
         (person,) = make_annotators(project, 1)
