@@ -8,16 +8,6 @@ from privacy.accounting.events import Event
 from privacy.choices import Kind
 from privacy.wording import as_message
 
-POOL_ESTIMATORS = (
-    "logistic",
-    "logistic_gaussian",
-    "logistic_output",
-    "huber_svm",
-    "huber_svm_gaussian",
-    "huber_svm_output",
-    "minibatch_svm",
-)
-GAUSSIAN = ("logistic_gaussian", "huber_svm_gaussian")
 # Parameters of selections that presets say, so that no default stands for them.
 OF_PRESETS = ("selection_epsilon", "selection_rate", "block_hours")
 # What a project has where its configuration leaves a field out.

@@ -6,6 +6,7 @@ from typing import Any, Final
 from annotation.choices.catalogue import chosen_of
 from annotation.choices.selection_rules import features_of
 from annotation.choices.selections import selection_choice
+from annotation.choices.update_policies import POLICIES
 from privacy.accounting.events_online import BanditOgdEvent, MutualInformationOgdEvent
 from privacy.accounting.screens import hidden_selection_delta, screen_losses, stream_epsilon
 from privacy.choices import Kind
@@ -14,8 +15,8 @@ from privacy.wording import as_message
 ONLINE_ESTIMATORS: Final = ("mi_ogd", "bandit_ogd")
 BATCH_ESTIMATORS: Final = ("running_sums", "minibatch_svm")
 STREAM_ESTIMATORS: Final = (*BATCH_ESTIMATORS, *ONLINE_ESTIMATORS)
-STREAM_POLICIES: Final = ("immediate", "flsw", "flsw_hidden", "flmb", "doubling")
-POOL_POLICIES: Final = ("per_round", "doubling")
+STREAM_POLICIES: Final = tuple(policy.name for policy in POLICIES if "stream" in policy.sound.arrivals)
+POOL_POLICIES: Final = tuple(policy.name for policy in POLICIES if "pool" in policy.sound.arrivals)
 # Fields that describe a stream; a pool keeps their defaults.
 STREAM_FIELDS: Final = (
     "drop_unselected",

@@ -124,4 +124,4 @@ class Batches(_Windows):
     label: ClassVar[str] = _("stream: batches of a fixed number of questions")
 
 
-POLICIES: tuple[type[Choice], ...] = (PerRound, Doubling, Immediate, VisibleWindows, HiddenWindows, Batches)
+POLICIES: tuple[type[Choice], ...] = (PerRound, Immediate, VisibleWindows, HiddenWindows, Batches, Doubling)

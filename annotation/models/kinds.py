@@ -54,14 +54,13 @@ class Estimator(StrEnum):
 
 
 class UpdatePolicy(StrEnum):
-    """When answers become an update or a training; `annotation.choices.update_policies` declares each."""
+    """Policies that code names; `annotation.choices.update_policies` has all of them, with their labels."""
 
     PER_ROUND = "per_round"
     DOUBLING = "doubling"
     IMMEDIATE = "immediate"
     FLSW = "flsw"
     FLSW_HIDDEN = "flsw_hidden"
-    FLMB = "flmb"
 
 
 class ProjectState(models.TextChoices):

@@ -7,12 +7,13 @@ from django import forms
 from django.utils.translation import gettext_lazy as _
 
 from annotation.choices.catalogue import CATALOGUE
+from annotation.choices.form_fields import named_field, optional_field
 from annotation.choices.label_types.learning import not_learned
 from annotation.choices.preset import Preset
 from annotation.choices.selections import asks_about_all
 from annotation.choices.stream_rules import BATCH_ESTIMATORS, STREAM_POLICIES
-from annotation.choices.update_policies import POLICIES
-from annotation.models import DataKind, UpdatePolicy
+from annotation.choices.update_policies import POLICIES, Batches, HiddenWindows, VisibleWindows
+from annotation.models import Arrival, DataKind
 from annotation.projects.forms.choosing import ChoosingForm
 from privacy.choices import Kind
 
@@ -26,17 +27,9 @@ OF_POOLS = (
     "image_height",
     "image_width",
 )
-OF_STEPS = ("step_size", "weight_radius", "average_iterates")
 DATA_FIELDS: Mapping[str, tuple[str, ...]] = {
     DataKind.TEXT: ("feature_dimension",),
     DataKind.TABLE: ("columns",),
-}
-POLICY_FIELDS: Mapping[str, tuple[str, ...]] = {
-    UpdatePolicy.IMMEDIATE: (),
-    UpdatePolicy.FLSW: ("window_length",),
-    UpdatePolicy.FLSW_HIDDEN: WINDOWS,
-    UpdatePolicy.FLMB: ("window_length",),
-    UpdatePolicy.DOUBLING: ("window_length",),
 }
 
 
@@ -50,40 +43,10 @@ class StreamProjectForm(ChoosingForm):
         label=_("Model"),
         help_text=_("Sums learn many classes from all answers so far; steps need no delta."),
     )
-    window_length = forms.IntegerField(
-        required=False,
-        min_value=1,
-        max_value=10_000_000,
-        label=_("Window or batch"),
-        help_text=_("Records of a window, answers of a batch (at least 50), or records of the first doubling block."),
-    )
-    window_denominator = forms.IntegerField(
-        required=False,
-        min_value=1,
-        label=_("Hidden windows: denominator"),
-        help_text=_("About as many as a window selects; public, so that the true number stays hidden."),
-    )
-    window_hours = forms.IntegerField(
-        min_value=1,
-        max_value=10_000,
-        label=_("Hours to answer"),
-        help_text=_("A batch makes its update then, whatever is answered; a hidden window exactly then."),
-    )
-    step_size = forms.FloatField(
-        initial=4.0,
-        label=_("Step of an update"),
-        help_text=_("How far one noisy batch moves the weights."),
-    )
-    weight_radius = forms.FloatField(
-        initial=40.0,
-        label=_("Radius of the weights"),
-        help_text=_("20 to 80 for batches; in a unit ball hardly anything is learned."),
-    )
-    average_iterates = forms.BooleanField(
-        required=False,
-        label=_("Release the average of all updates"),
-        help_text=_("Averaging takes noise out of the weights and costs nothing."),
-    )
+    # Whether these may be left empty, the chosen policy's rules say.
+    window_length = optional_field(VisibleWindows, "window_length")
+    window_denominator = optional_field(HiddenWindows, "window_denominator")
+    window_hours = named_field(Batches, "window_hours")
 
     def __init__(self, *args: Any, preset: Preset, **kwargs: Any) -> None:
         kwargs["initial"] = {**preset.defaults, **(kwargs.get("initial") or {})}
@@ -112,7 +75,7 @@ class StreamProjectForm(ChoosingForm):
     def ticked(cls, data: Mapping[str, Any]) -> dict[str, bool]:
         """Return the boxes of the choices that were on the page; what was not on it keeps its default."""
         shown = str(data.get("shown", "")).split(",")
-        boxes = {"average_iterates"} | (set() if any(map(asks_about_all, shown)) else {"drop_unselected"})
+        boxes = set() if any(map(asks_about_all, shown)) else {"drop_unselected"}
         for choice in CATALOGUE.all():
             if choice.name in shown:
                 boxes |= {each.name for each in choice.parameters() if each.type is bool}
@@ -120,14 +83,13 @@ class StreamProjectForm(ChoosingForm):
 
     def _unused(self) -> list[str]:
         """Name the fields that the choices made so far do not use."""
-        fields_of = {"data_kind": DATA_FIELDS, "update_policy": POLICY_FIELDS}
-        known = {choice: fields_of[choice] for choice in self.chosen if choice in fields_of}
-        used = {name for choice, fields in known.items() for name in fields.get(self.chosen[choice], ())}
-        every = {name for fields in known.values() for names in fields.values() for name in names}
+        every = {*WINDOWS, *(name for names in DATA_FIELDS.values() for name in names)}
+        used = {*DATA_FIELDS.get(self.chosen["data_kind"], ())} if "data_kind" in self.chosen else every
+        policy = CATALOGUE.find(Kind.POLICY, self.chosen.get("update_policy", ""))
+        used |= {*WINDOWS} if policy is None else {each.name for each in policy.parameters_in(Arrival.STREAM)}
         # Where not everything is asked about, what nobody is asked about may go.
         screens = "selection" not in self.chosen or not asks_about_all(self.chosen["selection"])
-        steps = self.chosen.get("estimator", "minibatch_svm") == "minibatch_svm"
-        return sorted(every - used | (set() if screens else {"drop_unselected"}) | (set() if steps else {*OF_STEPS}))
+        return sorted(every - used | (set() if screens else {"drop_unselected"}))
 
     def clean_estimator(self) -> str:
         """Take the preset's where nothing is chosen."""

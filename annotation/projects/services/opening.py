@@ -10,12 +10,12 @@ from django.utils.text import slugify
 
 from annotation.choices.account_kind import DELTA_SHARE, filter_of
 from annotation.choices.answers_unit import answers_unit
+from annotation.choices.catalogue import chosen_of
 from annotation.choices.gates import ALL_GATE_FIELDS
 from annotation.choices.label_types.choose import ChooseOne
 from annotation.choices.planned_settings import planned_settings
 from annotation.choices.presets import PRESETS, broken_rules, epsilon_of_kind
 from annotation.choices.refusals import refuse_broken
-from annotation.choices.selection_rules import GAUSSIAN, POOL_ESTIMATORS
 from annotation.choices.services import configurations
 from annotation.data.services import streams
 from annotation.models import (
@@ -36,8 +36,6 @@ from privacy.models import Population
 from privacy.services import ledger
 from privacy.wording import as_message
 
-# Whoever chooses one of these gives the delta of the preset's estimator up.
-WITHOUT_DELTA = tuple(name for name in POOL_ESTIMATORS if name not in GAUSSIAN)
 ACCOUNT_FIELDS = ("pool_epsilon", "pool_delta", "labels_epsilon")
 
 
@@ -74,7 +72,9 @@ def create_project(
         "data_kind": data_kind,
         "classes": classes,
     }
-    if values.get("estimator") in WITHOUT_DELTA and "training_delta" not in settings:
+    trained = chosen_of(Kind.ESTIMATOR, values)
+    if trained is not None and "training_delta" not in {*settings, *(each.name for each in trained.parameters())}:
+        # Whoever chooses one without a delta gives that of the preset's estimator up.
         values["training_delta"] = 0.0
     values |= _plan(values, settings, shared_limit=population is not None)
     if "gate_epsilon" not in settings and values["gate_kind"] != chosen.defaults.get("gate_kind", values["gate_kind"]):

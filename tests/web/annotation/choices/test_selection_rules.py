@@ -2,8 +2,8 @@
 
 import pytest
 
-from annotation.choices import selection_rules
-from annotation.choices.catalogue import parameter_names
+from annotation.choices import selection_rules, stream_rules
+from annotation.choices.catalogue import CATALOGUE, parameter_names
 from annotation.choices.planned_settings import planned_settings
 from annotation.choices.presets import PRESETS, broken_rules
 from annotation.models import Project
@@ -34,7 +34,20 @@ def test_the_rules_know_the_fields_and_what_they_default_to():
     assert "screened_blocks" in known.keys() & defaults.keys()
     assert "screen_high" in defaults.keys() - known.keys()
     convex = {f"{loss}{method}" for loss in ("logistic", "huber_svm") for method in ("", "_gaussian", "_output")}
-    assert set(selection_rules.POOL_ESTIMATORS) == convex | {"minibatch_svm"}
+    without_delta = {
+        each.name
+        for each in CATALOGUE.of_kind(Kind.ESTIMATOR)
+        if "trusted" in each.sound.oracles and "training_delta" not in {declared.name for declared in each.parameters()}
+    }
+    assert without_delta == {name for name in convex if not name.endswith("_gaussian")} | {"minibatch_svm"}
+    estimators = {each.name: each for each in CATALOGUE.of_kind(Kind.ESTIMATOR)}
+    assert {*estimators} >= convex
+    assert all("pool" in estimators[name].sound.arrivals for name in convex | {"minibatch_svm"})
+
+
+def test_a_policy_is_offered_where_its_declaration_says():
+    assert stream_rules.STREAM_POLICIES == ("immediate", "flsw", "flsw_hidden", "flmb", "doubling")
+    assert stream_rules.POOL_POLICIES == ("per_round", "doubling")
 
 
 @pytest.mark.parametrize(
