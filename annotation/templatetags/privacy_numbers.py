@@ -2,6 +2,7 @@
 
 from django import template
 from django.utils.formats import number_format
+from django.utils.html import format_html
 
 from annotation.statement.amounts import delta_words, epsilon_left_words, epsilon_words
 
@@ -9,6 +10,15 @@ register = template.Library()
 register.filter("epsilon", epsilon_words)
 register.filter("epsilon_left", epsilon_left_words)
 register.filter("delta", delta_words)
+
+
+@register.filter
+def unbroken(number: str) -> str:
+    """Keep a number such as 5.0e-6 on one line; for running text, since a button sets what it holds apart.
+
+    No character is put into it, which copying would take along.
+    """
+    return format_html('<span class="whole">{}</span>', number) if "e-" in number else number
 
 
 @register.filter

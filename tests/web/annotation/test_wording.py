@@ -19,6 +19,7 @@ from annotation.people.services import tokens
 from annotation.people.services.tokens import Scope
 from annotation.statement.amounts import delta_words, epsilon_left_words, epsilon_words
 from annotation.tables.cells import EMPTY, TOO_LONG
+from annotation.templatetags.privacy_numbers import unbroken
 from annotation.wording import localized
 from dpal_site.api import refused
 from dpal_site.middleware import RefusalMiddleware
@@ -123,6 +124,12 @@ def test_amounts_have_the_decimal_mark_of_the_page():
         assert (epsilon_words(10), delta_words(1.5e-5)) == ("10,000", "1,5e-5")
     with translation.override("en"):
         assert (epsilon_words(10), delta_words(1.5e-5)) == ("10.000", "1.5e-5")
+
+
+def test_a_number_with_a_hyphen_stays_on_one_line_and_is_copied_as_it_is():
+    assert unbroken(delta_words(5e-6)) == '<span class="whole">5.0e-6</span>'
+    assert unbroken("<b> e-6") == '<span class="whole">&lt;b&gt; e-6</span>'
+    assert (unbroken(delta_words(0)), unbroken(delta_words(None))) == ("0", "–")
 
 
 def test_what_is_spent_is_rounded_up_and_what_is_left_down():

@@ -13,6 +13,7 @@ from annotation.data.services import datasets
 from annotation.gates.services import runs
 from annotation.models import Dataset, Job, PoolSource, WorkState
 from annotation.projects.services import opening
+from annotation.templatetags.privacy_numbers import unbroken
 from dpal_site.embedded.processes import Supervisor
 from tests import axe, learning
 from tests.factories import make_user
@@ -128,3 +129,17 @@ def test_a_table_is_registered_by_its_price_and_shown_with_its_snapshot(
     page.goto(live_site.url + reverse("annotation:dataset", args=[crowd.slug, Dataset.objects.get().pk]))
     page.get_by_text(PoolSource.objects.get().snapshot).wait_for()
     check(page, "table-registered")
+
+
+def test_a_delta_never_breaks_at_its_hyphen(page: "Page") -> None:
+    style = (settings.BASE_DIR / "dpal_site/static/site.css").read_text()
+    cell = '<table class="stack"><tr><td class="n" data-label="δ">5.0e-6</td></tr></table>'
+    text = f"<p>δ {unbroken('5.0e-6')}</p>"
+    page.set_viewport_size({"width": 320, "height": 640})
+    page.set_content(f'<style>{style} main {{ width: 2rem; }}</style><main style="width: 2rem">{cell}{text}</main>')
+    for place in ("td", ".whole"):
+        rows = page.locator(place).evaluate(
+            "one => { const range = document.createRange(); range.selectNodeContents(one);"
+            " return range.getClientRects().length }"
+        )
+        assert rows == 1, place
