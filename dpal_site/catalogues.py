@@ -66,7 +66,7 @@ def messages_in(folders: Iterable[Path]) -> set[CatalogueMessage]:
         for path in folder.rglob("*.py"):
             if "migrations" not in path.parts:
                 found |= set(_in_python(path.read_text(encoding="utf-8")))
-        for path in folder.rglob("*.html"):
+        for path in [*folder.rglob("*.html"), *folder.rglob("templates/**/*.txt")]:
             found |= set(_in_template(path))
     return found
 

@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 import allauth
+import django
 import pytest
 
 from dpal_site.catalogues import CatalogueMessage, compile_catalogue, messages_in, read_catalogue
@@ -84,6 +85,44 @@ class TestCatalogues:
 
     def test_the_same_words_make_the_same_bytes(self, path):
         assert compile_catalogue(path) == compile_catalogue(path)
+
+
+def flat(text):
+    """Return a text without what stands between the parts of a string that goes on over several lines."""
+    return re.sub(r"[\"']\s*[\"']", "", " ".join(text.split()))
+
+
+@pytest.fixture(scope="module")
+def our_words():
+    """All that the product's files say, whether it is marked or handed on and translated where it is shown."""
+    files = [path for package in PACKAGES for kind in ("*.py", "*.html") for path in (REPOSITORY / package).rglob(kind)]
+    return "\n".join(flat(path.read_text(encoding="utf-8")) for path in files)
+
+
+def of_libraries():
+    """Return the messages of the libraries whose German ours takes the place of."""
+    found = {message.key for message in messages_in([THEIRS])}
+    for root in (THEIRS, Path(django.__file__).parent):
+        for compiled in root.rglob("locale/de/LC_MESSAGES/*.mo"):
+            known = gettext.GNUTranslations(io.BytesIO(compiled.read_bytes()))
+            found |= {key[0] if isinstance(key, tuple) else key for key in known._catalog}
+    return found
+
+
+def said_nowhere(messages, words):
+    """Yield what no file says; of a message with a plural the singular stands for both."""
+    yield from (message for message in messages if flat(message.partition("\0")[0]) not in words)
+
+
+@pytest.mark.parametrize("path", CATALOGUES, ids=lambda path: path.parent.parent.name)
+def test_nothing_is_translated_that_nobody_says(path, marked, our_words):
+    unmarked = set(read_catalogue(path)) - {message.key for message in marked} - of_libraries() - {""}
+    assert sorted(said_nowhere(unmarked, our_words)) == []
+
+
+def test_a_sentence_that_has_gone_is_found(our_words):
+    planted = ["Somebody said this once, and nobody does now.", "There was nothing left to ask."]
+    assert list(said_nowhere(planted, our_words)) == planted[:1]
 
 
 def said_by_account_pages():
@@ -258,6 +297,9 @@ def test_messages_are_found_in_code_and_pages(tmp_path: Path):
         "{% blocktranslate count n=x %}{{ n }} six{% plural %}{{ n }} sixes{% endblocktranslate %}"
         "{{ x|default:_('7') }}"
     )
+    (tmp_path / "templates").mkdir()
+    (tmp_path / "templates" / "letter.txt").write_text("{% load i18n %}{% translate 'eight' %}")
+    (tmp_path / "notes.txt").write_text("{% translate 'nine' %}")
     assert messages_in([tmp_path]) == {
         CatalogueMessage("one two"),
         CatalogueMessage("%(n)d a", "%(n)d b"),
@@ -265,6 +307,7 @@ def test_messages_are_found_in_code_and_pages(tmp_path: Path):
         CatalogueMessage("five %(n)s (%%)"),
         CatalogueMessage("%(n)s six", "%(n)s sixes"),
         CatalogueMessage("7"),
+        CatalogueMessage("eight"),
     }
 
 
