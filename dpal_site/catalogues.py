@@ -20,8 +20,8 @@ from django.utils.translation.template import templatize
 
 PLURAL = "\0"
 # Names under which messages are marked in Python, by how many strings each takes.
-SINGULAR = {"_", "gettext", "gettext_lazy", "gettext_noop", "as_message"}
-PRESET_WORDS = {"title", "sentence", "cost"}
+SINGULAR = {"_", "gettext", "gettext_lazy", "gettext_noop", "as_message", "say_now"}
+PRESET_WORDS = {"title", "sentence", "cost", "made_of"}
 # Errors that programs and administrators read: they stay English.
 UNTRANSLATED = {
     "CommandError",

@@ -57,7 +57,8 @@ def broken_estimator_rules(settings: Mapping[str, Any]) -> dict[str, str]:
     """Return the rules about training that a configuration of a pool breaks, by field."""
     choice = chosen_of(Kind.ESTIMATOR, {"estimator": "logistic", **settings})
     if choice is None:
-        return {"estimator": "A release needs an estimator that adds noise; its twins without noise are no choice."}
+        rule = as_message("A release needs an estimator that adds noise; its twins without noise are no choice.")
+        return {"estimator": rule}
     broken = choice.broken_by(settings)
     delta = value_or_default(settings, "training_delta")
     if delta != 0 and "training_delta" not in {each.name for each in choice.parameters()}:

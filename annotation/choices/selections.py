@@ -6,6 +6,9 @@ from typing import Any, ClassVar, cast
 
 from annotation.choices.catalogue import CATALOGUE, chosen_of
 from privacy.choices import Choice, Kind
+from privacy.wording import as_message
+
+NO_COIN = as_message("nothing says with which chance each record is asked about")
 
 
 @dataclass(frozen=True)
@@ -16,22 +19,25 @@ class SelectionChoice(Choice):
     ----------
     by_chance : bool
         Whether it asks at random itself, so that random choice is nothing to compare it with.
+    asks_all : bool
+        Whether it asks about every record of a stream, so that who is asked tells nothing.
     """
 
     kind: ClassVar[Kind] = Kind.STRATEGY
     by_chance: ClassVar[bool] = False
+    asks_all: ClassVar[bool] = False
 
     def rates(self) -> tuple[float, float]:
         """Return the largest and the smallest probability of asking about a record of a stream, as they are charged.
 
-        Where no coin decides about each record, all are asked about.
-
         Raises
         ------
         ValueError
-            If the numbers are out of range.
+            If the numbers are out of range, or no coin decides about each record.
         """
-        return 1.0, 1.0
+        if self.asks_all:
+            return 1.0, 1.0
+        raise ValueError(NO_COIN)
 
 
 def selection_choice(settings: Mapping[str, Any]) -> type[SelectionChoice] | None:
@@ -42,4 +48,4 @@ def selection_choice(settings: Mapping[str, Any]) -> type[SelectionChoice] | Non
 def asks_about_all(name: str) -> bool:
     """Say whether the choice of questions of this name asks about every record of a stream."""
     choice = cast(type[SelectionChoice] | None, CATALOGUE.find(Kind.STRATEGY, name))
-    return choice is not None and choice.of({}).rates() == (1.0, 1.0)
+    return choice is not None and choice.asks_all

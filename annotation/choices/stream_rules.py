@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from annotation.choices.catalogue import chosen_of
 from annotation.choices.selection_rules import features_of
-from annotation.choices.selections import selection_choice
+from annotation.choices.selections import NO_COIN, selection_choice
 from annotation.choices.update_policies import POLICIES
 from privacy.accounting.events_online import BanditOgdEvent, MutualInformationOgdEvent
 from privacy.accounting.screens import hidden_selection_delta, screen_losses, stream_epsilon
@@ -68,7 +68,9 @@ def selection_rates(settings: Mapping[str, Any]) -> tuple[float, float]:
         If the screen's numbers are out of range.
     """
     choice = selection_choice(settings)
-    return (1.0, 1.0) if choice is None else choice.of(settings).rates()
+    if choice is None:
+        raise ValueError(NO_COIN)
+    return choice.of(settings).rates()
 
 
 def batch_stream_epsilon(settings: Mapping[str, Any]) -> float:
@@ -159,7 +161,8 @@ def _broken_online(settings: Mapping[str, Any]) -> dict[str, str]:
     broken = _not_positive(settings, "noise_sigma", "weight_radius", "expected_answers")
     if settings.get("update_policy") != "immediate":
         broken["update_policy"] = "Online learning takes one noisy step for each record: its updates are immediate."
-    if not _asks_all(settings):
+    choice = selection_choice(settings)
+    if choice is None or not choice.asks_all:
         broken["selection"] = "The charge of online learning is proved where every record is asked about."
     delta = settings.get("training_delta", 0.0)
     if not 0 < delta < 1:
@@ -207,13 +210,6 @@ def _broken_batches(settings: Mapping[str, Any]) -> dict[str, str]:
     if settings.get("update_policy") == "flsw_hidden" and delta > settings["pool_delta"]:
         broken["pool_delta"] = as_message("The stream pays once, delta {delta:.3g}, more than the limit.", delta=delta)
     return broken
-
-
-def _asks_all(settings: Mapping[str, Any]) -> bool:
-    try:
-        return selection_rates(settings) == (1.0, 1.0)
-    except ValueError:
-        return False
 
 
 def _not_positive(settings: Mapping[str, Any], *fields: str) -> dict[str, str]:

@@ -107,7 +107,7 @@ def reliability_plot(
     axis_names: tuple[str, str] = ("mean probability of the predicted class", "share predicted rightly"),
     line_names: tuple[str, str] = ("as sure as right", "measured"),
 ) -> bytes:
-    """Draw the share of right predictions against how sure the model was; `releases.evaluation` makes `bins`."""
+    """Draw the share of right predictions against how sure the model was; `evaluations.outcomes` makes `bins`."""
     figure, axes = _figure()
     confidence, share, low, high = (
         np.array([row[name] for row in bins]) for name in ("confidence", "value", "low", "high")

@@ -205,7 +205,9 @@ def undivided(project: Project, setup: Setup) -> str:
             "and choosing among what passed is free."
         )
     reason = strategy_choice_of(project).undivided(hidden=setup.stream and setup.hidden)
-    return gettext(reason or "Nothing is to divide here: the limit is too small for any other division.")
+    if not reason:
+        return gettext("Nothing is to divide here: the limit is too small for any other division.")
+    return gettext(reason)
 
 
 def _with_payable_releases(project: Project, setup: Setup) -> Setup:

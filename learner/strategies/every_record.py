@@ -15,6 +15,7 @@ class EveryRecord(StrategyChoice):
 
     name: ClassVar[str] = "all"
     label: ClassVar[str] = _("every record of a stream")
+    asks_all: ClassVar[bool] = True
     sound: ClassVar[Sound] = Sound(
         oracles=("trusted",), arrivals=("stream",), why_not={"pool": _("Only a stream asks about every record.")}
     )

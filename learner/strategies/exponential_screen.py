@@ -105,11 +105,6 @@ class FallingRate(ScreenChoice):
         charged=True,
     )
 
-    def rates(self) -> tuple[float, float]:
-        """Return the largest and the smallest rate."""
-        largest, smallest = exponential_screen_range(self.exponential_threshold, NORM_BOUND, self.selection_epsilon)
-        return float(largest), float(smallest)
-
     def divisions(self, shared: SharedLimit) -> Iterator[Division]:
         """Vary the range of the rate, since a skip costs at least what it costs at the smallest one."""
         for scale in () if shared.hidden else SCALES:

@@ -18,7 +18,7 @@ from privacy.accounting.events import Event, ExposureCappedScreenEvent, Minibatc
 from privacy.accounting.screens import stream_epsilon
 from privacy.choices import Sound, parameter
 from privacy.mechanisms.randomness import RandomSource
-from privacy.mechanisms.screening import coin_probability, flip_coins
+from privacy.mechanisms.screening import flip_coins
 from privacy.wording import as_message
 from privacy.wording import gettext_noop as _
 
@@ -187,7 +187,7 @@ class ScreenChoice(StrategyChoice):
         return self.strategy()
 
     def rates(self) -> tuple[float, float]:
-        """Return the largest and the smallest probability."""
+        """Return the largest and the smallest probability as the screen's own event is charged for them."""
         return self.strategy().rates
 
     def most_asked(self, *, stream: bool) -> float:
@@ -228,12 +228,13 @@ class RateScreenChoice(ScreenChoice):
 
     def rates(self) -> tuple[float, float]:
         """Return both rates as coins have them."""
-        high, low = coin_probability(self.screen_high), coin_probability(self.screen_low)
-        if low > high:
+        if self.screen_low > self.screen_high:
             raise ValueError(
-                as_message("the rate elsewhere must not exceed the one near the boundary, got {low}", low=float(low))
+                as_message(
+                    "the rate elsewhere must not exceed the one near the boundary, got {low}", low=self.screen_low
+                )
             )
-        return float(high), float(low)
+        return super().rates()
 
     def divisions(self, shared: SharedLimit) -> Iterable[Division]:
         """Vary the share of choosing by the rate elsewhere; of hidden windows, over the same records, the rate near."""

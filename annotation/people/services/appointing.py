@@ -6,13 +6,14 @@ from django.db.models.functions import Now
 from annotation.errors import RoleRefused
 from annotation.models import Membership, Oracle, Project, Role
 from annotation.models.limits import LimitRequest, RequestKind, RequestState
+from privacy.wording import as_message
 
-ALONE = (
+ALONE = as_message(
     "Another manager has to agree to a further manager of this project: give the role to a person on the page People, "
     "where it waits for that."
 )
 
-ONLY_MANAGERS_REVIEW = (
+ONLY_MANAGERS_REVIEW = as_message(
     "In front of a crowd nobody reviews but managers: who sees what was answered could tell the annotators, who are "
     "strangers, that answers differ."
 )

@@ -57,10 +57,11 @@ from privacy.mechanisms.randomness import SecureRandom
 from privacy.models import LedgerEntry
 from privacy.services import ledger
 from privacy.services.faults import fault_point
+from privacy.wording import as_message
 
 RESEND_AFTER = timedelta(seconds=5)
-NOTHING_LEFT = "There was nothing left to ask."
-ANSWERS_SPENT = "The annotation budget is spent."
+NOTHING_LEFT = as_message("There was nothing left to ask.")
+ANSWERS_SPENT = as_message("The annotation budget is spent.")
 
 
 def advance_project(*, project_id: int) -> ProjectStatus:

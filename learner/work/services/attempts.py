@@ -55,7 +55,7 @@ class ChargedEnding(attempts.Ending):
 
 
 def charged_attempt(row: Round | TrainingRun) -> AbstractContextManager[attempts.Lease | None]:
-    """Take the row for one attempt, as `work.attempt_at` does; what it reserved stays charged however it ends."""
+    """Take the row for one attempt, as for any work; what it reserved stays charged however it ends."""
     return attempts.attempt_at(row, ChargedEnding())
 
 

@@ -7,6 +7,7 @@ import pytest
 
 from annotation.choices.catalogue import CATALOGUE, parameter_names
 from annotation.choices.selections import asks_about_all, selection_choice
+from annotation.choices.stream_rules import selection_rates
 from annotation.models import Project
 from privacy.choices import Kind
 
@@ -60,6 +61,25 @@ def test_of_a_stream_all_is_asked_about_where_no_coin_decides():
     assert not asks_about_all("bernoulli_screen")
     assert not asks_about_all("exponential_screen")
     assert not asks_about_all("no such")
+
+
+@pytest.mark.parametrize("name", ["bernoulli_screen", "exponential_screen"])
+def test_a_form_counts_with_the_rates_that_a_stream_is_charged(name):
+    settings = {"selection": name, "screen_high": 0.3, "screen_low": 0.07, "exponential_threshold": 0.3}
+    settings["selection_epsilon"] = 0.7
+    choice = CATALOGUE.find(Kind.STRATEGY, name)
+    assert choice is not None
+    assert selection_rates(settings) == choice.of(settings).strategy().rates
+
+
+def test_what_says_no_rates_is_not_taken_to_ask_about_everything():
+    """Where all are asked about, being asked costs nothing: no choice is priced so because it says nothing."""
+    asks_all = {each.name for each in CATALOGUE.of_kind(Kind.STRATEGY) if asks_about_all(each.name)}
+    assert asks_all == {"all"}
+    assert selection_rates({"selection": "all"}) == (1.0, 1.0)
+    for silent in ("random", "top_c", "uncertainty", "no such", None):
+        with pytest.raises(ValueError, match="nothing says with which chance"):
+            selection_rates({"selection": silent})
 
 
 def test_chance_and_secret_samples_ask_at_random_themselves():
