@@ -16,7 +16,7 @@ PURE = (
     "privacy.accounting.composition",
     "privacy.mechanisms.discrete",
     "privacy.gate",
-    "annotation.data.parsers",
+    "annotation.parsers",
     "annotation.choices.consensus",
     "learner.features.text",
     "learner.estimators.logistic",

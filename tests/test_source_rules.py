@@ -47,7 +47,7 @@ MAY_REACH_OUT = {
     "privacy/audit/witness.py": "to the site that somebody on another host watches with it",
 }
 # A workbook is XML; the parser of every part refuses entities, depth, long tags and many names (see its own tests).
-MAY_READ_XML = {"annotation/data/parsers/workbook_xml.py"}
+MAY_READ_XML = {"annotation/parsers/workbook_xml.py"}
 MAY_MARK_SAFE = {
     "annotation/questions/guideline_text.py": "guidelines, of whose Markdown the renderer escapes all that is written",
     "annotation/questions/views/label_parts.py": "ids and tokens of our own making",

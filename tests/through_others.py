@@ -18,13 +18,13 @@ TESTED_THROUGH_OTHERS: dict[tuple[str, str], tuple[str, ...]] = {
         "a choice of a test's own is found by it, and what it refuses is told",
     ): ("annotation/choices/refusals.py",),
     (
-        "tests/pure/annotation/data/parsers/test_label_studio.py",
+        "tests/pure/annotation/parsers/test_label_studio.py",
         "a format among others, read by one function that tests call for each",
-    ): ("annotation/data/parsers/parquet.py",),
+    ): ("annotation/parsers/parquet.py",),
     (
-        "tests/pure/annotation/data/parsers/test_fuzz_parsers.py",
+        "tests/pure/annotation/parsers/test_fuzz_parsers.py",
         "pages of a Parquet file, whose bytes are made up and broken there",
-    ): ("annotation/data/parsers/parquet_pages.py",),
+    ): ("annotation/parsers/parquet_pages.py",),
     (
         "tests/web/annotation/questions/test_label.py",
         "why somebody is shown a question, as the page that labels says it",

@@ -6,10 +6,10 @@ from typing import Any
 from django import forms
 from django.utils.translation import gettext_lazy as _
 
-from annotation.data.parsers.encodings import Encoding
-from annotation.data.parsers.reading import TEXTS, Format
-from annotation.data.parsers.shapes import FileShape
 from annotation.models import Arrival, BadRows, DataKind, DatasetRole, Estimator, Oracle, PrivacyUnit, Project
+from annotation.parsers.encodings import Encoding
+from annotation.parsers.reading import TEXTS, Format
+from annotation.parsers.shapes import FileShape
 
 DELIMITED = (Format.CSV, Format.TSV)
 DELIMITERS = [(",", _("comma")), (";", _("semicolon")), ("\t", _("tab")), ("|", _("vertical bar"))]

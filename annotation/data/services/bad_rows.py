@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from annotation.data.parsers.rows import BadRow
+from annotation.parsers.rows import BadRow
 from privacy.wording import as_plural_message
 
 BAD_ROWS_KEPT = 1000

@@ -19,8 +19,6 @@ from django.core.files.storage import default_storage
 from django.db import connection, models, transaction
 from django.db.models.functions import Now
 
-from annotation.data.parsers.pixel_file import PixelFile
-from annotation.data.parsers.reading import Upload
 from annotation.data.services import (
     charged_start,
     check_columns,
@@ -57,6 +55,8 @@ from annotation.models import (
     Record,
     WorkState,
 )
+from annotation.parsers.pixel_file import PixelFile
+from annotation.parsers.reading import Upload
 from annotation.tables import sources
 from annotation.work.services import attempts, interruptions, jobs
 from annotation.work.services.garbage_collection import collector_paused

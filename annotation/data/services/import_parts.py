@@ -24,9 +24,6 @@ from django.db import connection, models, transaction
 from django.db.models import Q, QuerySet, Sum
 from django.db.models.functions import Now
 
-from annotation.data.parsers.parts import PartReader, find_cuts
-from annotation.data.parsers.reading import Upload
-from annotation.data.parsers.rows import BadRow
 from annotation.data.services import mappings, pool_files
 from annotation.data.services.bad_rows import BadRowReport
 from annotation.data.services.record_copy import RECORD_COPY, RecordWriter, RowSpool
@@ -34,6 +31,9 @@ from annotation.data.services.shared_rows import ComparedRows
 from annotation.errors import InvalidUpload
 from annotation.models import BadRows, Dataset, DatasetState, WorkState
 from annotation.models.imports import ImportPart
+from annotation.parsers.parts import PartReader, find_cuts
+from annotation.parsers.reading import Upload
+from annotation.parsers.rows import BadRow
 from annotation.tables.sources import Check
 from annotation.work.services import attempts
 from annotation.work.services.garbage_collection import collector_paused

@@ -7,13 +7,13 @@ from typing import Any, BinaryIO, cast, get_args
 from django.conf import settings
 
 from annotation.choices.label_types.catalogue import label_type_of
-from annotation.data.parsers.encodings import Encoding
-from annotation.data.parsers.guessing import guess_columns, remembered
-from annotation.data.parsers.reading import Format, detect_format
-from annotation.data.parsers.rows import AnswersKept, Layout
-from annotation.data.parsers.shapes import FileShape, shape_of
 from annotation.errors import InvalidUpload
 from annotation.models import DataKind, Dataset, DatasetRole, Oracle, PrivacyUnit, Project
+from annotation.parsers.encodings import Encoding
+from annotation.parsers.guessing import guess_columns, remembered
+from annotation.parsers.reading import Format, detect_format
+from annotation.parsers.rows import AnswersKept, Layout
+from annotation.parsers.shapes import FileShape, shape_of
 from privacy.wording import as_message
 
 READING_KEYS = frozenset({"has_header", "columns", "delimiter", "quoting", "encoding", "sheet"})

@@ -6,8 +6,8 @@ from typing import BinaryIO
 
 from django.db import connection
 
-from annotation.data.parsers.rows import KeptPicture
 from annotation.models import Dataset, Record
+from annotation.parsers.rows import KeptPicture
 from annotation.work.services import attempts
 
 PICTURE_COPY = "COPY annotation_picture (record_id, width, height, content) FROM STDIN (FORMAT BINARY)"

@@ -22,12 +22,12 @@ from django.db import transaction
 from django.db.models import F, QuerySet, Sum
 from numpy.typing import NDArray
 
-from annotation.data.parsers.rows import RowBatch
 from annotation.data.services import files
 from annotation.errors import UploadRefused
 from annotation.gates.services import pool_rows
 from annotation.models import Arrival, DataKind, Dataset, DatasetRole, Oracle, PoolPart, Project
 from annotation.models.imports import ImportPart
+from annotation.parsers.rows import RowBatch
 from annotation.tables.pseudonym_keys import site_pseudonyms
 from privacy.contributions import columns
 from privacy.models import BudgetAccount

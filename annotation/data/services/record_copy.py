@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from psycopg import Copy
 
-from annotation.data.parsers.rows import RowBatch
+from annotation.parsers.rows import RowBatch
 from annotation.tables.pseudonym_keys import site_pseudonyms
 from annotation.tables.pseudonyms import Pseudonyms
 

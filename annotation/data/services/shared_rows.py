@@ -21,15 +21,6 @@ from django.db.models import F, QuerySet
 from django.utils.crypto import salted_hmac
 
 from annotation.data.images import mapped_images
-from annotation.data.parsers.digests import (
-    Digests,
-    image_digests,
-    known_digests,
-    payload_digests,
-    rows_among,
-    text_digests,
-)
-from annotation.data.parsers.rows import RowBatch
 from annotation.data.services import files
 from annotation.errors import InvalidUpload, RowsShared
 from annotation.gates.services import pool_rows
@@ -44,6 +35,15 @@ from annotation.models import (
     Record,
     RecordPost,
 )
+from annotation.parsers.digests import (
+    Digests,
+    image_digests,
+    known_digests,
+    payload_digests,
+    rows_among,
+    text_digests,
+)
+from annotation.parsers.rows import RowBatch
 from privacy.contributions import columns
 from privacy.wording import as_message
 

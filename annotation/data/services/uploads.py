@@ -6,10 +6,10 @@ from django.conf import settings
 from django.core.files import File
 from django.core.files.storage import default_storage
 
-from annotation.data.parsers.reading import Upload
-from annotation.data.parsers.rows import FirstRows, Layout
 from annotation.errors import InvalidUpload, StorageFull
 from annotation.models import Arrival, BadRows, DatasetRole, Estimator, Project
+from annotation.parsers.reading import Upload
+from annotation.parsers.rows import FirstRows, Layout
 from annotation.work.services import interruptions
 from privacy.models import EntryKind, LedgerEntry
 from privacy.wording import as_message

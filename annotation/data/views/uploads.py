@@ -14,13 +14,13 @@ from django.views.decorators.cache import never_cache
 from annotation.access import managed_project
 from annotation.data import selectors
 from annotation.data.forms.uploads import MappingForm, reading_of, reading_so_far
-from annotation.data.parsers.shapes import FileShape
 from annotation.data.services import drafts, mappings
 from annotation.data.services.charged_start import start_delta
 from annotation.errors import InvalidUpload
 from annotation.gates import comparison
 from annotation.models import DatasetRole
 from annotation.models.drafts import UploadDraft
+from annotation.parsers.shapes import FileShape
 from annotation.people.identity import person_of
 from annotation.statement import charges
 from annotation.statement.spending import Echo, safe_cell

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from annotation.data.parsers.reading import Upload
-from annotation.data.parsers.rows import Layout
+from annotation.parsers.reading import Upload
+from annotation.parsers.rows import Layout
 from learner.estimators.descriptions import ClassDescription
 from learner.planning.simulation.task import SimulationTask, held_out
 

@@ -11,10 +11,10 @@ from django.urls import reverse
 from django.utils import timezone, translation
 
 from annotation.choices.presets import PRESETS
-from annotation.data.parsers.rows import BadRow
 from annotation.data.services.bad_rows import BadRowReport
 from annotation.errors import InvalidChoice, InvalidConfiguration
 from annotation.models import DatasetState, Job, Role, WorkState
+from annotation.parsers.rows import BadRow
 from annotation.people.services import tokens
 from annotation.people.services.tokens import Scope
 from annotation.statement.amounts import delta_words, epsilon_left_words, epsilon_words

@@ -14,11 +14,11 @@ from django.db import connection, transaction
 from django.test import Client
 from django.urls import reverse
 
-from annotation.data.parsers.checks import OWNER_TOO_LONG
 from annotation.data.services import datasets
 from annotation.data.services.emptying import empty_records
 from annotation.errors import ConfigurationFrozen, InvalidUpload
 from annotation.models import Dataset, Project, Query, Record, Role
+from annotation.parsers.checks import OWNER_TOO_LONG
 from annotation.people.services import tokens
 from annotation.people.services.tokens import Scope
 from annotation.projects.services.kinds import change_kind
@@ -27,7 +27,7 @@ from annotation.questions.services import labels, queue
 from annotation.questions.services.label_export import TABLE_COLUMNS, export_labels
 from tests.db.annotation.models.test_constraints import refused
 from tests.factories import add_members, make_annotators, make_project, make_records, make_user
-from tests.pure.annotation.data.parsers.test_parsers import archive, png
+from tests.pure.annotation.parsers.test_parsers import archive, png
 from tests.workbooks import sheet, workbook
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -7,8 +7,8 @@ import zlib
 from collections.abc import Iterator
 from typing import BinaryIO, cast
 
-from annotation.data.parsers.encodings import Encoding, InUtf8
 from annotation.errors import InvalidUpload
+from annotation.parsers.encodings import Encoding, InUtf8
 from privacy.wording import as_message
 
 CHUNK_BYTES = 1024 * 1024

@@ -15,11 +15,11 @@ import pyarrow.parquet as pq
 import pytest
 from PIL import Image, PngImagePlugin
 
-from annotation.data.parsers import image_archive
-from annotation.data.parsers.preview import preview_of
-from annotation.data.parsers.reading import Upload
-from annotation.data.parsers.rows import FirstRows, Layout
 from annotation.errors import InvalidUpload
+from annotation.parsers import image_archive
+from annotation.parsers.preview import preview_of
+from annotation.parsers.reading import Upload
+from annotation.parsers.rows import FirstRows, Layout
 from dpal_site.embedded.servers import REPOSITORY
 
 TEXT = Layout(kind="text", text="text")
@@ -88,9 +88,9 @@ class TestParquet:
 PEAK = """
 import resource, sys
 from annotation.errors import InvalidUpload
-from annotation.data.parsers.preview import preview_of
-from annotation.data.parsers.reading import Upload
-from annotation.data.parsers.rows import Layout, FirstRows
+from annotation.parsers.preview import preview_of
+from annotation.parsers.reading import Upload
+from annotation.parsers.rows import Layout, FirstRows
 layout = Layout(**eval(sys.argv[2]))
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 try:

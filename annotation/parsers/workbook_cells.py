@@ -9,8 +9,8 @@ from collections.abc import Iterator
 from datetime import datetime, timedelta
 from typing import BinaryIO, NamedTuple, cast
 
-from annotation.data.parsers.workbook_xml import BENT, DAMAGED, XmlPartReader
 from annotation.errors import InvalidUpload
+from annotation.parsers.workbook_xml import BENT, DAMAGED, XmlPartReader
 from annotation.tables.cells import BadCell
 from privacy.wording import as_message
 

@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from typing import BinaryIO
 from xml.parsers import expat  # every entity is refused below
 
-from annotation.data.parsers.image_archive import MAXIMUM_DIRECTORY_BYTES, directory_bytes
 from annotation.errors import InvalidUpload
+from annotation.parsers.image_archive import MAXIMUM_DIRECTORY_BYTES, directory_bytes
 from privacy.wording import as_message
 
 PIECE_BYTES = 64 * 1024

@@ -6,9 +6,9 @@ from itertools import chain, islice, repeat
 from operator import attrgetter, itemgetter
 from typing import Any
 
-from annotation.data.parsers.rows import BadRow, Layout, RawBatch
-from annotation.data.parsers.sources import TextSource
 from annotation.errors import InvalidUpload
+from annotation.parsers.rows import BadRow, Layout, RawBatch
+from annotation.parsers.sources import TextSource
 from privacy.wording import as_message, as_plural_message
 
 # Rows between two looks at whether a piece of the file is done.

@@ -6,9 +6,9 @@ from itertools import islice, repeat
 from operator import itemgetter
 from typing import Any
 
-from annotation.data.parsers.rows import BadRow, Layout, RawBatch
-from annotation.data.parsers.sources import TextSource
 from annotation.errors import InvalidUpload
+from annotation.parsers.rows import BadRow, Layout, RawBatch
+from annotation.parsers.sources import TextSource
 from privacy.wording import as_message
 
 # Lines between two looks at whether a piece of the file is done.

@@ -7,15 +7,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from annotation.data.parsers import sources
-from annotation.data.parsers.encodings import Encoding, settled_encoding
-from annotation.data.parsers.parts import find_cuts
-from annotation.data.parsers.reading import Upload
-from annotation.data.parsers.rows import BadRow, Layout
-from annotation.data.parsers.shapes import shape_of
 from annotation.errors import InvalidUpload
+from annotation.parsers import sources
+from annotation.parsers.encodings import Encoding, settled_encoding
+from annotation.parsers.parts import find_cuts
+from annotation.parsers.reading import Upload
+from annotation.parsers.rows import BadRow, Layout
+from annotation.parsers.shapes import shape_of
 from annotation.tables import cells
-from tests.pure.annotation.data.parsers.test_parsers import parquet
+from tests.pure.annotation.parsers.test_parsers import parquet
 from tests.workbooks import sheet, workbook
 
 ROWS = "id,text\n1,Grüße\n2,“naïve” – 5 €\n"

@@ -11,9 +11,10 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import Any, BinaryIO, NamedTuple
 
-from annotation.data.parsers.rows import BadRow, FirstRows, Layout, RawBatch
-from annotation.data.parsers.sources import MAXIMUM_LINE_BYTES
-from annotation.data.parsers.workbook_cells import (
+from annotation.errors import InvalidUpload
+from annotation.parsers.rows import BadRow, FirstRows, Layout, RawBatch
+from annotation.parsers.sources import MAXIMUM_LINE_BYTES
+from annotation.parsers.workbook_cells import (
     NOT_A_CELL,
     NumberShownAs,
     SharedTexts,
@@ -22,8 +23,7 @@ from annotation.data.parsers.workbook_cells import (
     unescaped,
     whole,
 )
-from annotation.data.parsers.workbook_xml import BENT, DAMAGED, MOST_DEPTH, WorkbookParts, XmlPartReader
-from annotation.errors import InvalidUpload
+from annotation.parsers.workbook_xml import BENT, DAMAGED, MOST_DEPTH, WorkbookParts, XmlPartReader
 from annotation.tables.cells import BadCell
 from privacy.wording import as_message
 

@@ -10,14 +10,14 @@ import math
 from collections.abc import Iterator
 from typing import BinaryIO
 
-from annotation.data.parsers.checks import check_rows
-from annotation.data.parsers.delimited import AT_THE_END, DelimitedReader
-from annotation.data.parsers.encodings import Encoding
-from annotation.data.parsers.json_lines import JsonLinesReader
-from annotation.data.parsers.parquet import ParquetReader
-from annotation.data.parsers.reading import Upload
-from annotation.data.parsers.rows import RowBatch
-from annotation.data.parsers.sources import FileRange, TextSource
+from annotation.parsers.checks import check_rows
+from annotation.parsers.delimited import AT_THE_END, DelimitedReader
+from annotation.parsers.encodings import Encoding
+from annotation.parsers.json_lines import JsonLinesReader
+from annotation.parsers.parquet import ParquetReader
+from annotation.parsers.reading import Upload
+from annotation.parsers.rows import RowBatch
+from annotation.parsers.sources import FileRange, TextSource
 
 # More than a quoted field may hold, so that one which began before the cut must end, or break a rule, within it.
 WINDOW_BYTES = 8 * csv.field_size_limit()

@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from annotation.data.parsers import workbook, workbook_xml
-from annotation.data.parsers.preview import preview_of
-from annotation.data.parsers.reading import Format, Upload, detect_format
-from annotation.data.parsers.rows import BadRow, FirstRows, Layout
-from annotation.data.parsers.shapes import shape_of
-from annotation.data.parsers.workbook_cells import MOST_STYLES
 from annotation.errors import InvalidUpload
+from annotation.parsers import workbook, workbook_xml
+from annotation.parsers.preview import preview_of
+from annotation.parsers.reading import Format, Upload, detect_format
+from annotation.parsers.rows import BadRow, FirstRows, Layout
+from annotation.parsers.shapes import shape_of
+from annotation.parsers.workbook_cells import MOST_STYLES
 from dpal_site.embedded.servers import REPOSITORY
 from tests.workbooks import MAIN, letters, shared, sheet, styles
 from tests.workbooks import workbook as made
@@ -290,10 +290,10 @@ def raw_sheet(cells):
 PEAK = """
 import resource, sys
 from annotation.errors import InvalidUpload
-from annotation.data.parsers.preview import preview_of
-from annotation.data.parsers.reading import Upload
-from annotation.data.parsers.rows import Layout, FirstRows
-from annotation.data.parsers.shapes import shape_of
+from annotation.parsers.preview import preview_of
+from annotation.parsers.reading import Upload
+from annotation.parsers.rows import Layout, FirstRows
+from annotation.parsers.shapes import shape_of
 layout = Layout(kind="text", text="text")
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 try:

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from PIL import Image, PngImagePlugin
 
-from annotation.data.parsers import pictures
-from annotation.data.parsers.pictures import PICTURE_BYTES, PICTURE_SIDE, read_image, webp_pixels
+from annotation.parsers import pictures
+from annotation.parsers.pictures import PICTURE_BYTES, PICTURE_SIDE, read_image, webp_pixels
 from annotation.tables.cells import BadCell
 
 RED, BLUE = (230, 20, 20), (20, 20, 230)

@@ -4,9 +4,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from annotation.data.parsers.checks import check_rows
-from annotation.data.parsers.reading import Upload
-from annotation.data.parsers.rows import Layout, RawBatch, RowBatch
+from annotation.parsers.checks import check_rows
+from annotation.parsers.reading import Upload
+from annotation.parsers.rows import Layout, RawBatch, RowBatch
 
 PREVIEW_ROWS = 20
 

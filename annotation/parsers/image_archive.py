@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from annotation.choices.label_types.base import LabelType
-from annotation.data.parsers.checks import owners_columns, read_owner_cell, stored_label
-from annotation.data.parsers.pictures import NOT_AN_IMAGE, read_image
-from annotation.data.parsers.rows import BadRow, FirstRows, KeptPicture, Layout, RowBatch
 from annotation.errors import InvalidUpload
+from annotation.parsers.checks import owners_columns, read_owner_cell, stored_label
+from annotation.parsers.pictures import NOT_AN_IMAGE, read_image
+from annotation.parsers.rows import BadRow, FirstRows, KeptPicture, Layout, RowBatch
 from annotation.tables.cells import BadCell
 from privacy.wording import as_message
 

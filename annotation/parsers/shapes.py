@@ -9,15 +9,15 @@ from typing import BinaryIO
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from annotation.data.parsers.delimited import DELIMITERS
-from annotation.data.parsers.image_archive import FILE_NAME
-from annotation.data.parsers.json_lines import read_object
-from annotation.data.parsers.label_studio import LabelStudioReader
-from annotation.data.parsers.reading import Format, detect_format
-from annotation.data.parsers.rows import FirstRows, Layout
-from annotation.data.parsers.sources import TextSource
-from annotation.data.parsers.workbook import WorkbookReader
 from annotation.errors import InvalidUpload
+from annotation.parsers.delimited import DELIMITERS
+from annotation.parsers.image_archive import FILE_NAME
+from annotation.parsers.json_lines import read_object
+from annotation.parsers.label_studio import LabelStudioReader
+from annotation.parsers.reading import Format, detect_format
+from annotation.parsers.rows import FirstRows, Layout
+from annotation.parsers.sources import TextSource
+from annotation.parsers.workbook import WorkbookReader
 
 HEAD_LINES = 100
 HEAD_CHARACTERS = 8 * 1024 * 1024

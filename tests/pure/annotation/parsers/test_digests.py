@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from annotation.data.parsers.digests import (
+from annotation.parsers.digests import (
     BLANK,
     image_digests,
     known_digests,

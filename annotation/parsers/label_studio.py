@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from itertools import chain, groupby, islice
 from typing import Any
 
-from annotation.data.parsers.json_lines import NO_FIELD, NOT_AN_OBJECT
-from annotation.data.parsers.rows import BadRow, Layout, RawBatch
-from annotation.data.parsers.sources import TextSource
 from annotation.errors import InvalidUpload
+from annotation.parsers.json_lines import NO_FIELD, NOT_AN_OBJECT
+from annotation.parsers.rows import BadRow, Layout, RawBatch
+from annotation.parsers.sources import TextSource
 from annotation.tables.cells import BadCell
 from privacy.wording import as_message
 

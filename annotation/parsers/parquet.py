@@ -7,10 +7,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from annotation.data.parsers.parquet_pages import FirstPages
-from annotation.data.parsers.rows import FirstRows, Layout, RawBatch
-from annotation.data.parsers.sources import MAXIMUM_LINE_BYTES
 from annotation.errors import InvalidUpload
+from annotation.parsers.parquet_pages import FirstPages
+from annotation.parsers.rows import FirstRows, Layout, RawBatch
+from annotation.parsers.sources import MAXIMUM_LINE_BYTES
 from privacy.wording import as_message
 
 BATCH_ROWS = 16_384

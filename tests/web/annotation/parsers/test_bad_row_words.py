@@ -5,7 +5,7 @@ import csv
 import pytest
 from django.utils import translation
 
-from annotation.data.parsers import (
+from annotation.parsers import (
     checks,
     delimited,
     image_archive,

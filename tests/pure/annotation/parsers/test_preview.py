@@ -8,15 +8,15 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from annotation.data.parsers import checks
-from annotation.data.parsers.guessing import guess_columns, remembered
-from annotation.data.parsers.preview import PreviewCell, PreviewRow, preview_of
-from annotation.data.parsers.reading import Format, Upload
-from annotation.data.parsers.rows import Layout
-from annotation.data.parsers.shapes import FileShape, shape_of
 from annotation.errors import InvalidUpload
+from annotation.parsers import checks
+from annotation.parsers.guessing import guess_columns, remembered
+from annotation.parsers.preview import PreviewCell, PreviewRow, preview_of
+from annotation.parsers.reading import Format, Upload
+from annotation.parsers.rows import Layout
+from annotation.parsers.shapes import FileShape, shape_of
 from annotation.tables import cells
-from tests.pure.annotation.data.parsers.test_parsers import GREY, IMAGE, archive, png
+from tests.pure.annotation.parsers.test_parsers import GREY, IMAGE, archive, png
 
 TEXT = Layout(kind="text", text="text", label="label", classes=("ham", "spam"))
 TABLE = Layout(

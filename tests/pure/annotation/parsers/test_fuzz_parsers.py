@@ -17,11 +17,11 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from annotation.data import clamd
-from annotation.data.parsers.preview import preview_of
-from annotation.data.parsers.reading import Upload
-from annotation.data.parsers.rows import FirstRows, Layout
 from annotation.errors import AddressRefused, InvalidUpload, ScannerAway
 from annotation.outgoing import parse_target
+from annotation.parsers.preview import preview_of
+from annotation.parsers.reading import Upload
+from annotation.parsers.rows import FirstRows, Layout
 from dpal_site.embedded.database_address import parse_database_url
 from dpal_site.embedded.errors import UnsupportedUrl
 from dpal_site.openid.claims import IssuerRefused, read_claims
@@ -234,6 +234,6 @@ def test_any_file_of_a_release(tmp_path_factory, value, raw):
 
 
 def test_a_reader_that_breaks_is_noticed(monkeypatch):
-    monkeypatch.setattr("annotation.data.parsers.delimited.DelimitedReader.batches", lambda _: 1 / 0)
+    monkeypatch.setattr("annotation.parsers.delimited.DelimitedReader.batches", lambda _: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         test_uploads_of_anything.hypothesis.inner_test(b"text\na\n", "rows.csv", Layout(kind="text", text="text"))

@@ -8,17 +8,17 @@ from enum import StrEnum
 from pathlib import PurePath
 from typing import BinaryIO, NamedTuple, Protocol
 
-from annotation.data.parsers.checks import check_rows
-from annotation.data.parsers.delimited import DelimitedReader
-from annotation.data.parsers.encodings import Encoding, head_as_utf8, settled_encoding
-from annotation.data.parsers.image_archive import ImageArchiveReader
-from annotation.data.parsers.json_lines import JsonLinesReader
-from annotation.data.parsers.label_studio import LabelStudioReader
-from annotation.data.parsers.parquet import ParquetReader
-from annotation.data.parsers.rows import FirstRows, Layout, RawBatch, RowBatch
-from annotation.data.parsers.sources import BYTE_ORDER_MARK, TextSource
-from annotation.data.parsers.workbook import WorkbookReader
 from annotation.errors import InvalidUpload
+from annotation.parsers.checks import check_rows
+from annotation.parsers.delimited import DelimitedReader
+from annotation.parsers.encodings import Encoding, head_as_utf8, settled_encoding
+from annotation.parsers.image_archive import ImageArchiveReader
+from annotation.parsers.json_lines import JsonLinesReader
+from annotation.parsers.label_studio import LabelStudioReader
+from annotation.parsers.parquet import ParquetReader
+from annotation.parsers.rows import FirstRows, Layout, RawBatch, RowBatch
+from annotation.parsers.sources import BYTE_ORDER_MARK, TextSource
+from annotation.parsers.workbook import WorkbookReader
 from privacy.wording import as_message
 
 HEAD_BYTES = 4096

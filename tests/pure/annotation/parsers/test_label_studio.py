@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from annotation.data.parsers import checks, label_studio
-from annotation.data.parsers.reading import Format, Upload, detect_format
-from annotation.data.parsers.rows import BadRow, Layout
 from annotation.errors import InvalidUpload
+from annotation.parsers import checks, label_studio
+from annotation.parsers.reading import Format, Upload, detect_format
+from annotation.parsers.rows import BadRow, Layout
 from annotation.tables import cells
 
 TEXT = Layout(kind="text", text="text")
@@ -189,7 +189,7 @@ def test_what_cannot_be_read_is_refused_by_rule(data, layout, message):
 def test_tasks_split_anywhere_between_pieces_stay_whole(texts, indent, size):
     data = json.dumps([task(text, "sport") for text in texts], indent=indent, ensure_ascii=False).encode()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("annotation.data.parsers.sources.CHUNK_BYTES", size)
+        patch.setattr("annotation.parsers.sources.CHUNK_BYTES", size)
         rows, bad = read(data)
     good = [text for text in texts if text.strip() and "\0" not in text]
     assert (rows, len(bad)) == (good, len(texts) - len(good))
@@ -207,6 +207,6 @@ def test_no_bytes_crash_the_reader(data):
 
 def test_an_endless_task_is_refused(monkeypatch):
     monkeypatch.setattr(label_studio, "MAXIMUM_TASK_CHARACTERS", 1000)
-    monkeypatch.setattr("annotation.data.parsers.sources.CHUNK_BYTES", 100)
+    monkeypatch.setattr("annotation.parsers.sources.CHUNK_BYTES", 100)
     with pytest.raises(InvalidUpload, match="after task 1"):
         read(json.dumps([task("a"), task("x" * 5000), task("b")]).encode())

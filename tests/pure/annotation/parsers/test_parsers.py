@@ -16,12 +16,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
-from annotation.data.parsers import checks, delimited, image_archive, json_lines
-from annotation.data.parsers.checks import WRONG_COLOURS
-from annotation.data.parsers.pixel_file import PixelFile
-from annotation.data.parsers.reading import Detected, Format, Upload, detect_format
-from annotation.data.parsers.rows import BadRow, Layout
 from annotation.errors import InvalidUpload
+from annotation.parsers import checks, delimited, image_archive, json_lines
+from annotation.parsers.checks import WRONG_COLOURS
+from annotation.parsers.pixel_file import PixelFile
+from annotation.parsers.reading import Detected, Format, Upload, detect_format
+from annotation.parsers.rows import BadRow, Layout
 from annotation.tables import cells
 
 TEXT = Layout(kind="text", text="text")
@@ -169,7 +169,7 @@ def test_text_split_anywhere_between_pieces_stays_whole(monkeypatch):
     csv.writer(sink).writerows([["text"], *([row] for row in rows)])
     data = sink.getvalue().encode()
     for size in (7, 64, 1000):
-        monkeypatch.setattr("annotation.data.parsers.sources.CHUNK_BYTES", size)
+        monkeypatch.setattr("annotation.parsers.sources.CHUNK_BYTES", size)
         assert read_texts(data) == (rows, [])
 
 

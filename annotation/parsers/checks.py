@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from annotation.choices.label_types.base import LabelType
-from annotation.data.parsers.rows import BadRow, Layout, RawBatch, RowBatch
+from annotation.parsers.rows import BadRow, Layout, RawBatch, RowBatch
 from annotation.tables.cells import (
     EMPTY,
     NOT_TEXT,

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageOps, UnidentifiedImageError
 
-from annotation.data.parsers.rows import KeptPicture
+from annotation.parsers.rows import KeptPicture
 from annotation.tables.cells import BadCell
 from privacy.wording import as_message
 
