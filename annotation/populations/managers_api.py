@@ -13,11 +13,11 @@ from annotation.people.identity import person_of
 from annotation.people.services.tokens import Scope
 from annotation.populations import selectors, services
 from annotation.populations.forms import AppointForm
-from annotation.questions.browsing import row_id
 from annotation.rest.base import require_scope
 from annotation.rest.checking import checked
 from annotation.rest.idempotency import idempotent
 from annotation.rest.responses import write_responses
+from annotation.rest.row_ids import row_id
 
 router = Router()
 

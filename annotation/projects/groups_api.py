@@ -21,11 +21,11 @@ from annotation.people.identity import person_of
 from annotation.people.services import groups, invitations
 from annotation.people.services.tokens import Scope
 from annotation.projects.joining_api import InvitationFields, MailedIn, invitation_fields, invited
-from annotation.questions.browsing import row_id
 from annotation.rest.base import require_scope
 from annotation.rest.checking import checked
 from annotation.rest.idempotency import idempotent
 from annotation.rest.responses import responses, write_responses
+from annotation.rest.row_ids import row_id
 from privacy.wording import as_message
 
 router = Router()

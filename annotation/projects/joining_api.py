@@ -20,10 +20,10 @@ from annotation.people.forms.joining import CrowdLinkForm, InvitationForm, fille
 from annotation.people.identity import person_of
 from annotation.people.services import crowd_links, invitations, letters
 from annotation.people.services.tokens import Scope
-from annotation.questions.browsing import row_id
 from annotation.rest.base import project_for, require_scope
 from annotation.rest.checking import checked
 from annotation.rest.responses import responses
+from annotation.rest.row_ids import row_id
 from privacy.wording import as_message
 
 router = Router()

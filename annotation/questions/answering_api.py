@@ -7,10 +7,11 @@ from uuid import UUID
 from django.http import HttpRequest
 from ninja import Field, Query, Router, Schema, Status
 
+from annotation.answers import selectors as answers
 from annotation.models import ReportKind, Role
 from annotation.people.identity import person_of
 from annotation.people.services.tokens import Scope
-from annotation.questions import answers, own_answers
+from annotation.questions import own_answers
 from annotation.questions.api import AssignmentOut, LabelIn, LabelOut, assignment_out, label_out
 from annotation.questions.services import correcting, queue, reports, undoing
 from annotation.rest.base import own_assignment, project_for, require_scope

@@ -10,6 +10,7 @@ from django.shortcuts import get_object_or_404
 from ninja import Field, Router, Schema, Status
 
 from annotation import selectors
+from annotation.answers import selectors as answers
 from annotation.choices.class_looks import grouped, looks_of
 from annotation.choices.label_types.class_sets import MOST_CLASSES
 from annotation.choices.merged_classes import merged_names
@@ -18,7 +19,6 @@ from annotation.models import Assignment, Label, Project, Role
 from annotation.models.exports import Export
 from annotation.people.identity import person_of
 from annotation.people.services.tokens import Scope
-from annotation.questions import answers
 from annotation.questions.downloads import export_response, labels_response
 from annotation.questions.images import IMAGE_ANSWER, held_image
 from annotation.questions.services import exports, labels, queue

@@ -17,6 +17,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from annotation import selectors
+from annotation.answers.selectors import answer_name, counted, counted_answers, counting_as, label_type
 from annotation.models import (
     Assignment,
     AssignmentState,
@@ -32,7 +33,6 @@ from annotation.models import (
 )
 from annotation.models.marks import Tagged
 from annotation.models.questions import ANSWERED
-from annotation.questions.answers import answer_name, counted, counted_answers, counting_as, label_type
 
 PAGE = 50
 ASKED = (QueryState.OPEN, *ANSWERED, QueryState.SET_ASIDE, QueryState.WITHDRAWN)
@@ -113,11 +113,6 @@ def known_annotators(project: Project) -> list[Answering]:
         Answering(pk, name, not stays)
         for pk, name, stays in known.annotate(stays=member).order_by("username").values_list("pk", "username", "stays")
     ]
-
-
-def row_id(text: str) -> int | None:
-    """Return the number of a row from an address; None for what can be none."""
-    return int(text) if text.isdecimal() and len(text) < 19 else None
 
 
 def shown_to_manager(project: Project, query: Query) -> selectors.Question | None:

@@ -8,13 +8,13 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404
 from ninja import Field, Query, Router, Schema, Status
 
+from annotation.answers.selectors import answer_names
 from annotation.errors import InvalidConfiguration
 from annotation.models import Membership, Project, QueryState, ReportKind, Role
 from annotation.models.marks import SavedView, Tag
 from annotation.people.identity import person_of
 from annotation.people.services.tokens import Scope
 from annotation.questions import browsing
-from annotation.questions.answers import answer_names
 from annotation.questions.forms.browsing import QuestionFilter
 from annotation.questions.images import IMAGE_ANSWER, readable_image
 from annotation.questions.report_selectors import may_read_questions
@@ -23,6 +23,7 @@ from annotation.questions.services.changing import Change, change_chosen
 from annotation.rest.base import project_for, require_scope
 from annotation.rest.idempotency import idempotent
 from annotation.rest.responses import responses, write_responses
+from annotation.rest.row_ids import row_id
 
 router = Router()
 LARGEST_ID = 2**63 - 1
@@ -175,7 +176,7 @@ def list_questions(request: HttpRequest, slug: str, wanted: Query[QuestionsIn]) 
 )
 def get_question_image(request: HttpRequest, slug: str, query_id: str) -> HttpResponse:
     require_scope(request, Scope.LABELS_READ)
-    return readable_image(request, project_for(request, slug, Role.MANAGER), browsing.row_id(query_id))
+    return readable_image(request, project_for(request, slug, Role.MANAGER), row_id(query_id))
 
 
 @router.post(
@@ -206,7 +207,7 @@ def get_question(request: HttpRequest, slug: str, query_id: str) -> Any:
     require_scope(request, Scope.LABELS_READ)
     project = project_for(request, slug, Role.MANAGER)
     asked = browsing.asked_questions(project).select_related("record", "assigned_to")
-    query = get_object_or_404(asked, pk=browsing.row_id(query_id))
+    query = get_object_or_404(asked, pk=row_id(query_id))
     (row,) = browsing.question_rows(project, [query], readable=may_read_questions(project, request.user))
     return _row(row) | {"events": [_event(event) for event in browsing.history_of(project, query)]}
 
@@ -237,7 +238,7 @@ def keep_view(request: HttpRequest, slug: str, body: ViewIn) -> Any:
 def drop_view(request: HttpRequest, slug: str, view_id: str) -> Any:
     require_scope(request, Scope.PROJECTS_WRITE)
     own = SavedView.objects.filter(project=project_for(request, slug, Role.MANAGER), owner=person_of(request))
-    saved_views.drop_view(view=get_object_or_404(own, pk=browsing.row_id(view_id)))
+    saved_views.drop_view(view=get_object_or_404(own, pk=row_id(view_id)))
     return Status(204, None)
 
 

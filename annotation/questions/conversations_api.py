@@ -21,6 +21,7 @@ from annotation.questions.services.reports import MAX_COMMENT_LENGTH
 from annotation.rest.base import own_assignment, project_for, require_scope
 from annotation.rest.idempotency import idempotent
 from annotation.rest.responses import write_responses
+from annotation.rest.row_ids import row_id
 
 router = Router()
 
@@ -169,7 +170,7 @@ def mark_comments_read(request: HttpRequest, assignment_id: UUID) -> Any:
 def _asked(request: HttpRequest, slug: str, query_id: str) -> Query:
     project = project_for(request, slug, Role.MANAGER)
     asked = browsing.asked_questions(project).select_related("project")
-    return get_object_or_404(asked, pk=browsing.row_id(query_id))
+    return get_object_or_404(asked, pk=row_id(query_id))
 
 
 def _named(query: Query, name: str) -> int:

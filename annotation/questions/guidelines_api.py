@@ -5,11 +5,11 @@ from typing import Any
 from django.http import HttpRequest
 from ninja import Field, Router, Schema, Status
 
+from annotation.answers.class_list import listed_classes
 from annotation.errors import InvalidChoice
 from annotation.models import Role
 from annotation.people.identity import person_of
 from annotation.people.services.tokens import Scope
-from annotation.questions.class_list import listed_classes
 from annotation.questions.forms.labelling import MAX_EXAMPLES
 from annotation.questions.services import guidelines
 from annotation.rest.base import project_for, require_scope

@@ -11,9 +11,9 @@ from django.db.models import Q
 from django.urls import reverse
 
 from annotation import selectors
+from annotation.answers.selectors import answer_name, answer_names, places_in
 from annotation.models import Assignment, Label, Project, Query, QueryState, Record
 from annotation.questions import conversations
-from annotation.questions.answers import answer_name, answer_names, places_in
 
 PAGE = 20
 # Each answer that may be changed comes with the whole list of classes.

@@ -14,6 +14,7 @@ from django.db.models.functions import Now
 from django.utils import timezone
 
 from annotation import selectors
+from annotation.answers.selectors import answer_name, counts_equal
 from annotation.intervals import wilson_interval
 from annotation.models import (
     Assignment,
@@ -29,7 +30,6 @@ from annotation.models import (
 )
 from annotation.models.machines import MachineAnnotator
 from annotation.models.quality import GoldQuery, Opinion, QualityReport
-from annotation.questions.answers import answer_name, counts_equal
 from annotation.questions.machine_report import machine_users
 from annotation.statement.spending import Echo, safe_cell
 

@@ -9,6 +9,7 @@ from django.shortcuts import get_object_or_404
 from ninja import Field, Query, Router, Schema, Status
 
 from annotation import selectors
+from annotation.answers.selectors import answer_name
 from annotation.data.api import JobOut
 from annotation.errors import InvalidConfiguration
 from annotation.models import Membership, Oracle, Role
@@ -16,14 +17,13 @@ from annotation.models.quality import Aggregation, GoldQuery, GoldSource, PauseR
 from annotation.people.identity import person_of
 from annotation.people.services.tokens import Scope
 from annotation.questions import quality
-from annotation.questions.answers import answer_name
-from annotation.questions.browsing import row_id
 from annotation.questions.images import IMAGE_ANSWER, image_response
 from annotation.questions.services import comparing, gold
 from annotation.rest.base import project_for, require_scope
 from annotation.rest.idempotency import idempotent
 from annotation.rest.pagination import Page, page_of
 from annotation.rest.responses import paged, responses, write_responses
+from annotation.rest.row_ids import row_id
 
 router = Router()
 

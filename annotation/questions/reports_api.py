@@ -11,11 +11,11 @@ from annotation.models import Query, Report, ReportKind, Role
 from annotation.people.identity import person_of
 from annotation.people.services.tokens import Scope
 from annotation.questions import report_selectors
-from annotation.questions.browsing import row_id
 from annotation.questions.services import reports, setting_aside
 from annotation.rest.base import project_for, require_scope
 from annotation.rest.idempotency import idempotent
 from annotation.rest.responses import responses, write_responses
+from annotation.rest.row_ids import row_id
 
 router = Router()
 

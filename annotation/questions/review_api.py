@@ -10,12 +10,13 @@ from django.urls import reverse
 from ninja import Field, Router, Schema, Status
 
 from annotation import selectors
+from annotation.answers import selectors as answers
 from annotation.choices.label_types.class_sets import MOST_CLASSES
 from annotation.errors import InvalidChoice
 from annotation.models import Query, QueryState, Role
 from annotation.people.identity import person_of
 from annotation.people.services.tokens import Scope
-from annotation.questions import answers, browsing, quality, reviewing
+from annotation.questions import quality, reviewing
 from annotation.questions.images import IMAGE_ANSWER, reviewed_image
 from annotation.questions.services import review
 from annotation.questions.services import reviewing as decisions
@@ -23,6 +24,7 @@ from annotation.questions.services.reports import MAX_COMMENT_LENGTH
 from annotation.rest.base import project_for, require_scope
 from annotation.rest.idempotency import idempotent
 from annotation.rest.responses import responses, write_responses
+from annotation.rest.row_ids import row_id
 
 router = Router()
 
@@ -142,7 +144,7 @@ def claim_review(request: HttpRequest, slug: str) -> Any:
 )
 def get_review_image(request: HttpRequest, slug: str, query_id: str) -> HttpResponse:
     require_scope(request, Scope.LABELS_WRITE)
-    return reviewed_image(request, project_for(request, slug, *reviewing.REVIEWERS), browsing.row_id(query_id))
+    return reviewed_image(request, project_for(request, slug, *reviewing.REVIEWERS), row_id(query_id))
 
 
 @router.post(
@@ -172,7 +174,7 @@ def decide_review(request: HttpRequest, slug: str, query_id: str, body: Decision
         raise InvalidChoice("Only what is settled can be kept as a check.")
     of_managers = body.decision in DECISIONS_OF_MANAGERS or body.keep_as_check
     project = project_for(request, slug, *((Role.MANAGER,) if of_managers else reviewing.REVIEWERS))
-    query = get_object_or_404(Query, project=project, pk=browsing.row_id(query_id))
+    query = get_object_or_404(Query, project=project, pk=row_id(query_id))
     about: dict[str, Any] = {"project": project, "person": person_of(request), "query_id": query.pk}
     if body.decision == Decision.SKIP:
         decisions.skip_review(**about)

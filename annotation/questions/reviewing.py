@@ -11,12 +11,12 @@ from django.db.models import Case, Count, Exists, F, IntegerField, Max, OuterRef
 from django.db.models.functions import Now
 
 from annotation import selectors
+from annotation.answers.selectors import agreed_on, counted
 from annotation.choices.answers_unit import randomizes
 from annotation.choices.quality_checks import QualityChecks
 from annotation.intervals import wilson_interval
 from annotation.models import Consensus, Label, Membership, Project, Query, QueryState, Report, ReportKind, Role
 from annotation.models.reviews import Review, ReviewState
-from annotation.questions.answers import agreed_on, counted
 from annotation.selectors import Person
 
 REVIEWERS = (Role.MANAGER, Role.REVIEWER)

@@ -12,9 +12,9 @@ from datetime import datetime
 
 from django.db import connection
 
+from annotation.answers.selectors import counting_places
 from annotation.intervals import wilson_interval
 from annotation.models import Project
-from annotation.questions.answers import counting_places
 
 # Somebody who went away with a question open comes back to it; nobody thinks about one for longer.
 LONGEST_SECONDS = 600

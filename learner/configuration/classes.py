@@ -8,9 +8,9 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from annotation.answers.selectors import counting_places
 from annotation.choices.merged_classes import unmerged_classes
 from annotation.models import Project
-from annotation.questions.answers import counting_places
 
 
 def learned_classes(project: Project) -> tuple[str, ...]:

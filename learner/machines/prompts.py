@@ -4,7 +4,7 @@ import re
 import unicodedata
 from collections.abc import Mapping, Sequence
 
-from annotation.questions.class_list import listed_classes
+from annotation.answers.class_list import listed_classes
 
 # What surrounds a class in a reply that names nothing else.
 AROUND = " \t\r\n\"'`*.:!“”„«»()[]{}"

@@ -10,11 +10,11 @@ from ninja import Field, Query, Router, Schema, Status
 
 from annotation.models import Role
 from annotation.people.services.tokens import Scope
-from annotation.questions.browsing import row_id
 from annotation.rest.base import project_for, require_scope
 from annotation.rest.idempotency import idempotent
 from annotation.rest.pagination import Page, page_of
 from annotation.rest.responses import paged, responses, write_responses
+from annotation.rest.row_ids import row_id
 from learner.models.webhooks import Webhook, WebhookDelivery, WebhookEvent
 from learner.webhooks import services as webhooks
 

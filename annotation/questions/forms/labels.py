@@ -5,8 +5,8 @@ from typing import Any
 from django import forms
 from django.utils.translation import gettext_lazy as _
 
+from annotation.answers.forms import SeveralClassesField, answer_field
 from annotation.models import Project, ReportKind
-from annotation.questions.forms.answers import SeveralClassesField, answer_field
 from annotation.questions.services.reports import MAX_COMMENT_LENGTH
 
 SKIP_REASONS = {

@@ -5,13 +5,13 @@ from typing import Any
 from django import forms
 from django.utils.translation import gettext_lazy as _
 
+from annotation.answers.forms import answer_field
+from annotation.answers.selectors import label_type, offered_answers
 from annotation.choices.form_fields import named_field
 from annotation.choices.quality_checks import QualityChecks, no_share_in_front_of
 from annotation.choices.question_plan import QuestionPlan
 from annotation.models import Dataset, DatasetRole, DatasetState, Oracle, Project
 from annotation.models.quality import Aggregation
-from annotation.questions.answers import label_type, offered_answers
-from annotation.questions.forms.answers import answer_field
 
 PERCENT = 100
 

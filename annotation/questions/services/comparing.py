@@ -9,10 +9,10 @@ from django.contrib.auth.models import User
 from django.db import transaction
 from django.db.models.functions import Now
 
+from annotation.answers.selectors import counted, label_type
 from annotation.models import Job, Label, Project
 from annotation.models.quality import Aggregation, Opinion, QualityReport
 from annotation.questions.agreement import Answer, compare_answers
-from annotation.questions.answers import counted, label_type
 from annotation.work.services import attempts, jobs
 from privacy.wording import as_message
 

@@ -10,6 +10,7 @@ from django.db import transaction
 from django.db.models.functions import Now
 
 from annotation import access, selectors
+from annotation.answers.selectors import agreed_on, refuse_no_answer
 from annotation.errors import InvalidConfiguration, UndoRefused
 from annotation.models import (
     Assignment,
@@ -24,7 +25,6 @@ from annotation.models import (
     ReportKind,
 )
 from annotation.models.questions import ANSWERED
-from annotation.questions.answers import agreed_on, refuse_no_answer
 from annotation.questions.services import gold, labels, review
 from annotation.questions.services.reports import MAX_COMMENT_LENGTH
 from privacy.choices import Kind

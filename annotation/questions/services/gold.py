@@ -12,12 +12,12 @@ from django.contrib.auth.models import User
 from django.db import connection, transaction
 from django.db.models.functions import Now
 
+from annotation.answers.selectors import label_type
 from annotation.data.services import check_columns
 from annotation.errors import InvalidConfiguration
 from annotation.models import Dataset, DatasetRole, DatasetState, Membership, Oracle, Project, Query, Role
 from annotation.models.quality import GoldQuery, GoldSource, PauseReason
 from annotation.questions import quality
-from annotation.questions.answers import label_type
 from annotation.work.services import leases
 from privacy.normalizers import Normalizer, normalize_text
 

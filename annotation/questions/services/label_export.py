@@ -16,9 +16,9 @@ import pyarrow.parquet as pq
 from django.db import connection
 from django.utils import timezone
 
+from annotation.answers.selectors import counting_places, label_type
 from annotation.choices.label_types.base import LabelType
 from annotation.models import Dataset, Project
-from annotation.questions.answers import counting_places, label_type
 from annotation.questions.croissant import DESCRIPTION, LABELS, METADATA_PREFIX, croissant_description
 from annotation.statement.spending import Echo, safe_cell
 

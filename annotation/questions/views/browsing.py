@@ -26,6 +26,7 @@ from annotation.questions.images import readable_image, size_ahead
 from annotation.questions.report_selectors import may_read_questions
 from annotation.questions.services import assigning, conversing, saved_views
 from annotation.questions.services.changing import Change, change_chosen
+from annotation.rest.row_ids import row_id
 from privacy.choices import Kind
 
 # Views people come for most; any other is an address to keep.
@@ -73,7 +74,7 @@ def questions(request: HttpRequest, slug: str) -> HttpResponse:
     project = managed_project(request, slug)
     readable = may_read_questions(project, request.user)
     form = QuestionFilter(request.GET, project=project, readable=readable)
-    before = browsing.row_id(request.GET.get("before", ""))
+    before = row_id(request.GET.get("before", ""))
     found = browsing.questions(project, form.wanted(), readable=readable, before=before)
     chosen = {name: str(value) for name in form.fields if (value := request.GET.get(name))}
     assigns = assigning.assigning_refusal(project)

@@ -20,14 +20,15 @@ from django.views.decorators.http import require_POST
 from django_htmx.http import HttpResponseClientRedirect, HttpResponseClientRefresh
 
 from annotation import selectors
+from annotation.answers import selectors as answers
+from annotation.answers.class_list import is_many
 from annotation.choices.label_types.base import DIGITS
 from annotation.choices.suggestions import suggests
 from annotation.data.services.pixels import ImageAhead, image_ahead
 from annotation.errors import NotMember
 from annotation.gates import receipts
 from annotation.models import Assignment, Project, ReportKind
-from annotation.questions import answers, work_limits
-from annotation.questions.class_list import is_many
+from annotation.questions import work_limits
 from annotation.questions.forms.labels import CommentForm, FlagForm, LabelForm, SkipForm
 from annotation.questions.images import held_image
 from annotation.questions.services import guidelines, labels, queue, reports, undoing

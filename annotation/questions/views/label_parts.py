@@ -19,11 +19,11 @@ from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext as _
 
 from annotation import selectors
+from annotation.answers.class_list import is_many, listed_classes
+from annotation.answers.selectors import answer_names, counting_places, label_type, places_in
 from annotation.choices.class_looks import NO_LOOK, Look, grouped, keys_of, looks_of
 from annotation.choices.label_types.base import LabelType
 from annotation.models import Guidelines, Project
-from annotation.questions.answers import answer_names, counting_places, label_type, places_in
-from annotation.questions.class_list import is_many, listed_classes
 from annotation.questions.forms.labels import FLAGS, SKIP_REASONS
 from annotation.questions.guideline_text import ShownPicture, guidelines_html
 

@@ -9,13 +9,14 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST
 
 from annotation import selectors
+from annotation.answers.selectors import label_type, offered_answers
 from annotation.models import Assignment, Project, Role
 from annotation.people.identity import person_of
-from annotation.questions import browsing, conversations
+from annotation.questions import conversations
 from annotation.questions import own_answers as presenters
-from annotation.questions.answers import label_type, offered_answers
 from annotation.questions.forms.labels import CommentForm, LabelForm
 from annotation.questions.services import conversing, correcting
+from annotation.rest.row_ids import row_id
 
 UNREAD = "unread"
 
@@ -33,7 +34,7 @@ def own_answers(request: HttpRequest, slug: str) -> HttpResponse:
     page = presenters.own_answers(
         project,
         person_of(request),
-        before=browsing.row_id(request.GET.get("before", "")),
+        before=row_id(request.GET.get("before", "")),
         unread=unread,
     )
     choices = offered_answers(project)

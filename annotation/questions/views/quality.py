@@ -14,12 +14,12 @@ from django.views.decorators.http import require_POST
 
 from annotation import selectors
 from annotation.access import managed_project
+from annotation.answers.selectors import answer_name, label_type
 from annotation.models import Membership, Project, Query, QueryState, Role
 from annotation.models.quality import GoldQuery, PauseReason
 from annotation.people.identity import note_nothing, person_of
 from annotation.polling import moving_page
 from annotation.questions import quality as presenters
-from annotation.questions.answers import answer_name, label_type
 from annotation.questions.forms.quality import ChecksForm, QualityForm
 from annotation.questions.images import image_response
 from annotation.questions.machine_report import machine_sheet

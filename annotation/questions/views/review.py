@@ -14,12 +14,12 @@ from django.views.decorators.http import require_POST
 
 from annotation import selectors
 from annotation.access import CLOSED, READING, refuse_if_closed
+from annotation.answers.forms import NONE_BOX
+from annotation.answers.selectors import answer_name, answer_names, label_type, places_in
 from annotation.choices.label_types.base import DIGITS
 from annotation.models import Oracle, Project, Query, QueryState
 from annotation.people.identity import note_nothing, person_of
 from annotation.questions import quality, reviewing
-from annotation.questions.answers import answer_name, answer_names, label_type, places_in
-from annotation.questions.forms.answers import NONE_BOX
 from annotation.questions.forms.labels import CommentForm
 from annotation.questions.forms.quality import SettleForm
 from annotation.questions.images import reviewed_image, size_ahead

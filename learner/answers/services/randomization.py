@@ -16,8 +16,8 @@ from django.db import transaction
 from django.db.models import Count
 from numpy.typing import NDArray
 
+from annotation.answers.selectors import label_type
 from annotation.models import Label, Project, Query
-from annotation.questions.answers import label_type
 from learner import selectors
 from learner.configuration.pool import answers_event_of, featurizer_of
 from learner.errors import NotEnoughLabels

@@ -8,8 +8,8 @@ import numpy as np
 from django.db.models import Exists, OuterRef, QuerySet
 from numpy.typing import NDArray
 
+from annotation.answers.selectors import counting_places, label_type
 from annotation.models import Dataset, DatasetRole, DatasetState, Project, Record
-from annotation.questions.answers import counting_places, label_type
 from learner.configuration.classes import counted_places, places_of_model
 from learner.evaluations.outcomes import count_outcomes, measures
 from learner.evaluations.sets import f1_scores, set_measures, sets_right

@@ -12,10 +12,10 @@ from django.db import transaction
 from django.db.models.functions import Now
 from numpy.typing import NDArray
 
+from annotation.answers.selectors import label_type
 from annotation.data.selectors import waiting_posts
 from annotation.data.services import streams as records
 from annotation.models import Project
-from annotation.questions.answers import label_type
 from annotation.statement.label_budget import questions_left
 from learner import online
 from learner.configuration.pool import featurizer_of

@@ -8,9 +8,9 @@ import numpy as np
 from django.db.models import Max
 from numpy.typing import NDArray
 
+from annotation.answers.selectors import label_type
 from annotation.choices.label_types.confirm import YES
 from annotation.models import Consensus, DataKind, Project, Query, QueryState
-from annotation.questions.answers import label_type
 from annotation.questions.services import labels
 from learner import online
 from learner.configuration.pool import featurizer_of

@@ -2,8 +2,8 @@
 
 import numpy as np
 
+from annotation.answers.selectors import label_type
 from annotation.models import Oracle, Project
-from annotation.questions.answers import label_type
 from learner import selectors
 from learner.configuration.classes import learned_classes
 from learner.configuration.pool import charged_event, estimator_of

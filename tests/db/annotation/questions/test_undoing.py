@@ -6,9 +6,9 @@ import pytest
 from django.db.models.functions import Now
 
 from annotation import selectors
+from annotation.answers import selectors as answers
 from annotation.errors import UndoRefused
 from annotation.models import Assignment, Project, Query, QueryState, Report, ReportKind
-from annotation.questions import answers
 from annotation.questions.services import labels, queue, reports, setting_aside, undoing
 from tests.factories import make_annotators, make_project, open_records
 

@@ -7,13 +7,13 @@ from django.db import IntegrityError
 from django.test import Client
 from django.urls import reverse
 
+from annotation.answers.selectors import answer_name
 from annotation.choices.presets import PRESETS
 from annotation.errors import ConfigurationFrozen
 from annotation.models import Assignment, AssignmentState, Consensus, Label, Project, Query, QueryState, Role
 from annotation.projects.forms.wizard import WizardStep, draft_form, step_fields
 from annotation.projects.services.configuring import configure_project
 from annotation.questions import browsing
-from annotation.questions.answers import answer_name
 from annotation.questions.services import comparing, label_export, labels, queue
 from tests.factories import add_members, make_annotators, make_project, make_user, open_records
 from tests.markup import tight

@@ -6,10 +6,10 @@ from typing import Any, cast
 from django import forms
 from django.utils.translation import gettext_lazy as _
 
+from annotation.answers.selectors import label_type, possible_answers
 from annotation.choices.label_types.base import LabelType
 from annotation.choices.label_types.class_sets import MOST_CLASSES
 from annotation.models import Project
-from annotation.questions.answers import label_type, possible_answers
 from annotation.wording import localized
 
 # Beside the boxes of the classes: that none of them is ticked on purpose.

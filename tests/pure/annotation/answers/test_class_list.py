@@ -3,8 +3,8 @@
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from annotation.answers.class_list import codes_of, listed_classes
 from annotation.choices.class_looks import Look
-from annotation.questions.class_list import codes_of, listed_classes
 
 
 def test_a_code_is_of_the_names_own_letters_where_one_is_left():
