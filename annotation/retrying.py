@@ -3,10 +3,11 @@
 from django.contrib.auth.models import User
 
 from annotation.data.services import datasets
+from annotation.exports.services import kept_files
 from annotation.gates.services import planning, runs
 from annotation.models import Job, WorkState
 from annotation.models.quality import QualityReport
-from annotation.questions.services import comparing, exports
+from annotation.questions.services import comparing
 from annotation.work.services import jobs
 
 
@@ -27,5 +28,7 @@ def retry_job(*, job: Job, owner: User) -> Job | None:
         return comparing.start_report(project=report.project, owner=owner).job
     if job.kind == jobs.EXPORT and hasattr(job, "export"):
         asked = job.export
-        return exports.start_export(project=asked.project, owner=owner, format=asked.format, history=asked.history).job
+        return kept_files.start_export(
+            project=asked.project, owner=owner, format=asked.format, history=asked.history
+        ).job
     return None

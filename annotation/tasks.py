@@ -4,9 +4,10 @@ from celery import shared_task
 
 from annotation.crowds.services import accounts, following, signing_keys
 from annotation.data.services import datasets, drafts, import_parts, streams, unowned_files
+from annotation.exports.services import kept_files
 from annotation.gates.services import planning, runs
 from annotation.people.services import letters
-from annotation.questions.services import comparing, exports, queue
+from annotation.questions.services import comparing, queue
 from annotation.work.services import idempotency, jobs, rates
 
 
@@ -56,7 +57,7 @@ def forget_old_drafts_task() -> None:
 def forget_unowned_files_task() -> None:
     """Delete files of uploads whose receiver died before it had stored them, and of exports whose time is over."""
     unowned_files.forget_unowned_files()
-    exports.forget_exports()
+    kept_files.forget_exports()
 
 
 @shared_task
@@ -80,7 +81,7 @@ def compare_answers_task(*, job_id: str) -> None:
 @shared_task(acks_late=True)
 def export_labels_task(*, job_id: str) -> None:
     """Write the labels of a project to a file."""
-    exports.make_export(job_id=job_id)
+    kept_files.make_export(job_id=job_id)
 
 
 @shared_task

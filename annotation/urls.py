@@ -4,6 +4,7 @@ from django.urls import path
 
 from annotation.crowds import views as crowds
 from annotation.data.views import datasets, retention, uploads
+from annotation.exports import views as exports
 from annotation.gates.views import planning
 from annotation.people.views import crowd, groups, joining, mails, members, tokens
 from annotation.populations import views as populations
@@ -12,7 +13,6 @@ from annotation.questions.views import (
     browsing,
     guideline_pictures,
     label,
-    label_files,
     labelling,
     own_answers,
     participations,
@@ -115,9 +115,9 @@ urlpatterns = [
     path("projects/<slug:slug>/data/<int:dataset_id>/", datasets.dataset, name="dataset"),
     path("projects/<slug:slug>/data/<int:dataset_id>/bad-rows.csv", uploads.bad_rows, name="bad_rows"),
     path("projects/<slug:slug>/data/<int:dataset_id>/gate/", datasets.start_gate, name="start_gate"),
-    path("projects/<slug:slug>/data/labels/<str:format>/", label_files.download_labels, name="download_labels"),
-    path("projects/<slug:slug>/data/files/", label_files.label_files, name="exports"),
-    path("projects/<slug:slug>/data/files/<uuid:job_id>/", label_files.export_file, name="export_file"),
+    path("projects/<slug:slug>/data/labels/<str:format>/", exports.download_labels, name="download_labels"),
+    path("projects/<slug:slug>/data/files/", exports.label_files, name="exports"),
+    path("projects/<slug:slug>/data/files/<uuid:job_id>/", exports.export_file, name="export_file"),
     path("projects/<slug:slug>/gate/", planning.plan, name="gate"),
     path("projects/<slug:slug>/gate/survey/<int:dataset_id>/", planning.survey, name="survey"),
     path("projects/<slug:slug>/data/answers/", label_budget_views.label_budget, name="label_budget"),

@@ -253,7 +253,7 @@ def measure_out(site: Site, folder: Path, rows: int) -> Report:
     """Export the answers of three projects: 10,000, half of the rows, and all of them."""
     from django.db import connection
 
-    from annotation.questions.services.label_export import SELECT, ExportFormat, export_labels
+    from annotation.exports.services.label_files import SELECT, ExportFormat, export_labels
 
     sizes = {"small": SMALL, "half": rows // 2, "whole": rows}
     projects = {

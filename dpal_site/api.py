@@ -16,6 +16,7 @@ from annotation.crowds.api import router as crowds_router
 from annotation.data.api import router as data_router
 from annotation.data.gate_api import router as gate_router
 from annotation.errors import AnnotationError, InvalidRecords
+from annotation.exports.api import router as exports_router
 from annotation.populations.api import router as populations_router
 from annotation.populations.managers_api import router as managers_router
 from annotation.projects.api import router as configuration_router
@@ -61,6 +62,7 @@ from privacy.errors import BudgetExceeded, PrivacyError
 
 # The module an operation's id names, where its function has moved since: programs made from the description go on.
 DESCRIBED_IN = {
+    "annotation.exports.api": "annotation.questions.api",
     "learner.channels.api": "learner.releases.api",
     "learner.closing.api": "learner.releases.lifecycle_api",
     "learner.evidence.api": "learner.releases.evidence_api",
@@ -121,6 +123,7 @@ api.add_router("", annotation_router)
 api.add_router("", data_router)
 api.add_router("", gate_router)
 api.add_router("", questions_router)
+api.add_router("", exports_router)
 api.add_router("", guideline_pictures_router)
 api.add_router("", browsing_router)
 api.add_router("", conversations_router)

@@ -14,6 +14,7 @@ from django.urls import URLPattern, URLResolver, reverse
 from django.utils import timezone
 
 from annotation.data.services import drafts
+from annotation.exports.services import kept_files
 from annotation.models import Assignment, DatasetRole, Membership, Project, Query, Role
 from annotation.models.crowds import CrowdStudy
 from annotation.models.joining import CrowdLink
@@ -21,7 +22,7 @@ from annotation.people.services import crowd_links, groups, invitations, members
 from annotation.people.services.tokens import Scope
 from annotation.people.views.crowd import SESSION_KEY
 from annotation.populations import services as populations
-from annotation.questions.services import exports, queue, saved_views
+from annotation.questions.services import queue, saved_views
 from annotation.questions.services.guideline_pictures import add_guideline_picture
 from dpal_site.api import api
 from learner.models.webhooks import Webhook, WebhookDelivery
@@ -241,8 +242,8 @@ class Scene:
 
     def written(self, project: Project) -> UUID:
         """Have the labels of a project written to a file and return the job."""
-        job = exports.start_export(project=project, owner=self.people["manager"], format="csv").job
-        exports.make_export(job_id=str(job.pk))
+        job = kept_files.start_export(project=project, owner=self.people["manager"], format="csv").job
+        kept_files.make_export(job_id=str(job.pk))
         return job.pk
 
     def values(self, name: str, pattern: URLPattern, person: str = "") -> dict[str, Any]:

@@ -52,8 +52,8 @@ TESTED_THROUGH_OTHERS: dict[tuple[str, str], tuple[str, ...]] = {
     ("tests/web/annotation/projects/test_wizard.py", "sentences of the wizard about who is protected from whom"): (
         "annotation/projects/protection_words.py",
     ),
-    ("tests/db/annotation/questions/test_label_export.py", "how a file of labels goes out, by page and by route"): (
-        "annotation/questions/downloads.py",
+    ("tests/db/annotation/exports/test_label_files.py", "how a file of labels goes out, by page and by route"): (
+        "annotation/exports/downloads.py",
     ),
     ("tests/web/annotation/questions/test_answering_api.py", "an annotator's own answers, by page and by route"): (
         "annotation/questions/own_answers.py",

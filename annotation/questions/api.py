@@ -1,12 +1,10 @@
-"""REST routes of questions: claiming, answering, giving back, and every answer as a file."""
+"""REST routes of questions: claiming, answering and giving back."""
 
 from datetime import datetime
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 from uuid import UUID
 
 from django.http import HttpRequest, HttpResponse
-from django.http.response import HttpResponseBase
-from django.shortcuts import get_object_or_404
 from ninja import Field, Router, Schema, Status
 
 from annotation import selectors
@@ -14,25 +12,16 @@ from annotation.answers import selectors as answers
 from annotation.choices.class_looks import grouped, looks_of
 from annotation.choices.label_types.class_sets import MOST_CLASSES
 from annotation.choices.merged_classes import merged_names
-from annotation.data.api import JobOut
 from annotation.models import Assignment, Label, Project, Role
-from annotation.models.exports import Export
 from annotation.people.identity import person_of
 from annotation.people.services.tokens import Scope
-from annotation.questions.downloads import export_response, labels_response
 from annotation.questions.images import IMAGE_ANSWER, held_image
-from annotation.questions.services import exports, labels, queue
-from annotation.questions.services.label_export import MEDIA_TYPES, ExportFormat
+from annotation.questions.services import labels, queue
 from annotation.rest.base import own_assignment, project_for, require_scope
 from annotation.rest.idempotency import idempotent
-from annotation.rest.ranges import CONDITIONS, file_answers
 from annotation.rest.responses import responses, write_responses
 
 router = Router()
-
-
-LABEL_MEDIA_TYPES = list(MEDIA_TYPES.values())
-LABEL_FILES: dict[str, Any] = {name: {} for name in LABEL_MEDIA_TYPES}
 
 
 class ClassGroupOut(Schema):
@@ -201,60 +190,3 @@ def skip_assignment(request: HttpRequest, assignment_id: UUID, body: SkipIn) -> 
 def get_assignment_image(request: HttpRequest, assignment_id: UUID) -> HttpResponse:
     require_scope(request, Scope.LABELS_WRITE)
     return held_image(own_assignment(request, assignment_id))
-
-
-class ExportIn(Schema):
-    """What to write to a file."""
-
-    what: Literal["labels"] = "labels"
-    format: ExportFormat = ExportFormat.JSON_LINES
-    history: bool = Field(False, description="Whether answers that were changed are in it, too.")
-
-
-@router.get(
-    "projects/{slug:slug}/labels",
-    summary="Every answer as a file, streamed",
-    openapi_extra=responses(
-        responses={
-            200: {
-                "description": "The file",
-                "headers": {"Content-Disposition": {"required": True, "schema": {"type": "string"}}},
-                "content": {name: {} for name in LABEL_MEDIA_TYPES},
-            }
-        }
-    ),
-)
-def export_labels(
-    request: HttpRequest,
-    slug: str,
-    format: ExportFormat = ExportFormat.JSON_LINES,  # noqa: A002
-    history: bool = False,
-) -> HttpResponseBase:
-    require_scope(request, Scope.LABELS_READ)
-    return labels_response(project_for(request, slug, Role.MANAGER), format, history=history)
-
-
-@router.post(
-    "projects/{slug:slug}/exports",
-    response={202: JobOut},
-    summary="Have every answer written to a file; the job says where it is",
-    openapi_extra=write_responses(202),
-)
-@idempotent
-def start_export(request: HttpRequest, slug: str, body: ExportIn) -> Any:
-    require_scope(request, Scope.LABELS_READ)
-    project = project_for(request, slug, Role.MANAGER)
-    export = exports.start_export(project=project, owner=person_of(request), format=body.format, history=body.history)
-    return Status(202, export.job)
-
-
-@router.get(
-    "projects/{slug:slug}/exports/{job_id}/file",
-    summary="The file that a job wrote, whole or in part",
-    openapi_extra=responses(416, parameters=CONDITIONS, responses=file_answers(LABEL_FILES)),
-)
-def get_export(request: HttpRequest, slug: str, job_id: UUID) -> HttpResponseBase:
-    require_scope(request, Scope.LABELS_READ)
-    project = project_for(request, slug, Role.MANAGER)
-    found = Export.objects.select_related("project")
-    return export_response(request, get_object_or_404(found, project=project, job=job_id))

@@ -8,9 +8,9 @@ import psycopg
 import pytest
 from django.db import connection, connections
 
+from annotation.exports.services.label_files import export_labels
 from annotation.log.services import history
 from annotation.models import Project, Record
-from annotation.questions.services.label_export import export_labels
 from annotation.work.services import locks
 from annotation.work.services.locks import hold_lock as hold
 from dpal_site.embedded import host

@@ -14,10 +14,10 @@ from django.db.models import QuerySet
 from annotation.data.services import emptying, pool_files
 from annotation.data.services import forgetting as records
 from annotation.data.services.forgetting import Traces
+from annotation.exports.services import kept_files
 from annotation.models import Dataset, Job, Oracle, PrivacyUnit, Project
 from annotation.models.exports import Export
 from annotation.models.forgetting import Forgetting
-from annotation.questions.services import exports
 from annotation.work.services import attempts, jobs
 from learner.models import ModelRelease
 from learner.pools.services import features
@@ -110,4 +110,4 @@ def erase_from_files(*, project: Project) -> None:
         features.zero_emptied(dataset)
     for dataset in pool_files.emptied_datasets(project):
         pool_files.drop_unknown(dataset)
-    exports.remove_files(Export.objects.filter(project=project, is_void=True))
+    kept_files.remove_files(Export.objects.filter(project=project, is_void=True))

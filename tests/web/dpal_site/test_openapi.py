@@ -22,6 +22,7 @@ from schemathesis.specs.openapi import checks
 
 from annotation.choices.class_changes import FurtherClass
 from annotation.data.services import forgetting
+from annotation.exports.services import kept_files
 from annotation.gates.comparison import own_settings
 from annotation.models import Assignment, Job, Picture, Project, Query, Role
 from annotation.models.groups import PeopleGroup
@@ -32,15 +33,7 @@ from annotation.populations import services as populations
 from annotation.projects.forms.configuration_file import file_of
 from annotation.projects.services import classes
 from annotation.questions import reviewing
-from annotation.questions.services import (
-    comparing,
-    conversing,
-    exports,
-    guideline_pictures,
-    labels,
-    saved_views,
-    setting_aside,
-)
+from annotation.questions.services import comparing, conversing, guideline_pictures, labels, saved_views, setting_aside
 from annotation.questions.services import reviewing as decisions
 from dpal_site.wsgi import application
 from learner.channels import services as channels
@@ -210,8 +203,8 @@ class Site:
         """Return a job of the project, or one that wrote a file."""
         if not path.endswith("/file"):
             return str(Job.objects.filter(project=self.project).first().pk)
-        job = exports.start_export(project=self.project, owner=self.person, format="csv").job
-        exports.make_export(job_id=str(job.pk))
+        job = kept_files.start_export(project=self.project, owner=self.person, format="csv").job
+        kept_files.make_export(job_id=str(job.pk))
         return str(job.pk)
 
     def real_path(self, operation: Any) -> dict[str, str]:

@@ -8,9 +8,9 @@ from django.core.management import call_command
 
 from annotation.data.services import datasets
 from annotation.errors import InvalidUpload
+from annotation.exports.services.label_files import export_labels
 from annotation.models import Dataset, Label, Record
 from annotation.questions.services import gold, labels, queue
-from annotation.questions.services.label_export import export_labels
 from privacy.selectors import guarantee
 from tests.factories import make_annotators, make_project, make_user, open_records
 

@@ -9,11 +9,11 @@ from django.db import IntegrityError, connection, transaction
 
 from annotation.choices.class_changes import CROWD, FIXED_ANSWERS, NOT_BEFOREHAND, STREAM, FurtherClass
 from annotation.errors import ConfigurationFrozen, InvalidConfiguration
+from annotation.exports.services.label_files import export_labels
 from annotation.models import Consensus, Label, Project, Role
 from annotation.projects.services.classes import add_class, hindrance_of
 from annotation.projects.services.configuring import configure_project
 from annotation.questions.services import labels, queue
-from annotation.questions.services.label_export import export_labels
 from privacy.accounting.events_selection import RandomChoiceEvent
 from privacy.services import ledger
 from tests.factories import add_members, make_candidates, make_project, make_user, open_preset, open_records

@@ -9,13 +9,13 @@ from django.utils import timezone
 from annotation.answers.selectors import offered_answers
 from annotation.choices.merged_classes import CROWD, FIXED_ANSWERS, NOT_ASKED, NOT_BEFOREHAND, STREAM, USED
 from annotation.errors import InvalidConfiguration
+from annotation.exports.services.label_files import export_labels
 from annotation.models import Consensus, Label, Project, Query, QueryState, Role
 from annotation.models.quality import GoldQuery, GoldSource
 from annotation.projects.services.classes import merge_class, merge_hindrance_of, take_back_merge
 from annotation.questions import browsing, quality
 from annotation.questions.reviewing import agreed_choice
 from annotation.questions.services import labels, queue, review
-from annotation.questions.services.label_export import export_labels
 from tests.db.annotation.projects.test_classes import other_projects
 from tests.factories import add_members, make_project, make_user, open_records
 

@@ -10,11 +10,12 @@ from django.urls import reverse
 from annotation.answers.selectors import answer_name
 from annotation.choices.presets import PRESETS
 from annotation.errors import ConfigurationFrozen
+from annotation.exports.services import label_files
 from annotation.models import Assignment, AssignmentState, Consensus, Label, Project, Query, QueryState, Role
 from annotation.projects.forms.wizard import WizardStep, draft_form, step_fields
 from annotation.projects.services.configuring import configure_project
 from annotation.questions import browsing
-from annotation.questions.services import comparing, label_export, labels, queue
+from annotation.questions.services import comparing, labels, queue
 from tests.factories import add_members, make_annotators, make_project, make_user, open_records
 from tests.markup import tight
 
@@ -35,7 +36,7 @@ def answer(project, choices):
 
 
 def exported(project, format_name="jsonl"):
-    pieces = label_export.export_labels(project=project, format=format_name)
+    pieces = label_files.export_labels(project=project, format=format_name)
     return b"".join(pieces).decode()
 
 

@@ -13,13 +13,14 @@ from annotation.choices.label_types.class_sets import number_of
 from annotation.choices.presets import PRESETS
 from annotation.data.services import datasets
 from annotation.errors import InvalidUpload
+from annotation.exports.services import label_files
 from annotation.models import Assignment, AssignmentState, Consensus, Label, Query, QueryState, Role
 from annotation.models.quality import GoldQuery
 from annotation.people.services import tokens
 from annotation.people.services.tokens import Scope
 from annotation.projects.forms.wizard import WizardStep, draft_form, step_fields
 from annotation.questions import browsing
-from annotation.questions.services import gold, label_export, labels, queue
+from annotation.questions.services import gold, labels, queue
 from tests.factories import add_members, make_account, make_annotators, make_project, open_records
 from tests.markup import tight
 from tests.web.annotation.questions.test_label_types import _compared as compared
@@ -163,9 +164,9 @@ class TestSeveral:
         for choice in given:
             labels.submit_label(assignment=queue.claim_next(project=project, user=person), choice=choice)
         for format_name, ending in (("csv", "csv"), ("jsonl", "jsonl"), ("parquet", "parquet")):
-            body = b"".join(label_export.export_labels(project=project, format=format_name))
+            body = b"".join(label_files.export_labels(project=project, format=format_name))
             assert read_again(body, f"labels.{ending}", {"text": "text", "label": "answer"}) == given
-        body = b"".join(label_export.export_labels(project=project, format="label_studio"))
+        body = b"".join(label_files.export_labels(project=project, format="label_studio"))
         assert read_again(body, "labels.json", {"text": "text", "label": "class"}) == given
 
     def test_labels_are_refused_by_line_and_rule(self):

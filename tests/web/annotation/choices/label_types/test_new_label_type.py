@@ -15,11 +15,12 @@ from annotation.choices.label_types.base import LabelType
 from annotation.choices.label_types.coefficient import Differences, ordinal
 from annotation.choices.presets import PRESETS
 from annotation.errors import InvalidChoice
+from annotation.exports.services import label_files
 from annotation.models import Assignment, AssignmentState, Consensus, Label, Role
 from annotation.models.configurations import KnownChoice
 from annotation.projects.forms.wizard import WizardStep
 from annotation.projects.services.known_choices import note_choice
-from annotation.questions.services import comparing, label_export, labels, queue
+from annotation.questions.services import comparing, labels, queue
 from learner.models import ModelRelease
 from learner.models.answers import RandomizedLabel
 from privacy.choices import Sound
@@ -135,7 +136,7 @@ def test_answers_agree_and_are_compared_its_way_and_stand_in_files_by_its_names(
     add_members(project, project.created_by, role=Role.MANAGER)
     page = logged_in(project.created_by).get(reverse("annotation:quality", args=(project.slug,)))
     assert "alpha of the shy" in page.content.decode()
-    lines = b"".join(label_export.export_labels(project=project, format="jsonl")).decode().splitlines()
+    lines = b"".join(label_files.export_labels(project=project, format="jsonl")).decode().splitlines()
     rows = [json.loads(line) for line in lines]
     assert sorted((row["answer"], row["consensus"]) for row in rows) == [("?", "bad"), ("?", "bad"), ("bad", "bad")]
 

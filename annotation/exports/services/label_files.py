@@ -18,8 +18,8 @@ from django.utils import timezone
 
 from annotation.answers.selectors import counting_places, label_type
 from annotation.choices.label_types.base import LabelType
+from annotation.exports.croissant import DESCRIPTION, LABELS, METADATA_PREFIX, croissant_description
 from annotation.models import Dataset, Project
-from annotation.questions.croissant import DESCRIPTION, LABELS, METADATA_PREFIX, croissant_description
 from annotation.statement.spending import Echo, safe_cell
 
 CHUNK = 5000

@@ -5,9 +5,9 @@ from typing import BinaryIO
 from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
 
 from annotation.data.services import files
+from annotation.exports.services.label_files import ENDINGS, MEDIA_TYPES, ExportFormat, export_labels
 from annotation.models import Project
 from annotation.models.exports import Export
-from annotation.questions.services.label_export import ENDINGS, MEDIA_TYPES, ExportFormat, export_labels
 from annotation.rest.ranges import send_file
 
 

@@ -11,12 +11,12 @@ from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 
 from annotation.access import managed_project
+from annotation.exports.downloads import export_response, labels_response
+from annotation.exports.services import kept_files
+from annotation.exports.services.label_files import FORMAT_NAMES, ExportFormat
 from annotation.models import UNFINISHED
 from annotation.models.exports import Export
 from annotation.people.identity import person_of
-from annotation.questions.downloads import export_response, labels_response
-from annotation.questions.services import exports
-from annotation.questions.services.label_export import FORMAT_NAMES, ExportFormat
 
 SHOWN = 20
 
@@ -38,7 +38,7 @@ def label_files(request: HttpRequest, slug: str) -> HttpResponse:
     project = managed_project(request, slug)
     chosen = request.POST.get("format", "")
     if chosen in list(ExportFormat):
-        exports.start_export(
+        kept_files.start_export(
             project=project, owner=person_of(request), format=chosen, history=request.POST.get("history") == "1"
         )
         messages.success(request, _("The file is being written. You may go on meanwhile."))
@@ -51,11 +51,7 @@ def label_files(request: HttpRequest, slug: str) -> HttpResponse:
         "formats": [(each.value, name) for each, name in FORMAT_NAMES.items()],
         "kept_days": settings.EXPORT_KEPT_DAYS,
     }
-    part = (
-        "annotation/questions/_exports.html"
-        if request.headers.get("HX-Request")
-        else "annotation/questions/exports.html"
-    )
+    part = "annotation/exports/_files.html" if request.headers.get("HX-Request") else "annotation/exports/files.html"
     return render(request, part, context, status=422 if request.method == "POST" else 200)
 
 

@@ -7,9 +7,10 @@ import json
 import pyarrow.parquet as pq
 import pytest
 
+from annotation.exports.services import label_files
+from annotation.exports.services.label_files import CHUNK, COLUMNS, TABLE_COLUMNS, export_labels
 from annotation.models import Assignment, Label, Query, Record
-from annotation.questions.services import label_export, labels, queue
-from annotation.questions.services.label_export import CHUNK, COLUMNS, TABLE_COLUMNS, export_labels
+from annotation.questions.services import labels, queue
 from tests.factories import make_annotators, make_project, open_records
 
 pytestmark = pytest.mark.django_db
@@ -104,17 +105,17 @@ def test_whatever_a_cell_begins_with_no_text_of_a_file_is_run(start):
 
 @pytest.mark.parametrize("name", ["csv", "jsonl", "parquet", "label_studio", "croissant"])
 def test_pieces_leave_before_later_rows_are_fetched(name, monkeypatch):
-    monkeypatch.setattr(label_export, "CHUNK", 2)
-    monkeypatch.setattr(label_export, "PIECE_CHARACTERS", 100)
+    monkeypatch.setattr(label_files, "CHUNK", 2)
+    monkeypatch.setattr(label_files, "PIECE_CHARACTERS", 100)
     fetched = []
-    chunks = label_export._chunks
+    chunks = label_files._chunks
 
     def counted(project, *, history, count):
         for rows in chunks(project, history=history, count=count):
             fetched.append(len(rows))
             yield rows
 
-    monkeypatch.setattr(label_export, "_chunks", counted)
+    monkeypatch.setattr(label_files, "_chunks", counted)
     project = make_project()
     (person,) = make_annotators(project, 1)
     open_records(project, 9)

@@ -9,10 +9,10 @@ import mlcroissant
 import pytest
 
 from annotation.choices.label_types.class_sets import number_of
+from annotation.exports.croissant import DESCRIPTION, FIELDS, LABELS
+from annotation.exports.services.label_files import ANSWERS, TABLE_COLUMNS, export_labels
 from annotation.models import Dataset, Record
-from annotation.questions.croissant import DESCRIPTION, FIELDS, LABELS
 from annotation.questions.services import labels, queue
-from annotation.questions.services.label_export import ANSWERS, TABLE_COLUMNS, export_labels
 from tests.factories import make_account, make_annotators, make_project, open_records
 
 pytestmark = [

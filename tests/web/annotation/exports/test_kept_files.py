@@ -16,6 +16,7 @@ from django.utils import timezone
 from annotation.data.services import files, retention
 from annotation.data.services import forgetting as records
 from annotation.errors import StorageAway
+from annotation.exports.services import kept_files, label_files
 from annotation.models import Job, Record, Role, WorkState
 from annotation.models.exports import Export
 from annotation.models.letters import Notice
@@ -23,7 +24,7 @@ from annotation.models.people import Membership
 from annotation.people.services import members, tokens
 from annotation.people.services.tokens import Scope
 from annotation.projects.services import lifecycle
-from annotation.questions.services import exports, label_export, labels, queue
+from annotation.questions.services import labels, queue
 from annotation.work.services import attempts, jobs
 from learner.closing import services as deletion
 from learner.forgetting.services import contributors
@@ -90,13 +91,13 @@ def ask(manager):
 
 def written(project, *, format_name="csv", owner=None):
     """Have a file written and do a worker's work."""
-    export = exports.start_export(project=project, owner=owner or project.created_by, format=format_name)
-    exports.make_export(job_id=str(export.job_id))
+    export = kept_files.start_export(project=project, owner=owner or project.created_by, format=format_name)
+    kept_files.make_export(job_id=str(export.job_id))
     return Export.objects.get(pk=export.pk)
 
 
 def stored():
-    return sorted(files.names_in(exports.FOLDER))
+    return sorted(files.names_in(kept_files.FOLDER))
 
 
 def file_of(export):
@@ -113,14 +114,14 @@ def test_a_program_has_a_file_written_and_gets_it_whole_or_in_parts(project, ask
     again = ask.post(f"projects/{project.slug}/exports", {"format": format_name, "history": True}, **key)
     assert (again.json()["id"], again["Idempotency-Replayed"]) == (job["id"], "true")
     assert sent.count("annotation.tasks.export_labels_task") == Export.objects.count() == 1
-    exports.make_export(job_id=job["id"])
+    kept_files.make_export(job_id=job["id"])
     done = ask.get(f"jobs/{job['id']}").json()
     assert (done["state"], done["progress_done"]) == ("done", done["progress_total"])
     told = done["export"]
     whole = ask.get(told["file"])
     body = whole.body
     if format_name != "parquet":
-        streamed = label_export.export_labels(project=project, format=format_name, history=True)
+        streamed = label_files.export_labels(project=project, format=format_name, history=True)
         assert body == b"".join(streamed)
     assert (told["size"], told["sha256"]) == (len(body), hashlib.sha256(body).hexdigest())
     assert whole["ETag"] == f'"{told["sha256"]}"'
@@ -130,9 +131,9 @@ def test_a_program_has_a_file_written_and_gets_it_whole_or_in_parts(project, ask
 
 
 def test_what_is_asked_for_twice_is_one_and_a_newer_file_takes_the_place_of_the_older(project):
-    first = exports.start_export(project=project, owner=project.created_by, format="csv")
-    assert exports.start_export(project=project, owner=project.created_by, format="csv") == first
-    exports.make_export(job_id=str(first.job_id))
+    first = kept_files.start_export(project=project, owner=project.created_by, format="csv")
+    assert kept_files.start_export(project=project, owner=project.created_by, format="csv") == first
+    kept_files.make_export(job_id=str(first.job_id))
     second = written(project)
     assert second.pk != first.pk
     other = written(project, format_name="jsonl")
@@ -165,14 +166,14 @@ def test_a_link_opens_nothing_without_a_right_that_still_stands(project, manager
 def test_a_file_whose_time_is_over_is_gone_at_once_and_swept_away(project, ask):
     export = written(project)
     assert timedelta(days=6) < export.expires_at - timezone.now() <= timedelta(days=7)
-    assert exports.forget_exports() == 0
+    assert kept_files.forget_exports() == 0
     Export.objects.update(expires_at=Now())
     assert ask.get(file_of(export)).status_code == 404
     assert ask.get(f"jobs/{export.job_id}").json()["export"]["file"] is None
     assert stored() != []
-    assert exports.forget_exports() == 1
+    assert kept_files.forget_exports() == 1
     assert stored() == []
-    assert exports.forget_exports() == 0
+    assert kept_files.forget_exports() == 0
 
 
 def forget(project):
@@ -202,7 +203,7 @@ def test_what_is_over_its_period_takes_every_file_along(project):
 
 
 def test_what_is_forgotten_while_a_file_is_written_spoils_it(project, monkeypatch):
-    monkeypatch.setattr(exports, "fault_point", lambda reached: forget(project))
+    monkeypatch.setattr(kept_files, "fault_point", lambda reached: forget(project))
     export = written(project)
     assert (export.job.state, export.may_be_read) == (WorkState.FAILED, False)
     assert "Something was forgotten" in export.job.error
@@ -215,7 +216,7 @@ def test_a_deleted_project_leaves_no_file(project, ask):
     assert ask.get(file_of(export)).status_code == 404
     waiting = jobs.open_job(project=project, kind=jobs.EXPORT, owner=project.created_by)
     Export.objects.create(project=project, job=waiting, format="csv")
-    exports.make_export(job_id=str(waiting.pk))
+    kept_files.make_export(job_id=str(waiting.pk))
     deletion.delete_project(job_id=asked.job_id)
     assert stored() == []
     assert not Export.objects.exists()
@@ -224,31 +225,31 @@ def test_a_deleted_project_leaves_no_file(project, ask):
 
 
 def test_after_a_killed_attempt_the_next_one_writes_the_whole_file(project):
-    export = exports.start_export(project=project, owner=project.created_by, format="csv")
+    export = kept_files.start_export(project=project, owner=project.created_by, format="csv")
     left = f"exports/{project.pk}/{export.pk}-1"
     default_storage.save(left, ContentFile(b"half a fi"))
     Job.objects.filter(pk=export.job_id).update(
         state=WorkState.RUNNING, attempt=1, leased_until=timezone.now() + timedelta(seconds=60)
     )
     # While its lease stands nobody else begins, and what it writes is not swept away.
-    exports.make_export(job_id=str(export.job_id))
-    assert exports.forget_exports() == 0
+    kept_files.make_export(job_id=str(export.job_id))
+    assert kept_files.forget_exports() == 0
     Job.objects.update(leased_until=timezone.now() - timedelta(seconds=1))
-    exports.make_export(job_id=str(export.job_id))
+    kept_files.make_export(job_id=str(export.job_id))
     export.refresh_from_db()
     assert export.file.endswith("-2")
     with default_storage.open(export.file) as file:
-        assert file.read() == b"".join(label_export.export_labels(project=project, format="csv"))
-    assert exports.forget_exports() == 1
+        assert file.read() == b"".join(label_files.export_labels(project=project, format="csv"))
+    assert kept_files.forget_exports() == 1
     assert stored() == [export.file]
 
 
 def test_after_five_killed_attempts_it_is_given_up_in_words_and_can_be_started_anew(project, manager):
-    export = exports.start_export(project=project, owner=manager, format="csv")
+    export = kept_files.start_export(project=project, owner=manager, format="csv")
     Job.objects.filter(pk=export.job_id).update(
         state=WorkState.RUNNING, attempt=attempts.MAXIMUM_ATTEMPTS, leased_until=timezone.now() - timedelta(seconds=1)
     )
-    exports.make_export(job_id=str(export.job_id))
+    kept_files.make_export(job_id=str(export.job_id))
     job = Job.objects.get(pk=export.job_id)
     assert (job.state, job.error) == (WorkState.FAILED, "Given up: 5 attempts were killed.")
     browser = Client()
@@ -262,7 +263,7 @@ def test_trouble_with_the_store_is_told_and_leaves_nothing(project, monkeypatch,
     def trouble(reached):
         raise error
 
-    monkeypatch.setattr(exports, "fault_point", trouble)
+    monkeypatch.setattr(kept_files, "fault_point", trouble)
     with pytest.raises(type(error)):
         written(project)
     job = Job.objects.get(kind=jobs.EXPORT)
@@ -273,7 +274,7 @@ def test_trouble_with_the_store_is_told_and_leaves_nothing(project, monkeypatch,
 def test_a_worker_that_was_taken_over_gives_out_nothing(project, monkeypatch):
     later = timezone.now() + timedelta(seconds=60)
     taken = {"attempt": 2, "leased_until": later}
-    monkeypatch.setattr(exports, "fault_point", lambda reached: Job.objects.update(**taken))
+    monkeypatch.setattr(kept_files, "fault_point", lambda reached: Job.objects.update(**taken))
     export = written(project)
     assert (export.file, export.job.state) == ("", WorkState.RUNNING)
     assert stored() == []
@@ -300,7 +301,7 @@ class TestPages:
         assert browser.post(page, {"format": "parquet", "history": "1"}).status_code == 302
         assert 'hx-trigger="every 2s"' in browser.get(page).content.decode()
         export = Export.objects.get()
-        exports.make_export(job_id=str(export.job_id))
+        kept_files.make_export(job_id=str(export.job_id))
         shown = browser.get(page, headers={"HX-Request": "true"}).content.decode()
         assert "<html" not in shown
         assert "every 2s" not in shown
