@@ -12,6 +12,7 @@ from annotation.models import (
 )
 
 CLOSED = (ProjectState.ARCHIVED, ProjectState.DELETED)
+REVIEWERS = (Role.MANAGER, Role.REVIEWER)
 READING = ("GET", "HEAD", "OPTIONS")
 
 

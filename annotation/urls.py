@@ -6,19 +6,12 @@ from annotation.crowds import views as crowds
 from annotation.data.views import datasets, retention, uploads
 from annotation.exports import views as exports
 from annotation.gates.views import planning
+from annotation.guidelines.views import pictures as guideline_pictures
+from annotation.guidelines.views import versions as guideline_versions
 from annotation.people.views import crowd, groups, joining, mails, members, tokens
 from annotation.populations import views as populations
 from annotation.projects.views import classes, configuration_files, kind, overview, settings, wizard
-from annotation.questions.views import (
-    browsing,
-    guideline_pictures,
-    label,
-    labelling,
-    own_answers,
-    participations,
-    quality,
-    review,
-)
+from annotation.questions.views import browsing, label, labelling, own_answers, participations, quality, review
 from annotation.questions.views import label_budget as label_budget_views
 from annotation.statement.views import budget, limits, lines, log
 
@@ -130,7 +123,7 @@ urlpatterns = [
     path("projects/<slug:slug>/budget/limits/<int:request_id>/", limits.decide_limit, name="decide_limit"),
     path("projects/<slug:slug>/budget/limits/second-manager/", limits.second_manager, name="second_manager"),
     path("projects/<slug:slug>/labelling/", labelling.labelling, name="labelling"),
-    path("projects/<slug:slug>/labelling/guidelines/", labelling.guidelines, name="guidelines"),
+    path("projects/<slug:slug>/labelling/guidelines/", guideline_versions.guidelines, name="guidelines"),
     path(
         "projects/<slug:slug>/labelling/guidelines/pictures/",
         guideline_pictures.add_guideline_picture,
@@ -163,7 +156,7 @@ urlpatterns = [
     path("projects/<slug:slug>/label/undo/", label.undo, name="undo"),
     path("assignments/<uuid:assignment_id>/skip/", label.skip, name="skip"),
     path("projects/<slug:slug>/label/guidelines/", label.read_guidelines, name="read_guidelines"),
-    path("projects/<slug:slug>/label/guidelines/<str:digest>/", guideline_pictures.told_picture, name="told_picture"),
+    path("projects/<slug:slug>/label/guidelines/<str:digest>/", label.told_picture, name="told_picture"),
     path("projects/<slug:slug>/label/why/", label.why, name="why"),
     path("assignments/<uuid:assignment_id>/flag/", label.flag, name="flag"),
     path("assignments/<uuid:assignment_id>/comment/", label.comment, name="comment"),

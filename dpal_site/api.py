@@ -17,6 +17,8 @@ from annotation.data.api import router as data_router
 from annotation.data.gate_api import router as gate_router
 from annotation.errors import AnnotationError, InvalidRecords
 from annotation.exports.api import router as exports_router
+from annotation.guidelines.api import router as guidelines_router
+from annotation.guidelines.pictures_api import router as guideline_pictures_router
 from annotation.populations.api import router as populations_router
 from annotation.populations.managers_api import router as managers_router
 from annotation.projects.api import router as configuration_router
@@ -32,8 +34,6 @@ from annotation.questions.answering_api import router as answering_router
 from annotation.questions.api import router as questions_router
 from annotation.questions.browsing_api import router as browsing_router
 from annotation.questions.conversations_api import router as conversations_router
-from annotation.questions.guideline_pictures_api import router as guideline_pictures_router
-from annotation.questions.guidelines_api import router as guidelines_router
 from annotation.questions.quality_api import router as quality_router
 from annotation.questions.reports_api import router as reports_router
 from annotation.questions.review_api import router as review_router
@@ -63,6 +63,8 @@ from privacy.errors import BudgetExceeded, PrivacyError
 # The module an operation's id names, where its function has moved since: programs made from the description go on.
 DESCRIBED_IN = {
     "annotation.exports.api": "annotation.questions.api",
+    "annotation.guidelines.api": "annotation.questions.guidelines_api",
+    "annotation.guidelines.pictures_api": "annotation.questions.guideline_pictures_api",
     "learner.channels.api": "learner.releases.api",
     "learner.closing.api": "learner.releases.lifecycle_api",
     "learner.evidence.api": "learner.releases.evidence_api",

@@ -15,6 +15,7 @@ from django.utils import timezone
 
 from annotation.data.services import drafts
 from annotation.exports.services import kept_files
+from annotation.guidelines.services.pictures import add_guideline_picture
 from annotation.models import Assignment, DatasetRole, Membership, Project, Query, Role
 from annotation.models.crowds import CrowdStudy
 from annotation.models.joining import CrowdLink
@@ -23,7 +24,6 @@ from annotation.people.services.tokens import Scope
 from annotation.people.views.crowd import SESSION_KEY
 from annotation.populations import services as populations
 from annotation.questions.services import queue, saved_views
-from annotation.questions.services.guideline_pictures import add_guideline_picture
 from dpal_site.api import api
 from learner.models.webhooks import Webhook, WebhookDelivery
 from tests import learning

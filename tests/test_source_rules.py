@@ -49,7 +49,7 @@ MAY_REACH_OUT = {
 # A workbook is XML; the parser of every part refuses entities, depth, long tags and many names (see its own tests).
 MAY_READ_XML = {"annotation/parsers/workbook_xml.py"}
 MAY_MARK_SAFE = {
-    "annotation/questions/guideline_text.py": "guidelines, of whose Markdown the renderer escapes all that is written",
+    "annotation/guidelines/text.py": "guidelines, of whose Markdown the renderer escapes all that is written",
     "annotation/questions/views/label_parts.py": "ids and tokens of our own making",
     "learner/releases/views.py": "a model card, which escapes what it quotes",
     "learner/evidence/views.py": "the same of the questions an evaluator asks",

@@ -10,6 +10,7 @@ from django.urls import reverse
 from ninja import Field, Router, Schema, Status
 
 from annotation import selectors
+from annotation.access import REVIEWERS
 from annotation.answers import selectors as answers
 from annotation.choices.label_types.class_sets import MOST_CLASSES
 from annotation.errors import InvalidChoice
@@ -98,7 +99,7 @@ class DecisionIn(Schema):
 @router.get("projects/{slug:slug}/reviews", response=ProgressOut, summary="How far the review is")
 def get_review(request: HttpRequest, slug: str) -> Any:
     require_scope(request, Scope.LABELS_WRITE)
-    return reviewing.progress_of(project_for(request, slug, *reviewing.REVIEWERS))
+    return reviewing.progress_of(project_for(request, slug, *REVIEWERS))
 
 
 @router.post(
@@ -110,7 +111,7 @@ def get_review(request: HttpRequest, slug: str) -> Any:
 @idempotent
 def claim_review(request: HttpRequest, slug: str) -> Any:
     require_scope(request, Scope.LABELS_WRITE)
-    project = project_for(request, slug, *reviewing.REVIEWERS)
+    project = project_for(request, slug, *REVIEWERS)
     held = decisions.claim_review(project=project, person=person_of(request))
     if held is None:
         return Status(204, None)
@@ -144,7 +145,7 @@ def claim_review(request: HttpRequest, slug: str) -> Any:
 )
 def get_review_image(request: HttpRequest, slug: str, query_id: str) -> HttpResponse:
     require_scope(request, Scope.LABELS_WRITE)
-    return reviewed_image(request, project_for(request, slug, *reviewing.REVIEWERS), row_id(query_id))
+    return reviewed_image(request, project_for(request, slug, *REVIEWERS), row_id(query_id))
 
 
 @router.post(
@@ -156,7 +157,7 @@ def get_review_image(request: HttpRequest, slug: str, query_id: str) -> HttpResp
 @idempotent
 def undo_review(request: HttpRequest, slug: str) -> Any:
     require_scope(request, Scope.LABELS_WRITE)
-    project = project_for(request, slug, *reviewing.REVIEWERS)
+    project = project_for(request, slug, *REVIEWERS)
     decisions.undo_review(project=project, person=person_of(request))
     return Status(204, None)
 
@@ -173,7 +174,7 @@ def decide_review(request: HttpRequest, slug: str, query_id: str, body: Decision
     if body.keep_as_check and body.decision != Decision.SETTLE:
         raise InvalidChoice("Only what is settled can be kept as a check.")
     of_managers = body.decision in DECISIONS_OF_MANAGERS or body.keep_as_check
-    project = project_for(request, slug, *((Role.MANAGER,) if of_managers else reviewing.REVIEWERS))
+    project = project_for(request, slug, *((Role.MANAGER,) if of_managers else REVIEWERS))
     query = get_object_or_404(Query, project=project, pk=row_id(query_id))
     about: dict[str, Any] = {"project": project, "person": person_of(request), "query_id": query.pk}
     if body.decision == Decision.SKIP:

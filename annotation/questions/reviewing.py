@@ -19,7 +19,6 @@ from annotation.models import Consensus, Label, Membership, Project, Query, Quer
 from annotation.models.reviews import Review, ReviewState
 from annotation.selectors import Person
 
-REVIEWERS = (Role.MANAGER, Role.REVIEWER)
 DECISIONS = (ReviewState.SETTLED, ReviewState.RETURNED, ReviewState.SET_ASIDE, ReviewState.SKIPPED)
 
 

@@ -161,7 +161,7 @@ QUESTIONS = (
         " annotation/questions/_label_others.html annotation/questions/_label_question.html"
         " annotation/questions/_why.html annotation/questions/_promise.html annotation/questions/why.html"
         " annotation/questions/own_statistics.html annotation/questions/own_answers.html"
-        " annotation/questions/guidelines.html annotation/questions/_guidelines.html"
+        " annotation/guidelines/guidelines.html annotation/guidelines/_guidelines.html"
         " annotation/questions/_label_guidelines.html annotation/choices/_keys_choose.html"
         " annotation/choices/_keys_several.html annotation/choices/_keys_confirm.html",
         "project.name project.slug project.question project.data_kind project.columns column"
@@ -176,8 +176,8 @@ QUESTIONS = (
     ),
     Shown(
         "annotation/questions/_label.html annotation/questions/_label_others.html"
-        " annotation/questions/_label_guidelines.html annotation/questions/_guidelines.html"
-        " annotation/questions/guidelines.html",
+        " annotation/questions/_label_guidelines.html annotation/guidelines/_guidelines.html"
+        " annotation/guidelines/guidelines.html",
         "guidelines_changed guidelines_open with_guidelines guidelines.examples guidelines.created_at"
         " guidelines.text guidelines.version guidelines_shown examples example.*",
         LABELLERS,
@@ -332,7 +332,7 @@ QUESTIONS = (
         "how many questions somebody decided, and how many wait for it: by what was answered, so for reviewers alone",
     ),
     Shown(
-        "annotation/questions/review.html annotation/questions/_guidelines.html"
+        "annotation/questions/review.html annotation/guidelines/_guidelines.html"
         " annotation/questions/_label_classes.html annotation/choices/_digits.html",
         "project.name project.slug guidelines.created_at guidelines.text guidelines.version guidelines_shown"
         " examples example example.* class_list classes_mark class_digits heading members one.* words",
@@ -348,7 +348,7 @@ QUESTIONS = (
         "what the viewer decided last, and what their role lets them do",
     ),
     Shown(
-        "annotation/questions/guidelines.html",
+        "annotation/guidelines/guidelines.html",
         "current.version earlier form one.* picture_form pictures picture.* snippet missing",
         MANAGERS,
         Basis.MANAGERS,

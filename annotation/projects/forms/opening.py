@@ -18,6 +18,7 @@ from annotation.choices.sampled_gate import SampledGate
 from annotation.choices.update_policies import Doubling, PerRound
 from annotation.errors import InvalidConfiguration
 from annotation.gates.comparison import EXAMPLE_TEXT
+from annotation.guidelines.text import refuse_pictures_of_others
 from annotation.models import (
     Arrival,
     DataKind,
@@ -26,7 +27,6 @@ from annotation.models import (
     PrivacyUnit,
     UpdatePolicy,
 )
-from annotation.questions.guideline_text import refuse_pictures_of_others
 from annotation.wording import localized
 from privacy.choices import Kind
 from privacy.normalizers import Normalizer, normalize_text

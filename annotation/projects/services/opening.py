@@ -18,6 +18,7 @@ from annotation.choices.presets import PRESETS, broken_rules, epsilon_of_kind
 from annotation.choices.refusals import refuse_broken
 from annotation.choices.services import configurations
 from annotation.data.services import streams
+from annotation.guidelines.services.pictures import bring_guideline_pictures
 from annotation.models import (
     Arrival,
     Features,
@@ -30,7 +31,6 @@ from annotation.models import (
 from annotation.people.services.members import add_member
 from annotation.populations import services as memberships
 from annotation.projects.services import answers_accounts
-from annotation.questions.services.guideline_pictures import bring_guideline_pictures
 from privacy.choices import Kind
 from privacy.models import Population
 from privacy.services import ledger

@@ -8,6 +8,7 @@ from http import HTTPStatus
 from typing import Any
 from uuid import UUID
 
+from django.contrib.auth.decorators import login_required
 from django.contrib.auth.views import redirect_to_login
 from django.http import Http404, HttpRequest, HttpResponse
 from django.middleware.csrf import get_token
@@ -16,7 +17,7 @@ from django.urls import reverse
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_POST
+from django.views.decorators.http import require_GET, require_POST
 from django_htmx.http import HttpResponseClientRedirect, HttpResponseClientRefresh
 
 from annotation import selectors
@@ -27,12 +28,15 @@ from annotation.choices.suggestions import suggests
 from annotation.data.services.pixels import ImageAhead, image_ahead
 from annotation.errors import NotMember
 from annotation.gates import receipts
+from annotation.guidelines.presenters import guidelines_parts
+from annotation.guidelines.services import versions
+from annotation.guidelines.services.pictures import shown_pictures
+from annotation.guidelines.views.pictures import served_picture
 from annotation.models import Assignment, Project, ReportKind
 from annotation.questions import work_limits
 from annotation.questions.forms.labels import CommentForm, FlagForm, LabelForm, SkipForm
 from annotation.questions.images import held_image
-from annotation.questions.services import guidelines, labels, queue, reports, undoing
-from annotation.questions.services.guideline_pictures import shown_pictures
+from annotation.questions.services import labels, queue, reports, undoing
 from annotation.questions.views import label_parts
 from annotation.questions.views.participations import end_of_task
 
@@ -161,7 +165,7 @@ def undo(request: HttpRequest, slug: str) -> HttpResponse:
 def read_guidelines(request: HttpRequest, slug: str) -> HttpResponse:
     """Show guidelines that changed, and note that the person has seen them."""
     project = desk_of(request, slug)
-    guidelines.mark_guidelines_seen(project=project, user=request.user)  # type: ignore[arg-type]
+    versions.mark_guidelines_seen(project=project, user=request.user)  # type: ignore[arg-type]
     if not request.htmx:  # type: ignore[attr-defined]
         return _see_other(project, "?guidelines=open#guidelines")
     return _next_question(request, project, last=answers.last_done(project), with_guidelines=True)
@@ -183,6 +187,13 @@ def question_image(request: HttpRequest, assignment_id: UUID) -> HttpResponse:
     """The image a question is about."""
     mine = selectors.assignments_of(request.user).select_related("query")
     return held_image(get_object_or_404(mine, pk=assignment_id))
+
+
+@login_required
+@require_GET
+def told_picture(request: HttpRequest, slug: str, digest: str) -> HttpResponse:
+    """A picture of the guidelines, for whoever is asked something."""
+    return served_picture(request, desk_of(request, slug), digest)
 
 
 def desk_of(request: HttpRequest, slug: str) -> Any:
@@ -227,7 +238,7 @@ def _next_question(
         return _empty(request, project, notice)
     if assignment.guidelines_seen is None:
         # Who comes for the first time is not told of a change.
-        guidelines.mark_guidelines_seen(project=project, user=request.user)  # type: ignore[arg-type]
+        versions.mark_guidelines_seen(project=project, user=request.user)  # type: ignore[arg-type]
     question = selectors.question_of(assignment)
     ahead = _image_ahead(assignment) if question.image_url else None
     whole = not request.htmx  # type: ignore[attr-defined]
@@ -305,9 +316,9 @@ def _page(request: HttpRequest, context: dict[str, Any], status: int) -> HttpRes
     part = bool(request.htmx)  # type: ignore[attr-defined]
     if not part or context.get("with_guidelines"):
         project = context["project"]
-        standing = guidelines.current_guidelines(project)
+        standing = versions.current_guidelines(project)
         pictures = shown_pictures(project, standing.text, view="annotation:told_picture")
-        context |= label_parts.guidelines_parts(project, standing, pictures)
+        context |= guidelines_parts(project, standing, pictures)
         if sent_back := getattr(project, "sent_back", 0):
             context["sent_back"] = sent_back
         asked = answers.label_type(project)

@@ -23,9 +23,8 @@ from annotation.answers.class_list import is_many, listed_classes
 from annotation.answers.selectors import answer_names, counting_places, label_type, places_in
 from annotation.choices.class_looks import NO_LOOK, Look, grouped, keys_of, looks_of
 from annotation.choices.label_types.base import LabelType
-from annotation.models import Guidelines, Project
+from annotation.models import Project
 from annotation.questions.forms.labels import FLAGS, SKIP_REASONS
-from annotation.questions.guideline_text import ShownPicture, guidelines_html
 
 # Takes what the model suggests; with a list of classes, where letters find one, together with Shift.
 ACCEPT = "a"
@@ -160,15 +159,6 @@ def list_of(project: Project, *, typed: bool) -> dict[str, Any]:
     ]
     groups = [(heading, listed) for heading, listed in members if listed]
     return {"class_list": groups, "classes_mark": mark_of(project.classes, looks, into)}
-
-
-def guidelines_parts(project: Project, shown: Guidelines, pictures: tuple[ShownPicture, ...]) -> dict[str, Any]:
-    """Return what the part of a page needs that shows a version, stored or not."""
-    return {
-        "guidelines": shown,
-        "guidelines_shown": guidelines_html(shown.text, _("Guidelines"), pictures),
-        "examples": [example | {"class": project.classes[example["choice"]]} for example in shown.examples],
-    }
 
 
 def mark_of(answers: Sequence[str], looks: Sequence[Look], places: Sequence[int]) -> str:

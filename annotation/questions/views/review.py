@@ -13,24 +13,26 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST
 
 from annotation import selectors
-from annotation.access import CLOSED, READING, refuse_if_closed
+from annotation.access import CLOSED, READING, REVIEWERS, refuse_if_closed
 from annotation.answers.forms import NONE_BOX
 from annotation.answers.selectors import answer_name, answer_names, label_type, places_in
 from annotation.choices.label_types.base import DIGITS
+from annotation.guidelines.presenters import guidelines_parts
+from annotation.guidelines.services import versions
+from annotation.guidelines.services.pictures import shown_pictures
 from annotation.models import Oracle, Project, Query, QueryState
 from annotation.people.identity import note_nothing, person_of
 from annotation.questions import quality, reviewing
 from annotation.questions.forms.labels import CommentForm
 from annotation.questions.forms.quality import SettleForm
 from annotation.questions.images import reviewed_image, size_ahead
-from annotation.questions.services import guidelines, review
+from annotation.questions.services import review
 from annotation.questions.services import reviewing as decisions
-from annotation.questions.services.guideline_pictures import shown_pictures
 from annotation.questions.views import label_parts
 
 
 def _project(request: HttpRequest, slug: str) -> Project:
-    allowed = selectors.projects_of(request.user, roles=reviewing.REVIEWERS)
+    allowed = selectors.projects_of(request.user, roles=REVIEWERS)
     project = get_object_or_404(selectors.seen_by(request.user, allowed), slug=slug)
     if request.method not in READING:
         refuse_if_closed(project)
@@ -48,7 +50,7 @@ def review_queue(request: HttpRequest, slug: str) -> HttpResponse:
     # What can only be read is leased to nobody.
     held = None if closed else decisions.claim_review(project=project, person=person)
     undoable = None if closed else reviewing.undoable_review(project, person)
-    standing = guidelines.current_guidelines(project)
+    standing = versions.current_guidelines(project)
     pictures = shown_pictures(project, standing.text, view="annotation:guideline_picture")
     context: dict[str, Any] = {
         "project": project,
@@ -58,7 +60,7 @@ def review_queue(request: HttpRequest, slug: str) -> HttpResponse:
         "class_digits": DIGITS[: len(answer_names(project))],
         "progress": reviewing.progress_of(project),
         "undoable": undoable and undoable.get_state_display(),
-        **label_parts.guidelines_parts(project, standing, pictures),
+        **guidelines_parts(project, standing, pictures),
         **label_parts.list_of(project, typed=False),
     }
     if held is not None:

@@ -6,6 +6,7 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
+from annotation.guidelines.services import versions
 from annotation.models import Job, Query, Role, WorkState
 from annotation.models.crowds import CrowdStudy
 from annotation.models.forgetting import Forgetting
@@ -15,7 +16,7 @@ from annotation.models.limits import LimitRequest
 from annotation.models.people import Membership
 from annotation.people.services import members
 from annotation.projects.services import lifecycle
-from annotation.questions.services import guidelines, labels, queue
+from annotation.questions.services import labels, queue
 from learner import webhook_events
 from learner.models import Round, TrainingRun
 from learner.models.webhooks import Webhook, WebhookDelivery, WebhookEvent
@@ -83,7 +84,7 @@ def member(project):
 
 def new_guidelines(project):
     for text in ("first words", "other words"):
-        guidelines.save_guidelines(project=project, text=text, examples=[], author=project.created_by)
+        versions.save_guidelines(project=project, text=text, examples=[], author=project.created_by)
     return [{"guidelines": project.guidelines_version}]
 
 

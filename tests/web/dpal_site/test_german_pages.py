@@ -9,9 +9,10 @@ from django.test import Client
 from django.urls import reverse
 from django.utils.translation import override
 
+from annotation.guidelines.services import versions
 from annotation.models import Project, ReportKind, Role
 from annotation.projects.forms.wizard import WizardStep
-from annotation.questions.services import comparing, gold, guidelines, labels, queue, reports
+from annotation.questions.services import comparing, gold, labels, queue, reports
 from annotation.wording import localized
 from dpal_site.catalogues import read_catalogue
 from dpal_site.embedded.servers import REPOSITORY
@@ -135,7 +136,7 @@ def test_an_annotators_pages():
     open_records(project, 5)
     for choice, person in enumerate((ann, bob)):
         labels.submit_label(assignment=queue.claim_next(project=project, user=person), choice=choice)
-    guidelines.save_guidelines(project=project, text="Dann.", examples=[], author=project.created_by)
+    versions.save_guidelines(project=project, text="Dann.", examples=[], author=project.created_by)
     held = queue.claim_next(project=project, user=bob)
     reports.flag_question(assignment=held, kind=ReportKind.SENSITIVE, comment="Name")
     comparing.make_report(job_id=str(comparing.start_report(project=project, owner=project.created_by).job_id))

@@ -24,6 +24,7 @@ from annotation.choices.class_changes import FurtherClass
 from annotation.data.services import forgetting
 from annotation.exports.services import kept_files
 from annotation.gates.comparison import own_settings
+from annotation.guidelines.services import pictures as guideline_pictures
 from annotation.models import Assignment, Job, Picture, Project, Query, Role
 from annotation.models.groups import PeopleGroup
 from annotation.models.quality import GoldQuery
@@ -33,7 +34,7 @@ from annotation.populations import services as populations
 from annotation.projects.forms.configuration_file import file_of
 from annotation.projects.services import classes
 from annotation.questions import reviewing
-from annotation.questions.services import comparing, conversing, guideline_pictures, labels, saved_views, setting_aside
+from annotation.questions.services import comparing, conversing, labels, saved_views, setting_aside
 from annotation.questions.services import reviewing as decisions
 from dpal_site.wsgi import application
 from learner.channels import services as channels

@@ -11,10 +11,11 @@ from django.test import Client
 from django.urls import reverse
 from playwright.sync_api import Browser, Page, expect
 
+from annotation.guidelines.services import versions
 from annotation.models import Label, Membership, Project, QueryState, ReportKind, Role
 from annotation.people.services import crowd_links
 from annotation.projects.services.lifecycle import ProjectState
-from annotation.questions.services import gold, guidelines, labels, queue, reports
+from annotation.questions.services import gold, labels, queue, reports
 from tests.axe import violations
 from tests.factories import (
     add_members,
@@ -270,7 +271,7 @@ def test_reports_and_earlier_guidelines_are_clean(enter, live_server):
     project = make_project(guidelines="First.")
     manager, (ann, _bob) = project.created_by, make_annotators(project, 2)
     add_members(project, manager, role=Role.MANAGER)
-    guidelines.save_guidelines(project=project, text="Second.", examples=[], author=manager)
+    versions.save_guidelines(project=project, text="Second.", examples=[], author=manager)
     open_records(project, 2)
     reports.comment_on(assignment=queue.claim_next(project=project, user=ann), comment="two classes fit")
     held = queue.claim_next(project=project, user=ann)

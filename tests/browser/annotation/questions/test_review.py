@@ -13,10 +13,11 @@ from django.urls import reverse
 from PIL import Image
 from playwright.sync_api import Page, expect
 
+from annotation.guidelines.services import versions
 from annotation.models import Consensus, Picture, Project, Query, QueryState, Report, Role
 from annotation.models.reviews import Review, ReviewState
 from annotation.parsers.pictures import as_webp
-from annotation.questions.services import guidelines, labels, queue
+from annotation.questions.services import labels, queue
 from tests import axe
 from tests.factories import add_members, make_annotators, make_project, make_records, make_user, open_records
 
@@ -30,7 +31,7 @@ def project() -> Project:
     manager = make_user("manager")
     made = make_project(owner=manager, name="Voice queries", overlap=2, reviewed="all")
     add_members(made, manager, role=Role.MANAGER)
-    guidelines.save_guidelines(project=made, text="Sport is what people play.", examples=[], author=manager)
+    versions.save_guidelines(project=made, text="Sport is what people play.", examples=[], author=manager)
     return made
 
 

@@ -9,11 +9,11 @@ from PIL import Image
 from PIL.PngImagePlugin import PngInfo
 
 from annotation.errors import InvalidConfiguration, InvalidUpload
+from annotation.guidelines.services import pictures
+from annotation.guidelines.services.versions import save_guidelines
+from annotation.guidelines.text import NAME_LENGTH, snippet_of
 from annotation.models import GuidelinePicture
 from annotation.projects.services import lifecycle, opening
-from annotation.questions.guideline_text import NAME_LENGTH, snippet_of
-from annotation.questions.services import guideline_pictures as pictures
-from annotation.questions.services.guidelines import save_guidelines
 from dpal_site import label_role
 from tests.db.annotation.models.test_constraints import refused
 from tests.factories import a_png, make_annotators, make_manager, make_project, make_user

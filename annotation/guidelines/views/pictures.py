@@ -1,4 +1,4 @@
-"""Pictures of the guidelines: managers add and delete them, and whoever is asked something sees them."""
+"""Pictures of the guidelines: managers add and delete them, and whoever writes or reviews sees them."""
 
 from http import HTTPStatus
 
@@ -11,14 +11,12 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_POST
 
 from annotation import selectors
-from annotation.access import managed_project
+from annotation.access import REVIEWERS, managed_project
+from annotation.guidelines.forms import PictureForm
+from annotation.guidelines.services import pictures as guideline_pictures
+from annotation.guidelines.views.versions import guidelines_page
 from annotation.models import Project
 from annotation.people.identity import person_of
-from annotation.questions.forms.labelling import PictureForm
-from annotation.questions.reviewing import REVIEWERS
-from annotation.questions.services import guideline_pictures
-from annotation.questions.views.label import desk_of
-from annotation.questions.views.labelling import guidelines_page
 
 # A browser keeps a picture, and asks each time whether its reader may still see it.
 ASKED_AGAIN = "private, no-cache"
@@ -58,17 +56,11 @@ def drop_guideline_picture(request: HttpRequest, slug: str, digest: str) -> Http
 def guideline_picture(request: HttpRequest, slug: str, digest: str) -> HttpResponse:
     """A picture of the guidelines, for whoever writes or reviews by them."""
     found = selectors.projects_of(request.user, roles=REVIEWERS)
-    return _served(request, get_object_or_404(found, slug=slug), digest)
+    return served_picture(request, get_object_or_404(found, slug=slug), digest)
 
 
-@login_required
-@require_GET
-def told_picture(request: HttpRequest, slug: str, digest: str) -> HttpResponse:
-    """A picture of the guidelines, for whoever is asked something."""
-    return _served(request, desk_of(request, slug), digest)
-
-
-def _served(request: HttpRequest, project: Project, digest: str) -> HttpResponse:
+def served_picture(request: HttpRequest, project: Project, digest: str) -> HttpResponse:
+    """Answer with a picture of the guidelines, or say that the browser has it."""
     picture = get_object_or_404(guideline_pictures.guideline_pictures(project), digest=digest)
     etag = f'"{picture.digest}"'
     served = get_conditional_response(request, etag=etag)

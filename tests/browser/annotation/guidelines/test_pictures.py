@@ -10,10 +10,10 @@ from django.test import Client
 from django.urls import reverse
 from playwright.sync_api import Browser, Page, expect
 
+from annotation.guidelines.services.pictures import add_guideline_picture
+from annotation.guidelines.services.versions import save_guidelines
+from annotation.guidelines.text import NAME_LENGTH, snippet_of
 from annotation.models import GuidelinePicture, Project, Role
-from annotation.questions.guideline_text import NAME_LENGTH, snippet_of
-from annotation.questions.services.guideline_pictures import add_guideline_picture
-from annotation.questions.services.guidelines import save_guidelines
 from tests.axe import violations
 from tests.factories import a_png, add_members, make_annotators, make_manager, make_project, make_user, open_records
 

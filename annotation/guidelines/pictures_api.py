@@ -7,11 +7,11 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404
 from ninja import Field, File, Form, Router, Schema, Status, UploadedFile
 
+from annotation.guidelines.services import pictures as service
+from annotation.guidelines.text import NAME_LENGTH, snippet_of
 from annotation.models import Role
 from annotation.people.identity import person_of
 from annotation.people.services.tokens import Scope
-from annotation.questions.guideline_text import NAME_LENGTH, snippet_of
-from annotation.questions.services import guideline_pictures as service
 from annotation.rest.base import project_for, require_scope
 from annotation.rest.idempotency import idempotent
 from annotation.rest.responses import responses, write_responses

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from annotation.errors import InvalidConfiguration
-from annotation.questions.guideline_text import (
+from annotation.guidelines.text import (
     ShownPicture,
     guidelines_html,
     pictures_in,

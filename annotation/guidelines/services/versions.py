@@ -6,9 +6,9 @@ from typing import Any
 from django.contrib.auth.models import AbstractBaseUser
 from django.db import transaction
 
+from annotation.guidelines.services.pictures import names_of_pictures
+from annotation.guidelines.text import refuse_pictures_of_others
 from annotation.models import Guidelines, Membership, Project, Role
-from annotation.questions.guideline_text import refuse_pictures_of_others
-from annotation.questions.services.guideline_pictures import names_of_pictures
 
 
 def save_guidelines(

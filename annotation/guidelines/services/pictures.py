@@ -11,9 +11,9 @@ from django.urls import reverse
 from annotation import selectors
 from annotation.data.services.scanning import scan_picture
 from annotation.errors import InvalidConfiguration, InvalidUpload
+from annotation.guidelines.text import NAME_LENGTH, ShownPicture, pictures_in
 from annotation.models import GuidelinePicture, Project, Role
 from annotation.parsers.pictures import picture_of, upright_image
-from annotation.questions.guideline_text import NAME_LENGTH, ShownPicture, pictures_in
 from annotation.tables.cells import BadCell
 from privacy.wording import as_message
 

@@ -7,11 +7,11 @@ from ninja import Field, Router, Schema, Status
 
 from annotation.answers.class_list import listed_classes
 from annotation.errors import InvalidChoice
+from annotation.guidelines.forms import MAX_EXAMPLES
+from annotation.guidelines.services import versions
 from annotation.models import Role
 from annotation.people.identity import person_of
 from annotation.people.services.tokens import Scope
-from annotation.questions.forms.labelling import MAX_EXAMPLES
-from annotation.questions.services import guidelines
 from annotation.rest.base import project_for, require_scope
 from annotation.rest.idempotency import idempotent
 from annotation.rest.responses import write_responses
@@ -76,7 +76,7 @@ class GuidelinesSavedOut(Schema):
 def get_guidelines(request: HttpRequest, slug: str) -> Any:
     require_scope(request, Scope.PROJECTS_READ)
     project = project_for(request, slug, Role.MANAGER, Role.ANNOTATOR, Role.REVIEWER)
-    standing = guidelines.current_guidelines(project)
+    standing = versions.current_guidelines(project)
     described = listed_classes(tuple(project.classes), tuple(project.settings.get("class_descriptions") or ()))
     return {
         "version": standing.version,
@@ -104,7 +104,7 @@ def write_guidelines(request: HttpRequest, slug: str, body: GuidelinesIn) -> Any
     if any(one.choice >= possible for one in body.examples):
         raise InvalidChoice(as_message("There are {possible} answers to choose from.", possible=possible))
     examples = [one.dict() for one in body.examples]
-    saved = guidelines.save_guidelines(project=project, text=body.text, examples=examples, author=person_of(request))
+    saved = versions.save_guidelines(project=project, text=body.text, examples=examples, author=person_of(request))
     return {"version": saved.version}
 
 
@@ -117,5 +117,5 @@ def write_guidelines(request: HttpRequest, slug: str, body: GuidelinesIn) -> Any
 @idempotent
 def read_guidelines(request: HttpRequest, slug: str) -> Any:
     require_scope(request, Scope.LABELS_WRITE)
-    guidelines.mark_guidelines_seen(project=project_for(request, slug, Role.ANNOTATOR), user=person_of(request))
+    versions.mark_guidelines_seen(project=project_for(request, slug, Role.ANNOTATOR), user=person_of(request))
     return Status(204, None)

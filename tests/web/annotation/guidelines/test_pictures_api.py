@@ -8,10 +8,10 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 from PIL import Image
 
+from annotation.guidelines.services.versions import save_guidelines
 from annotation.models import Role
 from annotation.people.services import tokens
 from annotation.people.services.tokens import Scope
-from annotation.questions.services.guidelines import save_guidelines
 from tests.factories import a_png, add_members, make_annotators, make_project, make_user
 from tests.rest_caller import Caller
 
