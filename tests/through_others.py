@@ -52,6 +52,9 @@ TESTED_THROUGH_OTHERS: dict[tuple[str, str], tuple[str, ...]] = {
     ("tests/web/annotation/projects/test_wizard.py", "sentences of the wizard about who is protected from whom"): (
         "annotation/projects/protection_words.py",
     ),
+    ("tests/web/annotation/guidelines/test_pictures.py", "guidelines as pages show them, with and without pictures"): (
+        "annotation/guidelines/presenters.py",
+    ),
     ("tests/db/annotation/exports/test_label_files.py", "how a file of labels goes out, by page and by route"): (
         "annotation/exports/downloads.py",
     ),
