@@ -81,7 +81,7 @@ def open_pool(project: Any, rows: int) -> Any:
     """Give a project a pool of made-up records and their feature file."""
     from django.db import connection
 
-    from annotation.data.services import files
+    from annotation.files import services as files
     from annotation.models import Dataset, DatasetState, Job, WorkState
     from learner.configuration.pool import featurizer_of
     from learner.features.matrix import write_matrix

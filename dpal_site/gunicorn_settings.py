@@ -33,7 +33,7 @@ os.environ["PROMETHEUS_MULTIPROC_DIR"] = tempfile.mkdtemp(prefix="dpal-metrics-"
 
 def post_worker_init(worker: Any) -> None:
     """Let what was deleted elsewhere while this host stood still go from it as well."""
-    from annotation.data.services import files  # noqa: PLC0415 - loads models
+    from annotation.files import services as files  # noqa: PLC0415 - loads models
 
     files.begin()
 

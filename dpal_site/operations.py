@@ -16,7 +16,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 
-from annotation.data.services import scanning
+from annotation.files import scanning
 from annotation.people.identity import note_nothing, person_of
 from annotation.work.services import broker
 from dpal_site.monitoring import heartbeats, long_work

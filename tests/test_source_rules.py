@@ -35,7 +35,7 @@ MAY_REACH_OUT = {
     "learner/webhooks/address.py": "to the same",
     "learner/webhooks/services.py": "names the errors of the former",
     "learner/machines/endpoint.py": "to language models an administrator named, at addresses that were checked",
-    "annotation/data/object_storage.py": "to the bucket that STORAGE_URL names",
+    "annotation/files/object_storage.py": "to the bucket that STORAGE_URL names",
     "annotation/people/services/letters.py": "names the errors of the mail server that EMAIL_URL names",
     "dpal_site/openid/issuer.py": "to the issuer that OIDC_ISSUER names, and where its own description leads",
     "dpal_site/file_address.py": "describes that bucket",

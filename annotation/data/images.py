@@ -15,17 +15,6 @@ PixelReader = Callable[[int, int], bytes]
 HEAD_BYTES = 512
 
 
-def reader_of(path: Path) -> PixelReader:
-    """Return what reads parts of a file of this machine."""
-
-    def read(start: int, length: int) -> bytes:
-        with path.open("rb") as file:
-            file.seek(start)
-            return file.read(length)
-
-    return read
-
-
 def mapped_images(path: Path) -> NDArray[np.uint8]:
     """Return the images of a pixel file, shape (rows, height, width) or (..., 3), without reading them."""
     pixels: NDArray[np.uint8] = np.load(path, mmap_mode="r", allow_pickle=False)

@@ -4,8 +4,8 @@ from typing import BinaryIO
 
 from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
 
-from annotation.data.services import files
 from annotation.exports.services.label_files import ENDINGS, MEDIA_TYPES, ExportFormat, export_labels
+from annotation.files import services as files
 from annotation.models import Project
 from annotation.models.exports import Export
 from annotation.rest.ranges import send_file

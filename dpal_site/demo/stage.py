@@ -9,7 +9,8 @@ from datetime import timedelta
 from django.contrib.auth.models import User
 from django.core.files import File
 
-from annotation.data.services import datasets, files
+from annotation.data.services import datasets
+from annotation.files import services as files
 from annotation.intervals import wilson_interval
 from annotation.models import Dataset, DatasetRole, Job, Project, ProjectState, Query, QueryState, Role, WorkState
 from annotation.people.services import members, tokens

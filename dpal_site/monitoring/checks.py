@@ -11,14 +11,15 @@ from django.conf import settings
 from django.core.files.storage import FileSystemStorage, default_storage
 from django.db import DatabaseError, connection
 
-from annotation.data.services import files, scanning
 from annotation.errors import StorageAway
+from annotation.files import scanning
+from annotation.files import services as files
 from annotation.work.services.broker import AWAY
 from dpal_site.monitoring import heartbeats
 from dpal_site.watched.watch import WATCH
 
 if TYPE_CHECKING:
-    from annotation.data.object_storage import ObjectStorage
+    from annotation.files.object_storage import ObjectStorage
 
 MEBIBYTE = 1024 * 1024
 # Whoever asks whether we are ready has little time.

@@ -8,7 +8,7 @@ from uuid import UUID
 
 from django.db import transaction
 
-from annotation.data.services import files
+from annotation.files import services as files
 from annotation.models import Job, Project
 from annotation.models.deletions import Deletion
 from annotation.projects.services import lifecycle

@@ -17,7 +17,8 @@ from django.core.files.base import ContentFile
 from django.core.files.storage import default_storage
 from django.core.management import call_command
 
-from annotation.data.services import datasets, files
+from annotation.data.services import datasets
+from annotation.files import services as files
 from annotation.gates.services import runs
 from annotation.models import Query
 from annotation.models.imports import ImportPart

@@ -23,11 +23,9 @@ from annotation.data.services import (
     charged_start,
     check_columns,
     declared,
-    files,
     import_parts,
     mappings,
     pool_files,
-    scanning,
     shared_rows,
     tables,
     uploads,
@@ -41,6 +39,8 @@ from annotation.errors import (
     UploadRefused,
     WorkCancelled,
 )
+from annotation.files import scanning
+from annotation.files import services as files
 from annotation.gates.services import runs
 from annotation.models import (
     BadRows,

@@ -18,7 +18,7 @@ from django.db.models import Q, QuerySet
 from django.db.models.functions import Now
 from numpy.typing import NDArray
 
-from annotation.data.services import files
+from annotation.files import services as files
 from annotation.models import (
     Assignment,
     AssignmentState,

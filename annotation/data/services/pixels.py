@@ -6,7 +6,7 @@ from functools import partial
 from django.db import connection
 
 from annotation.data.images import png_of
-from annotation.data.services import files
+from annotation.files import services as files
 from annotation.models import Record
 
 # Of a question that was asked alone, as the process of the label pages may read it.

@@ -22,8 +22,8 @@ from django.db import transaction
 from django.db.models import F, QuerySet, Sum
 from numpy.typing import NDArray
 
-from annotation.data.services import files
 from annotation.errors import UploadRefused
+from annotation.files import services as files
 from annotation.gates.services import pool_rows
 from annotation.models import Arrival, DataKind, Dataset, DatasetRole, Oracle, PoolPart, Project
 from annotation.models.imports import ImportPart

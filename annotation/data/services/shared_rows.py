@@ -21,8 +21,8 @@ from django.db.models import F, QuerySet
 from django.utils.crypto import salted_hmac
 
 from annotation.data.images import mapped_images
-from annotation.data.services import files
 from annotation.errors import InvalidUpload, RowsShared
+from annotation.files import services as files
 from annotation.gates.services import pool_rows
 from annotation.models import (
     STREAM_JOB,

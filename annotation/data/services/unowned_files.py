@@ -7,7 +7,8 @@ from django.core.files.storage import default_storage
 from django.db.models import Q
 from django.utils import timezone
 
-from annotation.data.services import files, pool_files, uploads
+from annotation.data.services import pool_files, uploads
+from annotation.files import services as files
 from annotation.models import Dataset
 from annotation.models.drafts import UploadDraft
 

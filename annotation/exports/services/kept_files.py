@@ -17,8 +17,8 @@ from django.db.models import Q, QuerySet
 from django.db.models.functions import Now
 from django.utils import timezone
 
-from annotation.data.services import files
 from annotation.exports.services.label_files import ExportFormat, export_labels
+from annotation.files import services as files
 from annotation.models import UNFINISHED, Job, Label, Project, ProjectState, Role, WorkState
 from annotation.models.exports import Export
 from annotation.models.letters import MailKind

@@ -9,8 +9,8 @@ from django.db.models.functions import Left, Length
 from django.urls import reverse
 
 from annotation import selectors
-from annotation.data.services.scanning import scan_picture
 from annotation.errors import InvalidConfiguration, InvalidUpload
+from annotation.files.scanning import scan_picture
 from annotation.guidelines.text import NAME_LENGTH, ShownPicture, pictures_in
 from annotation.models import GuidelinePicture, Project, Role
 from annotation.parsers.pictures import picture_of, upright_image

@@ -7,8 +7,9 @@ from django.db.models import CharField, F, QuerySet, Value
 from django.db.models.functions import Cast, Concat, Now
 
 from annotation.access import refuse_if_closed
-from annotation.data.services import drafts, emptying, files
+from annotation.data.services import drafts, emptying
 from annotation.errors import InvalidConfiguration
+from annotation.files import services as files
 from annotation.models import (
     Assignment,
     AssignmentState,

@@ -14,8 +14,8 @@ from typing import BinaryIO
 from django.conf import settings
 from django.core.files.storage import default_storage
 
-from annotation.data.services import files
 from annotation.errors import FileDamaged
+from annotation.files import services as files
 from learner.artifacts.signatures import Signer
 from learner.errors import ArtifactCorrupt
 from learner.models import ModelRelease

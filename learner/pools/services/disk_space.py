@@ -14,7 +14,7 @@ from tempfile import TemporaryFile
 from django.conf import settings
 from django.core.files.storage import default_storage
 
-from annotation.data.services import files
+from annotation.files import services as files
 from annotation.models import Dataset, Project
 from learner.configuration.pool import featurizer_of
 from learner.models import FeatureMatrix

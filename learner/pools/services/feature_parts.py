@@ -19,7 +19,7 @@ from django.core.files.storage import default_storage
 from django.utils import timezone
 from numpy.typing import NDArray
 
-from annotation.data.services import files
+from annotation.files import services as files
 from annotation.models import DataKind, Dataset
 from learner.features.base import Featurizer
 from learner.features.batches import features_step, vectors_in

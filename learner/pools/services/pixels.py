@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from annotation.data.images import mapped_images
-from annotation.data.services import files
+from annotation.files import services as files
 from annotation.models import Dataset
 
 BATCH_IMAGES = 8192

@@ -10,7 +10,7 @@ from typing import Any
 
 from django.db import transaction
 
-from annotation.data.services import files
+from annotation.files import services as files
 from annotation.models import Project
 from learner.artifacts.files import reissue_artifacts
 from learner.artifacts.services import storage

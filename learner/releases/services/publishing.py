@@ -14,7 +14,7 @@ from django.core.files.storage import default_storage
 from django.db import transaction
 from django.utils import timezone
 
-from annotation.data.services import files
+from annotation.files import services as files
 from annotation.intervals import wilson_interval
 from annotation.models import Oracle, Project
 from annotation.work.services.attempts import Lease, finish_work

@@ -11,7 +11,8 @@ from django.core.files.storage import default_storage
 from django.db import transaction
 from django.utils import timezone
 
-from annotation.data.services import emptying, files
+from annotation.data.services import emptying
+from annotation.files import services as files
 from annotation.models import Dataset, Record
 from learner import tasks
 from learner.features.encoder import SentenceEncoder

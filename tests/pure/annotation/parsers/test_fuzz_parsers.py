@@ -16,8 +16,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
-from annotation.data import clamd
 from annotation.errors import AddressRefused, InvalidUpload, ScannerAway
+from annotation.files import clamd
 from annotation.outgoing import parse_target
 from annotation.parsers.preview import preview_of
 from annotation.parsers.reading import Upload

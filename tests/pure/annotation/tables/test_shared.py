@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from annotation.data.object_storage import ObjectStorage
+from annotation.files.object_storage import ObjectStorage
 from annotation.models import Dataset, PoolSource, Project
 from annotation.tables import shared
 from annotation.tables.footers import TableColumns

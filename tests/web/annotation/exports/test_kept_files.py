@@ -13,10 +13,11 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from annotation.data.services import files, retention
 from annotation.data.services import forgetting as records
+from annotation.data.services import retention
 from annotation.errors import StorageAway
 from annotation.exports.services import kept_files, label_files
+from annotation.files import services as files
 from annotation.models import Job, Record, Role, WorkState
 from annotation.models.exports import Export
 from annotation.models.letters import Notice

@@ -13,11 +13,10 @@ from typing import TYPE_CHECKING, TypeVar, cast
 from django.core.files import File
 from django.core.files.storage import FileSystemStorage, default_storage
 
-from annotation.data.images import reader_of
-from annotation.data.services import file_cache
+from annotation.files import cache
 
 if TYPE_CHECKING:
-    from annotation.data.object_storage import ObjectStorage
+    from annotation.files.object_storage import ObjectStorage
 
 T = TypeVar("T")
 TRIES = 3
@@ -33,7 +32,7 @@ def open_stored(name: str, sha256: str, opener: Callable[[Path], T]) -> T:
     if are_local():
         return opener(Path(default_storage.path(name)))
     for _ in range(TRIES):
-        path = file_cache.copy_of(name, sha256)
+        path = cache.copy_of(name, sha256)
         try:
             return opener(path)
         except FileNotFoundError:
@@ -45,7 +44,18 @@ def open_stored(name: str, sha256: str, opener: Callable[[Path], T]) -> T:
 def begin() -> None:
     """Have a process that begins to serve or work see to the copies on this host."""
     if not are_local():
-        file_cache.sweep_from_now_on()
+        cache.sweep_from_now_on()
+
+
+def reader_of(path: Path) -> Callable[[int, int], bytes]:
+    """Return what reads parts of a file of this machine."""
+
+    def read(start: int, length: int) -> bytes:
+        with path.open("rb") as file:
+            file.seek(start)
+            return file.read(length)
+
+    return read
 
 
 def read_bytes(name: str, start: int, length: int) -> bytes:
@@ -63,7 +73,7 @@ def written_file(name: str) -> Iterator[Path]:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         yield path
         return
-    with file_cache.workspace() as folder:
+    with cache.workspace() as folder:
         path = folder / "file"
         yield path
         store_file(path, name)
@@ -84,7 +94,7 @@ def delete(name: str) -> None:
     """Delete a file, and this host's copies of it."""
     default_storage.delete(name)
     if not are_local():
-        file_cache.drop(name)
+        cache.drop(name)
 
 
 def names_in(folder: str) -> Iterator[str]:

@@ -23,7 +23,7 @@ from annotation.errors import FileDamaged, StorageAway
 from privacy.wording import as_message
 
 if TYPE_CHECKING:
-    from annotation.data.object_storage import ObjectStorage
+    from annotation.files.object_storage import ObjectStorage
 
 logger = logging.getLogger(__name__)
 SWEEP_EVERY_SECONDS = 300

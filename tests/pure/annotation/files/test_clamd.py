@@ -6,9 +6,9 @@ import threading
 
 import pytest
 
-from annotation.data import clamd
-from annotation.data.clamd import CHUNK_BYTES, Found
 from annotation.errors import ScannerAway
+from annotation.files import clamd
+from annotation.files.clamd import CHUNK_BYTES, Found
 from tests.scanner import CLEAN, INFECTED, SmallScanner
 
 DATA = bytes(range(256)) * (2 * CHUNK_BYTES // 256) + b"the rest"

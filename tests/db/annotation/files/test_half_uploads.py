@@ -76,7 +76,7 @@ SAVING = """
 import sys
 from dpal_site.file_address import storage_settings
 from django.core.files.base import ContentFile
-from annotation.data.object_storage import ObjectStorage
+from annotation.files.object_storage import ObjectStorage
 options = storage_settings(sys.argv[1])["OPTIONS"]
 ObjectStorage(**options).save("datasets/1/a/upload.csv", ContentFile(b"x" * int(sys.argv[2])))
 """

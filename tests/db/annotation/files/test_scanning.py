@@ -8,7 +8,8 @@ from django.core.files.storage import default_storage
 from django.db.models.functions import Now
 
 from annotation import retrying
-from annotation.data.services import datasets, scanning, uploads
+from annotation.data.services import datasets, uploads
+from annotation.files import scanning
 from annotation.models import Dataset, DatasetState, Job, Record, WorkState
 from tests.factories import make_project, make_user
 from tests.scanner import CLEAN, INFECTED, SmallScanner

@@ -6,8 +6,8 @@ from typing import BinaryIO
 
 from django.conf import settings
 
-from annotation.data import clamd
 from annotation.errors import ScannerAway, UploadRefused
+from annotation.files import clamd
 from annotation.models import Job
 from annotation.work.services import attempts
 from privacy.wording import as_message
