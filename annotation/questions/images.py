@@ -4,9 +4,9 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404
 
 from annotation import selectors
-from annotation.data.services.pixels import ImageAhead, image_ahead, shown_image
 from annotation.models import Assignment, Project, Query, Record
 from annotation.people.identity import person_of
+from annotation.pictures.services.showing import ImageAhead, image_ahead, shown_image
 from annotation.questions import browsing, reviewing
 from annotation.questions.report_selectors import may_read_questions
 

@@ -31,7 +31,6 @@ from annotation.data.services import (
     uploads,
 )
 from annotation.data.services.bad_rows import BadRowReport
-from annotation.data.services.picture_copy import PictureSpool
 from annotation.data.services.record_copy import RECORD_COPY, RecordWriter
 from annotation.errors import (
     InvalidUpload,
@@ -55,8 +54,9 @@ from annotation.models import (
     Record,
     WorkState,
 )
-from annotation.parsers.pixel_file import PixelFile
 from annotation.parsers.reading import Upload
+from annotation.pictures.pixel_file import PixelFile
+from annotation.pictures.services.copying import PictureSpool
 from annotation.tables import sources
 from annotation.work.services import attempts, interruptions, jobs
 from annotation.work.services.garbage_collection import collector_paused

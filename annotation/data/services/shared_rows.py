@@ -20,7 +20,6 @@ from uuid import UUID
 from django.db.models import F, QuerySet
 from django.utils.crypto import salted_hmac
 
-from annotation.data.images import mapped_images
 from annotation.errors import InvalidUpload, RowsShared
 from annotation.files import services as files
 from annotation.gates.services import pool_rows
@@ -44,6 +43,7 @@ from annotation.parsers.digests import (
     text_digests,
 )
 from annotation.parsers.rows import RowBatch
+from annotation.pictures.images import mapped_images
 from privacy.contributions import columns
 from privacy.wording import as_message
 

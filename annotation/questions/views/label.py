@@ -25,7 +25,6 @@ from annotation.answers import selectors as answers
 from annotation.answers.class_list import is_many
 from annotation.choices.label_types.base import DIGITS
 from annotation.choices.suggestions import suggests
-from annotation.data.services.pixels import ImageAhead, image_ahead
 from annotation.errors import NotMember
 from annotation.gates import receipts
 from annotation.guidelines.presenters import guidelines_parts
@@ -33,6 +32,7 @@ from annotation.guidelines.services import versions
 from annotation.guidelines.services.pictures import shown_pictures
 from annotation.guidelines.views.pictures import served_picture
 from annotation.models import Assignment, Project, ReportKind
+from annotation.pictures.services.showing import ImageAhead, image_ahead
 from annotation.questions import work_limits
 from annotation.questions.forms.labels import CommentForm, FlagForm, LabelForm, SkipForm
 from annotation.questions.images import held_image

@@ -5,9 +5,9 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from annotation.data.images import mapped_images
 from annotation.files import services as files
 from annotation.models import Dataset
+from annotation.pictures.images import mapped_images
 
 BATCH_IMAGES = 8192
 

@@ -33,13 +33,13 @@ from django.urls import get_resolver, path, reverse
 from PIL import Image
 
 import dpal_site.urls
-from annotation.data.images import png_of
 from annotation.data.services import datasets
 from annotation.errors import InvalidUpload
 from annotation.files.services import reader_of
 from annotation.models import Membership, Query, Record, Report, Role
 from annotation.people.services import invitations, tokens
 from annotation.people.services.tokens import Scope
+from annotation.pictures.images import png_of
 from annotation.projects.services import opening
 from dpal_site.celery import app as celery_app
 from learner.artifacts import files as artifacts

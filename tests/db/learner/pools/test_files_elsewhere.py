@@ -13,11 +13,11 @@ import pytest
 from django.core.files.base import ContentFile
 from django.core.files.storage import InMemoryStorage, default_storage
 
-from annotation.data.services.pixels import image_of
 from annotation.errors import FileDamaged
 from annotation.files import cache
 from annotation.files import services as files
 from annotation.models import Record
+from annotation.pictures.services.showing import image_of
 from learner.artifacts.services import storage
 from learner.errors import ArtifactCorrupt
 from learner.forgetting.services import contributors

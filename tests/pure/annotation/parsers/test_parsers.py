@@ -19,7 +19,6 @@ from PIL import Image
 from annotation.errors import InvalidUpload
 from annotation.parsers import checks, delimited, image_archive, json_lines
 from annotation.parsers.checks import WRONG_COLOURS
-from annotation.parsers.pixel_file import PixelFile
 from annotation.parsers.reading import Detected, Format, Upload, detect_format
 from annotation.parsers.rows import BadRow, Layout
 from annotation.tables import cells
@@ -446,22 +445,6 @@ def test_images_from_zip_pixel_columns_and_lists_agree():
         bad, batches = read(data, layout=layout, name=name)
         pixels = np.concatenate([batch.pixels for batch in batches])
         assert (bad, pixels.tolist(), pixels.dtype) == ([], [GREY], np.uint8)
-
-
-@pytest.mark.parametrize("sizes", [[], [0], [1], [3, 0, 4]])
-def test_a_pixel_file_is_an_ordinary_npy_however_it_grew(sizes, tmp_path):
-    rng = np.random.default_rng(5)
-    parts = [rng.integers(0, 256, (size, 2, 3), dtype=np.uint8) for size in sizes]
-    path = tmp_path / "pixels.npy"
-    with path.open("wb") as file:
-        pixels = PixelFile(file, shape=(2, 3))
-        for part in parts:
-            pixels.append(part)
-        pixels.close()
-    wanted = np.concatenate([np.zeros((0, 2, 3), np.uint8), *parts])
-    stored = np.load(path, mmap_mode="r" if len(wanted) else None)
-    assert (stored.shape, stored.dtype, pixels.rows) == (wanted.shape, np.uint8, len(wanted))
-    assert (stored == wanted).all()
 
 
 def test_pixels_of_an_image_in_colour_are_three_numbers_each():
