@@ -3,11 +3,12 @@
 from celery import shared_task
 
 from annotation.crowds.services import accounts, following, signing_keys
-from annotation.data.services import datasets, drafts, import_parts, streams, unowned_files
+from annotation.data.services import datasets, drafts, import_parts, streams
 from annotation.exports.services import kept_files
 from annotation.gates.services import planning, runs
 from annotation.people.services import letters
 from annotation.questions.services import comparing, queue
+from annotation.retention.services import unowned_files
 from annotation.work.services import idempotency, jobs, rates
 
 

@@ -3,7 +3,7 @@
 from django.urls import path
 
 from annotation.crowds import views as crowds
-from annotation.data.views import datasets, retention, uploads
+from annotation.data.views import datasets, uploads
 from annotation.exports import views as exports
 from annotation.gates.views import planning
 from annotation.guidelines.views import pictures as guideline_pictures
@@ -13,6 +13,7 @@ from annotation.populations import views as populations
 from annotation.projects.views import classes, configuration_files, kind, overview, settings, wizard
 from annotation.questions.views import browsing, label, labelling, own_answers, participations, quality, review
 from annotation.questions.views import label_budget as label_budget_views
+from annotation.retention import views as retention
 from annotation.statement.views import budget, limits, lines, log
 
 app_name = "annotation"

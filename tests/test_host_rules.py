@@ -9,7 +9,7 @@ from tests.test_source_rules import ROOT, sources
 # These know whether files lie on a file system, and do otherwise where not.
 MAY_KNOW_PATHS = {
     "annotation/files/services.py",
-    "annotation/data/services/emptying.py",
+    "annotation/retention/services/emptying.py",
     "learner/artifacts/services/storage.py",
     "learner/pools/services/features.py",
     "learner/releases/services/publishing.py",

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 
 from django.db.models import Q
 
-from annotation.data.services.forgetting import pseudonym_of
 from annotation.data.services.pool_files import uploads_naming
 from annotation.data.services.references import reference_of
 from annotation.models import Dataset, DatasetRole, Project, Record
 from annotation.models.forgetting import Forgetting
+from annotation.retention.services.forgetting import pseudonym_of
 from annotation.statement import presenters
 from annotation.tables.sources import projects_with_tables
 from privacy.models import BudgetAccount

@@ -6,8 +6,6 @@ from typing import Any, Literal
 from django.http import HttpRequest
 from ninja import Field, Router, Schema
 
-from annotation.data.forms.retention import LONGEST_DAYS
-from annotation.data.services import retention
 from annotation.models import Project, Role
 from annotation.models.retention import FEWEST_ACTION_DAYS, FEWEST_DAYS
 from annotation.people.identity import person_of
@@ -18,6 +16,8 @@ from annotation.rest.base import ProjectOut, project_for, require_scope
 from annotation.rest.checking import checked
 from annotation.rest.idempotency import idempotent
 from annotation.rest.responses import write_responses
+from annotation.retention.forms import LONGEST_DAYS
+from annotation.retention.services import periods
 
 router = Router()
 
@@ -118,12 +118,12 @@ def change_retention(request: HttpRequest, slug: str, body: RetentionIn) -> Any:
     require_scope(request, Scope.PROJECTS_WRITE)
     project = project_for(request, slug, Role.MANAGER)
     actor = person_of(request).get_username()
-    retention.set_retention(project=project, actor=actor, **body.dict(exclude_unset=True))
+    periods.set_retention(project=project, actor=actor, **body.dict(exclude_unset=True))
     return _kept(project)
 
 
 def _kept(project: Project) -> list[dict[str, Any]]:
     return [
         {"kind": due.kind, "days": due.days, "overdue": due.now, "next_at": due.following}
-        for due in retention.what_is_due(project)
+        for due in periods.what_is_due(project)
     ]

@@ -9,7 +9,6 @@ from django.shortcuts import get_object_or_404
 from ninja import Field, Query, Router, Schema, Status
 
 from annotation import selectors
-from annotation.data.services.forgetting import request_forgetting
 from annotation.models import Project, Role
 from annotation.models.forgetting import Forgetting
 from annotation.people.identity import person_of
@@ -18,6 +17,7 @@ from annotation.rest.base import require_scope
 from annotation.rest.idempotency import idempotent
 from annotation.rest.pagination import Page, page_of
 from annotation.rest.responses import paged, responses, write_responses
+from annotation.retention.services.forgetting import request_forgetting
 from learner.forgetting.services.contributors import preview_forgetting
 
 router = Router()

@@ -16,12 +16,13 @@ from django.test import Client
 from django.urls import reverse
 from django.utils.functional import empty
 
-from annotation.data.services import datasets, drafts, unowned_files, uploads
+from annotation.data.services import datasets, drafts, uploads
 from annotation.errors import FileDamaged, StorageAway
 from annotation.files import cache
 from annotation.files import services as files
 from annotation.models import Dataset, Record
 from annotation.pictures.services.showing import image_of
+from annotation.retention.services import unowned_files
 from dpal_site.file_address import storage_settings
 from learner.forgetting.services import contributors
 from learner.models import FeatureMatrix, ReleaseState

@@ -14,7 +14,7 @@ from django.views.decorators.http import require_POST
 
 from annotation.access import managed_project
 from annotation.data import selectors
-from annotation.data.forms.uploads import TableForm, UploadForm
+from annotation.data.forms import TableForm, UploadForm
 from annotation.data.services import bad_rows, datasets, drafts, mappings, tables
 from annotation.errors import InvalidUpload
 from annotation.gates import comparison

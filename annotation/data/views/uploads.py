@@ -13,7 +13,7 @@ from django.views.decorators.cache import never_cache
 
 from annotation.access import managed_project
 from annotation.data import selectors
-from annotation.data.forms.uploads import MappingForm, reading_of, reading_so_far
+from annotation.data.forms import MappingForm, reading_of, reading_so_far
 from annotation.data.services import drafts, mappings
 from annotation.data.services.charged_start import start_delta
 from annotation.errors import InvalidUpload

@@ -7,7 +7,7 @@ from django.db.models import CharField, F, QuerySet, Value
 from django.db.models.functions import Cast, Concat, Now
 
 from annotation.access import refuse_if_closed
-from annotation.data.services import drafts, emptying
+from annotation.data.services import drafts
 from annotation.errors import InvalidConfiguration
 from annotation.files import services as files
 from annotation.models import (
@@ -50,6 +50,7 @@ from annotation.models.quality import GoldQuery, Opinion, QualityReport
 from annotation.models.retention import SlotMark
 from annotation.models.reviews import Review
 from annotation.people.services import groups
+from annotation.retention.services import emptying
 from annotation.work.services import jobs
 
 

@@ -11,13 +11,14 @@ from uuid import UUID
 from django.db import transaction
 from django.db.models import QuerySet
 
-from annotation.data.services import emptying, pool_files
-from annotation.data.services import forgetting as records
-from annotation.data.services.forgetting import Traces
+from annotation.data.services import pool_files
 from annotation.exports.services import kept_files
 from annotation.models import Dataset, Job, Oracle, PrivacyUnit, Project
 from annotation.models.exports import Export
 from annotation.models.forgetting import Forgetting
+from annotation.retention.services import emptying
+from annotation.retention.services import forgetting as records
+from annotation.retention.services.forgetting import Traces
 from annotation.work.services import attempts, jobs
 from learner.models import ModelRelease
 from learner.pools.services import features

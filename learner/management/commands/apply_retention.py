@@ -4,8 +4,8 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from annotation.data.services import retention as periods
 from annotation.models import Project
+from annotation.retention.services import periods
 from learner.forgetting.services import retention
 
 

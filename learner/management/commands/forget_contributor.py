@@ -6,10 +6,10 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from annotation.data.services.forgetting import request_forgetting
 from annotation.errors import ForgettingRefused
 from annotation.log.services.history import note_action
 from annotation.models import Project
+from annotation.retention.services.forgetting import request_forgetting
 from learner.forgetting.services.contributors import ForgettingPreview, forget_contributor, preview_forgetting
 
 

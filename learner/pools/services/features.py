@@ -9,10 +9,10 @@ import numpy as np
 from django.core.files.storage import default_storage
 from numpy.typing import NDArray
 
-from annotation.data.services.emptying import emptied_rows, zero_rows
 from annotation.errors import FileDamaged
 from annotation.files import services as files
 from annotation.models import Dataset, Project
+from annotation.retention.services.emptying import emptied_rows, zero_rows
 from learner.configuration.pool import featurizer_of
 from learner.errors import ArtifactCorrupt
 from learner.features import matrix

@@ -17,7 +17,6 @@ from django.core.management import CommandError, call_command  # noqa: E402
 from django.db import connection  # noqa: E402
 from django.db.models import Count, F, Q, Sum  # noqa: E402
 
-from annotation.data.services import unowned_files  # noqa: E402
 from annotation.gates.services import pool_rows  # noqa: E402
 from annotation.models import (  # noqa: E402
     Assignment,
@@ -34,6 +33,7 @@ from annotation.models import (  # noqa: E402
     SourceFile,
     WorkState,
 )
+from annotation.retention.services import unowned_files  # noqa: E402
 from learner.artifacts.files import verify_manifest  # noqa: E402
 from learner.models import ModelRelease, Round, Stream, StreamBatch, TrainingRun  # noqa: E402
 from privacy.models import SETTLEMENTS, BudgetAccount, EntryKind, LedgerEntry  # noqa: E402

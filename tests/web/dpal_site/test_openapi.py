@@ -21,7 +21,6 @@ from schemathesis.core.failures import Failure, FailureGroup
 from schemathesis.specs.openapi import checks
 
 from annotation.choices.class_changes import FurtherClass
-from annotation.data.services import forgetting
 from annotation.exports.services import kept_files
 from annotation.gates.comparison import own_settings
 from annotation.guidelines.services import pictures as guideline_pictures
@@ -36,6 +35,7 @@ from annotation.projects.services import classes
 from annotation.questions import reviewing
 from annotation.questions.services import comparing, conversing, labels, saved_views, setting_aside
 from annotation.questions.services import reviewing as decisions
+from annotation.retention.services import forgetting
 from dpal_site.wsgi import application
 from learner.channels import services as channels
 from learner.models import Round, TrainingRun

@@ -22,7 +22,7 @@ from django.db import connection
 from django.db.models.functions import Now
 from PIL import Image
 
-from annotation.data.services import bad_rows, datasets, record_copy, unowned_files
+from annotation.data.services import bad_rows, datasets, record_copy
 from annotation.errors import InvalidUpload
 from annotation.models import Dataset, Job, Record
 from annotation.tables.pseudonym_keys import site_pseudonyms
@@ -478,16 +478,6 @@ def test_work_is_not_taken_from_somebody_who_holds_it():
     assert attempts.take_work(row=Job.objects.get())
     datasets.import_dataset(job_id=dataset.job_id)
     assert not Record.objects.exists()
-
-
-def test_files_whose_receiver_died_are_deleted_and_no_others(sent):
-    dataset = receive(b"text\na\n")
-    kept = dataset.upload.name
-    orphan = default_storage.save(f"datasets/{dataset.project_id}/orphan/upload.csv", ContentFile(b"text,who\na,eve\n"))
-    assert unowned_files.forget_unowned_files() == 0  # its receiver may still be at it
-    assert unowned_files.forget_unowned_files(older_than=timedelta(0)) >= 1
-    assert not default_storage.exists(orphan)
-    assert default_storage.exists(kept)
 
 
 @pytest.mark.parametrize("data", [b"text\none\ntwo\n", b"text\n\n"], ids=["good", "refused"])

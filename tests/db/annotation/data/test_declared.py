@@ -7,11 +7,12 @@ import pytest
 from django.core.files import File
 from django.db import IntegrityError, connection, transaction
 
-from annotation.data.services import datasets, forgetting
+from annotation.data.services import datasets
 from annotation.data.services.declared import HIDDEN
-from annotation.data.services.forgetting import pseudonym_of
 from annotation.models import Dataset, DatasetState, Job, Record
 from annotation.populations import services
+from annotation.retention.services import forgetting
+from annotation.retention.services.forgetting import pseudonym_of
 from privacy.services import populations
 from privacy.services.entries import broken_rule
 from tests import learning

@@ -10,13 +10,14 @@ from django.core.files.storage import default_storage
 from django.db import IntegrityError, connection, transaction
 from django.utils import timezone
 
-from annotation.data.services import datasets, pool_files, retention, unowned_files
-from annotation.data.services.forgetting import pseudonym_of, request_forgetting
+from annotation.data.services import datasets, pool_files
 from annotation.gates.services import pool_rows, runs
 from annotation.models import Dataset, DatasetState, GateRun, Job, PoolPart, Query, Record
 from annotation.populations import services
 from annotation.populations.who_lost_what import who_lost_what
 from annotation.projects.services import lifecycle
+from annotation.retention.services import periods, unowned_files
+from annotation.retention.services.forgetting import pseudonym_of, request_forgetting
 from learner.closing import services as deletion
 from learner.forgetting.services import contributors
 from learner.forgetting.services import retention as learner_retention
@@ -199,10 +200,10 @@ def test_a_forgetting_that_is_killed_is_taken_up_and_leaves_no_old_file(monkeypa
 def test_retention_empties_whole_uploads_and_says_how_many_records_went():
     project = crowd()
     dataset = upload(project)
-    retention.set_retention(project=project, actor="ada", records_days=30)
+    periods.set_retention(project=project, actor="ada", records_days=30)
     assert learner_retention.apply_retention(project_id=project.pk) == {}
     Dataset.objects.filter(pk=dataset.pk).update(created_at=timezone.now() - timedelta(days=31))
-    (due,) = (each for each in retention.what_is_due(project) if each.kind == "records")
+    (due,) = (each for each in periods.what_is_due(project) if each.kind == "records")
     assert due.now == len(ROWS)
     before = digests(dataset)
     assert learner_retention.apply_retention(project_id=project.pk) == {"records": len(ROWS)}

@@ -4,13 +4,14 @@ import pyarrow as pa
 import pytest
 from django.core.files.base import ContentFile
 
-from annotation.data.services import datasets, forgetting, tables
+from annotation.data.services import datasets, tables
 from annotation.errors import ForgettingRefused, InvalidUpload
 from annotation.gates.services import runs
 from annotation.models import Dataset, GateRun, PoolSource, Record, SourceFile
 from annotation.populations import services
 from annotation.populations.who_lost_what import who_lost_what
 from annotation.projects.services import lifecycle
+from annotation.retention.services import forgetting
 from annotation.tables.stores import FolderTable
 from learner.closing import services as deletion
 from learner.forgetting.services.contributors import preview_forgetting

@@ -10,12 +10,12 @@ from django.db import connection, transaction
 from PIL import Image
 
 from annotation.data.services import datasets, mappings
-from annotation.data.services.emptying import empty_records
 from annotation.models import Dataset, Picture, Project, Query, Record
 from annotation.parsers.image_archive import ImageArchiveReader
 from annotation.parsers.rows import Layout
 from annotation.pictures.services.showing import image_ahead, image_of, shown_image
 from annotation.questions.services import queue
+from annotation.retention.services.emptying import empty_records
 from tests.db.annotation.models.test_constraints import refused
 from tests.factories import make_project, make_records, make_user
 from tests.owning import as_owner

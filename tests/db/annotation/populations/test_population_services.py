@@ -11,7 +11,6 @@ from django.db import IntegrityError, connection, transaction
 from django.db.models.functions import Now
 
 from annotation.data.services.charged_start import open_start_account
-from annotation.data.services.forgetting import pseudonym_of
 from annotation.data.services.references import reference_of
 from annotation.errors import ForgettingRefused, LimitRequestRefused
 from annotation.models import Dataset, DatasetRole, DatasetState, Job
@@ -20,6 +19,7 @@ from annotation.models.populations import PopulationManager, PopulationRequest
 from annotation.populations import selectors, services
 from annotation.populations.who_lost_what import who_lost_what
 from annotation.projects.services import configuring
+from annotation.retention.services.forgetting import pseudonym_of
 from annotation.statement.common_limit import project_limit_words
 from privacy.accounting.events import GaussianEvent, OutputPerturbationEvent
 from privacy.errors import BudgetExceeded, UnsoundCombination

@@ -7,12 +7,12 @@ import pytest
 from django.db import IntegrityError, connection, transaction
 from django.db.models.functions import Now
 
-from annotation.data.services import emptying
 from annotation.errors import InvalidConfiguration, ProjectClosed
 from annotation.models import Assignment, Consensus, Project, Query, QueryState, Record, Report, ReportKind
 from annotation.questions import conversations
 from annotation.questions.services import conversing, correcting, labels, queue, reports
 from annotation.questions.services.labels import mark_labels_used
+from annotation.retention.services import emptying
 from tests.factories import (
     make_annotators,
     make_candidates,

@@ -8,7 +8,6 @@ from django.db import IntegrityError, connection, transaction
 from django.utils import timezone
 
 from annotation.choices import kinds
-from annotation.data.services import emptying
 from annotation.errors import InvalidConfiguration, LeaseExpired, RoleRefused, UndoRefused
 from annotation.models import Consensus, Membership, Query, QueryState, Report, Role
 from annotation.models.groups import GroupRole
@@ -17,6 +16,7 @@ from annotation.models.reviews import Review, ReviewState
 from annotation.people.services import groups, invitations, members
 from annotation.questions import reviewing as selectors
 from annotation.questions.services import correcting, labelling, labels, queue, reviewing, setting_aside, undoing
+from annotation.retention.services import emptying
 from learner.selectors import question_counts
 from tests.factories import add_members, make_annotators, make_project, make_user, open_records, write_settings
 from tests.streaming import open_stream

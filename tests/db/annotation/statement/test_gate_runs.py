@@ -11,11 +11,12 @@ from django.db import IntegrityError, connection, transaction
 from django.db.models.functions import Now
 
 from annotation.choices.configuration import frozen_settings
-from annotation.data.services import datasets, emptying, pool_files
+from annotation.data.services import datasets, pool_files
 from annotation.errors import ConfigurationFrozen, InvalidConfiguration
 from annotation.gates.services import planning, pool_rows, runs, scan
 from annotation.models import GateRun, GateState, Job, PoolPart, Query, Record
 from annotation.projects.services import configuring
+from annotation.retention.services import emptying
 from annotation.statement import charges, gate_runs
 from privacy.accounting.events import GateWindowEvent, event_from_json
 from privacy.gate import KAnonymityGate

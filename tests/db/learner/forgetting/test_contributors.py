@@ -14,13 +14,13 @@ from django.db import connections
 from django.db.models import Max
 
 from annotation.data.services import drafts
-from annotation.data.services import forgetting as records
 from annotation.errors import ForgettingRefused
 from annotation.exports.services.label_files import ExportFormat, export_labels
 from annotation.models import Assignment, Consensus, Dataset, Label, Query, Record, Report
 from annotation.models.forgetting import Forgetting
 from annotation.questions.quality import annotators_work
 from annotation.questions.services import conversing, labels, queue
+from annotation.retention.services import forgetting as records
 from annotation.selectors import undoable_assignments
 from learner.forgetting.services import contributors
 from learner.models import FeatureMatrix, ModelRelease

@@ -10,10 +10,10 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from annotation.data.services import retention as periods
 from annotation.models import Assignment, Dataset, Label, Query, Record, Report, Role
 from annotation.models.history import Action, ProjectChange
 from annotation.models.retention import SlotMark
+from annotation.retention.services import periods
 from learner.forgetting.services import retention
 from learner.pools.services import features
 from privacy.wording import message_of

@@ -5,12 +5,12 @@ import json
 import pytest
 from django.db import IntegrityError, connection, transaction
 
-from annotation.data.services import emptying
 from annotation.errors import InvalidConfiguration
 from annotation.models import Assignment, Project, Query, QueryState, Record
 from annotation.projects.services import configuring
 from annotation.questions.services import gold, labels, queue
 from annotation.questions.suggestion_effect import effect_of
+from annotation.retention.services import emptying
 from learner.features.base import featurizer_from_json
 from learner.linear_model import LinearModel
 from learner.models import ModelRelease, Round

@@ -13,8 +13,6 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from annotation.data.services import forgetting as records
-from annotation.data.services import retention
 from annotation.errors import StorageAway
 from annotation.exports.services import kept_files, label_files
 from annotation.files import services as files
@@ -26,6 +24,8 @@ from annotation.people.services import members, tokens
 from annotation.people.services.tokens import Scope
 from annotation.projects.services import lifecycle
 from annotation.questions.services import labels, queue
+from annotation.retention.services import forgetting as records
+from annotation.retention.services import periods
 from annotation.work.services import attempts, jobs
 from learner.closing import services as deletion
 from learner.forgetting.services import contributors
@@ -197,7 +197,7 @@ def test_what_is_over_its_period_takes_every_file_along(project):
     written(project)
     apply_retention(project_id=project.pk)
     assert len(stored()) == 1
-    retention.set_retention(project=project, actor="manager", answers_days=1)
+    periods.set_retention(project=project, actor="manager", answers_days=1)
     project.queries.first().assignments.update(finished_at=timezone.now() - timedelta(days=3))
     apply_retention(project_id=project.pk)
     assert stored() == []

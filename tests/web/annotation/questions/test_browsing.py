@@ -10,7 +10,6 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone
 
-from annotation.data.services.emptying import empty_records
 from annotation.models import Label, Membership, Picture, Query, QueryState, Record, Report, Role
 from annotation.models.history import Action
 from annotation.models.marks import SavedView, Tag
@@ -18,6 +17,7 @@ from annotation.questions import browsing
 from annotation.questions.forms.browsing import QuestionFilter
 from annotation.questions.services import correcting, labels, queue, repeats, reports
 from annotation.questions.services import reviewing as decisions
+from annotation.retention.services.emptying import empty_records
 from tests.factories import add_members, make_annotators, make_candidates, make_project, make_records, make_user
 
 pytestmark = pytest.mark.django_db

@@ -16,12 +16,12 @@ from django.db import IntegrityError, transaction
 from django.test import Client
 from django.utils import timezone
 
-from annotation.data.services import retention
 from annotation.errors import InvalidConfiguration
 from annotation.models import Assignment, Consensus, Project, Query, QueryState
 from annotation.people.services import members
 from annotation.questions import quality
 from annotation.questions.services import gold, labelling, labels, queue, review
+from annotation.retention.services import periods
 from learner.forgetting.services.retention import apply_retention
 from learner.selectors import question_counts
 from tests.factories import make_annotators, make_candidates, make_project, open_records, write_settings
@@ -93,7 +93,7 @@ def test_what_one_person_sees_follows_no_answer_of_another(crowd):
 def test_what_is_kept_of_old_answers_follows_no_answer(crowd):
     """Else what stays on a person's own page would be what others answered otherwise."""
     me, other = make_annotators(crowd, 2)
-    retention.set_retention(project=crowd, actor="m", answers_days=30)
+    periods.set_retention(project=crowd, actor="m", answers_days=30)
     worlds = []
     for others in ([0, 0, 0], [0, 0, 1], [1, 2, 1]):
         with taken_back():
@@ -115,7 +115,7 @@ def test_among_trusted_people_a_question_to_settle_stays():
     for choice, person in enumerate(make_annotators(project, 2)):
         answer(project, person, [choice])
     Assignment.objects.update(finished_at=timezone.now() - timedelta(days=40))
-    retention.set_retention(project=project, actor="m", answers_days=30)
+    periods.set_retention(project=project, actor="m", answers_days=30)
     assert dict(apply_retention(project_id=project.pk)) == {}
     assert Query.objects.get().state == QueryState.DISPUTED
 

@@ -7,11 +7,11 @@ import pytest
 from django.db import transaction
 from django.test import Client
 
-from annotation.data.services.emptying import empty_records
 from annotation.models import Picture, Query, Record, Role
 from annotation.people.services import tokens
 from annotation.people.services.tokens import Scope
 from annotation.questions.services import labels, queue
+from annotation.retention.services.emptying import empty_records
 from tests.factories import (
     add_members,
     make_annotators,

@@ -6,7 +6,7 @@ from django.db import transaction
 from django.db.models import Q, QuerySet
 from django.db.models.functions import Now
 
-from annotation.data.services import drafts, emptying, pool_files
+from annotation.data.services import drafts, pool_files
 from annotation.data.services.references import reference_of
 from annotation.errors import ForgettingRefused
 from annotation.models import (
@@ -24,6 +24,7 @@ from annotation.models import (
     WorkState,
 )
 from annotation.models.forgetting import Forgetting
+from annotation.retention.services import emptying
 from annotation.tables import sources
 from annotation.tables.cells import BadCell, read_contributor
 from annotation.tables.pseudonym_keys import site_pseudonyms

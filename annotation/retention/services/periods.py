@@ -9,7 +9,7 @@ from django.db import transaction
 from django.db.models import Exists, F, Max, Min, OuterRef, Q, QuerySet
 from django.utils import timezone
 
-from annotation.data.services import datasets, emptying, pool_files
+from annotation.data.services import datasets, pool_files
 from annotation.models import (
     Arrival,
     Assignment,
@@ -26,6 +26,7 @@ from annotation.models import (
 )
 from annotation.models.history import Action, ProjectChange
 from annotation.models.retention import Retention, SlotMark
+from annotation.retention.services import emptying
 
 PRIVATE = (DatasetRole.POOL, DatasetRole.CHARGED_START)
 FINISHED = (QueryState.CLOSED, QueryState.WITHDRAWN)
