@@ -15,7 +15,7 @@ from django.utils import timezone
 
 from annotation import selectors
 from annotation.answers.selectors import answer_name, counts_equal
-from annotation.intervals import wilson_interval
+from annotation.checks.selectors import Checks, answered_checks, answered_rightly, counted_checks, judged_from
 from annotation.models import (
     Assignment,
     AssignmentState,
@@ -29,83 +29,12 @@ from annotation.models import (
     Role,
 )
 from annotation.models.machines import MachineAnnotator
-from annotation.models.quality import GoldQuery, Opinion, QualityReport
+from annotation.models.quality import Opinion, QualityReport
 from annotation.questions.machine_report import machine_users
 from annotation.statement.spending import Echo, safe_cell
 
 # People see their own checks in steps, so that no single answer shows which question was one.
 OWN_STEP = 5
-
-
-@dataclass(frozen=True, slots=True)
-class Checks:
-    """How a person answered questions whose answers are known, with the 95 % interval of their accuracy."""
-
-    right: int
-    answered: int
-
-    @property
-    def accuracy(self) -> float | None:
-        """Share answered right; None before the first."""
-        return self.right / self.answered if self.answered else None
-
-    @property
-    def low(self) -> float:
-        """Lower end of the interval."""
-        return wilson_interval(self.right, self.answered)[0]
-
-    @property
-    def high(self) -> float:
-        """Upper end of the interval."""
-        return wilson_interval(self.right, self.answered)[1]
-
-    @property
-    def percent(self) -> int | None:
-        """Accuracy in percent."""
-        return None if self.accuracy is None else round(100 * self.accuracy)
-
-    @property
-    def interval(self) -> str:
-        """The interval in percent."""
-        return f"{100 * self.low:.0f}-{100 * self.high:.0f} %"
-
-
-def checks_of(*, project: Project, user_id: int) -> Checks:
-    """Return the checks of one person that count: none from before a manager let them go on."""
-    return _counted(project, _checks(project).filter(annotator=user_id), _judged_from(project).get(user_id))
-
-
-def _counted(project: Project, labels: QuerySet[Label], since: Any) -> Checks:
-    rows = labels if since is None else labels.filter(created_at__gt=since)
-    found = rows.aggregate(answered=Count("pk"), right=Count("pk", filter=_right(project)))
-    return Checks(right=found["right"], answered=found["answered"])
-
-
-def _right(project: Project) -> Q:
-    return counts_equal(project, "choice", "query__gold__choice")
-
-
-def _checks(project: Project) -> QuerySet[Label]:
-    return Label.objects.filter(
-        query__project=project, query__state=QueryState.GOLD, query__gold__retired_at=None, superseded_at=None
-    )
-
-
-def checks_in_use(project: Project) -> QuerySet[Any]:
-    """Return the checks still shown, those answered wrongly most often first, with how often they were answered."""
-    counted = Q(query__labels__superseded_at=None, query__labels__isnull=False)
-    wrong = counted & ~counts_equal(project, "query__labels__choice", "choice")
-    return (
-        GoldQuery.objects.filter(query__project=project, retired_at=None)
-        .annotate(answered=Count("query__labels", filter=counted), wrong=Count("query__labels", filter=wrong))
-        .select_related("query__project", "query__record")
-        .order_by("-wrong", "-answered", "pk")
-    )
-
-
-def _judged_from(project: Project) -> dict[int, Any]:
-    rows = Membership.objects.filter(project=project, role=Role.ANNOTATOR).exclude(judged_from=None)
-    return dict(rows.values_list("user", "judged_from"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,7 +75,7 @@ IS_CHECK = Q(query__state=QueryState.GOLD)
 
 def _became(project: Project) -> tuple[Q, Q, Q]:
     """Return which answers were accepted, which were refused, and which of those missed a check."""
-    agrees, right = counts_equal(project, "choice", "query__consensus__choice"), _right(project)
+    agrees, right = counts_equal(project, "choice", "query__consensus__choice"), answered_rightly(project)
     accepted = IS_CHECK & (right | ~CHECK_HOLDS) | (~IS_CHECK & (agrees | Q(query__emptied=True)))
     missed = IS_CHECK & CHECK_HOLDS & ~right
     refused = missed | (Q(query__emptied=False) & ~IS_CHECK & Q(query__consensus__isnull=False) & ~agrees)
@@ -160,7 +89,7 @@ def annotators_work(project: Project, *, only: Sequence[User] | None = None) -> 
     """
     members = Membership.objects.filter(project=project, role=Role.ANNOTATOR)
     labels = Label.objects.filter(query__project=project, superseded_at=None)
-    checks = _checks(project)
+    checks = answered_checks(project)
     if only is None:
         known = {member.user_id: member for member in members.select_related("user")}
     else:
@@ -185,11 +114,11 @@ def annotators_work(project: Project, *, only: Sequence[User] | None = None) -> 
         row["annotator"]: Checks(right=row["right"], answered=row["answered"])
         for row in checks.order_by()
         .values("annotator")
-        .annotate(answered=Count("pk"), right=Count("pk", filter=_right(project)))
+        .annotate(answered=Count("pk"), right=Count("pk", filter=answered_rightly(project)))
     }
-    for user_id, since in _judged_from(project).items():
+    for user_id, since in judged_from(project).items():
         if user_id in found:
-            found[user_id] = _counted(project, checks.filter(annotator=user_id), since)
+            found[user_id] = counted_checks(project, checks.filter(annotator=user_id), since)
     report = getattr(project, "quality_report", None)
     skills = report.skills if report else {}
     none = {"answers": 0, "accepted": 0, "refused": 0, "missed": 0}

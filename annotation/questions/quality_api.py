@@ -10,6 +10,8 @@ from ninja import Field, Query, Router, Schema, Status
 
 from annotation import selectors
 from annotation.answers.selectors import answer_name
+from annotation.checks import services as gold
+from annotation.checks.selectors import checks_in_use
 from annotation.data.api import JobOut
 from annotation.errors import InvalidConfiguration
 from annotation.models import Membership, Oracle, Role
@@ -18,7 +20,7 @@ from annotation.people.identity import person_of
 from annotation.people.services.tokens import Scope
 from annotation.questions import quality
 from annotation.questions.images import IMAGE_ANSWER, image_response
-from annotation.questions.services import comparing, gold
+from annotation.questions.services import comparing
 from annotation.rest.base import project_for, require_scope
 from annotation.rest.idempotency import idempotent
 from annotation.rest.pagination import Page, page_of
@@ -146,7 +148,7 @@ class AgreementOut(Schema):
 def list_checks(request: HttpRequest, response: HttpResponse, slug: str, page: Query[Page]) -> Any:
     require_scope(request, Scope.LABELS_READ)
     project = project_for(request, slug, Role.MANAGER)
-    return [_check(one) for one in page_of(quality.checks_in_use(project), page, request=request, response=response)]
+    return [_check(one) for one in page_of(checks_in_use(project), page, request=request, response=response)]
 
 
 @router.post(

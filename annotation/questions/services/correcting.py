@@ -11,6 +11,7 @@ from django.db.models.functions import Now
 
 from annotation import access, selectors
 from annotation.answers.selectors import agreed_on, refuse_no_answer
+from annotation.checks import services as gold
 from annotation.errors import InvalidConfiguration, UndoRefused
 from annotation.models import (
     Assignment,
@@ -25,7 +26,7 @@ from annotation.models import (
     ReportKind,
 )
 from annotation.models.questions import ANSWERED
-from annotation.questions.services import gold, labels, review
+from annotation.questions.services import labels, review
 from annotation.questions.services.reports import MAX_COMMENT_LENGTH
 from privacy.choices import Kind
 

@@ -17,10 +17,11 @@ from django.db.models.functions import Greatest, Now
 
 from annotation import access
 from annotation.answers.selectors import agreed_on, refuse_no_answer
+from annotation.checks import services as gold
 from annotation.errors import AlreadyLabelled, LeaseExpired
 from annotation.models import Assignment, AssignmentState, Label, Project, Query, QueryState
 from annotation.models.prepared import fetch_one
-from annotation.questions.services import gold, review, setting_aside
+from annotation.questions.services import review, setting_aside
 from annotation.work.services import broker, leases
 from privacy.wording import as_message
 

@@ -16,12 +16,12 @@ from django.db import IntegrityError, connection, transaction
 from numpy.typing import NDArray
 
 from annotation import selectors
+from annotation.checks import services as gold
 from annotation.errors import InvalidConfiguration
 from annotation.models import Assignment, Membership, Oracle, Project, ProjectState, Query, QueryState, Role
 from annotation.models.prepared import fetch_one
 from annotation.models.rows import Columns
 from annotation.questions import work_limits
-from annotation.questions.services import gold
 from annotation.questions.work_limits import WorkLimit
 from annotation.selectors import RECORD
 from annotation.statement import label_budget

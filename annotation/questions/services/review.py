@@ -9,11 +9,11 @@ from django.db.models import F
 
 from annotation import access
 from annotation.answers.selectors import agreed_on, counted, refuse_no_answer
+from annotation.checks import services as gold
 from annotation.choices.answers_unit import randomizes
 from annotation.errors import InvalidConfiguration, UndoRefused
 from annotation.models import Consensus, Label, Oracle, Project, Query, QueryState
 from annotation.models.questions import ANSWERED
-from annotation.questions.services import gold
 from annotation.statement.label_budget import label_budget
 from annotation.work.services import jobs
 

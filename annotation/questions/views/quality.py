@@ -15,6 +15,8 @@ from django.views.decorators.http import require_POST
 from annotation import selectors
 from annotation.access import managed_project
 from annotation.answers.selectors import answer_name, label_type
+from annotation.checks import services as gold
+from annotation.checks.selectors import checks_in_use
 from annotation.models import Membership, Project, Query, QueryState, Role
 from annotation.models.quality import GoldQuery, PauseReason
 from annotation.people.identity import note_nothing, person_of
@@ -24,7 +26,7 @@ from annotation.questions.forms.quality import ChecksForm, QualityForm
 from annotation.questions.images import image_response
 from annotation.questions.machine_report import machine_sheet
 from annotation.questions.reviewing import drawn_reviews, waiting_for_review
-from annotation.questions.services import comparing, gold, labelling
+from annotation.questions.services import comparing, labelling
 from annotation.questions.suggestion_effect import effect_of
 
 CHECKS_AT_ONCE = 50
@@ -83,7 +85,7 @@ def add_checks(request: HttpRequest, slug: str) -> HttpResponse:
 def checks(request: HttpRequest, slug: str) -> HttpResponse:
     """The hidden checks in use, those answered wrongly most often first."""
     project = managed_project(request, slug)
-    found = presenters.checks_in_use(project)
+    found = checks_in_use(project)
     rows = [
         {
             "check": check,

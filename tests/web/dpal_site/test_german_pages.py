@@ -9,10 +9,11 @@ from django.test import Client
 from django.urls import reverse
 from django.utils.translation import override
 
+from annotation.checks import services as gold
 from annotation.guidelines.services import versions
 from annotation.models import Project, ReportKind, Role
 from annotation.projects.forms.wizard import WizardStep
-from annotation.questions.services import comparing, gold, labels, queue, reports
+from annotation.questions.services import comparing, labels, queue, reports
 from annotation.wording import localized
 from dpal_site.catalogues import read_catalogue
 from dpal_site.embedded.servers import REPOSITORY

@@ -9,12 +9,13 @@ from django.test import Client
 from django.urls import get_resolver, reverse
 from psycopg import sql
 
+from annotation.checks import services as gold
 from annotation.models import Assignment, AssignmentState, Encounter, Label, Membership, Query, Record, Report
 from annotation.models import joining as joining_models
 from annotation.models.configurations import KNOWN
 from annotation.people.digests import secret_digest
 from annotation.projects.services.configuring import configure_project
-from annotation.questions.services import conversing, correcting, gold, participations
+from annotation.questions.services import conversing, correcting, participations
 from dpal_site import label_role, parts
 from dpal_site.roles import RoleAddress
 from tests.factories import (

@@ -11,11 +11,12 @@ from django.test import Client
 from django.urls import reverse
 from playwright.sync_api import Browser, Page, expect
 
+from annotation.checks import services as gold
 from annotation.guidelines.services import versions
 from annotation.models import Label, Membership, Project, QueryState, ReportKind, Role
 from annotation.people.services import crowd_links
 from annotation.projects.services.lifecycle import ProjectState
-from annotation.questions.services import gold, labels, queue, reports
+from annotation.questions.services import labels, queue, reports
 from tests.axe import violations
 from tests.factories import (
     add_members,

@@ -5,9 +5,10 @@ from django.conf import settings
 from django.test import Client
 from django.urls import reverse
 
+from annotation.checks import services as gold
 from annotation.models import Membership, Query, Role
 from annotation.models.quality import QualityReport
-from annotation.questions.services import comparing, gold, labels, queue
+from annotation.questions.services import comparing, labels, queue
 from tests import axe
 from tests.factories import add_members, make_annotators, make_project, make_user, open_records
 

@@ -7,6 +7,7 @@ from django.db import IntegrityError, transaction
 from django.utils import timezone
 
 from annotation.answers.selectors import offered_answers
+from annotation.checks.selectors import checks_in_use, checks_of
 from annotation.choices.merged_classes import CROWD, FIXED_ANSWERS, NOT_ASKED, NOT_BEFOREHAND, STREAM, USED
 from annotation.errors import InvalidConfiguration
 from annotation.exports.services.label_files import export_labels
@@ -111,10 +112,10 @@ def test_a_check_that_expects_either_is_answered_rightly_by_the_other(project):
         Consensus.objects.filter(query=label.query).delete()
         Query.objects.filter(pk=label.query_id).update(state=QueryState.GOLD)
         GoldQuery.objects.create(query=label.query, choice=2, source=GoldSource.ASKED, added_by=project.created_by)
-    right = [quality.checks_of(project=one, user_id=person.pk).right for one in (project, merge(project))]
+    right = [checks_of(project=one, user_id=person.pk).right for one in (project, merge(project))]
     assert right == [0, 1]
     project.refresh_from_db()
-    assert [check.wrong for check in quality.checks_in_use(project)] == [1, 0]
+    assert [check.wrong for check in checks_in_use(project)] == [1, 0]
     (sheet,) = quality.annotators_work(project)
     assert (sheet.accepted, sheet.missed, sheet.checks.right) == (1, 1, 1)
 

@@ -3,10 +3,11 @@
 import pytest
 from django.db import IntegrityError, transaction
 
+from annotation.checks import services as gold
 from annotation.errors import InvalidConfiguration
 from annotation.models import DatasetRole, Membership, Query, QueryState, Record, Role
 from annotation.people.services import members
-from annotation.questions.services import assigning, gold, labels, queue, setting_aside
+from annotation.questions.services import assigning, labels, queue, setting_aside
 from tests.factories import (
     make_annotators,
     make_candidates,

@@ -4,11 +4,13 @@ import pytest
 from django.db import IntegrityError, transaction
 from django.utils import timezone
 
+from annotation.checks import services as gold
+from annotation.checks.selectors import checks_in_use, checks_of
 from annotation.errors import InvalidConfiguration
 from annotation.models import Assignment, Consensus, Dataset, Job, Label, Membership, Query, Record
 from annotation.models.quality import GoldQuery, Opinion, QualityReport
 from annotation.questions import quality
-from annotation.questions.services import comparing, gold, labelling, labels, queue, review, undoing
+from annotation.questions.services import comparing, labelling, labels, queue, review, undoing
 from annotation.statement import label_budget
 from tests.factories import (
     make_annotators,
@@ -76,11 +78,11 @@ class TestChecks:
         assert check.state == "gold"
         (sheet,) = quality.annotators_work(project, only=[ann])
         assert (sheet.checks.answered, sheet.accepted, sheet.refused) == (1, 0, 1)
-        assert [(one.answered, one.wrong) for one in quality.checks_in_use(project)] == [(1, 1)]
+        assert [(one.answered, one.wrong) for one in checks_in_use(project)] == [(1, 1)]
         gold.retire_check(check=check.gold)
         (sheet,) = quality.annotators_work(project, only=[ann])
         assert (sheet.checks.answered, sheet.accepted, sheet.refused) == (0, 1, 0)
-        assert list(quality.checks_in_use(project)) == []
+        assert list(checks_in_use(project)) == []
         assert queue.claim_next(project=project, user=bob).query.state == "open"
 
     def test_no_consensus_comes_of_them(self):
@@ -151,12 +153,12 @@ class TestJudging:
             pass
         member = Membership.objects.get(user=ann)
         assert member.pause_reason == "checks"
-        checks = quality.checks_of(project=project, user_id=ann.pk)
+        checks = checks_of(project=project, user_id=ann.pk)
         assert (checks.right, checks.answered) == (0, 4)
         assert queue.claim_next(project=project, user=ann) is None
         assert queue.queue_state(project=project, user=ann) == "person_paused"
         gold.resume_member(membership=member)
-        assert quality.checks_of(project=project, user_id=ann.pk).answered == 0
+        assert checks_of(project=project, user_id=ann.pk).answered == 0
         assert queue.claim_next(project=project, user=ann) is not None
 
     def test_bad_luck_alone_pauses_nobody(self):
@@ -167,7 +169,7 @@ class TestJudging:
             answer(project, ann, choice)
         assert Membership.objects.get(user=ann).paused_at is None
         labelling.set_quality(project=project, gold_warn_below=0.8)
-        assert gold.is_warned(project, quality.checks_of(project=project, user_id=ann.pk))
+        assert gold.is_warned(project, checks_of(project=project, user_id=ann.pk))
 
     def test_own_checks_move_in_steps(self):
         project = with_checks(7)

@@ -5,10 +5,11 @@ import json
 import pytest
 from django.db import IntegrityError, connection, transaction
 
+from annotation.checks import services as gold
 from annotation.errors import InvalidConfiguration
 from annotation.models import Assignment, Project, Query, QueryState, Record
 from annotation.projects.services import configuring
-from annotation.questions.services import gold, labels, queue
+from annotation.questions.services import labels, queue
 from annotation.questions.suggestion_effect import effect_of
 from annotation.retention.services import emptying
 from learner.features.base import featurizer_from_json

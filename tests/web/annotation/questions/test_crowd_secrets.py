@@ -16,11 +16,12 @@ from django.db import IntegrityError, transaction
 from django.test import Client
 from django.utils import timezone
 
+from annotation.checks import services as gold
 from annotation.errors import InvalidConfiguration
 from annotation.models import Assignment, Consensus, Project, Query, QueryState
 from annotation.people.services import members
 from annotation.questions import quality
-from annotation.questions.services import gold, labelling, labels, queue, review
+from annotation.questions.services import labelling, labels, queue, review
 from annotation.retention.services import periods
 from learner.forgetting.services.retention import apply_retention
 from learner.selectors import question_counts

@@ -4,8 +4,9 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
+from annotation.checks import services as gold
 from annotation.models import Consensus, Membership, Role
-from annotation.questions.services import gold, labels, queue
+from annotation.questions.services import labels, queue
 from tests.factories import add_members, make_annotators, make_project, make_user, open_records
 
 pytestmark = pytest.mark.django_db

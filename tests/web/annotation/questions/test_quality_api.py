@@ -12,10 +12,11 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
+from annotation.checks import services as gold
 from annotation.models import Assignment, Dataset, DatasetRole, Membership, Query, QueryState, Role
 from annotation.models.quality import GoldQuery
 from annotation.questions import quality
-from annotation.questions.services import comparing, gold, labels, queue
+from annotation.questions.services import comparing, labels, queue
 from tests.factories import (
     add_members,
     make_annotators,

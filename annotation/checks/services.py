@@ -13,11 +13,11 @@ from django.db import connection, transaction
 from django.db.models.functions import Now
 
 from annotation.answers.selectors import label_type
+from annotation.checks.selectors import Checks, checks_of
 from annotation.data.services import check_columns
 from annotation.errors import InvalidConfiguration
 from annotation.models import Dataset, DatasetRole, DatasetState, Membership, Oracle, Project, Query, Role
 from annotation.models.quality import GoldQuery, GoldSource, PauseReason
-from annotation.questions import quality
 from annotation.work.services import leases
 from privacy.normalizers import Normalizer, normalize_text
 
@@ -134,14 +134,14 @@ def judge_member(*, project: Project, user_id: int) -> Membership | None:
     """Pause the person if even the upper end of the interval of their accuracy is too low; return who was paused."""
     if project.gold_pause_below is None:
         return None
-    checks = quality.checks_of(project=project, user_id=user_id)
+    checks = checks_of(project=project, user_id=user_id)
     if checks.answered < project.gold_minimum or checks.high >= project.gold_pause_below:
         return None
     member = Membership.objects.filter(project=project, user=user_id, role=Role.ANNOTATOR, paused_at=None).first()
     return member and pause_member(membership=member, reason=PauseReason.CHECKS)
 
 
-def is_warned(project: Project, checks: quality.Checks) -> bool:
+def is_warned(project: Project, checks: Checks) -> bool:
     """Say whether somebody's accuracy is low enough to be told."""
     threshold = project.gold_warn_below
     enough = checks.answered >= project.gold_minimum and checks.accuracy is not None
