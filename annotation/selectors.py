@@ -34,7 +34,7 @@ from annotation.models import (
 from annotation.models.groups import GroupMember
 from annotation.models.joining import CrowdParticipant
 from annotation.models.prepared import fetch_one
-from annotation.models.questions import ANSWERED
+from annotation.models.questions import ANSWERED, ASKED
 from annotation.models.rows import Columns
 from privacy.accounting.screens import hidden_selection_epsilon
 from privacy.selectors import remainder
@@ -346,3 +346,8 @@ def budget_is_spent(project: Project) -> bool:
         epsilon = hidden_selection_epsilon(project.selection_rate or 1.0, epsilon)
     # Pure epsilon costs at most epsilon^2 / 2 of rho.
     return left.epsilon < epsilon if left.rho is None else left.rho < epsilon**2 / 2
+
+
+def asked_questions(project: Project) -> QuerySet[Query]:
+    """Return the questions that managers may open one by one."""
+    return Query.objects.filter(project=project, state__in=ASKED)

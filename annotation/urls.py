@@ -13,6 +13,7 @@ from annotation.populations import views as populations
 from annotation.projects.views import classes, configuration_files, kind, overview, settings, wizard
 from annotation.questions.views import browsing, label, labelling, own_answers, participations, quality, review
 from annotation.questions.views import label_budget as label_budget_views
+from annotation.reports import views as reports
 from annotation.retention import views as retention
 from annotation.statement.views import budget, limits, lines, log
 
@@ -140,7 +141,7 @@ urlpatterns = [
         guideline_pictures.drop_guideline_picture,
         name="drop_guideline_picture",
     ),
-    path("projects/<slug:slug>/labelling/reports/", labelling.reported, name="reported"),
+    path("projects/<slug:slug>/labelling/reports/", reports.reported, name="reported"),
     path("projects/<slug:slug>/labelling/questions/", browsing.questions, name="questions"),
     path("projects/<slug:slug>/labelling/questions/change/", browsing.change_questions, name="change_questions"),
     path("projects/<slug:slug>/labelling/questions/views/", browsing.keep_view, name="keep_view"),
@@ -148,8 +149,8 @@ urlpatterns = [
     path("projects/<slug:slug>/labelling/questions/<int:query_id>/history/", browsing.question, name="question"),
     path("projects/<slug:slug>/labelling/questions/<int:query_id>/write/", browsing.reply, name="reply"),
     path("projects/<slug:slug>/labelling/questions/<int:query_id>/image", browsing.asked_image, name="asked_image"),
-    path("projects/<slug:slug>/labelling/questions/<int:query_id>/", labelling.decide, name="decide"),
-    path("projects/<slug:slug>/labelling/reports/<int:report_id>/", labelling.resolve, name="resolve"),
+    path("projects/<slug:slug>/labelling/questions/<int:query_id>/", reports.decide, name="decide"),
+    path("projects/<slug:slug>/labelling/reports/<int:report_id>/", reports.resolve, name="resolve"),
     path("mails/", mails.mails, name="mails"),
     path("tokens/", tokens.tokens, name="tokens"),
     path("tokens/<int:token_id>/revoke/", tokens.revoke, name="revoke_token"),

@@ -33,10 +33,10 @@ from annotation.projects.state_api import router as state_router
 from annotation.questions.answering_api import router as answering_router
 from annotation.questions.api import router as questions_router
 from annotation.questions.browsing_api import router as browsing_router
-from annotation.questions.conversations_api import router as conversations_router
 from annotation.questions.quality_api import router as quality_router
-from annotation.questions.reports_api import router as reports_router
 from annotation.questions.review_api import router as review_router
+from annotation.reports.api import router as reports_router
+from annotation.reports.conversations_api import router as conversations_router
 from annotation.rest.base import BearerToken
 from annotation.rest.responses import as_code, problem_reference
 from annotation.statement.api import router as ledger_router
@@ -65,6 +65,8 @@ DESCRIBED_IN = {
     "annotation.exports.api": "annotation.questions.api",
     "annotation.guidelines.api": "annotation.questions.guidelines_api",
     "annotation.guidelines.pictures_api": "annotation.questions.guideline_pictures_api",
+    "annotation.reports.api": "annotation.questions.reports_api",
+    "annotation.reports.conversations_api": "annotation.questions.conversations_api",
     "learner.channels.api": "learner.releases.api",
     "learner.closing.api": "learner.releases.lifecycle_api",
     "learner.evidence.api": "learner.releases.evidence_api",

@@ -61,8 +61,8 @@ TESTED_THROUGH_OTHERS: dict[tuple[str, str], tuple[str, ...]] = {
     ("tests/web/annotation/questions/test_answering_api.py", "an annotator's own answers, by page and by route"): (
         "annotation/questions/own_answers.py",
     ),
-    ("tests/web/annotation/questions/test_reports_api.py", "questions that people flagged, by page and by route"): (
-        "annotation/questions/report_selectors.py",
+    ("tests/web/annotation/reports/test_api.py", "questions that people flagged, by page and by route"): (
+        "annotation/reports/selectors/waiting.py",
     ),
     ("tests/web/annotation/data/test_gate_api.py", "a request sent twice, and answers every route has"): (
         "annotation/rest/idempotency.py",

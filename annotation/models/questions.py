@@ -28,6 +28,8 @@ class QueryState(models.TextChoices):
 
 # All answers are in, whatever came of them.
 ANSWERED = (QueryState.CLOSED, QueryState.DISPUTED, QueryState.IN_REVIEW)
+# Those that somebody was asked: candidates were not, and hidden checks are on a page of their own.
+ASKED = (QueryState.OPEN, *ANSWERED, QueryState.SET_ASIDE, QueryState.WITHDRAWN)
 # So many more answers a question gets that is asked again: two, so that an odd number of answers stays odd.
 FURTHER_ANSWERS = 2
 

@@ -13,7 +13,8 @@ from annotation.people.identity import person_of
 from annotation.people.services.tokens import Scope
 from annotation.questions import own_answers
 from annotation.questions.api import AssignmentOut, LabelIn, LabelOut, assignment_out, label_out
-from annotation.questions.services import correcting, queue, reports, undoing
+from annotation.questions.services import correcting, queue, undoing
+from annotation.reports.services import reporting
 from annotation.rest.base import own_assignment, project_for, require_scope
 from annotation.rest.idempotency import idempotent
 from annotation.rest.responses import write_responses
@@ -27,7 +28,7 @@ class FlagIn(Schema):
     kind: Literal["broken", "sensitive"] = Field(
         description="Broken: it cannot be read or shown. Sensitive: nobody should see it."
     )
-    comment: str = Field("", max_length=reports.MAX_COMMENT_LENGTH)
+    comment: str = Field("", max_length=reporting.MAX_COMMENT_LENGTH)
 
 
 class OwnAnswerOut(Schema):
@@ -85,7 +86,7 @@ def undo_last(request: HttpRequest, slug: str) -> Any:
 @idempotent
 def flag_assignment(request: HttpRequest, assignment_id: UUID, body: FlagIn) -> Any:
     require_scope(request, Scope.LABELS_WRITE)
-    reports.flag_question(
+    reporting.flag_question(
         assignment=own_assignment(request, assignment_id), kind=ReportKind(body.kind), comment=body.comment
     )
     return Status(204, None)

@@ -32,10 +32,9 @@ from annotation.models import (
     Role,
 )
 from annotation.models.marks import Tagged
-from annotation.models.questions import ANSWERED
+from annotation.models.questions import ASKED
 
 PAGE = 50
-ASKED = (QueryState.OPEN, *ANSWERED, QueryState.SET_ASIDE, QueryState.WITHDRAWN)
 # What managers and annotators say to each other, beside what they report.
 TALK = (ReportKind.COMMENT, ReportKind.RETURNED, ReportKind.REPLY)
 # What whoever they are for did in the end; reports are settled.
@@ -221,11 +220,6 @@ def _tags_of(ids: Sequence[int]) -> dict[int, list[str]]:
 def tags_of(query: Query) -> Sequence[str]:
     """Return what managers tagged a question with."""
     return _tags_of([query.pk]).get(query.pk, ())
-
-
-def asked_questions(project: Project) -> QuerySet[Query]:
-    """Return the questions that managers may open one by one."""
-    return Query.objects.filter(project=project, state__in=ASKED)
 
 
 def history_of(project: Project, query: Query) -> list[QuestionEvent]:

@@ -8,6 +8,7 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404
 from ninja import Field, Query, Router, Schema, Status
 
+from annotation import selectors
 from annotation.answers.selectors import answer_names
 from annotation.errors import InvalidConfiguration
 from annotation.models import Membership, Project, QueryState, ReportKind, Role
@@ -17,9 +18,9 @@ from annotation.people.services.tokens import Scope
 from annotation.questions import browsing
 from annotation.questions.forms.browsing import QuestionFilter
 from annotation.questions.images import IMAGE_ANSWER, readable_image
-from annotation.questions.report_selectors import may_read_questions
 from annotation.questions.services import saved_views
 from annotation.questions.services.changing import Change, change_chosen
+from annotation.reports.selectors.waiting import may_read_questions
 from annotation.rest.base import project_for, require_scope
 from annotation.rest.idempotency import idempotent
 from annotation.rest.responses import responses, write_responses
@@ -206,7 +207,7 @@ def change_questions(request: HttpRequest, slug: str, body: ChangeIn) -> Any:
 def get_question(request: HttpRequest, slug: str, query_id: str) -> Any:
     require_scope(request, Scope.LABELS_READ)
     project = project_for(request, slug, Role.MANAGER)
-    asked = browsing.asked_questions(project).select_related("record", "assigned_to")
+    asked = selectors.asked_questions(project).select_related("record", "assigned_to")
     query = get_object_or_404(asked, pk=row_id(query_id))
     (row,) = browsing.question_rows(project, [query], readable=may_read_questions(project, request.user))
     return _row(row) | {"events": [_event(event) for event in browsing.history_of(project, query)]}

@@ -7,8 +7,8 @@ from annotation import selectors
 from annotation.models import Assignment, Project, Query, Record
 from annotation.people.identity import person_of
 from annotation.pictures.services.showing import ImageAhead, image_ahead, shown_image
-from annotation.questions import browsing, reviewing
-from annotation.questions.report_selectors import may_read_questions
+from annotation.questions import reviewing
+from annotation.reports.selectors.waiting import may_read_questions
 
 IMAGE_ANSWER = {
     "description": "In colour as WebP where a picture is kept, else in grey as PNG",
@@ -27,7 +27,7 @@ def held_image(assignment: Assignment) -> HttpResponse:
 
 def readable_image(request: HttpRequest, project: Project, query_id: int | None) -> HttpResponse:
     """Answer with the image of a question of a project that the person manages, if they may read it."""
-    asked = browsing.asked_questions(project).filter(emptied=False).select_related("record__dataset")
+    asked = selectors.asked_questions(project).filter(emptied=False).select_related("record__dataset")
     query = get_object_or_404(asked, pk=query_id)
     return image_response(query.record if may_read_questions(project, request.user) else None)
 

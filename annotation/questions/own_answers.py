@@ -13,7 +13,7 @@ from django.urls import reverse
 from annotation import selectors
 from annotation.answers.selectors import answer_name, answer_names, places_in
 from annotation.models import Assignment, Label, Project, Query, QueryState, Record
-from annotation.questions import conversations
+from annotation.reports.selectors import threads
 
 PAGE = 20
 # Each answer that may be changed comes with the whole list of classes.
@@ -33,7 +33,7 @@ class OwnAnswer:
     name: str
     places: Sequence[int]
     guess: str | None
-    said: Sequence[conversations.Said]
+    said: Sequence[threads.Said]
     may_change: bool
 
     @property
@@ -53,7 +53,7 @@ class OtherThread:
 
     query_id: int
     question: selectors.Question | None
-    said: Sequence[conversations.Said]
+    said: Sequence[threads.Said]
 
     @property
     def is_unread(self) -> bool:
@@ -75,7 +75,7 @@ def own_answers(project: Project, user: AbstractBaseUser, *, before: int | None,
     own = Label.objects.filter(annotator=user.pk, query__project=project, superseded_at=None, query__emptied=False)
     own = own.exclude(query__state=QueryState.SET_ASIDE).filter(choice__isnull=False)
     if unread:
-        own = own.filter(query__in=conversations.unread_by(project, user.pk).values("query"))
+        own = own.filter(query__in=threads.unread_by(project, user.pk).values("query"))
     if before is not None:
         own = own.filter(Q(pk__lt=before))
     names = answer_names(project)
@@ -83,7 +83,7 @@ def own_answers(project: Project, user: AbstractBaseUser, *, before: int | None,
     labels = list(own.select_related("query", "assignment").order_by("-pk")[: most + 1])
     more, labels = len(labels) > most, labels[:most]
     others = _others(project, user, unread=unread) if before is None else []
-    threads = conversations.own_threads(
+    conversations = threads.own_threads(
         project, user.pk, [*(label.query_id for label in labels), *(turn.query_id for turn in others)]
     )
     queries = [*(label.query for label in labels), *(turn.query for turn in others if _is_shown(turn.query))]
@@ -101,7 +101,7 @@ def own_answers(project: Project, user: AbstractBaseUser, *, before: int | None,
             name=answer_name(project, label.choice) if label.choice is not None else "",
             places=() if label.choice is None else places_in(project, label.choice),
             guess=None if label.query.guess is None else str(project.classes[label.query.guess]),
-            said=threads.get(label.query_id, ()),
+            said=conversations.get(label.query_id, ()),
             may_change=label.assignment_id in open_still,
         )
         for label in labels
@@ -110,7 +110,7 @@ def own_answers(project: Project, user: AbstractBaseUser, *, before: int | None,
         OtherThread(
             query_id=turn.query_id,
             question=_asked(project, turn.query, turn.pk) if _is_shown(turn.query) else None,
-            said=threads.get(turn.query_id, ()),
+            said=conversations.get(turn.query_id, ()),
         )
         for turn in others
     ]
@@ -119,7 +119,7 @@ def own_answers(project: Project, user: AbstractBaseUser, *, before: int | None,
 
 def _others(project: Project, user: AbstractBaseUser, *, unread: bool) -> list[Assignment]:
     """Return the person's turns at questions that managers wrote about and no answer of theirs stands beside."""
-    ids = conversations.about_other_questions(project, user.pk, unread=unread)
+    ids = threads.about_other_questions(project, user.pk, unread=unread)
     turns = Assignment.objects.filter(project=project, annotator=user.pk, query__in=ids).select_related("query")
     return sorted(turns, key=lambda turn: ids.index(turn.query_id))
 
@@ -129,7 +129,7 @@ def _is_shown(query: Query) -> bool:
     return query.state != QueryState.SET_ASIDE and not query.emptied
 
 
-def _is_unread(said: Sequence[conversations.Said]) -> bool:
+def _is_unread(said: Sequence[threads.Said]) -> bool:
     return any(one.is_unread and one.from_manager for one in said)
 
 

@@ -21,7 +21,7 @@ from annotation.questions import quality, reviewing
 from annotation.questions.images import IMAGE_ANSWER, reviewed_image
 from annotation.questions.services import review
 from annotation.questions.services import reviewing as decisions
-from annotation.questions.services.reports import MAX_COMMENT_LENGTH
+from annotation.reports.services.reporting import MAX_COMMENT_LENGTH
 from annotation.rest.base import project_for, require_scope
 from annotation.rest.idempotency import idempotent
 from annotation.rest.responses import responses, write_responses

@@ -7,7 +7,8 @@ from django.db import transaction
 
 from annotation.log.services.history import note_effect
 from annotation.models import Project
-from annotation.questions.services import assigning, correcting, setting_aside, tagging
+from annotation.questions.services import assigning, correcting, tagging
+from annotation.reports.services import setting_aside
 
 
 @dataclass(frozen=True, slots=True)

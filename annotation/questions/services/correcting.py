@@ -27,7 +27,7 @@ from annotation.models import (
 )
 from annotation.models.questions import ANSWERED
 from annotation.questions.services import labels, review
-from annotation.questions.services.reports import MAX_COMMENT_LENGTH
+from annotation.reports.services.reporting import MAX_COMMENT_LENGTH
 from privacy.choices import Kind
 
 

@@ -21,7 +21,8 @@ from annotation.checks import services as gold
 from annotation.errors import AlreadyLabelled, LeaseExpired
 from annotation.models import Assignment, AssignmentState, Label, Project, Query, QueryState
 from annotation.models.prepared import fetch_one
-from annotation.questions.services import review, setting_aside
+from annotation.questions.services import review
+from annotation.reports.services import setting_aside
 from annotation.work.services import broker, leases
 from privacy.wording import as_message
 

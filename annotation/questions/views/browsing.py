@@ -14,18 +14,21 @@ from django.utils.translation import gettext_lazy, ngettext
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST
 
+from annotation import selectors
 from annotation.access import managed_project
 from annotation.log.action_words import SENTENCES
 from annotation.models import Project, QueryState
 from annotation.models.marks import SavedView, Tag
 from annotation.people.identity import note_nothing, person_of
-from annotation.questions import browsing, conversations
+from annotation.questions import browsing
 from annotation.questions.browsing import QuestionEvent
 from annotation.questions.forms.browsing import ChosenForm, QuestionFilter, ReplyForm, ViewForm
 from annotation.questions.images import readable_image, size_ahead
-from annotation.questions.report_selectors import may_read_questions
-from annotation.questions.services import assigning, conversing, saved_views
+from annotation.questions.services import assigning, saved_views
 from annotation.questions.services.changing import Change, change_chosen
+from annotation.reports.selectors import threads
+from annotation.reports.selectors.waiting import may_read_questions
+from annotation.reports.services import conversing
 from annotation.rest.row_ids import row_id
 from privacy.choices import Kind
 
@@ -88,7 +91,7 @@ def questions(request: HttpRequest, slug: str) -> HttpResponse:
         "older": urlencode({**chosen, "before": str(found.before)}) if found.before else "",
         "is_later": before is not None,
         "may_change": not project.settings.get(Kind.RANDOMIZER.key),
-        "may_send_back": conversations.conversation_refusal(project) is None,
+        "may_send_back": threads.conversation_refusal(project) is None,
         "saved": _saved_views(project, person_of(request), urlencode(chosen)),
         "keeping": ViewForm(),
         "may_assign": assigns is None,
@@ -170,7 +173,7 @@ def drop_view(request: HttpRequest, slug: str, view_id: int) -> HttpResponse:
 def question(request: HttpRequest, slug: str, query_id: int) -> HttpResponse:
     """One question with all that happened to it."""
     project = managed_project(request, slug)
-    query = get_object_or_404(browsing.asked_questions(project).select_related("record", "assigned_to"), pk=query_id)
+    query = get_object_or_404(selectors.asked_questions(project).select_related("record", "assigned_to"), pk=query_id)
     shown = browsing.shown_to_manager(project, query) if may_read_questions(project, request.user) else None
     events = [_event_words(event) for event in browsing.history_of(project, query)]
     context = {
@@ -182,8 +185,8 @@ def question(request: HttpRequest, slug: str, query_id: int) -> HttpResponse:
         "disputed": query.state in (QueryState.DISPUTED, QueryState.IN_REVIEW),
         "tags": browsing.tags_of(query),
         "waits_for": query.assigned_to if query.state == QueryState.OPEN else None,
-        "writes_nobody": conversations.conversation_refusal(project),
-        "threads": conversations.threads_of(project, query.pk),
+        "writes_nobody": threads.conversation_refusal(project),
+        "threads": threads.threads_of(project, query.pk),
     }
     return render(request, "annotation/questions/question.html", context)
 
@@ -193,7 +196,7 @@ def question(request: HttpRequest, slug: str, query_id: int) -> HttpResponse:
 def reply(request: HttpRequest, slug: str, query_id: int) -> HttpResponse:
     """Write to an annotator about a question, or mark as read what they said of it."""
     project = managed_project(request, slug)
-    query = get_object_or_404(browsing.asked_questions(project), pk=query_id)
+    query = get_object_or_404(selectors.asked_questions(project), pk=query_id)
     form = ReplyForm(request.POST)
     if not form.is_valid():
         messages.error(request, str(next(iter(form.errors.values()))[0]))

@@ -34,11 +34,13 @@ from annotation.guidelines.views.pictures import served_picture
 from annotation.models import Assignment, Project, ReportKind
 from annotation.pictures.services.showing import ImageAhead, image_ahead
 from annotation.questions import work_limits
-from annotation.questions.forms.labels import CommentForm, FlagForm, LabelForm, SkipForm
+from annotation.questions.forms.labels import LabelForm, SkipForm
 from annotation.questions.images import held_image
-from annotation.questions.services import labels, queue, reports, undoing
+from annotation.questions.services import labels, queue, undoing
 from annotation.questions.views import label_parts
 from annotation.questions.views.participations import end_of_task
+from annotation.reports.forms import CommentForm, FlagForm
+from annotation.reports.services import reporting
 
 View = Callable[..., HttpResponse]
 NOT_INVITED = "annotation/questions/not_invited.html"
@@ -120,7 +122,7 @@ def flag(request: HttpRequest, assignment_id: UUID) -> HttpResponse:
     if not form.is_valid():
         return _next_question(request, project, problem=_first_error(form))
     kind = ReportKind(form.cleaned_data["kind"])
-    reports.flag_question(assignment=assignment, kind=kind, comment=form.cleaned_data["comment"])
+    reporting.flag_question(assignment=assignment, kind=kind, comment=form.cleaned_data["comment"])
     if not request.htmx:  # type: ignore[attr-defined]
         return _see_other(project)
     notice = _("Reported. Nobody is asked about it before a manager has looked.")
@@ -140,7 +142,7 @@ def comment(request: HttpRequest, assignment_id: UUID) -> HttpResponse:
     form = CommentForm(request.POST)
     if not form.is_valid():
         return _next_question(request, project, problem=_first_error(form))
-    reports.comment_on(assignment=assignment, comment=form.cleaned_data["comment"])
+    reporting.comment_on(assignment=assignment, comment=form.cleaned_data["comment"])
     if not request.htmx:  # type: ignore[attr-defined]
         return _see_other(project)
     last = answers.last_done(desk_of(request, project.slug))

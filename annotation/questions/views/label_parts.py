@@ -24,7 +24,7 @@ from annotation.answers.selectors import answer_names, counting_places, label_ty
 from annotation.choices.class_looks import NO_LOOK, Look, grouped, keys_of, looks_of
 from annotation.choices.label_types.base import LabelType
 from annotation.models import Project
-from annotation.questions.forms.labels import FLAGS, SKIP_REASONS
+from annotation.reports.forms import FLAGS, SKIP_REASONS
 
 # Takes what the model suggests; with a list of classes, where letters find one, together with Shift.
 ACCEPT = "a"

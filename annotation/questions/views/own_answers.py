@@ -12,10 +12,12 @@ from annotation import selectors
 from annotation.answers.selectors import label_type, offered_answers
 from annotation.models import Assignment, Project, Role
 from annotation.people.identity import person_of
-from annotation.questions import conversations
 from annotation.questions import own_answers as presenters
-from annotation.questions.forms.labels import CommentForm, LabelForm
-from annotation.questions.services import conversing, correcting
+from annotation.questions.forms.labels import LabelForm
+from annotation.questions.services import correcting
+from annotation.reports.forms import CommentForm
+from annotation.reports.selectors import threads
+from annotation.reports.services import conversing
 from annotation.rest.row_ids import row_id
 
 UNREAD = "unread"
@@ -44,7 +46,7 @@ def own_answers(request: HttpRequest, slug: str) -> HttpResponse:
         "choices": choices,
         "takes_several": label_type(project).takes_several,
         "only": UNREAD if unread else "",
-        "writes_back": conversations.conversation_refusal(project) is None,
+        "writes_back": threads.conversation_refusal(project) is None,
     }
     return render(request, "annotation/questions/own_answers.html", context)
 

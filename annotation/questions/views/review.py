@@ -23,12 +23,12 @@ from annotation.guidelines.services.pictures import shown_pictures
 from annotation.models import Oracle, Project, Query, QueryState
 from annotation.people.identity import note_nothing, person_of
 from annotation.questions import quality, reviewing
-from annotation.questions.forms.labels import CommentForm
 from annotation.questions.forms.quality import SettleForm
 from annotation.questions.images import reviewed_image, size_ahead
 from annotation.questions.services import review
 from annotation.questions.services import reviewing as decisions
 from annotation.questions.views import label_parts
+from annotation.reports.forms import CommentForm
 
 
 def _project(request: HttpRequest, slug: str) -> Project:

@@ -21,7 +21,7 @@ from annotation.models import Assignment, AssignmentState, Membership, Oracle, P
 from annotation.models.machines import MachineAnnotator
 from annotation.people.services import members
 from annotation.questions.services import labels, queue
-from annotation.questions.services.setting_aside import MACHINE_SKIPPED
+from annotation.reports.services.setting_aside import MACHINE_SKIPPED
 from annotation.work.services import leases
 from learner.machines.endpoint import Endpoint, EndpointFault, Reply, ask_model
 from learner.machines.prompts import class_of, messages_for

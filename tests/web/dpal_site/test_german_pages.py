@@ -13,7 +13,8 @@ from annotation.checks import services as gold
 from annotation.guidelines.services import versions
 from annotation.models import Project, ReportKind, Role
 from annotation.projects.forms.wizard import WizardStep
-from annotation.questions.services import comparing, labels, queue, reports
+from annotation.questions.services import comparing, labels, queue
+from annotation.reports.services import reporting
 from annotation.wording import localized
 from dpal_site.catalogues import read_catalogue
 from dpal_site.embedded.servers import REPOSITORY
@@ -139,7 +140,7 @@ def test_an_annotators_pages():
         labels.submit_label(assignment=queue.claim_next(project=project, user=person), choice=choice)
     versions.save_guidelines(project=project, text="Dann.", examples=[], author=project.created_by)
     held = queue.claim_next(project=project, user=bob)
-    reports.flag_question(assignment=held, kind=ReportKind.SENSITIVE, comment="Name")
+    reporting.flag_question(assignment=held, kind=ReportKind.SENSITIVE, comment="Name")
     comparing.make_report(job_id=str(comparing.start_report(project=project, owner=project.created_by).job_id))
     label = reverse("annotation:label", args=[project.slug])
     pages = [german(ann).get(reverse(f"annotation:{name}", args=[project.slug])) for name in ("label", "why")]

@@ -33,8 +33,9 @@ from annotation.populations import services as populations
 from annotation.projects.forms.configuration_file import file_of
 from annotation.projects.services import classes
 from annotation.questions import reviewing
-from annotation.questions.services import comparing, conversing, labels, saved_views, setting_aside
+from annotation.questions.services import comparing, labels, saved_views
 from annotation.questions.services import reviewing as decisions
+from annotation.reports.services import conversing, setting_aside
 from annotation.retention.services import forgetting
 from dpal_site.wsgi import application
 from learner.channels import services as channels

@@ -161,7 +161,7 @@ SEVERAL_BUTTONS = {
     "annotation/statement/limit_requests.html": ("LimitDecisionIn", "decision"),
     "annotation/populations/population.html": ("WishDecisionIn", "decision"),
     "annotation/questions/questions.html": ("ChangeIn", "action"),
-    "annotation/questions/reported.html": ("SetAsideDecisionIn", "decision"),
+    "annotation/reports/reported.html": ("SetAsideDecisionIn", "decision"),
     "annotation/questions/review.html": ("DecisionIn", "decision"),
     "annotation/crowds/study.html": ("StudyChangeIn", "change"),
 }

@@ -10,7 +10,8 @@ from django.urls import reverse
 from playwright.sync_api import expect
 
 from annotation.models import Label, Query, QueryState, Record, Report, Role
-from annotation.questions.services import labels, queue, reports
+from annotation.questions.services import labels, queue
+from annotation.reports.services import reporting
 from tests.axe import violations
 from tests.factories import add_members, make_annotators, make_project, make_records
 
@@ -41,7 +42,7 @@ def people(project):
     for person, choices in ((people[0], (0, 1, 2, 3)), (people[1], (0, 1, 3))):
         for choice in choices:
             labels.submit_label(assignment=queue.claim_next(project=project, user=person), choice=choice)
-    reports.comment_on(assignment=queue.claim_next(project=project, user=people[0]), comment="what is this?")
+    reporting.comment_on(assignment=queue.claim_next(project=project, user=people[0]), comment="what is this?")
     return people
 
 

@@ -16,7 +16,8 @@ from annotation.guidelines.services import versions
 from annotation.models import Label, Membership, Project, QueryState, ReportKind, Role
 from annotation.people.services import crowd_links
 from annotation.projects.services.lifecycle import ProjectState
-from annotation.questions.services import labels, queue, reports
+from annotation.questions.services import labels, queue
+from annotation.reports.services import reporting
 from tests.axe import violations
 from tests.factories import (
     add_members,
@@ -274,9 +275,9 @@ def test_reports_and_earlier_guidelines_are_clean(enter, live_server):
     add_members(project, manager, role=Role.MANAGER)
     versions.save_guidelines(project=project, text="Second.", examples=[], author=manager)
     open_records(project, 2)
-    reports.comment_on(assignment=queue.claim_next(project=project, user=ann), comment="two classes fit")
+    reporting.comment_on(assignment=queue.claim_next(project=project, user=ann), comment="two classes fit")
     held = queue.claim_next(project=project, user=ann)
-    reports.flag_question(assignment=held, kind=ReportKind.SENSITIVE, comment="a name")
+    reporting.flag_question(assignment=held, kind=ReportKind.SENSITIVE, comment="a name")
     page = enter(project, manager, reduced_motion="reduce")
     for name, heading in (("reported", "Questions set aside"), ("guidelines", "Earlier versions")):
         page.goto(live_server.url + reverse(f"annotation:{name}", args=[project.slug]))

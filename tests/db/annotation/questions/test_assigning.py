@@ -7,7 +7,8 @@ from annotation.checks import services as gold
 from annotation.errors import InvalidConfiguration
 from annotation.models import DatasetRole, Membership, Query, QueryState, Record, Role
 from annotation.people.services import members
-from annotation.questions.services import assigning, labels, queue, setting_aside
+from annotation.questions.services import assigning, labels, queue
+from annotation.reports.services import setting_aside
 from tests.factories import (
     make_annotators,
     make_candidates,

@@ -5,8 +5,9 @@ import pytest
 from annotation.errors import InvalidConfiguration, UndoRefused
 from annotation.models import Assignment, Consensus, Label, Project, Query, QueryState, Report, ReportKind
 from annotation.models.quality import GoldQuery
-from annotation.questions.services import correcting, labels, queue, review, setting_aside
+from annotation.questions.services import correcting, labels, queue, review
 from annotation.questions.services.labels import mark_labels_used
+from annotation.reports.services import setting_aside
 from tests.factories import make_annotators, make_candidates, make_project, open_records
 
 pytestmark = pytest.mark.django_db(transaction=True)

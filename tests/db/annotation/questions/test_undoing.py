@@ -9,7 +9,8 @@ from annotation import selectors
 from annotation.answers import selectors as answers
 from annotation.errors import UndoRefused
 from annotation.models import Assignment, Project, Query, QueryState, Report, ReportKind
-from annotation.questions.services import labels, queue, reports, setting_aside, undoing
+from annotation.questions.services import labels, queue, undoing
+from annotation.reports.services import reporting, setting_aside
 from tests.factories import make_annotators, make_project, open_records
 
 pytestmark = pytest.mark.django_db
@@ -79,7 +80,7 @@ def test_a_flag_taken_back_is_settled_and_stays_stored(kind):
     project = make_project()
     (query,) = open_records(project, 1)
     person, _other = make_annotators(project, 2)
-    reports.flag_question(assignment=held_by(project, person), kind=kind)
+    reporting.flag_question(assignment=held_by(project, person), kind=kind)
     assert answers.last_done(desk(project, person)) == "flagged"
     undoing.undo_last(project=project, user=person)
     query.refresh_from_db()
@@ -93,8 +94,8 @@ def test_what_somebody_else_found_sensitive_too_stays_with_the_manager():
     (query,) = open_records(project, 1)
     person, other = make_annotators(project, 2)
     mine, theirs = held_by(project, person), held_by(project, other)
-    reports.flag_question(assignment=mine, kind=ReportKind.SENSITIVE)
-    reports.flag_question(assignment=theirs, kind=ReportKind.SENSITIVE)
+    reporting.flag_question(assignment=mine, kind=ReportKind.SENSITIVE)
+    reporting.flag_question(assignment=theirs, kind=ReportKind.SENSITIVE)
     assert answers.last_done(desk(project, person)) is None
     with pytest.raises(UndoRefused):
         undoing.undo_skip(project=project, skipped=mine)

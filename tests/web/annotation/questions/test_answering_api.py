@@ -5,7 +5,8 @@ from django.utils import timezone
 
 from annotation.models import Label, Project, Query, QueryState, Report
 from annotation.models.idempotency import IdempotentAnswer
-from annotation.questions.services import conversing, labels, queue
+from annotation.questions.services import labels, queue
+from annotation.reports.services import conversing
 from tests.factories import make_annotators, make_candidates, make_manager, make_project, make_user, open_records
 from tests.rest_caller import Caller
 

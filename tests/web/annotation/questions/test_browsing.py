@@ -15,8 +15,9 @@ from annotation.models.history import Action
 from annotation.models.marks import SavedView, Tag
 from annotation.questions import browsing
 from annotation.questions.forms.browsing import QuestionFilter
-from annotation.questions.services import correcting, labels, queue, repeats, reports
+from annotation.questions.services import correcting, labels, queue, repeats
 from annotation.questions.services import reviewing as decisions
+from annotation.reports.services import reporting
 from annotation.retention.services.emptying import empty_records
 from tests.factories import add_members, make_annotators, make_candidates, make_project, make_records, make_user
 
@@ -59,7 +60,7 @@ def asked(project, people):
             labels.submit_label(assignment=queue.claim_next(project=project, user=person), choice=choice)
     held = queue.claim_next(project=project, user=first)
     assert held.query_id == ids[3]
-    reports.comment_on(assignment=held, comment="what is this?")
+    reporting.comment_on(assignment=held, comment="what is this?")
     return ids
 
 

@@ -7,7 +7,8 @@ from django.test import Client
 from django.urls import reverse
 
 from annotation.models import Guidelines, Query, QueryState, Report, ReportKind, Role
-from annotation.questions.services import labels, queue, reports
+from annotation.questions.services import labels, queue
+from annotation.reports.services import reporting
 from tests.factories import (
     add_members,
     make_annotators,
@@ -68,7 +69,7 @@ class TestWhoMay:
 
     def test_a_question_of_another_project_cannot_be_decided_about(self, web, project):
         query, assignment = set_one_aside(make_project())
-        report = reports.comment_on(assignment=assignment, comment="odd")
+        report = reporting.comment_on(assignment=assignment, comment="odd")
         assert web.post(reverse("annotation:decide", args=(project.slug, query.pk))).status_code == 404
         web.post(reverse("annotation:resolve", args=(project.slug, report.pk)))
         report.refresh_from_db()
@@ -152,7 +153,7 @@ class TestReports:
 
     def test_what_was_set_aside_is_listed_and_asked_again(self, project, web):
         query, assignment = set_one_aside(project)
-        reports.comment_on(assignment=assignment, comment="half a sentence")
+        reporting.comment_on(assignment=assignment, comment="half a sentence")
         html = self.page(web, project)
         assert f"Question {query.pk}" in html
         assert "1 person: I cannot tell." in html
@@ -185,7 +186,7 @@ class TestReports:
         queue.open_queries(project=project, round_number=1, query_ids=[candidate.pk])
         (person,) = make_annotators(project, 1)
         assignment = queue.claim_next(project=project, user=person)
-        reports.flag_question(assignment=assignment, kind=ReportKind.SENSITIVE, comment="a name")
+        reporting.flag_question(assignment=assignment, kind=ReportKind.SENSITIVE, comment="a name")
         html = self.page(browser_of(manager), project)
         assert "my name is somebody" in html
         assert "Sensitive: nobody should see this" in html
@@ -193,7 +194,7 @@ class TestReports:
     def test_a_comment_on_an_open_question_is_listed_until_it_is_done_with(self, project, web):
         open_records(project, 1)
         (person,) = make_annotators(project, 1)
-        report = reports.comment_on(assignment=queue.claim_next(project=project, user=person), comment="two fit")
+        report = reporting.comment_on(assignment=queue.claim_next(project=project, user=person), comment="two fit")
         assert "two fit" in self.page(web, project)
         web.post(reverse("annotation:resolve", args=(project.slug, report.pk)))
         assert "two fit" not in self.page(web, project)

@@ -27,7 +27,8 @@ from annotation.models import (
 )
 from annotation.people.services import limits, members
 from annotation.projects.services import configuring, lifecycle, opening
-from annotation.questions.services import assigning, labels, queue, setting_aside
+from annotation.questions.services import assigning, labels, queue
+from annotation.reports.services import setting_aside
 from annotation.statement.amounts import epsilon_words
 from annotation.work.services import attempts
 from learner.guidance.blockers import Act, ActKind, Blocker

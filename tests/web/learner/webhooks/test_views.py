@@ -24,7 +24,8 @@ from annotation.models import Report, ReportKind, Role
 from annotation.models.history import Action
 from annotation.people.services import members
 from annotation.projects.services import lifecycle
-from annotation.questions.services import queue, reports
+from annotation.questions.services import queue
+from annotation.reports.services import reporting
 from learner import webhook_events
 from learner.errors import LearnerError, WebhookRefused
 from learner.models.webhooks import DeliveryState, Webhook, WebhookDelivery
@@ -234,10 +235,10 @@ class TestReports:
         (person,) = make_annotators(project, 1)
         asked = open_records(project, 3)
         for kind in (ReportKind.BROKEN, ReportKind.SENSITIVE):
-            reports.flag_question(
+            reporting.flag_question(
                 assignment=queue.claim_next(project=project, user=person), kind=kind, comment="secret"
             )
-        reports.comment_on(assignment=queue.claim_next(project=project, user=person), comment="secret, too")
+        reporting.comment_on(assignment=queue.claim_next(project=project, user=person), comment="secret, too")
         return [query.pk for query in asked]
 
     def test_a_report_is_told_once_by_the_number_of_its_question(self, receiver):

@@ -10,8 +10,8 @@ from ninja import Field, Router, Schema, Status
 from annotation.models import Query, Report, ReportKind, Role
 from annotation.people.identity import person_of
 from annotation.people.services.tokens import Scope
-from annotation.questions import report_selectors
-from annotation.questions.services import reports, setting_aside
+from annotation.reports.selectors import waiting
+from annotation.reports.services import reporting, setting_aside
 from annotation.rest.base import project_for, require_scope
 from annotation.rest.idempotency import idempotent
 from annotation.rest.responses import responses, write_responses
@@ -70,7 +70,7 @@ def list_set_aside(request: HttpRequest, slug: str) -> Any:
             "skipped": [{"reason": reason, "people": people} for reason, people in one.reasons],
             "reports": [_report(report) for report in one.reports],
         }
-        for one in report_selectors.questions_set_aside(project, person_of(request))
+        for one in waiting.questions_set_aside(project, person_of(request))
     ]
 
 
@@ -99,7 +99,7 @@ def decide_set_aside(request: HttpRequest, slug: str, query_id: str, body: SetAs
 )
 def list_reports(request: HttpRequest, slug: str) -> Any:
     require_scope(request, Scope.LABELS_READ)
-    return [_report(one) for one in report_selectors.reports_on_others(project_for(request, slug, Role.MANAGER))]
+    return [_report(one) for one in waiting.reports_on_others(project_for(request, slug, Role.MANAGER))]
 
 
 @router.delete(
@@ -112,7 +112,7 @@ def resolve_report(request: HttpRequest, slug: str, report_id: str) -> Any:
     require_scope(request, Scope.PROJECTS_WRITE)
     project = project_for(request, slug, Role.MANAGER)
     report = get_object_or_404(project.reports, pk=row_id(report_id))
-    reports.resolve_report(project=project, report_id=report.pk, user=person_of(request))
+    reporting.resolve_report(project=project, report_id=report.pk, user=person_of(request))
     return Status(204, None)
 
 

@@ -11,13 +11,14 @@ from django.http import HttpRequest
 from django.shortcuts import get_object_or_404
 from ninja import Field, Router, Schema, Status
 
+from annotation import selectors
 from annotation.errors import InvalidConfiguration
 from annotation.models import Query, ReportKind, Role
 from annotation.people.identity import person_of
 from annotation.people.services.tokens import Scope
-from annotation.questions import browsing, conversations
-from annotation.questions.services import conversing
-from annotation.questions.services.reports import MAX_COMMENT_LENGTH
+from annotation.reports.selectors import threads
+from annotation.reports.services import conversing
+from annotation.reports.services.reporting import MAX_COMMENT_LENGTH
 from annotation.rest.base import own_assignment, project_for, require_scope
 from annotation.rest.idempotency import idempotent
 from annotation.rest.responses import write_responses
@@ -83,7 +84,7 @@ def list_comments(request: HttpRequest, slug: str, query_id: str) -> Any:
             "created_at": said.when,
             "read_at": said.read_at,
         }
-        for thread in conversations.threads_of(query.project, query.pk)
+        for thread in threads.threads_of(query.project, query.pk)
         for said in thread.said
     ]
 
@@ -137,7 +138,7 @@ def list_own_comments(request: HttpRequest, slug: str, unread: bool = False) -> 
             "created_at": said.when,
             "is_unread": said.from_manager and said.is_unread,
         }
-        for assignment, said in conversations.own_words(project, person_of(request).pk, unread=unread)
+        for assignment, said in threads.own_words(project, person_of(request).pk, unread=unread)
     ]
 
 
@@ -169,12 +170,12 @@ def mark_comments_read(request: HttpRequest, assignment_id: UUID) -> Any:
 
 def _asked(request: HttpRequest, slug: str, query_id: str) -> Query:
     project = project_for(request, slug, Role.MANAGER)
-    asked = browsing.asked_questions(project).select_related("project")
+    asked = selectors.asked_questions(project).select_related("project")
     return get_object_or_404(asked, pk=row_id(query_id))
 
 
 def _named(query: Query, name: str) -> int:
-    for thread in conversations.threads_of(query.project, query.pk):
+    for thread in threads.threads_of(query.project, query.pk):
         if thread.name == name:
             return thread.person_id
     raise InvalidConfiguration(conversing.NO_PARTNER)

@@ -9,9 +9,10 @@ from django.db.models.functions import Now
 
 from annotation.errors import InvalidConfiguration, ProjectClosed
 from annotation.models import Assignment, Consensus, Project, Query, QueryState, Record, Report, ReportKind
-from annotation.questions import conversations
-from annotation.questions.services import conversing, correcting, labels, queue, reports
+from annotation.questions.services import correcting, labels, queue
 from annotation.questions.services.labels import mark_labels_used
+from annotation.reports.selectors import threads
+from annotation.reports.services import conversing, reporting
 from annotation.retention.services import emptying
 from tests.factories import (
     make_annotators,
@@ -64,16 +65,16 @@ def reply(project, turn, person, author, text="why music?"):
 
 
 def unread(project, person):
-    return list(conversations.unread_by(project, person.pk).values_list("comment", flat=True))
+    return list(threads.unread_by(project, person.pk).values_list("comment", flat=True))
 
 
 def test_both_ways_in_order_and_unread_until_read(project, people, manager):
     turn = answered(project, people[0])
     conversing.write_back(assignment=turn, text="  is a piano music?\n ")
-    (thread,) = conversations.threads_of(project, turn.query_id)
+    (thread,) = threads.threads_of(project, turn.query_id)
     assert (thread.person_id, thread.is_unread, thread.may_write) == (people[0].pk, True, True)
     reply(project, turn, people[0], manager, "it is")
-    (thread,) = conversations.threads_of(project, turn.query_id)
+    (thread,) = threads.threads_of(project, turn.query_id)
     assert [(one.text, one.author, one.from_manager) for one in thread.said] == [
         ("is a piano music?", "", False),
         ("it is", "manager", True),
@@ -83,10 +84,10 @@ def test_both_ways_in_order_and_unread_until_read(project, people, manager):
     assert unread(project, people[0]) == ["it is"]
     conversing.write_back(assignment=turn, text="thanks")
     assert unread(project, people[0]) == []
-    (thread,) = conversations.threads_of(project, turn.query_id)
+    (thread,) = threads.threads_of(project, turn.query_id)
     assert [one.text for one in thread.said] == ["is a piano music?", "it is", "thanks"]
     assert conversing.mark_heard(project=project, query_id=turn.query_id, person_id=people[0].pk, reader=manager) == 1
-    assert not conversations.threads_of(project, turn.query_id)[0].is_unread
+    assert not threads.threads_of(project, turn.query_id)[0].is_unread
 
 
 def test_the_same_words_wait_once_and_may_be_said_again_later(project, people, manager):
@@ -103,15 +104,13 @@ def test_nobody_reads_what_others_say(project, people, manager):
     conversing.write_back(assignment=turns[0], text="the first says")
     reply(project, turns[1], people[1], manager, "to the second")
     told = [
-        [one.text for one in conversations.own_threads(project, person.pk, [turns[0].query_id])[turns[0].query_id]]
+        [one.text for one in threads.own_threads(project, person.pk, [turns[0].query_id])[turns[0].query_id]]
         for person in people
     ]
     assert told == [["the first says"], ["to the second"]]
-    assert [said.text for _turn, said in conversations.own_words(project, people[1].pk, unread=False)] == [
-        "to the second"
-    ]
+    assert [said.text for _turn, said in threads.own_words(project, people[1].pk, unread=False)] == ["to the second"]
     # The second's reply is none of the first's comments read.
-    assert conversations.threads_of(project, turns[0].query_id)[0].is_unread
+    assert threads.threads_of(project, turns[0].query_id)[0].is_unread
 
 
 def test_managers_write_to_those_alone_who_were_asked(project, people, manager):
@@ -134,7 +133,7 @@ def test_a_crowd_is_told_nothing_and_may_speak(manager):
     (person,) = make_annotators(project, 1)
     turn = answered(project, person)
     conversing.write_back(assignment=turn, text="what is jazz?")
-    (thread,) = conversations.threads_of(project, turn.query_id)
+    (thread,) = threads.threads_of(project, turn.query_id)
     assert (thread.is_unread, thread.may_write) == (True, False)
     with pytest.raises(InvalidConfiguration, match="In front of a crowd"):
         reply(project, turn, person, manager)
@@ -204,24 +203,24 @@ def test_an_answer_that_came_back_waits_until_it_may_change_no_more(project, peo
 
 def test_flags_wait_for_a_decision_whoever_reads_them(project, people, manager):
     held = queue.claim_next(project=project, user=people[0])
-    reports.flag_question(assignment=held, kind=ReportKind.BROKEN, comment="half of it is missing")
+    reporting.flag_question(assignment=held, kind=ReportKind.BROKEN, comment="half of it is missing")
     reply(project, held, people[0], manager, "thank you")
     assert Report.objects.get(kind="broken").resolved_at is None
-    (thread,) = conversations.threads_of(project, held.query_id)
+    (thread,) = threads.threads_of(project, held.query_id)
     assert [one.kind for one in thread.said] == ["broken", "reply"]
 
 
 def test_what_stands_beside_no_answer_is_found_unread_first(project, people, manager):
     held = queue.claim_next(project=project, user=people[0])
-    reports.flag_question(assignment=held, kind=ReportKind.BROKEN)
+    reporting.flag_question(assignment=held, kind=ReportKind.BROKEN)
     turn = answered(project, people[0])
     reply(project, held, people[0], manager, "about the broken one")
     reply(project, turn, people[0], manager, "about the answer")
-    assert conversations.about_other_questions(project, people[0].pk, unread=False) == [held.query_id]
+    assert threads.about_other_questions(project, people[0].pk, unread=False) == [held.query_id]
     Query.objects.filter(pk=turn.query_id).update(state=QueryState.SET_ASIDE)
     conversing.mark_read(assignment=turn)
-    assert conversations.about_other_questions(project, people[0].pk, unread=False) == [held.query_id, turn.query_id]
-    assert conversations.about_other_questions(project, people[0].pk, unread=True) == [held.query_id]
+    assert threads.about_other_questions(project, people[0].pk, unread=False) == [held.query_id, turn.query_id]
+    assert threads.about_other_questions(project, people[0].pk, unread=True) == [held.query_id]
 
 
 class TestWords:
@@ -289,8 +288,8 @@ class TestForgetting:
         gone = forget_one(project, turns)
         (kept,) = [turn for turn in turns if turn != gone]
         assert set(Report.objects.values_list("query", flat=True)) == {kept.query_id}
-        assert conversations.threads_of(project, gone.query_id)[0].said == ()
-        assert [turn for turn, _said in conversations.own_words(project, person.pk, unread=False)] == [kept.pk] * 2
+        assert threads.threads_of(project, gone.query_id)[0].said == ()
+        assert [turn for turn, _said in threads.own_words(project, person.pk, unread=False)] == [kept.pk] * 2
 
     def test_nothing_is_said_afterwards(self, asked):
         project, turns, person, manager = asked
@@ -302,7 +301,7 @@ class TestForgetting:
             with pytest.raises(InvalidConfiguration, match="asked no more"):
                 write()
         with refused("annotation_report_not_forgotten"):
-            reports.comment_on(assignment=gone, comment="Ada, was it?")
+            reporting.comment_on(assignment=gone, comment="Ada, was it?")
 
     def test_words_that_come_while_it_is_forgotten_wait_and_are_refused(self, asked):
         project, turns, _person, _manager = asked
@@ -311,7 +310,7 @@ class TestForgetting:
         def write():
             emptied.wait(20)
             try:
-                reports.comment_on(assignment=turns[0], comment="a late word")
+                reporting.comment_on(assignment=turns[0], comment="a late word")
             except IntegrityError as error:
                 outcome.append(error.__cause__.diag.constraint_name)
             finally:

@@ -4,7 +4,8 @@ import pytest
 
 from annotation.errors import InvalidConfiguration, LeaseExpired
 from annotation.models import Assignment, AssignmentState, Label, Query, QueryState, Report, ReportKind
-from annotation.questions.services import labels, queue, reports, setting_aside, undoing
+from annotation.questions.services import labels, queue, undoing
+from annotation.reports.services import reporting, setting_aside
 from tests.factories import make_annotators, make_project, open_records
 
 pytestmark = pytest.mark.django_db
@@ -115,7 +116,7 @@ class TestFlags:
         person, other = make_annotators(project, 2)
         assignment = queue.claim_next(project=project, user=person)
         for _ in range(2):
-            reports.flag_question(assignment=assignment, kind=ReportKind.BROKEN, comment="no words")
+            reporting.flag_question(assignment=assignment, kind=ReportKind.BROKEN, comment="no words")
         assert Report.objects.get().comment == "no words"
         assert Assignment.objects.get().skip_reason == "broken"
         query.refresh_from_db()
@@ -128,7 +129,7 @@ class TestFlags:
         first, second, third = make_annotators(project, 3)
         others = queue.claim_next(project=project, user=second)
         assignment = queue.claim_next(project=project, user=first)
-        reports.flag_question(assignment=assignment, kind=ReportKind.SENSITIVE)
+        reporting.flag_question(assignment=assignment, kind=ReportKind.SENSITIVE)
         query.refresh_from_db()
         assert (query.state, query.open_slots) == (QueryState.SET_ASIDE, 0)
         others.refresh_from_db()
@@ -142,9 +143,9 @@ class TestFlags:
         (query,) = open_records(project, 1)
         (person,) = make_annotators(project, 1)
         assignment = queue.claim_next(project=project, user=person)
-        reports.comment_on(assignment=assignment, comment="odd")
-        reports.comment_on(assignment=assignment, comment="odd")
-        reports.flag_question(assignment=assignment, kind=ReportKind.SENSITIVE)
+        reporting.comment_on(assignment=assignment, comment="odd")
+        reporting.comment_on(assignment=assignment, comment="odd")
+        reporting.flag_question(assignment=assignment, kind=ReportKind.SENSITIVE)
         assert Report.objects.filter(resolved_at=None).count() == 2
         setting_aside.ask_set_aside_again(project=project, query_id=query.pk, user=project.created_by)
         assert not Report.objects.filter(resolved_at=None).exists()
@@ -153,10 +154,10 @@ class TestFlags:
         project = make_project()
         open_records(project, 1)
         (person,) = make_annotators(project, 1)
-        report = reports.comment_on(assignment=queue.claim_next(project=project, user=person), comment="odd")
-        reports.resolve_report(project=make_project(), report_id=report.pk, user=person)
+        report = reporting.comment_on(assignment=queue.claim_next(project=project, user=person), comment="odd")
+        reporting.resolve_report(project=make_project(), report_id=report.pk, user=person)
         report.refresh_from_db()
         assert report.resolved_at is None
-        reports.resolve_report(project=project, report_id=report.pk, user=project.created_by)
+        reporting.resolve_report(project=project, report_id=report.pk, user=project.created_by)
         report.refresh_from_db()
         assert report.resolved_by == project.created_by

@@ -10,7 +10,8 @@ from django.urls import reverse
 from playwright.sync_api import expect
 
 from annotation.models import Report, ReportKind, Role
-from annotation.questions.services import conversing, labels, queue, reports
+from annotation.questions.services import labels, queue
+from annotation.reports.services import conversing, reporting
 from tests.axe import violations
 from tests.factories import add_members, make_annotators, make_project, make_records, make_user
 
@@ -42,7 +43,7 @@ def people(project):
     for person in people:
         labels.submit_label(assignment=queue.claim_next(project=project, user=person), choice=0)
     held = queue.claim_next(project=project, user=people[0])
-    reports.flag_question(assignment=held, kind=ReportKind.BROKEN, comment="half of it is missing")
+    reporting.flag_question(assignment=held, kind=ReportKind.BROKEN, comment="half of it is missing")
     return people
 
 

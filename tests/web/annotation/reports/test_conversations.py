@@ -8,7 +8,8 @@ from django.urls import reverse
 
 from annotation.models import Query, QueryState, Report, ReportKind, Role
 from annotation.models.history import Action
-from annotation.questions.services import conversing, labels, queue, reports
+from annotation.questions.services import labels, queue
+from annotation.reports.services import conversing, reporting
 from tests.factories import (
     add_members,
     make_annotators,
@@ -187,7 +188,7 @@ def test_who_cannot_be_written_to_is_named(project, manager, turn):
 
 def test_a_reply_to_a_flag_stands_beside_no_answer(project, people, manager):
     held = queue.claim_next(project=project, user=people[0])
-    reports.flag_question(assignment=held, kind=ReportKind.SENSITIVE, comment="a name")
+    reporting.flag_question(assignment=held, kind=ReportKind.SENSITIVE, comment="a name")
     reply(project, browser_of(manager), held.query_id, people[0], text="well seen")
     annotator = browser_of(people[0])
     assert (

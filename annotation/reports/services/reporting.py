@@ -7,7 +7,7 @@ from django.db.models.functions import Now
 
 from annotation.errors import AlreadyLabelled
 from annotation.models import Assignment, AssignmentState, Project, Query, Report, ReportKind
-from annotation.questions.services import setting_aside
+from annotation.reports.services import setting_aside
 
 MAX_COMMENT_LENGTH = 1000
 

@@ -3,7 +3,8 @@
 import pytest
 
 from annotation.models import Query, QueryState, Report, ReportKind, Role
-from annotation.questions.services import queue, reports
+from annotation.questions.services import queue
+from annotation.reports.services import reporting
 from tests.factories import add_members, make_annotators, make_manager, make_project, make_user, open_records
 from tests.rest_caller import Caller
 
@@ -28,7 +29,7 @@ def manager(project):
 
 
 def flag(project, ann, kind=ReportKind.SENSITIVE) -> Report:
-    return reports.flag_question(
+    return reporting.flag_question(
         assignment=queue.claim_next(project=project, user=ann), kind=kind, comment="names somebody"
     )
 
@@ -64,7 +65,7 @@ def test_a_record_is_read_by_those_alone_who_may(project, ann, manager):
 
 def test_what_is_said_about_other_questions_is_settled(project, ann, manager):
     program, at = Caller(manager), f"projects/{project.slug}/reports"
-    report = reports.comment_on(assignment=queue.claim_next(project=project, user=ann), comment="blurred")
+    report = reporting.comment_on(assignment=queue.claim_next(project=project, user=ann), comment="blurred")
     (one,) = program.get(at).json()
     assert (one["report"], one["kind"], one["comment"]) == (report.pk, "comment", "blurred")
     for _again in range(2):

@@ -14,8 +14,8 @@ from django.db.models.functions import Now
 from annotation import access, selectors
 from annotation.errors import InvalidConfiguration
 from annotation.models import Assignment, Project, Query, Report, ReportKind
-from annotation.questions import conversations
-from annotation.questions.services import reports
+from annotation.reports.selectors import threads
+from annotation.reports.services import reporting
 from privacy.wording import as_message
 
 NO_PARTNER = as_message(
@@ -27,10 +27,10 @@ LINE_ENDS = "\n\r\t"
 def reply(*, project: Project, query_id: int, person_id: int, text: str, author: AbstractBaseUser) -> Report:
     """Write to an annotator about a question; what they commented on it counts as read. The same words wait once."""
     access.refuse_if_closed(project)
-    if (refused := conversations.conversation_refusal(project)) is not None:
+    if (refused := threads.conversation_refusal(project)) is not None:
         raise InvalidConfiguration(refused)
     words = plain_message(text)
-    partners = {thread.person_id for thread in conversations.threads_of(project, query_id) if thread.may_write}
+    partners = {thread.person_id for thread in threads.threads_of(project, query_id) if thread.may_write}
     if person_id not in partners:
         raise InvalidConfiguration(NO_PARTNER)
     with transaction.atomic():
@@ -61,7 +61,7 @@ def write_back(*, assignment: Assignment, text: str) -> Report:
     with transaction.atomic():
         _hold(assignment.project, assignment.query_id)
         mark_read(assignment=assignment)
-        return reports.comment_on(assignment=assignment, comment=words)
+        return reporting.comment_on(assignment=assignment, comment=words)
 
 
 def mark_read(*, assignment: Assignment) -> int:
@@ -69,7 +69,7 @@ def mark_read(*, assignment: Assignment) -> int:
 
     An answer that came back stays there until it is looked at again, or may be changed no more.
     """
-    kinds = list(conversations.FROM_MANAGERS)
+    kinds = list(threads.FROM_MANAGERS)
     if selectors.correctable_assignments(assignment.annotator_id).filter(pk=assignment.pk).exists():
         kinds.remove(ReportKind.RETURNED)
     unread = Report.objects.filter(query=assignment.query_id, annotator=assignment.annotator_id, resolved_at=None)
@@ -81,7 +81,7 @@ def plain_message(text: str) -> str:
     words = text.strip()
     if not words:
         raise InvalidConfiguration("Write something first.")
-    if len(words) > reports.MAX_COMMENT_LENGTH:
+    if len(words) > reporting.MAX_COMMENT_LENGTH:
         raise InvalidConfiguration("A comment has at most 1,000 characters.")
     if any(category(letter) == "Cc" and letter not in LINE_ENDS for letter in words):
         raise InvalidConfiguration("A comment is plain text without control characters.")
