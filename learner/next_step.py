@@ -5,6 +5,8 @@ from dataclasses import dataclass
 from django.db.models import Max, TextChoices
 from django.utils.translation import gettext_lazy as _
 
+from annotation.choices.policies.catalogue import policy_choice_of
+from annotation.choices.secrecy import hides_selection
 from annotation.models import (
     UNFINISHED,
     Arrival,
@@ -24,7 +26,6 @@ from learner.configuration.pool import (
     screen_of,
 )
 from learner.models import ModelRelease, ReleaseState, Round, TrainingRun
-from learner.policies import PoolSchedule, labels_needed
 from learner.pools import secret_selectors
 from learner.pools import selectors as pool_selectors
 from learner.selectors import (
@@ -159,7 +160,7 @@ def _stream_step(project: Project) -> ProjectStatus:
         return ProjectStatus(
             Step.LABELS_SPENT, as_message("The annotation budget is spent. A manager can raise its limit.")
         )
-    if project.hides_selection:
+    if hides_selection(project.settings):
         return ProjectStatus(Step.LABELLING, as_message("A window waits for its public time; its update is made then."))
     counts = question_counts(project)
     return ProjectStatus(
@@ -204,8 +205,7 @@ def _due_step(project: Project, newest: ModelRelease | None) -> ProjectStatus:
     )
     # Questions done with, not labels agreed on: when a model is trained shows outside, and so does another round before
     # it. Neither may depend on whether a question got an agreed answer, which is up to the record it is about.
-    missing = labels_needed(
-        PoolSchedule(project.update_policy),
+    missing = policy_choice_of(project.settings).labels_needed(
         labels_now=counts.done,
         labels_at_last_release=counts.done_before,
         labels_per_release=project.labels_per_release,

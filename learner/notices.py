@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 from django.db.models import Max
 from django.utils import timezone
 
+from annotation.choices.secrecy import hides_selection
 from annotation.models import (
     Assignment,
     Label,
@@ -45,7 +46,7 @@ def record_notices() -> int:
     recorded = 0
     for project in projects.select_related("pool_account", "labels_account"):
         recorded += _releases(project, since) + _budgets(project)
-        if project.state == ProjectState.ACTIVE and not project.hides_selection:
+        if project.state == ProjectState.ACTIVE and not hides_selection(project.settings):
             recorded += _returned(project, since) + _remarks(project, since)
             recorded += _questions(project, since) + _reviews(project) + _decision(project)
     return recorded

@@ -6,8 +6,8 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from annotation.choices.policies.updates import Batch, BatchPolicy, BatchState
 from learner.linear_model import LinearModel
-from learner.policies import Batch, BatchPolicy, BatchState
 from privacy.mechanisms.randomness import RandomSource
 
 

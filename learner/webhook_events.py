@@ -12,6 +12,7 @@ from typing import Any
 from django.db.models import Max, Q
 from django.utils import timezone
 
+from annotation.choices.secrecy import hides_selection
 from annotation.models import (
     Dataset,
     DatasetState,
@@ -75,7 +76,7 @@ def record_events() -> int:
 
 def _record(webhook: Webhook) -> int:
     recorded = 0
-    hidden = NEVER_IN_HIDING if webhook.project.hides_selection else frozenset()
+    hidden = NEVER_IN_HIDING if hides_selection(webhook.project.settings) else frozenset()
     for event in (each for each in LOOKED_UP if each in webhook.events and each not in hidden):
         for subject, facts in LOOKED_UP[event](webhook, webhook.subscribed_since(event)):
             _, new = WebhookDelivery.objects.get_or_create(
@@ -208,7 +209,7 @@ def _failures(webhook: Webhook, since: datetime) -> Iterator[_Happening]:
         yield f"round {number}, row {row}", {"work": "round", "round": number}
     longer = Job.objects.filter(**failed, kind__in=jobs.TASKS).order_by("finished_at")
     trained = TrainingRun.objects.filter(**failed).order_by("finished_at")
-    if webhook.project.hides_selection:
+    if hides_selection(webhook.project.settings):
         # Engineers read there that a round failed, and of no training when, which may follow from its answers.
         longer, trained = longer.exclude(kind__in=READS_ANSWERS), trained.none()
     for job, kind, when in longer.values_list("pk", "kind", "finished_at"):
@@ -223,7 +224,7 @@ def _finished(webhook: Webhook, since: datetime) -> Iterator[_Happening]:
     done = Job.objects.filter(
         project=webhook.project, state=WorkState.DONE, kind__in=ASKED_FOR, finished_at__gte=since
     ).order_by("finished_at")
-    if webhook.project.hides_selection:
+    if hides_selection(webhook.project.settings):
         done = done.exclude(kind__in=READS_ANSWERS)
     for job, kind in done.values_list("pk", "kind"):
         yield f"job {job}", {"work": kind, "job": str(job)}
@@ -235,7 +236,7 @@ def _members(webhook: Webhook, since: datetime) -> Iterator[_Happening]:
     joined = here.filter(created_at__gte=since).order_by("pk")
     for number, role in joined.values_list("pk", "role"):
         yield f"membership {number}", {"change": "joined", "membership": number, "role": role}
-    if not webhook.project.hides_selection:
+    if not hides_selection(webhook.project.settings):
         # Hidden checks pause people as well, at a moment that follows from what they were asked.
         paused = here.filter(paused_at__gte=since).order_by("paused_at")
         for number, when in paused.values_list("pk", "paused_at"):

@@ -256,6 +256,8 @@ class Choice(ABC):
         Where it has a proof.
     stays : bool
         Whether what was paid for goes on under its parameters, so that these stay after the first charge.
+    hides_selection : bool
+        Whether ids, numbers and times of what is asked stay among those who see the records.
     """
 
     kind: ClassVar[Kind]
@@ -264,6 +266,7 @@ class Choice(ABC):
     help: ClassVar[str] = ""
     sound: ClassVar[Sound] = Sound()
     stays: ClassVar[bool] = True
+    hides_selection: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         """Refuse a value outside its range."""

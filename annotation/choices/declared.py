@@ -8,12 +8,12 @@ from annotation.choices.label_types.catalogue import LABEL_TYPES
 from annotation.choices.machines import LanguageModelAnswers
 from annotation.choices.open_answers import AnswersNotSecret
 from annotation.choices.person_limits import PersonLimits
+from annotation.choices.policies.catalogue import POLICIES
 from annotation.choices.quality_checks import QualityChecks
 from annotation.choices.question_plan import QuestionPlan
 from annotation.choices.release_plan import ReleasePlan
 from annotation.choices.stream_plan import StreamPlan
 from annotation.choices.suggestions import ReleasedModelSuggests
-from annotation.choices.update_policies import POLICIES
 from privacy.choices import Choice
 
 CHOICES: tuple[type[Choice], ...] = (

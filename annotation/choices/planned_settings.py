@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from annotation.choices.catalogue import chosen_of
+from annotation.choices.policies.catalogue import policy_hides_selection
 from annotation.choices.stream_rules import BATCH_ESTIMATORS, selection_rates
 from privacy.accounting.screens import update_within
 from privacy.choices import BrokenRules, Kind
@@ -53,7 +54,7 @@ def _whole_stream(settings: Mapping[str, Any]) -> dict[str, float]:
     estimator = chosen_of(Kind.ESTIMATOR, settings)
     if estimator is None or settings["estimator"] not in BATCH_ESTIMATORS:
         return {}
-    seen = settings.get("update_policy") != "flsw_hidden"
+    seen = not policy_hides_selection(settings)
     try:
         rates = selection_rates(settings)
         costs = update_within(settings["pool_epsilon"], settings["pool_delta"], *rates, selection_visible=seen)

@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from annotation.choices.catalogue import chosen_of
+from annotation.choices.policies.catalogue import chosen_policy, policy_hides_selection
 from annotation.choices.selection_rules import features_of
 from annotation.choices.selections import NO_COIN, selection_choice
-from annotation.choices.update_policies import POLICIES
 from privacy.accounting.events_online import BanditOgdEvent, MutualInformationOgdEvent
 from privacy.accounting.screens import hidden_selection_delta, screen_losses, stream_epsilon
 from privacy.choices import Kind
@@ -15,8 +15,6 @@ from privacy.wording import as_message
 ONLINE_ESTIMATORS: Final = ("mi_ogd", "bandit_ogd")
 BATCH_ESTIMATORS: Final = ("running_sums", "minibatch_svm")
 STREAM_ESTIMATORS: Final = (*BATCH_ESTIMATORS, *ONLINE_ESTIMATORS)
-STREAM_POLICIES: Final = tuple(policy.name for policy in POLICIES if "stream" in policy.sound.arrivals)
-POOL_POLICIES: Final = tuple(policy.name for policy in POLICIES if "pool" in policy.sound.arrivals)
 # Fields that describe a stream; a pool keeps their defaults.
 STREAM_FIELDS: Final = (
     "drop_unselected",
@@ -50,7 +48,7 @@ def broken_stream_rules(settings: Mapping[str, Any]) -> dict[str, str]:
     """
     if settings.get("arrival", "pool") != "stream":
         return _broken_in_a_pool(settings)
-    broken = _broken_shape(settings) | _broken_windows(settings)
+    broken = _broken_shape(settings)
     choice = selection_choice(settings)
     known = choice is not None and "stream" in choice.sound.arrivals
     if known and settings.get("estimator") in STREAM_ESTIMATORS:
@@ -76,7 +74,7 @@ def selection_rates(settings: Mapping[str, Any]) -> tuple[float, float]:
 def batch_stream_epsilon(settings: Mapping[str, Any]) -> float:
     """Return what a stream of noisy batches costs in all, from its rates and the epsilon of one update."""
     q_hi, q_lo = selection_rates(settings)
-    visible = settings["update_policy"] != "flsw_hidden"
+    visible = not policy_hides_selection(settings)
     return stream_epsilon(q_hi, q_lo, settings["training_epsilon"], selection_visible=visible, adjacency="null")
 
 
@@ -97,13 +95,18 @@ def online_event(settings: Mapping[str, Any]) -> BanditOgdEvent | MutualInformat
 
 def _broken_in_a_pool(settings: Mapping[str, Any]) -> dict[str, str]:
     broken: dict[str, str] = {}
-    if settings.get("update_policy", "per_round") not in POOL_POLICIES:
-        broken["update_policy"] = "A pool trains per round or when labels double; windows and batches need a stream."
+    policy = chosen_policy(settings)
+    if rule := _unknown(Kind.POLICY, settings) if policy is None else policy.sound.broken(settings):
+        broken[Kind.POLICY.key] = rule
     if settings.get("screen_shrinks") and not _has_slab(settings):
         broken["screen_shrinks"] = "What is near shrinks with the updates of a stream; a pool has none."
     if settings.get("estimator") in ONLINE_ESTIMATORS:
         broken["estimator"] = "Online learning takes each record once, as it comes: it needs a stream."
     return broken
+
+
+def _unknown(kind: Kind, settings: Mapping[str, Any]) -> str:
+    return as_message("No choice is called {got}.", got=settings.get(kind.key))
 
 
 def _has_slab(settings: Mapping[str, Any]) -> bool:
@@ -118,12 +121,9 @@ def _broken_shape(settings: Mapping[str, Any]) -> dict[str, str]:
         broken["oracle"] = "A gate counts whole uploads, so nothing of a stream could pass it to a crowd."
     if settings["data_kind"] == "image":
         broken["data_kind"] = "A stream takes texts and rows of tables; images come as uploads."
-    for kind in (Kind.STRATEGY, Kind.ESTIMATOR):
-        choice = chosen_of(kind, settings)
-        if choice is None:
-            broken[kind.key] = as_message("No choice is called {got}.", got=settings.get(kind.key))
-        else:
-            broken |= choice.broken_by(settings)
+    chosen = {kind: chosen_of(kind, settings) for kind in (Kind.STRATEGY, Kind.ESTIMATOR)}
+    for kind, choice in {**chosen, Kind.POLICY: chosen_policy(settings)}.items():
+        broken |= {kind.key: _unknown(kind, settings)} if choice is None else choice.broken_by(settings)
     if settings.get("screen_shrinks") and not _has_slab(settings):
         broken["screen_shrinks"] = "Only the screen of two rates has a slab that updates can make narrower."
     if settings.get("overlap", 1) != 1:
@@ -131,35 +131,10 @@ def _broken_shape(settings: Mapping[str, Any]) -> dict[str, str]:
     return broken
 
 
-def _broken_windows(settings: Mapping[str, Any]) -> dict[str, str]:
-    broken: dict[str, str] = {}
-    policy = settings.get("update_policy")
-    length, denominator = settings.get("window_length"), settings.get("window_denominator")
-    if policy not in STREAM_POLICIES:
-        broken["update_policy"] = "Rounds need a pool that waits; a stream updates at once, by windows or by batches."
-    elif policy == "immediate" and length is not None:
-        broken["window_length"] = "Immediate updates have no window."
-    elif policy != "immediate" and not (length and length >= 1):
-        broken["window_length"] = as_message("Must be at least 1, got {got}.", got=length)
-    if policy == "flsw_hidden":
-        if not (denominator and denominator >= 1):
-            broken["window_denominator"] = (
-                "Hidden windows divide by a fixed public number: dividing by how many were selected would tell it."
-            )
-    elif denominator is not None:
-        broken["window_denominator"] = (
-            "Only windows of a fixed number of records can hide the selection: a batch shows by its time that it is "
-            "full, and an update that is left out shows that nothing was selected."
-        )
-    for field in ("window_hours", "windows_ahead", "updates_per_release"):
-        if not settings.get(field, 1) >= 1:
-            broken[field] = as_message("Must be at least 1, got {got}.", got=settings[field])
-    return broken
-
-
 def _broken_online(settings: Mapping[str, Any]) -> dict[str, str]:
     broken = _not_positive(settings, "noise_sigma", "weight_radius", "expected_answers")
-    if settings.get("update_policy") != "immediate":
+    policy = chosen_policy(settings)
+    if policy is None or not policy.by_answer:
         broken["update_policy"] = "Online learning takes one noisy step for each record: its updates are immediate."
     choice = selection_choice(settings)
     if choice is None or not choice.asks_all:
@@ -196,8 +171,10 @@ def _broken_batches(settings: Mapping[str, Any]) -> dict[str, str]:
         whole = batch_stream_epsilon(settings) if settings["training_epsilon"] > 0 else 0.0
     except ValueError as error:
         return broken | {"selection": as_message("No screen has these numbers: {reason}.", reason=error)}
+    policy = chosen_policy(settings)
+    known = policy is not None and "stream" in policy.sound.arrivals
     # The priced event may lie under this by a rounding, never far over it.
-    if settings.get("update_policy") in STREAM_POLICIES and whole > settings["pool_epsilon"] * (1 + 1e-9):
+    if known and whole > settings["pool_epsilon"] * (1 + 1e-9):
         broken["pool_epsilon"] = as_message(
             "The stream pays once, epsilon {whole:.4g}, more than the limit. A skip costs {skipped:.3g}, a "
             "selection {selected:.3g}, an update {training_epsilon:.3g}.",
@@ -207,7 +184,7 @@ def _broken_batches(settings: Mapping[str, Any]) -> dict[str, str]:
             training_epsilon=settings["training_epsilon"],
         )
     delta = hidden_selection_delta(selection_rates(settings)[0], settings.get("training_delta") or 0.0)
-    if settings.get("update_policy") == "flsw_hidden" and delta > settings["pool_delta"]:
+    if policy_hides_selection(settings) and delta > settings["pool_delta"]:
         broken["pool_delta"] = as_message("The stream pays once, delta {delta:.3g}, more than the limit.", delta=delta)
     return broken
 

@@ -36,7 +36,6 @@ from annotation.models.kinds import (
     PrivacyUnit,
     ProjectState,
     Selection,
-    UpdatePolicy,
 )
 from annotation.models.people import ApiToken, Membership, Role
 from annotation.models.pools import PoolPart, PoolSource, SourceFile

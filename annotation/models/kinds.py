@@ -53,16 +53,6 @@ class Estimator(StrEnum):
     BANDIT_OGD = "bandit_ogd"
 
 
-class UpdatePolicy(StrEnum):
-    """Policies that code names; `annotation.choices.update_policies` has all of them, with their labels."""
-
-    PER_ROUND = "per_round"
-    DOUBLING = "doubling"
-    IMMEDIATE = "immediate"
-    FLSW = "flsw"
-    FLSW_HIDDEN = "flsw_hidden"
-
-
 class ProjectState(models.TextChoices):
     """Whether questions are handed out."""
 

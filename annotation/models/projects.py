@@ -13,8 +13,6 @@ from annotation.models.kinds import (
     Oracle,
     PrivacyUnit,
     ProjectState,
-    Selection,
-    UpdatePolicy,
 )
 from annotation.models.settings import Settings
 
@@ -77,11 +75,6 @@ class Project(Settings, models.Model):
 
     def __str__(self) -> str:
         return self.name
-
-    @property
-    def hides_selection(self) -> bool:
-        """Whether ids, numbers and times of what is asked must stay among those who see the records."""
-        return self.selection == Selection.SECRET_SAMPLE or self.update_policy == UpdatePolicy.FLSW_HIDDEN
 
     @property
     def settings(self) -> dict[str, Any]:

@@ -4,12 +4,14 @@ import time
 
 import numpy as np
 
+from annotation.choices.policies.fixed_batches import FixedBatches
+from annotation.choices.policies.updates import BatchState
+from annotation.choices.policies.windows import FixedWindows
 from benchmarks.speed.timing import Line, best_seconds
 from learner.estimators.mi_ogd import MutualInformationOGD
 from learner.estimators.minibatch_svm import MiniBatchPrivateSVM
 from learner.estimators.simulated_runs import simulate_minibatch_runs
 from learner.linear_model import LinearModel
-from learner.policies import BatchState, FixedBatches, FixedWindows
 from learner.strategies.bernoulli_screen import BernoulliScreen
 from learner.strategies.exponential_screen import ExponentialScreen
 from learner.strategies.screen import Screen

@@ -7,6 +7,9 @@ from functools import cache
 
 import numpy as np
 
+from annotation.choices.policies.fixed_batches import FixedBatches
+from annotation.choices.policies.updates import BatchPolicy, BatchState
+from annotation.choices.policies.windows import FixedWindows
 from benchmarks.trials.recipes import FITTING, NAMES, Outcome, Recipe, outcome, random_rows, released, spendable
 from benchmarks.trials.tasks import Task
 from learner.estimators.bandit import BanditMutualInformationOGD, FewAnswersWarning
@@ -14,7 +17,6 @@ from learner.estimators.logistic import PrivateLogisticRegression
 from learner.estimators.mi_ogd import MutualInformationOGD, NoisyGradientDescent
 from learner.estimators.minibatch_svm import MiniBatchPrivateSVM
 from learner.linear_model import LinearModel
-from learner.policies import BatchPolicy, BatchState, FixedBatches, FixedWindows
 from learner.strategies.bernoulli_screen import BernoulliScreen
 from learner.strategies.blocks import block_rates
 from learner.strategies.random import RandomChoice

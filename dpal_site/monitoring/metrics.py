@@ -13,6 +13,7 @@ from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.multiprocess import MultiProcessCollector
 from prometheus_client.registry import Collector
 
+from annotation.choices.catalogue import CATALOGUE
 from annotation.models import (
     UNFINISHED,
     Assignment,
@@ -21,12 +22,12 @@ from annotation.models import (
     Project,
     Query,
     Selection,
-    UpdatePolicy,
 )
 from annotation.statement.presenters import start_accounts
 from annotation.work.services import broker
 from dpal_site.monitoring import heartbeats
 from learner.models import Round, TrainingRun
+from privacy.choices import Kind
 from privacy.models import BudgetAccount
 from privacy.selectors import guarantee
 
@@ -47,7 +48,8 @@ class SiteCollector(Collector):
         depth = GaugeMetricFamily("dpal_queue_depth", "Answers still wanted from annotators.", labels=["project"])
         # Where a guarantee needs how many are asked to stay inside, it stays off dashboards that others may see.
         secret = Q(project__configuration__document__selection__selection=Selection.SECRET_SAMPLE)
-        hidden = Q(project__configuration__document__training__update_policy=UpdatePolicy.FLSW_HIDDEN)
+        policies = [policy.name for policy in CATALOGUE.of_kind(Kind.POLICY) if policy.hides_selection]
+        hidden = Q(project__configuration__document__training__update_policy__in=policies)
         shown = ~secret & ~hidden
         wanted = Query.objects.filter(shown, state="open", open_slots__gt=0)
         for slug, slots in wanted.values_list("project__slug").annotate(slots=Sum("open_slots")).order_by():

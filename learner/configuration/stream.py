@@ -1,8 +1,9 @@
 """What a stream's configuration means to the learner: its screen, its batches, its online learner, its price."""
 
-import math
 from typing import cast
 
+from annotation.choices.policies.catalogue import policy_choice_of
+from annotation.choices.policies.updates import BatchPolicy
 from annotation.models import Estimator, Project
 from learner.configuration.pool import featurizer_of, strategy_choice_of
 from learner.estimators.choice import INTERCEPT_SCALING, Shape
@@ -11,7 +12,6 @@ from learner.estimators.running_sums import OfRunningSums
 from learner.estimators.streaming import StreamingLinearClassifier
 from learner.features.base import Featurizer
 from learner.online import Online
-from learner.policies import BatchPolicy, DoublingBlocks, FixedWindows, ImmediateUpdates, policy_for
 from learner.strategies.base import OracleName
 from learner.strategies.screen import Screen, ScreenChoice
 from privacy.accounting.events import Event, MinibatchSgdEvent, RunningSumsEvent, StreamEvent
@@ -32,7 +32,7 @@ def stream_screen(project: Project, *, updates: int = 0) -> Screen | None:
 
 def policy_of(project: Project) -> BatchPolicy:
     """Return when the answers of a stream become an update."""
-    return policy_for(project.update_policy, length=project.window_length, denominator=project.window_denominator)
+    return policy_choice_of(project.settings).batches()
 
 
 def learner_of(project: Project, featurizer: Featurizer) -> StreamingLinearClassifier:
@@ -83,15 +83,8 @@ def stream_event(project: Project) -> Event:
 
 def records_at_once(project: Project, *, batches: int, most: int) -> int:
     """Return how many records to read for `batches` further batches: about as many as these take, `most` at most."""
-    policy = policy_of(project)
-    if isinstance(policy, DoublingBlocks):
-        return most
-    length = project.window_length or 1
-    if not isinstance(policy, FixedWindows):
-        length = math.ceil(length / _smallest_rate(project))
-    elif isinstance(policy, ImmediateUpdates):
-        length = math.ceil(1 / _smallest_rate(project))
-    return min(most, batches * length)
+    slots = policy_of(project).slots_at(_smallest_rate(project))
+    return most if slots is None else min(most, batches * slots)
 
 
 def _smallest_rate(project: Project) -> float:

@@ -16,6 +16,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from annotation import models
+from annotation.choices.secrecy import hides_selection
 from annotation.models import UNFINISHED, Consensus, Dataset, DatasetState, Job, Label, Project, WorkState
 from annotation.models.quality import QualityReport
 from annotation.questions import quality
@@ -81,7 +82,7 @@ class Work:
 
 def hides_answers(project: Project) -> bool:
     """Say whether numbers and times of answers are secret in the project."""
-    return secret_selectors.labels_in_secret(project) or project.hides_selection
+    return secret_selectors.labels_in_secret(project) or hides_selection(project.settings)
 
 
 def spending_history(account: BudgetAccount) -> list[tuple[datetime, float, float]]:

@@ -4,6 +4,7 @@ import json
 
 from django.conf import settings
 
+from annotation.choices.secrecy import hides_selection
 from annotation.models import Oracle, Project
 from annotation.projects.settings_words import setting_value
 from learner import selectors
@@ -26,7 +27,7 @@ def facts_of(project: Project) -> Facts:
     newest = selectors.releases_of(project).exclude(state=ReleaseState.CANDIDATE).order_by("-version").first()
     privacy: Privacy = {
         "oracle": "crowd" if project.oracle == Oracle.CROWD else "trusted",
-        "questions_shown": not project.hides_selection,
+        "questions_shown": not hides_selection(project.settings),
         "accounts": [publishing.card_terms(account) for account in accounts],
         "entries": [],
         "heads": {},

@@ -9,12 +9,12 @@ from typing import Final, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from annotation.choices.policies.immediate import ImmediateUpdates
 from learner.estimators.choice import INTERCEPT_SCALING, PrivateEstimator, Shape
 from learner.estimators.label_sets import PrivateLabelSets
 from learner.linear_model import LinearModel
 from learner.online import Online, simulated_arrival
 from learner.planning.setup import Setup, simulated_estimator, simulated_strategy
-from learner.policies import ImmediateUpdates
 from learner.strategies.blocks import draw_blocks
 from learner.strategies.random import RandomChoice
 from privacy.accounting.event import event_from_json

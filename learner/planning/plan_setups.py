@@ -7,10 +7,11 @@ from dataclasses import dataclass, replace
 from django.utils.translation import gettext
 
 from annotation.choices.gates import gate_from
+from annotation.choices.policies.catalogue import policy_choice_of
 from annotation.choices.selection_rules import opening_event
 from annotation.choices.stream_rules import ONLINE_ESTIMATORS, batch_stream_epsilon, online_event, selection_rates
 from annotation.gates.comparison import SYNTHETIC_RECORDS, SYNTHETIC_TEXTS, synthetic_log
-from annotation.models import Arrival, Oracle, Project, UpdatePolicy
+from annotation.models import Arrival, Oracle, Project
 from annotation.statement import gate_runs
 from annotation.statement.label_budget import answers_limit
 from learner import selectors
@@ -23,7 +24,7 @@ from learner.configuration.pool import (
     strategy_choice_of,
     training_adjacency,
 )
-from learner.configuration.stream import online_of, stream_event
+from learner.configuration.stream import online_of, policy_of, stream_event
 from learner.planning.selectors import Purse
 from learner.planning.setup import MOST_RELEASES, Setup, Training, simulated_strategy
 from learner.planning.splits import series_epsilon
@@ -82,7 +83,8 @@ def setup_of(project: Project, records: int) -> Setup:
     chosen = strategy_choice_of(project)
     most_asked = chosen.most_asked(stream=stream)
     online = project.estimator in ONLINE_ESTIMATORS
-    batch = _batch_of(project)
+    policy = policy_choice_of(project.settings)
+    batch = _batch_of(project) if stream else 0
     setup = Setup(
         n_classes=len(learned_classes(project)),
         dimension=featurizer_of(project).dimension,
@@ -95,11 +97,11 @@ def setup_of(project: Project, records: int) -> Setup:
         labels_per_release=project.updates_per_release * batch if stream else project.labels_per_release,
         releases=MOST_RELEASES,
         round_size=project.round_size,
-        doubling=project.update_policy == UpdatePolicy.DOUBLING and not stream,
+        policy=policy.document(),
         stream=stream,
         batch=batch,
         selection_epsilon=0.0,
-        hidden=project.update_policy == UpdatePolicy.FLSW_HIDDEN,
+        hidden=policy.hides_selection,
         askable=None if most_asked is None else round(most_asked * records),
         online=online_of(project) if online else None,
         declared={} if online else estimator_choice_of(project).document(),
@@ -187,14 +189,9 @@ def total_epsilon(project: Project) -> float:
 
 
 def _batch_of(project: Project) -> int:
-    """Return the answers of one update of a stream, about: of a window's records the near ones are asked."""
-    if project.update_policy == UpdatePolicy.IMMEDIATE:
-        return 1
-    if project.update_policy == UpdatePolicy.FLSW_HIDDEN and project.window_denominator:
-        return project.window_denominator
-    if project.update_policy in (UpdatePolicy.FLSW, UpdatePolicy.DOUBLING) and project.window_length:
-        return max(1, round(project.window_length * selection_rates(project.settings)[0]))
-    return project.window_length or 50
+    """Return the answers of one update of a stream, about; what a hidden one is divided by."""
+    batches = policy_of(project)
+    return batches.denominator or batches.asked_at(selection_rates(project.settings)[0])
 
 
 def undivided(project: Project, setup: Setup) -> str:

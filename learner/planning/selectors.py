@@ -11,12 +11,12 @@ from enum import StrEnum
 
 from django.db.models import Max
 
+from annotation.choices.policies.catalogue import policy_choice_of
 from annotation.models import UNFINISHED, Arrival, Oracle, Project, Query, QueryState, Selection
 from annotation.statement.label_budget import questions_left
 from learner import selectors
 from learner.configuration.pool import screen_of, secret_sample_of, strategy_of
 from learner.models import ModelRelease, Round, TrainingRun
-from learner.policies import PoolSchedule, labels_for_next_release
 from learner.pools import secret_selectors
 from learner.pools import selectors as pool_selectors
 from learner.selectors.round_prices import round_series
@@ -175,7 +175,7 @@ def _open_stages(project: Project) -> Iterator[PlannedStage]:
     training = selectors.training_event(project)
     counts = selectors.question_counts(project)
     waiting, used = counts.newly_done + counts.open, counts.done_before
-    policy = PoolSchedule(project.update_policy)
+    policy = policy_choice_of(project.settings)
     left = _questions_left(project)
     has_model = selectors.can_score(project, selectors.newest_release(project))
     series = round_series(project)
@@ -185,8 +185,8 @@ def _open_stages(project: Project) -> Iterator[PlannedStage]:
             # At least this many in the mean, if every coin shows the smaller rate.
             left = min(left, int(-math.expm1(screen.exposures * math.log1p(-float(screen.low))) * left))
             screen = None
-        target = labels_for_next_release(
-            policy, labels_at_last_release=used, labels_per_release=project.labels_per_release
+        target = policy.labels_for_next_release(
+            labels_at_last_release=used, labels_per_release=project.labels_per_release
         )
         while used + waiting < target and left:
             picks = min(project.round_size, left)

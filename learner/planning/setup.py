@@ -7,6 +7,7 @@ from typing import Any, Final, Literal
 import numpy as np
 
 from annotation.choices.catalogue import CATALOGUE
+from annotation.choices.policies.catalogue import policy_choice_of
 from learner.estimators.choice import EstimatorChoice
 from learner.online import Online
 from learner.strategies.base import QueryStrategy, StrategyChoice
@@ -60,8 +61,10 @@ class Setup:
         Rate of the first secret block, where blocks are secret.
     labels_per_release, releases, round_size : int
         Labels between trainings, trainings the budget pays for (a stream's are free), questions of a round.
-    doubling, stream : bool
-        Whether labels double between trainings; whether records come one by one.
+    policy : mapping of str to object
+        When something is learned, by its part of the configuration document.
+    stream : bool
+        Whether records come one by one; then as many labels come between versions.
     batch : int
         Answers of one update of a stream.
     selection_epsilon : float
@@ -97,7 +100,7 @@ class Setup:
     labels_per_release: int
     releases: int
     round_size: int
-    doubling: bool
+    policy: Mapping[str, Any]
     stream: bool
     batch: int
     selection_epsilon: float
@@ -159,8 +162,20 @@ class Setup:
             if following > most:
                 break
             counts.append(following)
-            following = 2 * following if self.doubling else following + self.labels_per_release
+            following = self._labels_after(following)
         return counts
+
+    @property
+    def comes_evenly(self) -> bool:
+        """Whether as many labels come between any two models."""
+        return self.stream or policy_choice_of(self.policy).evenly
+
+    def _labels_after(self, labels: int) -> int:
+        if self.stream:
+            return labels + self.labels_per_release
+        return policy_choice_of(self.policy).labels_for_next_release(
+            labels_at_last_release=labels, labels_per_release=self.labels_per_release
+        )
 
     def _arrivals(self) -> list[int]:
         """Return after how many records learning at once is looked at: where versions are due, if any are."""

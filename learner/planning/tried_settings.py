@@ -121,7 +121,7 @@ def _rounds(setup: Setup, epsilon: float) -> Iterator[Changes]:
         yield {"selection": "random", "maximum_releases": setup.releases}
     yield from _divided(setup, epsilon)
     labels = setup.label_counts[-1] if setup.label_counts else 0
-    if setup.doubling or not labels:
+    if not (setup.comes_evenly and labels):
         return
     for releases in RELEASES:
         after = max(2, labels // releases)

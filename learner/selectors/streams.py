@@ -5,8 +5,10 @@ from datetime import timedelta
 from django.db.models import Exists, OuterRef, Q, Sum
 from django.db.models.functions import Now
 
+from annotation.choices.policies.catalogue import policy_hides_selection
+from annotation.choices.secrecy import hides_selection
 from annotation.data.selectors import waiting_posts
-from annotation.models import UNFINISHED, Project, ProjectState, Query, QueryState, UpdatePolicy, WorkState
+from annotation.models import UNFINISHED, Project, ProjectState, Query, QueryState, WorkState
 from learner.configuration.stream import stream_screen
 from learner.models import ModelRelease, Stream, StreamBatch, TrainingRun
 from learner.pools.secret_selectors import TrainedOn
@@ -49,7 +51,7 @@ def due_batches(project: Project, stream: Stream) -> list[StreamBatch]:
     open_questions = Query.objects.filter(project=project, round_number=OuterRef("number"), state=QueryState.OPEN)
     waiting = StreamBatch.objects.filter(stream=stream, number__gt=stream.batches_used).order_by("number")
     timed_out = Q(closes_at__lte=Now())
-    due = timed_out if project.update_policy == UpdatePolicy.FLSW_HIDDEN else timed_out | ~Exists(open_questions)
+    due = timed_out if policy_hides_selection(project.settings) else timed_out | ~Exists(open_questions)
     next_batches = waiting.annotate(due=Q(due))[: min(left, MOST_UPDATES)]
     ready: list[StreamBatch] = []
     for batch in next_batches:
@@ -98,7 +100,7 @@ def stream_trained_on(run: TrainingRun) -> TrainedOn:
     questions were asked in the batches that were learned from.
     """
     learned = StreamBatch.objects.filter(stream__project=run.project_id, number__lte=run.stream_batches or 0)
-    if run.project.hides_selection:
+    if hides_selection(run.project.settings):
         last = learned.order_by("-number").first()
         screen = stream_screen(run.project)
         return TrainedOn(pool_size=last.end if last else 0, rate=1.0 if screen is None else screen.rates[0])

@@ -163,6 +163,7 @@ class SecretBlocks(StrategyChoice):
     """Secret samples of a pool, block after block, as projects choose them."""
 
     name: ClassVar[str] = "secret_sample"
+    hides_selection: ClassVar[bool] = True
     label: ClassVar[str] = _("secret sample: only models are published")
     in_rounds: ClassVar[bool] = False
     by_chance: ClassVar[bool] = True

@@ -17,6 +17,7 @@ from django.db.models import QuerySet
 from django.db.models.functions import Now
 from django.utils import timezone
 
+from annotation.choices.secrecy import hides_selection
 from annotation.errors import AddressRefused
 from annotation.models import Project, ReportKind
 from annotation.outgoing import parse_target, pinned_address
@@ -86,7 +87,7 @@ def _refuse(*, project: Project, url: str, events: Sequence[str]) -> None:
     parse_target(url, allowed=settings.WEBHOOK_HOSTS)
     if not events or set(events) - set(WebhookEvent.values):
         raise WebhookRefused("Choose at least one of the events.")
-    if project.hides_selection and NEVER_IN_HIDING & set(events):
+    if hides_selection(project.settings) and NEVER_IN_HIDING & set(events):
         raise WebhookRefused(
             "Which questions are asked is secret in this project, and a message about a report, a review or a decision "
             "would tell it. Leave these events out."

@@ -8,6 +8,7 @@ from django.contrib.auth.models import User
 from django.db.models import QuerySet
 from django.utils import timezone
 
+from annotation.choices.secrecy import hides_selection
 from annotation.models import Membership, Project
 from annotation.models.letters import MailChoice, MailKind, Notice
 from annotation.people.services import mail_choices
@@ -22,7 +23,7 @@ def may_leave(project: Project, kind: MailKind) -> bool:
     A letter passes through servers outside. Where ids, numbers and times of questions are secret, its time would tell
     them; so only what engineers read by REST goes out.
     """
-    return kind in TOLD_IN_HIDING or not project.hides_selection
+    return kind in TOLD_IN_HIDING or not hides_selection(project.settings)
 
 
 def members_in_roles(project: Project, roles: Collection[str], *, since: datetime | None = None) -> QuerySet[User]:

@@ -11,11 +11,11 @@ from annotation.choices.catalogue import offered
 from annotation.choices.form_fields import named_field, optional_field
 from annotation.choices.gates import GATES
 from annotation.choices.noisy_gate import NoisyGate
+from annotation.choices.policies.per_round import PerRound
 from annotation.choices.preset import Preset
 from annotation.choices.presets import broken_rules
 from annotation.choices.question_plan import QuestionPlan
 from annotation.choices.sampled_gate import SampledGate
-from annotation.choices.update_policies import Doubling, PerRound
 from annotation.errors import InvalidConfiguration
 from annotation.gates.comparison import EXAMPLE_TEXT
 from annotation.guidelines.text import refuse_pictures_of_others
@@ -25,7 +25,6 @@ from annotation.models import (
     Features,
     Oracle,
     PrivacyUnit,
-    UpdatePolicy,
 )
 from annotation.wording import localized
 from privacy.choices import Kind
@@ -133,7 +132,6 @@ class ProjectForm(forms.Form):
     overlap = named_field(QuestionPlan, "overlap")
     update_policy = forms.ChoiceField(
         required=False,
-        choices=[(policy.name, gettext_lazy(policy.label)) for policy in (PerRound, Doubling)],
         label=_("When a model is trained"),
         help_text=_("Every training on all labels costs again; when labels double, few trainings do for many labels."),
     )
@@ -172,7 +170,7 @@ class ProjectForm(forms.Form):
         kinds = self.fields["data_kind"]
         assert isinstance(kinds, forms.ChoiceField)
         kinds.choices = [(key, label) for key, label in DataKind.choices if key in preset.data_kinds]
-        for kind in (Kind.STRATEGY, Kind.FEATURES):
+        for kind in (Kind.STRATEGY, Kind.FEATURES, Kind.POLICY):
             self.offer(kind)
         if preset.oracle == Oracle.CROWD:
             self.fields["labels_epsilon"].required = True
@@ -215,7 +213,7 @@ class ProjectForm(forms.Form):
 
     def clean_update_policy(self) -> str:
         """Train per round where nothing is chosen."""
-        return self.cleaned_data["update_policy"] or UpdatePolicy.PER_ROUND.value
+        return self.cleaned_data["update_policy"] or PerRound.name
 
     def clean_features(self) -> str:
         """Take declared rules where nothing is chosen."""

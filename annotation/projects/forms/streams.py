@@ -9,10 +9,12 @@ from django.utils.translation import gettext_lazy as _
 from annotation.choices.catalogue import CATALOGUE
 from annotation.choices.form_fields import named_field, optional_field
 from annotation.choices.label_types.learning import not_learned
+from annotation.choices.policies.fixed_batches import Batches
+from annotation.choices.policies.hidden_windows import HiddenWindows
+from annotation.choices.policies.visible_windows import VisibleWindows
 from annotation.choices.preset import Preset
 from annotation.choices.selections import asks_about_all
-from annotation.choices.stream_rules import BATCH_ESTIMATORS, STREAM_POLICIES
-from annotation.choices.update_policies import POLICIES, Batches, HiddenWindows, VisibleWindows
+from annotation.choices.stream_rules import BATCH_ESTIMATORS
 from annotation.models import Arrival, DataKind
 from annotation.projects.forms.choosing import ChoosingForm
 from privacy.choices import Kind
@@ -52,13 +54,10 @@ class StreamProjectForm(ChoosingForm):
         kwargs["initial"] = {**preset.defaults, **(kwargs.get("initial") or {})}
         super().__init__(*args, preset=preset, **kwargs)
         offered = dict(self.offered(Kind.ESTIMATOR))
-        models, policies = self.fields["estimator"], self.fields["update_policy"]
+        models = self.fields["estimator"]
         assert isinstance(models, forms.ChoiceField)
-        assert isinstance(policies, forms.ChoiceField)
         learning = [name for name in BATCH_ESTIMATORS if not not_learned({**preset.defaults, Kind.ESTIMATOR.key: name})]
         models.choices = [(name, _(offered[name])) for name in learning]
-        labels = {policy.name: policy.label for policy in POLICIES}
-        policies.choices = [(policy, _(labels[policy])) for policy in STREAM_POLICIES]
         self.fields["training_epsilon"].label = _("Epsilon of one update")
         self.fields["training_epsilon"].help_text = _(
             "Each record feeds one update at most, so the stream pays it once."

@@ -14,6 +14,7 @@ from annotation.choices.catalogue import chosen_of
 from annotation.choices.gates import ALL_GATE_FIELDS
 from annotation.choices.label_types.choose import ChooseOne
 from annotation.choices.planned_settings import planned_settings
+from annotation.choices.policies.per_round import PerRound
 from annotation.choices.presets import PRESETS, broken_rules, epsilon_of_kind
 from annotation.choices.refusals import refuse_broken
 from annotation.choices.services import configurations
@@ -26,7 +27,6 @@ from annotation.models import (
     Project,
     ProjectState,
     Role,
-    UpdatePolicy,
 )
 from annotation.people.services.members import add_member
 from annotation.populations import services as memberships
@@ -64,7 +64,7 @@ def create_project(
         "gate_kind": "k_anonymity",
         "features": Features.STANDARD.value,
         "question_kind": ChooseOne.name,
-        "update_policy": UpdatePolicy.PER_ROUND.value,
+        "update_policy": PerRound.name,
         **dict.fromkeys(ALL_GATE_FIELDS),
         **chosen.defaults,
         **settings,

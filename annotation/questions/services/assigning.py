@@ -10,6 +10,7 @@ from django.db import transaction
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from annotation import access
+from annotation.choices.secrecy import hides_selection
 from annotation.errors import InvalidConfiguration
 from annotation.models import (
     Assignment,
@@ -39,7 +40,7 @@ def assigning_refusal(project: Project) -> Message | None:
         return IN_A_CROWD
     if project.settings.get(Kind.RANDOMIZER.key):
         return RANDOMISED
-    return SECRET if project.hides_selection else None
+    return SECRET if hides_selection(project.settings) else None
 
 
 def assignable_annotators(project: Project) -> QuerySet[Membership]:

@@ -8,6 +8,8 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from annotation.choices.label_types.confirm import NO, YES, ConfirmGuess
+from annotation.choices.policies.fixed_batches import FixedBatches
+from annotation.choices.policies.updates import Batch, BatchState
 from learner.estimators.mi_ogd import NoisyGradientDescent
 from learner.estimators.minibatch_svm import MiniBatchPrivateSVM
 from learner.estimators.running_sums import RunningSums
@@ -26,7 +28,6 @@ from learner.planning.simulation.outcome import MeanAccuracy, Outcome, OutcomePo
 from learner.planning.simulation.stream_settings import StreamSettings
 from learner.planning.simulation.task import SimulationTask
 from learner.planning.simulation.trusted import has_examples, rows_of_numbers
-from learner.policies import Batch, BatchState, FixedBatches
 from learner.streaming import examine
 from privacy.arrays import Array
 from privacy.mechanisms.randomness import SimulationRandom
@@ -215,9 +216,8 @@ class _Play:
 
     def _batch_size(self) -> int:
         """Return how many are asked about in one batch, about, where the policy counts windows of records."""
-        length, screen = int(self.settings.values.get("window_length") or 1), self.settings.screen(0)
-        windows = self.settings.values["update_policy"] != "flmb"
-        return max(1, round(length * float(screen.rates[0]))) if windows and screen is not None else length
+        screen = self.settings.screen(0)
+        return self.settings.policy().asked_at(1.0 if screen is None else float(screen.rates[0]))
 
     def _said(self, learner: StreamingLinearClassifier) -> AnswerArray:
         answers: AnswerArray = np.asarray(learner.predict(self.test), dtype=np.int64)

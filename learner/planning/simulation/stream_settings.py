@@ -7,6 +7,8 @@ from typing import Any, Self, cast
 from annotation.choices.catalogue import chosen_of, declaration_of
 from annotation.choices.label_types.catalogue import label_type_of
 from annotation.choices.label_types.choose import ChooseOne
+from annotation.choices.policies.catalogue import policy_choice_of
+from annotation.choices.policies.updates import BatchPolicy
 from annotation.choices.presets import PRESETS, broken_rules
 from learner.estimators.choice import INTERCEPT_SCALING, Shape
 from learner.estimators.minibatch_svm import MiniBatchPrivateSVM
@@ -15,7 +17,6 @@ from learner.estimators.streaming import StreamingLinearClassifier
 from learner.features.base import Featurizer
 from learner.features.choice import FeaturesChoice, RecordShape
 from learner.online import Online
-from learner.policies import BatchPolicy, policy_for
 from learner.strategies.screen import Screen, ScreenChoice
 from privacy.accounting.event import Event
 from privacy.accounting.events import MinibatchSgdEvent, RunningSumsEvent, StreamEvent
@@ -104,11 +105,7 @@ class StreamSettings:
 
     def policy(self) -> BatchPolicy:
         """Return when answers become an update."""
-        return policy_for(
-            self.values["update_policy"],
-            length=self.values.get("window_length"),
-            denominator=self.values.get("window_denominator"),
-        )
+        return policy_choice_of(self.values).batches()
 
     def online(self) -> Online:
         """Return what is said about learning from each answer at once."""

@@ -14,6 +14,7 @@ from django.core.files.storage import default_storage
 from django.db import transaction
 from django.utils import timezone
 
+from annotation.choices.secrecy import hides_selection
 from annotation.files import services as files
 from annotation.intervals import wilson_interval
 from annotation.models import Oracle, Project
@@ -132,7 +133,7 @@ def _staged_release(
     terms = [card_terms(account) for account in accounts]
     privacy: Privacy = {
         "oracle": "crowd" if project.oracle == Oracle.CROWD else "trusted",
-        "questions_shown": not project.hides_selection,
+        "questions_shown": not hides_selection(project.settings),
         "accounts": terms,
         "entries": [_line(entry) for entry in entries],
         "heads": {account.label: guarantee(account).chain_head for account in accounts},

@@ -13,6 +13,7 @@ from django.db.models.functions import Now
 from numpy.typing import NDArray
 
 from annotation.answers.selectors import label_type
+from annotation.choices.policies.updates import BatchState
 from annotation.data.selectors import waiting_posts
 from annotation.data.services import streams as records
 from annotation.models import Project
@@ -24,7 +25,6 @@ from learner.estimators.bandit import BanditMutualInformationOGD, Guess
 from learner.estimators.streaming import StreamingLinearClassifier
 from learner.linear_model import LinearModel
 from learner.models import Stream, StreamBatch, StreamGuess
-from learner.policies import BatchState
 from learner.selectors import streams as stream_selectors
 from learner.streaming import Examination, examine
 from learner.streams.services import updates

@@ -6,6 +6,7 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
+from annotation.choices.secrecy import hides_selection
 from annotation.guidelines.services import versions
 from annotation.models import Job, Query, Role, WorkState
 from annotation.models.crowds import CrowdStudy
@@ -77,7 +78,7 @@ def member(project):
         # The first is still here: a group gives the role, too.
         Action.objects.create(project=project, route="api:remove_member", target={"membership_id": number})
     Membership.objects.filter(pk=came.pk).update(paused_at=timezone.now())
-    paused = [] if project.hides_selection else [{"change": "paused", "membership": came.pk}]
+    paused = [] if hides_selection(project.settings) else [{"change": "paused", "membership": came.pk}]
     joined = {"change": "joined", "membership": came.pk, "role": "engineer"}
     return [joined, *paused, {"change": "left", "membership": gone.pk}]
 
@@ -143,12 +144,12 @@ def failed(project):
         Job.objects.create(kind=kind, error="secret words", cancelled_by=by, **ended)
         for kind, by in (("gate", ""), ("compare", ""), ("import", "lead"))
     )
-    block = 1 if project.hides_selection else None
+    block = 1 if hides_selection(project.settings) else None
     strategy = "secret_sample" if block else "random"
     Round.objects.create(number=1, strategy=strategy, block=block, requested=5, **ended)
     TrainingRun.objects.create(version=4, last_consensus_id=0, labels_used=0, **ended)
     always = [{"work": "round", "round": 1}, {"work": "gate", "job": str(gate.pk)}]
-    if project.hides_selection:
+    if hides_selection(project.settings):
         return always
     return [*always, {"work": "compare", "job": str(compared.pk)}, {"work": "training", "version": 4}]
 
@@ -161,7 +162,7 @@ def finished(project):
         for kind in kinds
     ]
     Job.objects.create(project=project, kind="export", state=WorkState.FAILED, finished_at=timezone.now())
-    told_of = made[2:3] if project.hides_selection else made[:3]
+    told_of = made[2:3] if hides_selection(project.settings) else made[:3]
     return [{"work": job.kind, "job": str(job.pk)} for job in told_of]
 
 

@@ -6,6 +6,8 @@ from itertools import accumulate
 import numpy as np
 import pytest
 
+from annotation.choices.policies.immediate import ImmediateUpdates
+from annotation.choices.policies.windows import FixedWindows
 from learner.estimators.bandit import BanditGradientBaseline, BanditMutualInformationOGD
 from learner.estimators.mi_ogd import OnlineGradientBaseline
 from learner.estimators.running_sums import RunningSums
@@ -16,7 +18,6 @@ from learner.online import (
     learn_confirmations,
     simulated_arrival,
 )
-from learner.policies import FixedWindows, ImmediateUpdates
 from privacy.mechanisms.randomness import SimulationRandom
 
 ANSWERS = Online(confirm=False, sigma=1.0, horizon=40, radius=5.0, delta=1e-6, average=True, ahead=7)

@@ -7,8 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from annotation.choices.policies.fixed_batches import FixedBatches
+from annotation.choices.policies.immediate import ImmediateUpdates
+from annotation.choices.policies.updates import BatchState
+from annotation.choices.policies.windows import FixedWindows
 from learner.linear_model import LinearModel
-from learner.policies import BatchState, FixedBatches, FixedWindows, ImmediateUpdates
 from learner.strategies.bernoulli_screen import BernoulliScreen
 from learner.strategies.exponential_screen import ExponentialScreen
 from learner.strategies.secret_sample import SecretSample

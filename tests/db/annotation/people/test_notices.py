@@ -4,6 +4,7 @@ import pytest
 from allauth.account.models import EmailAddress
 from django.utils import timezone
 
+from annotation.choices.secrecy import hides_selection
 from annotation.models import Membership, Role
 from annotation.models.letters import MailKind, Notice
 from annotation.people.services import mail_choices, notices
@@ -55,7 +56,7 @@ def test_whoever_came_later_is_told_no_old_news():
 def test_of_a_secret_sample_only_what_engineers_read_leaves_the_site(kind):
     hidden = learning.open_secret(make_user())
     person_with(hidden)
-    assert hidden.hides_selection
+    assert hides_selection(hidden.settings)
     assert tell(hidden, kind=MailKind(kind)) == (kind in ("release", "budget"))
     visible = make_project()
     person_with(visible)

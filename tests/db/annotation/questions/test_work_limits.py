@@ -6,6 +6,7 @@ import pytest
 from django.db import IntegrityError, transaction
 from django.utils import timezone
 
+from annotation.choices.secrecy import hides_selection
 from annotation.errors import InvalidConfiguration
 from annotation.models import Assignment, AssignmentState, Encounter, Record
 from annotation.projects.services import configuring
@@ -230,4 +231,4 @@ class TestSecretChoices:
         labelling.set_labelling(project=project, answers_per_person=None, quiet_from=time(22), quiet_until=time(6))
         configuring.configure_project(project=project, changes={"selection": "secret_sample"}, actor=project.created_by)
         project.refresh_from_db()
-        assert project.hides_selection
+        assert hides_selection(project.settings)

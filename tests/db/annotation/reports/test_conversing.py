@@ -7,6 +7,7 @@ import pytest
 from django.db import IntegrityError, connection, transaction
 from django.db.models.functions import Now
 
+from annotation.choices.secrecy import hides_selection
 from annotation.errors import InvalidConfiguration, ProjectClosed
 from annotation.models import Assignment, Consensus, Project, Query, QueryState, Record, Report, ReportKind
 from annotation.questions.services import correcting, labels, queue
@@ -154,7 +155,7 @@ def test_where_answers_are_randomised_managers_write_to_nobody(monkeypatch, proj
 def test_where_questions_are_secret_those_who_were_asked_read_it(project, people, manager):
     write_settings(project, selection="secret_sample")
     project = Project.objects.get(pk=project.pk)
-    assert project.hides_selection
+    assert hides_selection(project.settings)
     turn = answered(project, people[0])
     reply(project, turn, people[0], manager)
     assert unread(project, people[0]) == ["why music?"]

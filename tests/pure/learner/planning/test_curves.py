@@ -7,6 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from annotation.choices.policies.doubling import Doubling
+from annotation.choices.policies.per_round import PerRound
 from learner.online import Online
 from learner.planning.curves import simulated
 from learner.planning.setup import MOST_ARRIVALS, MOST_NOISE, Setup, Training
@@ -30,7 +32,7 @@ SECRET = Setup(
     labels_per_release=40,
     releases=4,
     round_size=40,
-    doubling=False,
+    policy=PerRound().document(),
     stream=False,
     batch=50,
     selection_epsilon=0.0,
@@ -231,7 +233,7 @@ def test_a_setup_survives_being_stored() -> None:
 
 def test_labels_come_by_rounds_by_doubling_or_by_blocks() -> None:
     assert OPEN.label_counts == [100, 200, 300]
-    assert replace(OPEN, doubling=True).label_counts == [100, 200, 400]
+    assert replace(OPEN, policy=Doubling().document()).label_counts == [100, 200, 400]
     assert replace(OPEN, records=150).label_counts == [100]
     assert SECRET.label_counts == list(np.cumsum([60, 60, 120, 240]))
 

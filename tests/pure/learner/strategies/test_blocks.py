@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from learner.policies import BatchState, DoublingBlocks
+from annotation.choices.policies.doubling import DoublingBlocks
+from annotation.choices.policies.updates import BatchState
 from learner.strategies.blocks import block_edges, block_rates, draw_blocks
 from privacy.accounting.screens import hidden_selection_epsilon
 from privacy.mechanisms.randomness import SecureRandom, SimulationRandom

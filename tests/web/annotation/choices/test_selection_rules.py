@@ -2,12 +2,12 @@
 
 import pytest
 
-from annotation.choices import selection_rules, stream_rules
-from annotation.choices.catalogue import CATALOGUE, parameter_names
+from annotation.choices import selection_rules
+from annotation.choices.catalogue import CATALOGUE, offered, parameter_names
 from annotation.choices.planned_settings import planned_settings
 from annotation.choices.presets import PRESETS, broken_rules
 from annotation.models import Project
-from privacy.choices import Kind
+from privacy.choices import ARRIVALS, Kind
 
 CLASSES = {"classes": ["a", "b"]}
 
@@ -46,8 +46,10 @@ def test_the_rules_know_the_fields_and_what_they_default_to():
 
 
 def test_a_policy_is_offered_where_its_declaration_says():
-    assert stream_rules.STREAM_POLICIES == ("immediate", "flsw", "flsw_hidden", "flmb", "doubling")
-    assert stream_rules.POOL_POLICIES == ("per_round", "doubling")
+    around = {"oracle": "trusted", "data_kinds": ["text"]}
+    listed = {where: [name for name, _ in offered(Kind.POLICY, arrival=where, **around)] for where in ARRIVALS}
+    assert listed["stream"] == ["immediate", "flsw", "flsw_hidden", "flmb", "doubling"]
+    assert listed["pool"] == ["per_round", "doubling"]
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ from django.contrib.auth.models import Permission
 from django.test import Client
 from django.urls import reverse
 
+from annotation.choices.secrecy import hides_selection
 from annotation.models import Label, Project, Query, RecordPost, Role
 from annotation.people.services import members, tokens
 from annotation.people.services.tokens import Scope
@@ -133,7 +134,7 @@ def test_a_form_names_the_rule_that_is_broken(manager, client):
     hidden = {"window_denominator": 25, "training_epsilon": 4.0}
     assert client.post(url, shown | hidden).status_code == 302
     project = Project.objects.get()
-    assert project.hides_selection
+    assert hides_selection(project.settings)
     assert project.window_denominator == 25
     immediate = {"name": "Other", "update_policy": "immediate", "window_length": "", "training_epsilon": 1.3}
     immediate["training_delta"] = 4.9e-6

@@ -3,9 +3,11 @@
 import numpy as np
 import pytest
 
+from annotation.choices.policies.fixed_batches import FixedBatches
+from annotation.choices.policies.immediate import ImmediateUpdates
+from annotation.choices.policies.windows import FixedWindows
 from learner.configuration import stream as live
 from learner.planning.simulation.stream_settings import StreamSettings
-from learner.policies import FixedBatches, FixedWindows, ImmediateUpdates
 from privacy.mechanisms.randomness import SimulationRandom
 from tests import streaming
 from tests.factories import make_user

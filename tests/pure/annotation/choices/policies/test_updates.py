@@ -8,57 +8,63 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from learner.policies import (
-    Batch,
-    BatchState,
-    DoublingBlocks,
-    FixedBatches,
-    FixedWindows,
-    ImmediateUpdates,
-    PoolSchedule,
-    labels_for_next_release,
-    labels_needed,
-)
+from annotation.choices.policies.catalogue import policy_choice_of
+from annotation.choices.policies.doubling import Doubling, DoublingBlocks
+from annotation.choices.policies.fixed_batches import FixedBatches
+from annotation.choices.policies.immediate import Immediate, ImmediateUpdates
+from annotation.choices.policies.per_round import PerRound
+from annotation.choices.policies.updates import Batch, BatchState
+from annotation.choices.policies.visible_windows import VisibleWindows
+from annotation.choices.policies.windows import FixedWindows
 from privacy.accounting.events import MinibatchSgdEvent, NoProof, StreamEvent
 
+POOL_POLICIES = [PerRound(), Doubling()]
 
-@pytest.mark.parametrize(
-    ("policy", "targets"), [(PoolSchedule.PER_ROUND, [50, 100, 150, 200]), (PoolSchedule.DOUBLING, [50, 100, 200, 400])]
-)
+
+@pytest.mark.parametrize(("policy", "targets"), [(PerRound(), [50, 100, 150, 200]), (Doubling(), [50, 100, 200, 400])])
 def test_schedule(policy, targets):
     used = 0
     for target in targets:
-        used = labels_for_next_release(policy, labels_at_last_release=used, labels_per_release=50)
+        used = policy.labels_for_next_release(labels_at_last_release=used, labels_per_release=50)
         assert used == target
 
 
 @given(
-    policy=st.sampled_from(PoolSchedule), now=st.integers(0, 500), last=st.integers(0, 500), step=st.integers(1, 200)
+    policy=st.sampled_from(POOL_POLICIES), now=st.integers(0, 500), last=st.integers(0, 500), step=st.integers(1, 200)
 )
 def test_due_exactly_when_nothing_is_missing(policy, now, last, step):
     counts = {"labels_at_last_release": last, "labels_per_release": step}
-    missing = labels_needed(policy, labels_now=now, **counts)
-    assert labels_needed(policy, labels_now=now + missing, **counts) == 0
+    missing = policy.labels_needed(labels_now=now, **counts)
+    assert policy.labels_needed(labels_now=now + missing, **counts) == 0
     if missing:
-        assert labels_needed(policy, labels_now=now + missing - 1, **counts) == 1
+        assert policy.labels_needed(labels_now=now + missing - 1, **counts) == 1
 
 
 def test_labels_that_come_in_bulk_make_one_release():
-    assert labels_needed(PoolSchedule.DOUBLING, labels_now=900, labels_at_last_release=100, labels_per_release=50) == 0
-    assert (
-        labels_needed(PoolSchedule.DOUBLING, labels_now=900, labels_at_last_release=900, labels_per_release=50) == 900
-    )
+    assert Doubling().labels_needed(labels_now=900, labels_at_last_release=100, labels_per_release=50) == 0
+    assert Doubling().labels_needed(labels_now=900, labels_at_last_release=900, labels_per_release=50) == 900
 
 
 @pytest.mark.parametrize(("last", "step"), [(-1, 5), (0, 0)])
 def test_counts_are_checked(last, step):
     with pytest.raises(ValueError, match="must be >="):
-        labels_for_next_release(PoolSchedule.PER_ROUND, labels_at_last_release=last, labels_per_release=step)
+        PerRound().labels_for_next_release(labels_at_last_release=last, labels_per_release=step)
 
 
 def test_unknown_policies_are_refused():
     with pytest.raises(ValueError, match="yearly"):
-        labels_needed("yearly", labels_now=0, labels_at_last_release=0, labels_per_release=1)
+        policy_choice_of({"update_policy": "yearly"})
+
+
+@pytest.mark.parametrize("policy", [Immediate(), VisibleWindows(window_length=5)], ids=lambda policy: policy.name)
+def test_a_pool_trains_by_no_window(policy):
+    with pytest.raises(ValueError, match="no pool trains by"):
+        policy.labels_for_next_release(labels_at_last_release=0, labels_per_release=1)
+
+
+def test_a_stream_has_no_rounds():
+    with pytest.raises(ValueError, match="no stream updates by 'per_round'"):
+        PerRound().batches()
 
 
 POLICIES = [
@@ -151,3 +157,18 @@ def test_only_windows_can_hide(policy):
 def test_lengths_are_checked(build):
     with pytest.raises(ValueError, match="must be >= 1"):
         build()
+
+
+@pytest.mark.parametrize(
+    ("policy", "asked", "slots"),
+    [
+        (ImmediateUpdates(), 1, 4),
+        (FixedWindows(10), 2, 10),
+        (FixedWindows(1), 1, 1),
+        (FixedBatches(3), 3, 12),
+        (DoublingBlocks(8), 2, None),
+    ],
+    ids=lambda policy: type(policy).__name__,
+)
+def test_each_says_how_much_a_batch_takes_at_a_rate(policy, asked, slots):
+    assert (policy.asked_at(0.25), policy.slots_at(0.25)) == (asked, slots)

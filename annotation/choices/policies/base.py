@@ -1,0 +1,126 @@
+"""When answers become an update or a training: what every update policy says of itself, whoever asks."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, Final
+
+from annotation.choices.policies.updates import BatchPolicy
+from privacy.choices import Choice, Kind, Sound, parameter
+from privacy.wording import as_message
+from privacy.wording import gettext_noop as _
+
+STREAM: Final = ("stream",)
+LONGEST_WINDOW: Final = 10_000_000
+WINDOW: Final = _("Window or batch")
+WINDOW_HELP: Final = _("Records of a window, answers of a batch (at least 50), or records of the first doubling block.")
+AT_LEAST_ONE: Final = _("Must be at least 1, got {got}.")
+NO_ROUNDS: Final = _("Rounds need a pool that waits; a stream updates at once, by windows or by batches.")
+NO_WINDOWS: Final = _("A pool trains per round or when labels double; windows and batches need a stream.")
+SHOWS_SELECTION: Final = _(
+    "Only windows of a fixed number of records can hide the selection: a batch shows by its time that it is "
+    "full, and an update that is left out shows that nothing was selected."
+)
+OF_STREAMS: Final = Sound(oracles=("trusted",), arrivals=STREAM, why_not={"pool": NO_WINDOWS, "crowd": NO_WINDOWS})
+
+
+@dataclass(frozen=True)
+class PolicyChoice(Choice):
+    """When something is learned; what that costs, estimator and selection say.
+
+    Attributes
+    ----------
+    by_answer : bool
+        Whether every answer of a stream makes an update by itself.
+    evenly : bool
+        Whether the trainings of a pool come after as many labels each.
+    """
+
+    kind: ClassVar[Kind] = Kind.POLICY
+    # Each training of a pool pays for itself; of a stream everything stays.
+    stays: ClassVar[bool] = False
+    by_answer: ClassVar[bool] = False
+    evenly: ClassVar[bool] = False
+
+    def event(self, *args: Any, **circumstances: Any) -> None:
+        """Return nothing: what is learned is charged, not when."""
+
+    def labels_for_next_release(self, *, labels_at_last_release: int, labels_per_release: int) -> int:
+        """Return how many labels in total make the next release of a pool due.
+
+        Parameters
+        ----------
+        labels_at_last_release : int
+            Labels the last release was trained on, 0 where there is none.
+        labels_per_release : int
+            Labels of the first release and, where they come evenly, of every further one, >= 1.
+
+        Raises
+        ------
+        ValueError
+            If a count is out of range, or no pool trains so.
+        """
+        if labels_at_last_release < 0:
+            raise ValueError(f"labels_at_last_release must be >= 0, got {labels_at_last_release}")
+        if labels_per_release < 1:
+            raise ValueError(f"labels_per_release must be >= 1, got {labels_per_release}")
+        return self._labels_due(labels_at_last_release, labels_per_release)
+
+    def labels_needed(self, *, labels_now: int, labels_at_last_release: int, labels_per_release: int) -> int:
+        """Return how many more labels make the next release of a pool due, 0 where it is due already."""
+        target = self.labels_for_next_release(
+            labels_at_last_release=labels_at_last_release, labels_per_release=labels_per_release
+        )
+        return max(0, target - labels_now)
+
+    def _labels_due(self, last: int, each: int) -> int:
+        raise ValueError(f"no pool trains by {self.name!r}")
+
+    def batches(self) -> BatchPolicy:
+        """Return when the answers of a stream become an update.
+
+        Raises
+        ------
+        ValueError
+            If no stream updates so, or a number is below 1.
+        """
+        raise ValueError(f"no stream updates by {self.name!r}")
+
+
+@dataclass(frozen=True)
+class StreamPolicy(PolicyChoice):
+    """What waits for answers, and for how long at most."""
+
+    window_hours: int = parameter(
+        24,
+        at_least=1,
+        at_most=10_000,
+        arrivals=STREAM,
+        label=_("Hours to answer"),
+        help=_("A batch makes its update then, whatever is answered; a hidden window exactly then."),
+    )
+
+    def rules(self, settings: Mapping[str, Any]) -> Mapping[str, str]:
+        """Refuse numbers of windows that this has not."""
+        broken: dict[str, str] = {}
+        declared = {each.name for each in self.parameters()}
+        if "window_length" not in declared and settings.get("window_length") is not None:
+            broken["window_length"] = as_message("Immediate updates have no window.")
+        if "window_denominator" not in declared and settings.get("window_denominator") is not None:
+            broken["window_denominator"] = SHOWS_SELECTION
+        return broken
+
+
+@dataclass(frozen=True)
+class WindowPolicy(StreamPolicy):
+    """So many records or questions at a time."""
+
+    sound: ClassVar[Sound] = OF_STREAMS
+
+    window_length: int = parameter(
+        None,
+        at_least=1,
+        at_most=LONGEST_WINDOW,
+        label=WINDOW,
+        help=WINDOW_HELP,
+        rule=AT_LEAST_ONE,
+    )

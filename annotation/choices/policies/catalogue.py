@@ -1,0 +1,42 @@
+"""The update policies there are; a further one joins by one line."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from annotation.choices.catalogue import chosen_of
+from annotation.choices.policies.base import PolicyChoice
+from annotation.choices.policies.doubling import Doubling
+from annotation.choices.policies.fixed_batches import Batches
+from annotation.choices.policies.hidden_windows import HiddenWindows
+from annotation.choices.policies.immediate import Immediate
+from annotation.choices.policies.per_round import PerRound
+from annotation.choices.policies.visible_windows import VisibleWindows
+from privacy.choices import Kind
+
+POLICIES: tuple[type[PolicyChoice], ...] = (PerRound, Immediate, VisibleWindows, HiddenWindows, Batches, Doubling)
+
+
+def chosen_policy(settings: Mapping[str, Any]) -> type[PolicyChoice] | None:
+    """Return the policy that settings name, per round where they name none; None where it is unknown."""
+    found = chosen_of(Kind.POLICY, {Kind.POLICY.key: PerRound.name, **settings})
+    return found if found is not None and issubclass(found, PolicyChoice) else None
+
+
+def policy_choice_of(settings: Mapping[str, Any]) -> PolicyChoice:
+    """Return the policy of a project, with its parameters.
+
+    Raises
+    ------
+    ValueError
+        If the settings name none that is known, or a number is out of range.
+    """
+    found = chosen_policy(settings)
+    if found is None:
+        raise ValueError(f"nothing is learned by {settings.get(Kind.POLICY.key)!r}")
+    return found.of(settings)
+
+
+def policy_hides_selection(settings: Mapping[str, Any]) -> bool:
+    """Say whether by its policy alone nobody outside learns what a project asks about."""
+    policy = chosen_policy(settings)
+    return policy is not None and policy.hides_selection
