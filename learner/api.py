@@ -15,6 +15,7 @@ from annotation.rest.pagination import Page, page_of
 from annotation.rest.ranges import CONDITIONS, file_answers
 from annotation.rest.responses import Moment, SaidOut, as_code, paged, responses
 from learner import selectors
+from learner.access import may_manage
 from learner.errors import InputNotFitting
 from learner.evaluations.no_privacy import estimate_of_run, with_estimates
 from learner.models import ModelRelease, ReleaseState, Round
@@ -89,9 +90,11 @@ def _release(request: HttpRequest, slug: str, version: str) -> ModelRelease:
     openapi_extra=paged(),
 )
 def list_models(request: HttpRequest, response: HttpResponse, slug: str, page: Query[Page]) -> Any:
-    found = selectors.releases_of(readable_project(request, slug))
+    project = readable_project(request, slug)
+    found = selectors.releases_of(project)
     shown = list(page_of(found, page, request=request, response=response))
-    return [model_out(*each) for each in with_estimates(shown)]
+    may_plan = may_manage(request, project)
+    return [model_out(*each, may_plan=may_plan) for each in with_estimates(shown)]
 
 
 @router.get(
@@ -102,9 +105,13 @@ def list_models(request: HttpRequest, response: HttpResponse, slug: str, page: Q
 )
 def get_model(request: HttpRequest, slug: str, version: str) -> Any:
     if version == DESCRIBED:
-        return described_out(described.described_release(readable_project(request, slug)))
+        project = readable_project(request, slug)
+        return described_out(described.described_release(project), may_plan=may_manage(request, project))
     found = _release(request, slug, version)
-    return model_out(found, selectors.trained_on(found.training_run), estimate_of_run(found.training_run))
+    run = found.training_run
+    return model_out(
+        found, selectors.trained_on(run), estimate_of_run(run), may_plan=may_manage(request, found.project)
+    )
 
 
 @router.get(

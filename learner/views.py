@@ -65,7 +65,7 @@ def _standing(project: Project, rows: Sequence[Row] = ()) -> dict[str, Any]:
         "version_zero": described.offers_version_zero(project),
         "measured": [] if newest is None else evaluation_selectors.accuracies_of(newest),
         "estimate": estimate,
-        "estimate_said": localized(estimate_said(estimate)),
+        "estimate_said": localized(estimate_said(estimate, may_plan=True)),
         "secret": secret_selectors.labels_in_secret(project),
         "sheets": presenters.budget_sheets(project),
         "forecast": localized(forecast.sentence) if forecast else "",

@@ -9,7 +9,7 @@ from learner.pools.secret_selectors import TrainedOn
 from privacy.wording import as_message, as_plural_message
 
 
-def estimate_said(estimate: PlannersEstimate | None, *, may_plan: bool = True) -> str:
+def estimate_said(estimate: PlannersEstimate | None, *, may_plan: bool) -> str:
     """Say what was estimated and on what, or that nothing was and where to have it done; that only to who may plan."""
     if estimate is None:
         if not may_plan:

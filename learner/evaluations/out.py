@@ -48,7 +48,7 @@ class NoPrivacyOut(Schema):
     """A planner's estimate of a model without privacy, for about as many labels: never of this project's own.
 
     `data` is what a plan was simulated on, `with_privacy` what the project's settings reached there; all are null where
-    nobody simulated these settings, and `said` says where to.
+    nobody simulated these settings, and `said` tells managers where to.
     """
 
     data: Literal["digits", "made_up"] | None
@@ -77,14 +77,14 @@ class EvaluationOut(Schema):
     measures: MeasuresOut
 
 
-def no_privacy_out(estimate: PlannersEstimate | None) -> dict[str, Any]:
+def no_privacy_out(estimate: PlannersEstimate | None, *, may_plan: bool) -> dict[str, Any]:
     """Return a planner's estimate as routes tell of it."""
-    said = estimate_said(estimate)
+    said = estimate_said(estimate, may_plan=may_plan)
     names = ("data", "labels", "accuracy", "macro_f1", "with_privacy")
     return {name: getattr(estimate, name, None) for name in names} | {"said": said, "said_as_code": as_code(said)}
 
 
-def evaluation_out(evaluation: Evaluation, estimate: PlannersEstimate | None) -> dict[str, Any]:
+def evaluation_out(evaluation: Evaluation, estimate: PlannersEstimate | None, *, may_plan: bool) -> dict[str, Any]:
     """Return how a release does on one test set as routes tell of it."""
     return {
         "dataset": evaluation.dataset.name,
@@ -96,12 +96,12 @@ def evaluation_out(evaluation: Evaluation, estimate: PlannersEstimate | None) ->
         "version_0": None
         if evaluation.described_correct is None
         else evaluation.described_correct / evaluation.examples,
-        "no_privacy": no_privacy_out(estimate),
+        "no_privacy": no_privacy_out(estimate, may_plan=may_plan),
         "measures": evaluation.measures,
     }
 
 
-def score_out(score: Score) -> dict[str, Any]:
+def score_out(score: Score, *, may_plan: bool) -> dict[str, Any]:
     """Return the same of version 0, which no table holds; beside itself there is nothing to tell."""
     return {
         "dataset": score.dataset.name,
@@ -111,6 +111,6 @@ def score_out(score: Score) -> dict[str, Any]:
         "interval": wilson_interval(score.correct, score.examples),
         "constant": score.measures["constant"]["accuracy"],
         "version_0": None,
-        "no_privacy": no_privacy_out(None),
+        "no_privacy": no_privacy_out(None, may_plan=may_plan),
         "measures": score.measures,
     }

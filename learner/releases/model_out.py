@@ -122,8 +122,10 @@ class ModelOut(Schema):
     lineage: list[LineageOut]
 
 
-def model_out(release: ModelRelease, used: TrainedOn, estimate: PlannersEstimate | None) -> dict[str, Any]:
-    """Return a release as routes tell of it."""
+def model_out(
+    release: ModelRelease, used: TrainedOn, estimate: PlannersEstimate | None, *, may_plan: bool
+) -> dict[str, Any]:
+    """Return a release as routes tell of it; who may open the plan is told where an estimate is to be had."""
     slug, version = release.project.slug, release.version
     return {
         "version": version,
@@ -147,7 +149,9 @@ def model_out(release: ModelRelease, used: TrainedOn, estimate: PlannersEstimate
         "configuration": release_selectors.shown_configuration(release),
         "environment": release.environment,
         **_keys(),
-        "evaluations": [evaluation_out(evaluation, estimate) for evaluation in release.evaluations.all()],
+        "evaluations": [
+            evaluation_out(evaluation, estimate, may_plan=may_plan) for evaluation in release.evaluations.all()
+        ],
         **_files(slug, str(version), release.digests, release_selectors.encoder_files(release)),
         "lineage": [
             {
@@ -163,7 +167,7 @@ def model_out(release: ModelRelease, used: TrainedOn, estimate: PlannersEstimate
     }
 
 
-def described_out(described: DescribedRelease) -> dict[str, Any]:
+def described_out(described: DescribedRelease, *, may_plan: bool) -> dict[str, Any]:
     """Return version 0 as routes tell of a release."""
     project = described.project
     account = project.pool_account
@@ -190,7 +194,7 @@ def described_out(described: DescribedRelease) -> dict[str, Any]:
         "configuration": settings_outside(configuration_of(project)),
         "environment": environment(),
         **_keys(),
-        "evaluations": [score_out(score) for score in described.scores],
+        "evaluations": [score_out(score, may_plan=may_plan) for score in described.scores],
         **_files(project.slug, str(VERSION), described.digests, encoder_of(project)),
         "lineage": [],
     }

@@ -43,7 +43,7 @@ def test_models_are_listed_newest_first_with_their_guarantee(project):
     assert measured["accuracy"] == measured["correct"] / measured["examples"]
     assert measured["measures"]["macro_f1"]["low"] <= measured["measures"]["macro_f1"]["value"]
     assert measured["no_privacy"]["accuracy"] is None
-    assert "plan page" in measured["no_privacy"]["said"]
+    assert measured["no_privacy"]["said"].endswith("so no estimate of no privacy stands here.")
     assert {"from", "to", "correct"} <= set(measured["measures"]["reliability"][0])
     assert newest["checks"] == dict.fromkeys(("entries", "ledger", "mechanism", "files"), "passed")
     assert newest["released_at"] >= newest["created_at"]
@@ -55,6 +55,17 @@ def test_models_are_listed_newest_first_with_their_guarantee(project):
     assert low <= measured["accuracy"] <= high
     assert {entry["kind"] for entry in newest["lineage"]} == {"commit"}
     assert f"release:{newest['version']}" in {entry["subject"] for entry in newest["lineage"]}
+
+
+def test_only_who_may_open_the_plan_is_sent_there_for_an_estimate(project):
+    models = f"/api/v1/projects/{project.slug}/models"
+    for role, may_plan in ((Role.MANAGER, True), (Role.ENGINEER, False)):
+        client = client_of(project, role)
+        for model in (*client.get(models).json(), client.get(f"{models}/1").json()):
+            (measured,) = model["evaluations"]
+            said = measured["no_privacy"]["said"]
+            assert "so no estimate of no privacy stands here." in said
+            assert ("The plan page makes one free of charge" in said) == may_plan
 
 
 def test_latest_is_the_newest_that_is_not_retired(project):

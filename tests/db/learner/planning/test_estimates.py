@@ -41,7 +41,7 @@ def test_the_point_of_about_as_many_labels_is_taken_from_a_plan_of_these_setting
     # Far from what was simulated nothing is claimed.
     assert simulated_course(project).at(201) is None
     assert simulated_course(project).at(0) is None
-    said = estimate_said(found)
+    said = estimate_said(found, may_plan=True)
     assert "planner's estimate" in said
     assert "95.0%" in said
     assert "80.0%" in said
@@ -49,7 +49,7 @@ def test_the_point_of_about_as_many_labels_is_taken_from_a_plan_of_these_setting
 
 def test_where_none_is_at_hand_it_says_where_to_and_not_who_failed_to():
     """Somebody may have simulated these settings, on this site before it lost the encoder they need."""
-    said = estimate_said(None)
+    said = estimate_said(None, may_plan=True)
     assert "at hand" in said
     assert "plan page" in said
     assert "obody" not in said
