@@ -1,6 +1,6 @@
 """What is there to read, and who may see what of it."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -8,8 +8,8 @@ from uuid import UUID
 
 from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
 from django.db import connection
-from django.db.models import Exists, F, IntegerField, OuterRef, Q, QuerySet, Subquery, Value
-from django.db.models.functions import Coalesce, Now
+from django.db.models import Exists, F, IntegerField, OuterRef, Q, QuerySet, Subquery
+from django.db.models.functions import Now
 from django.urls import reverse
 from django.utils import timezone
 
@@ -182,26 +182,6 @@ def desks_of(user: Person) -> QuerySet[Project]:
         skipped_at=Subquery(skipped.values("finished_at")[:1]),
         done_today=CountOf(done.values("pk")),
     )
-
-
-def with_question_for(user: Person, projects: Collection[int]) -> frozenset[int]:
-    """Return those of the projects in which a question waits for the person, held or free, in one statement.
-
-    How much one person may answer and at which hours is not looked at; the label page says so.
-    """
-    earlier = Assignment.objects.filter(query=OuterRef("pk"), annotator=user.pk).values("state")
-    free = (
-        Query.objects.filter(project=OuterRef("project"), state=QueryState.OPEN, open_slots__gt=0)
-        .filter(Q(assigned_to=None) | Q(open_slots__gt=1) | Q(assigned_to=user.pk))
-        # One index probe a question: as NOT EXISTS the planner may read all assignments of the person.
-        .annotate(met=Coalesce(Subquery(earlier[:1]), Value(AssignmentState.EXPIRED.value)))
-        .filter(met=AssignmentState.EXPIRED)
-    )
-    held = Assignment.objects.filter(project=OuterRef("project"), annotator=user.pk, state=AssignmentState.LEASED)
-    asked = Membership.objects.filter(
-        user=user.pk, role=Role.ANNOTATOR, paused_at=None, project__in=projects, project__state=ProjectState.ACTIVE
-    )
-    return frozenset(asked.filter(Exists(held) | Exists(free)).values_list("project_id", flat=True))
 
 
 def undoable_assignments(user: Person) -> QuerySet[Assignment]:

@@ -10,7 +10,7 @@ APPS = ("annotation", "learner")
 TEMPLATE = re.compile(r"\b(?:annotation|learner)/(?:[a-z_]+/)?[a-z_]+\.html")
 # What lies beside the rooms, since modules of no room show it or several rooms do.
 SHARED = {
-    "annotation": "_actions _field _form_errors _job _label_budget _moving _project_nav",
+    "annotation": "_actions _field _form_errors _job _label_budget _moving _no_question _project_nav",
     "learner": "_accuracy _button _card _chart _coming_charges _more_answers _next_step _releases_table _standing"
     " _version_zero close_block overview releases retire",
 }

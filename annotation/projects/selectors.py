@@ -12,7 +12,9 @@ from annotation.models import (
     ProjectState,
     Role,
 )
-from annotation.selectors import Person, projects_of, with_question_for
+from annotation.models.configurations import read_ahead
+from annotation.questions.desks import NOTHING_WAITS, Waiting, waiting_for
+from annotation.selectors import Person, projects_of
 from annotation.statement.presenters import percent_of_limit
 from privacy.selectors import Guarantee, guarantees
 
@@ -62,8 +64,8 @@ class ProjectCard:
     roles: tuple[str, ...]
     budgets: tuple[CardBudget, ...] = ()
     model: CardModel | None = None
-    # Whether a question waits for the person; looked up where they are an annotator.
-    asks: bool = False
+    # Whether a question waits for the person, or what keeps it; looked up where they are an annotator.
+    waiting: Waiting = NOTHING_WAITS
 
     @property
     def words(self) -> list[str]:
@@ -93,11 +95,16 @@ def project_cards(*, user: Person, closed: bool = False) -> list[ProjectCard]:
     inside = [project for project in projects if INSIDE.intersection(roles[project.pk])]
     budgets = _budgets(inside)
     models = {key: model for source in MODEL_SOURCES if inside for key, model in source([p.pk for p in inside]).items()}
-    answering = [project.pk for project in projects if Role.ANNOTATOR in roles[project.pk]]
-    asking = with_question_for(user, answering) if answering and not closed else ()
+    answering = [project for project in projects if Role.ANNOTATOR in roles[project.pk] and not closed]
+    read_ahead(project.configuration_id for project in answering)
+    waiting = waiting_for(user, answering) if answering else {}
     return [
         ProjectCard(
-            project, tuple(roles[project.pk]), budgets.get(project.pk, ()), models.get(project.pk), project.pk in asking
+            project,
+            tuple(roles[project.pk]),
+            budgets.get(project.pk, ()),
+            models.get(project.pk),
+            waiting.get(project.pk, NOTHING_WAITS),
         )
         for project in projects
     ]

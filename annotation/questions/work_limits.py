@@ -4,16 +4,18 @@ Limits on what one person sees are about collusion: however many answers somebod
 contributors, or more texts of a gate, than the project allows.
 """
 
+from collections.abc import Callable, Collection, Mapping
 from datetime import datetime, time, timedelta
 from enum import StrEnum
+from typing import Any, Final
 
-from django.contrib.auth.models import AbstractBaseUser
-from django.db.models import QuerySet
+from django.db.models import Count, QuerySet
 from django.utils import timezone
 
 from annotation import selectors
 from annotation.models import Assignment, AssignmentState, Encounter, Label, Oracle, Project, QueryState
 from annotation.models.configurations import settings_in
+from annotation.selectors import Person
 
 
 class WorkLimit(StrEnum):
@@ -26,26 +28,45 @@ class WorkLimit(StrEnum):
     PROTECTED_ANSWERS = "protected_answers"
 
 
-def limit_reached(project: Project, user: AbstractBaseUser) -> WorkLimit | None:
+# How far from the front somebody who may meet nobody new is looked for a question about whom they know already.
+KNOWN_WITHIN: Final = 2000
+# What somebody who reached one of these took back, or knows already, they may still be asked.
+MAY_STILL_BE_ASKED: Final = frozenset({WorkLimit.ENCOUNTERS, WorkLimit.PROTECTED_ANSWERS})
+
+
+def limit_reached(project: Project, user: Person) -> WorkLimit | None:
     """Return the limit the person has reached; asks the database only where the project has one."""
-    if is_quiet(project):
-        return WorkLimit.QUIET_HOURS
-    cap = answers_cap(project)
-    if cap is not None and questions_answered(project, user) >= cap:
-        return WorkLimit.PROTECTED_ANSWERS
-    if project.answers_per_person is not None and _answers_of(project, user).count() >= project.answers_per_person:
-        return WorkLimit.ANSWERS_PER_PERSON
-    if project.answers_per_day is not None:
-        today = _answers_of(project, user).filter(finished_at__gte=selectors.site_midnight()).count()
-        if today >= project.answers_per_day:
-            return WorkLimit.ANSWERS_PER_DAY
-    if project.encounter_limit is not None and encounters_of(project, user) >= project.encounter_limit:
-        return WorkLimit.ENCOUNTERS
-    return None
+    return limits_reached([project], user).get(project.pk)
 
 
-def _answers_of(project: Project, user: AbstractBaseUser) -> QuerySet[Assignment]:
-    return Assignment.objects.filter(annotator=user.pk, project=project.pk, state=AssignmentState.LABELLED)
+def limits_reached(projects: Collection[Project], user: Person) -> Mapping[int, WorkLimit]:
+    """Return in which of the projects the person has reached which limit.
+
+    Asks the database once for each kind of limit that any of them has, however many they are.
+    """
+    reached = {project.pk: WorkLimit.QUIET_HOURS for project in projects if is_quiet(project)}
+    for limit, most_in, counted in LIMITS:
+        bounds = {one: most for one in projects if one.pk not in reached and (most := most_in(one)) is not None}
+        counts = counted(bounds, user) if bounds else {}
+        reached |= {one.pk: limit for one, most in bounds.items() if counts.get(one.pk, 0) >= most}
+    return reached
+
+
+def _answers(projects: Collection[Project], user: Person) -> Mapping[int, int]:
+    return _by_project(_labelled_in(projects, user))
+
+
+def _answers_today(projects: Collection[Project], user: Person) -> Mapping[int, int]:
+    return _by_project(_labelled_in(projects, user).filter(finished_at__gte=selectors.site_midnight()))
+
+
+def _labelled_in(projects: Collection[Project], user: Person) -> QuerySet[Assignment]:
+    keys = [project.pk for project in projects]
+    return Assignment.objects.filter(annotator=user.pk, project__in=keys, state=AssignmentState.LABELLED)
+
+
+def _by_project(rows: QuerySet[Any]) -> Mapping[int, int]:
+    return dict(rows.order_by().values_list("project").annotate(Count("pk")))
 
 
 def answers_cap(project: Project) -> int | None:
@@ -54,17 +75,23 @@ def answers_cap(project: Project) -> int | None:
     return settings.get("answers_cap") if settings.get("answers_unit") == "annotator" else None
 
 
-def questions_answered(project: Project, user: AbstractBaseUser) -> int:
+def _questions_answered(projects: Collection[Project], user: Person) -> Mapping[int, int]:
     """Count the ordinary questions the person ever answered; an answer that was taken back was given all the same."""
-    given = Label.objects.filter(annotator=user.pk, query__project=project.pk)
-    return given.exclude(query__state=QueryState.GOLD).values("query").distinct().count()
+    given = Label.objects.filter(annotator=user.pk, query__project__in=[project.pk for project in projects])
+    ordinary = given.exclude(query__state=QueryState.GOLD).order_by().values_list("query__project")
+    return dict(ordinary.annotate(Count("query", distinct=True)))
 
 
-def encounters_of(project: Project, user: AbstractBaseUser) -> int:
+def encounters(projects: Collection[Project], user: Person) -> Mapping[int, int]:
     """Count the contributors whose records the person was shown, or the texts of the gate, answered or not."""
     # A crowd project links nobody to a contributor, not even here.
-    shown = Assignment if project.oracle == Oracle.CROWD else Encounter
-    return shown._default_manager.filter(annotator=user.pk, project=project.pk).count()
+    found: dict[int, int] = {}
+    crowds = [project.pk for project in projects if project.oracle == Oracle.CROWD]
+    inside = [project.pk for project in projects if project.oracle != Oracle.CROWD]
+    for shown, keys in ((Assignment, crowds), (Encounter, inside)):
+        if keys:
+            found |= _by_project(shown._default_manager.filter(annotator=user.pk, project__in=keys))
+    return found
 
 
 def is_quiet(project: Project) -> bool:
@@ -87,3 +114,13 @@ def next_time(of_day: time) -> datetime:
 def within_hours(now: time, start: time, end: time) -> bool:
     """Say whether a time of day lies between two others, over midnight if the second is the smaller."""
     return start <= now < end if start < end else now >= start or now < end
+
+
+Bound = tuple[WorkLimit, Callable[[Project], int | None], Callable[[Collection[Project], Person], Mapping[int, int]]]
+# In the order in which somebody is told of them: each with how much a project allows and what is counted.
+LIMITS: Final[tuple[Bound, ...]] = (
+    (WorkLimit.PROTECTED_ANSWERS, answers_cap, _questions_answered),
+    (WorkLimit.ANSWERS_PER_PERSON, lambda project: project.answers_per_person, _answers),
+    (WorkLimit.ANSWERS_PER_DAY, lambda project: project.answers_per_day, _answers_today),
+    (WorkLimit.ENCOUNTERS, lambda project: project.encounter_limit, encounters),
+)

@@ -160,6 +160,7 @@ QUESTIONS = (
         "annotation/questions/label.html annotation/questions/_label.html annotation/questions/_label_empty.html"
         " annotation/questions/_label_others.html annotation/questions/_label_question.html"
         " annotation/questions/_why.html annotation/questions/_promise.html annotation/questions/why.html"
+        " annotation/_no_question.html"
         " annotation/questions/own_statistics.html annotation/questions/own_answers.html"
         " annotation/guidelines/guidelines.html annotation/guidelines/_guidelines.html"
         " annotation/questions/_label_guidelines.html annotation/choices/_keys_choose.html"
@@ -246,8 +247,8 @@ QUESTIONS = (
     ),
     Shown(
         "annotation/questions/_label.html annotation/questions/_label_empty.html annotation/questions/label.html"
-        " annotation/questions/why.html annotation/projects/projects.html",
-        "waiting more_than state asks card.asks",
+        " annotation/questions/why.html annotation/projects/projects.html annotation/_no_question.html",
+        "waiting more_than state asks card.waiting.asks card.waiting.state card.waiting.until",
         LABELLERS,
         Basis.DERIVED,
         "how many questions are open for this person and why none is: by what was asked and how often it was answered,"

@@ -32,8 +32,6 @@ PRIORITY_PER_ROUND = 10**9
 CLAIM_ATTEMPTS = 3
 # A block of a large pool is opened in several statements of one transaction.
 OPENED_AT_ONCE = 100_000
-# How far from the front somebody who may meet nobody new is looked for a question about whom they know already.
-KNOWN_WITHIN = 2000
 
 # What a reviewer sees first is drawn before anybody answers, by a coin that no record and no answer moves.
 # An empty slot is chosen like any other and asks nobody. The lock waits for whoever empties records at this moment.
@@ -286,7 +284,7 @@ def claim_next(*, project: Project, user: AbstractBaseUser) -> Assignment | None
     if project.state != ProjectState.ACTIVE:
         return None
     limit = work_limits.limit_reached(project, user)
-    if limit not in (None, WorkLimit.ENCOUNTERS, WorkLimit.PROTECTED_ANSWERS):
+    if limit is not None and limit not in work_limits.MAY_STILL_BE_ASKED:
         return None
     if limit is None:
         gold.lease_sometimes(project=project, user_id=user.pk)
@@ -319,7 +317,7 @@ def _claim(statement: str, project: Project, user: AbstractBaseUser) -> tuple[As
         "pace_minutes": selectors.PACE_MINUTES,
         "pace_from": selectors.PACE_FROM_ANSWERS,
         "counted": selectors.WAITING_SHOWN + 1,
-        "known_within": KNOWN_WITHIN,
+        "known_within": work_limits.KNOWN_WITHIN,
     }
     try:
         row = iter(fetch_one(statement, values) or ())

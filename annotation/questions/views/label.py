@@ -34,6 +34,7 @@ from annotation.guidelines.views.pictures import served_picture
 from annotation.models import Assignment, Project, ReportKind
 from annotation.pictures.services.showing import ImageAhead, image_ahead
 from annotation.questions import work_limits
+from annotation.questions.desks import waiting_for
 from annotation.questions.forms.labels import LabelForm, SkipForm
 from annotation.questions.images import held_image
 from annotation.questions.services import labels, queue, undoing
@@ -180,7 +181,7 @@ def why(request: HttpRequest, slug: str) -> HttpResponse:
     context = {"project": project, "receipt": receipts.receipt_of(project)}
     if request.htmx:  # type: ignore[attr-defined]
         return render(request, "annotation/questions/_why.html", context)
-    context["asks"] = bool(selectors.with_question_for(request.user, [project.pk]))
+    context["asks"] = waiting_for(request.user, [project])[project.pk].asks
     return render(request, "annotation/questions/why.html", context)
 
 

@@ -106,7 +106,7 @@ def test_a_person_meets_so_many_contributors_and_then_only_those():
         seen.append(assignment.query.record.text)
     assert seen == ["of ann", "of bob", "of ann", "of bob"]
     assert queue.queue_state(project=project, user=person) == QueueState.ENCOUNTERS
-    assert work_limits.encounters_of(project, person) == 2
+    assert work_limits.encounters([project], person) == {project.pk: 2}
     assert answer(project, other).query.record.text == "of cay"
 
 
@@ -184,7 +184,7 @@ def test_a_limit_set_later_counts_whom_people_have_met_before(change):
     answer(project, person)
     project = change(project=project, encounter_limit=2)
     assert project.configuration.version == 2
-    assert work_limits.encounters_of(project, person) == 2
+    assert work_limits.encounters([project], person) == {project.pk: 2}
     assert answer(project, person).query.record.text == "of ann"
     assert answer(project, person) is None
 

@@ -12,6 +12,7 @@ from annotation.choices.label_randomizers import RandomizedConsensus
 from annotation.errors import ConfigurationFrozen, InvalidConfiguration
 from annotation.models import Assignment, AssignmentState, Label, Membership, Query, QueryState
 from annotation.projects.services import configuring
+from annotation.questions.desks import Waiting, waiting_for
 from annotation.questions.services import labels, queue, undoing
 from annotation.questions.services.queue import QueueState
 from annotation.statement.presenters import budget_sheets
@@ -111,9 +112,15 @@ def test_nobody_is_asked_more_than_the_cap_and_is_told_that_their_work_is_done(c
 def test_an_answer_taken_back_at_the_cap_may_be_given_anew_and_no_other_one(crowd):
     person = people_of(crowd)[0]
     answer_all(crowd, person)
+    assert waiting_for(person, [crowd])[crowd.pk] == Waiting(state=QueueState.PROTECTED_ANSWERS)
     undone = undoing.undo_last(project=crowd, user=person)
     held = queue.claim_next(project=crowd, user=person)
     assert held.query_id == undone.query_id
+    assert waiting_for(person, [crowd])[crowd.pk] == Waiting(asks=True)
+    Assignment.objects.filter(pk=held.pk).update(leased_until="2001-01-01T00:00Z")
+    queue.return_expired_leases()
+    assert waiting_for(person, [crowd])[crowd.pk] == Waiting(asks=True)
+    held = queue.claim_next(project=crowd, user=person)
     labels.submit_label(assignment=held, choice=0)
     assert queue.claim_next(project=crowd, user=person) is None
     assert Label.objects.filter(annotator=person).values("query").distinct().count() == CAP

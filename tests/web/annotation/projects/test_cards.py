@@ -1,11 +1,15 @@
 """The cards of the list of projects: who reads where a project stands, and at what price in statements."""
 
+import re
+from datetime import time
+
 import pytest
 from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
 from annotation.models import Membership, Role
+from annotation.models.configurations import KNOWN
 from annotation.projects.selectors import project_cards
 from annotation.questions.services import labels, queue
 from learner.models import ModelRelease
@@ -64,23 +68,71 @@ def test_who_labels_reads_whether_a_question_waits(django_assert_num_queries):
     for project in projects:
         add_members(project, owner)
     with django_assert_num_queries(3):
-        assert [card.asks for card in project_cards(user=owner)] == [False] * 3
+        assert [card.waiting.asks for card in project_cards(user=owner)] == [False] * 3
     assert listed(owner).count("No question right now.") == 3
     for project in projects:
         open_records(project, 1)
     with django_assert_num_queries(3):
-        assert [card.asks for card in project_cards(user=owner)] == [True] * 3
+        assert [card.waiting.asks for card in project_cards(user=owner)] == [True] * 3
     assert "No question right now." not in listed(owner)
     answered, held, paused = projects
     labels.submit_label(assignment=queue.claim_next(project=answered, user=owner), choice=0)
     queue.claim_next(project=held, user=owner)
     Membership.objects.filter(project=paused, user=owner).update(paused_at=timezone.now())
-    assert {card.project: card.asks for card in project_cards(user=owner)} == {
+    assert {card.project: card.waiting.asks for card in project_cards(user=owner)} == {
         answered: False,
         held: True,
         paused: False,
     }
-    assert listed(owner).count("No question right now.") == 2
+    page = listed(owner)
+    assert page.count("No question right now.") == 1
+    assert page.count("You are paused in this project") == 1
+
+
+def limited(person, **limits):
+    """Return a project with a limit that the person has reached, and a question that waits for others."""
+    project = make_project(overlap=1, **limits)
+    add_members(project, person)
+    records = open_records(project, 3)
+    assignment = queue.claim_next(project=project, user=person)
+    if assignment is not None:
+        labels.submit_label(assignment=assignment, choice=0)
+    assert records
+    return project
+
+
+def said_by_page(project, person) -> str:
+    """Return the heading of the label page where it has no question."""
+    client = Client()
+    client.force_login(person)
+    page = tight(client.get(reverse("annotation:label", args=(project.slug,))).content.decode())
+    return re.search(r"<h1[^>]*>(.*?)</h1>", page)[1].strip()
+
+
+def test_a_card_says_what_the_page_would_say_of_limits_and_quiet_hours(django_assert_num_queries):
+    person = make_user()
+    now = timezone.localtime(timezone=timezone.get_default_timezone()).time().replace(second=0, microsecond=0)
+    hours = {"quiet_from": now, "quiet_until": time((now.hour + 2) % 24, 30)}
+    limits = ({"answers_per_person": 1}, {"answers_per_day": 1}, {"encounter_limit": 1}, hours)
+    projects = [limited(person, **limit) for limit in limits]
+    add_members(paused := make_project(overlap=1), person)
+    open_records(paused, 1)
+    Membership.objects.filter(project=paused, user=person).update(paused_at=timezone.now())
+    KNOWN.clear()
+    # Roles, projects, documents that this process has not read, three kinds of answers, and what waits.
+    with django_assert_num_queries(7):
+        cards = {card.project: card.waiting for card in project_cards(user=person)}
+    assert {project: waiting.asks for project, waiting in cards.items()} == dict.fromkeys([*projects, paused], False)
+    assert [cards[project].state for project in projects] == [*list(limits[0]), *limits[1], "encounters", "quiet_hours"]
+    page = listed(person)
+    for project in (*projects, paused):
+        assert said_by_page(project, person) in page
+        assert "No question right now." not in page
+    # However many projects there are.
+    for limit in limits:
+        limited(person, **limit)
+    with django_assert_num_queries(6):
+        assert len(project_cards(user=person)) == 9
 
 
 def test_before_the_first_model_the_card_says_so(project, manager):
