@@ -31,11 +31,10 @@ from learner.pools import selectors as pool_selectors
 from learner.selectors import (
     QuestionCounts,
     guarantee_accounts,
+    model_events,
     next_strategy,
-    pending_projection,
     question_counts,
     training_account,
-    training_event,
     training_price,
 )
 from learner.selectors import repeats as repeat_selectors
@@ -366,10 +365,8 @@ def _if_paid(project: Project, step: Step, sentence: str) -> ProjectStatus:
     stopped = failures.stopping_words(project, Round if step == Step.ASK else TrainingRun)
     if stopped:
         return ProjectStatus(Step.STUCK, stopped)
-    events = [training_event(project)]
+    events = model_events(project)
     paying = training_account(project)
-    if paying.pk == project.pool_account_id:
-        events += pending_projection(project)
     if step == Step.ASK and project.oracle == Oracle.TRUSTED:
         events.append(next_round_event(project))
     if can_pay(paying, events):

@@ -281,6 +281,12 @@ def training_event(project: Project) -> Event:
     return charged_event(project, estimator_of(project, featurizer).event_for(featurizer.dimension))
 
 
+def model_events(project: Project) -> list[Event]:
+    """Return the events of the project's next model that the account of its training pays for."""
+    events = [training_event(project)]
+    return events if project.labels_account is not None else [*events, *pending_projection(project)]
+
+
 def training_price(project: Project) -> Cost:
     """Return what the next training is charged, and what has to be found for it first."""
     account = training_account(project)

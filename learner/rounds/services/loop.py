@@ -31,6 +31,7 @@ from learner.releases.services import checks
 from learner.rounds.services import (
     ranked_pool,
     repeats,
+    reserving,
     scoring,
     screens,
     secret_blocks,
@@ -238,7 +239,7 @@ def _ask_trusted(chosen: Round, progress: Progress) -> None:
     if strategy_of(project, chosen.strategy).needs_model:
         disk_space.find_room(project)
     progress.begin(CHOICE_PAID)
-    reservation = attempts.reserve_attempt(chosen, account=project.pool_account, event=event, purpose=CHOOSE_QUESTIONS)
+    reservation = reserving.reserve_choice(chosen, event=event, purpose=CHOOSE_QUESTIONS)
     rows = _choose(chosen, candidates, progress)
     progress.begin(QUESTIONS)
     ids = candidates.ids_of(rows)

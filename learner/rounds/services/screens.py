@@ -19,7 +19,7 @@ from learner.models.rounds import PART_ROWS
 from learner.pools import selectors as pool_selectors
 from learner.pools.selectors import Candidates, Examples
 from learner.pools.services import disk_space, features
-from learner.rounds.services import suggestions
+from learner.rounds.services import reserving, suggestions
 from learner.selectors import round_prices
 from learner.strategies.rows import OpenRows
 from learner.strategies.screen import Screen, note_looks
@@ -45,7 +45,7 @@ def ask_screened(chosen: Round, screen: Screen, model: LinearModel, progress: Pr
     event = round_prices.round_event(chosen, left=pool_size)
     disk_space.find_room(project)
     progress.begin(CHOICE_PAID)
-    reservation = attempts.reserve_attempt(chosen, account=project.pool_account, event=event, purpose=CHOOSE_QUESTIONS)
+    reservation = reserving.reserve_choice(chosen, event=event, purpose=CHOOSE_QUESTIONS)
     progress.begin(FEATURES)
     X = features.stacked_features(candidates.datasets, dimension=featurizer_of(project).dimension, tell=progress.tell)
     # How many records the coins look at until enough are chosen is not public, so it is one step whole.

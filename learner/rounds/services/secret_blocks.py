@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from annotation.models import Dataset, Project, WorkState
 from annotation.questions.services import queue
 from annotation.work.services.attempts import finish_work
-from learner import next_step, selectors
+from learner import selectors
 from learner.configuration.pool import featurizer_of, first_block_rate, secret_sample_of
 from learner.errors import BlockNotOpen, NothingToAsk
 from learner.linear_model import LinearModel
@@ -29,20 +29,17 @@ from learner.pools import secret_selectors
 from learner.pools import selectors as pool_selectors
 from learner.pools.selectors import Candidates, Examples
 from learner.pools.services import disk_space, features
-from learner.rounds.services import suggestions
+from learner.rounds.services import reserving, suggestions
 from learner.selectors import round_prices
 from learner.strategies.blocks import draw_blocks
 from learner.strategies.noisy_clusters import NoisyClusters
 from learner.strategies.rows import ListedRows
 from learner.strategies.secret_sample import ScreenedSecretSample, SecretSample
 from learner.work.purposes import CHOOSE_BLOCK
-from learner.work.services import attempts
 from learner.work.services.dispatch import RUN_ROUND_TASK, send_on_commit
 from learner.work.services.progress import CHOICE_PAID, FEATURES, QUESTIONS, Progress, silent
 from privacy.accounting.events import Event
-from privacy.errors import BudgetExceeded
 from privacy.mechanisms.randomness import RandomSource, SecureRandom
-from privacy.selectors import can_pay
 from privacy.services import ledger
 from privacy.services.faults import fault_point
 
@@ -71,14 +68,10 @@ def ask_block(chosen: Round, progress: Progress) -> None:
     block = chosen.block or 0
     sample = secret_sample_of(project, block=block)
     event = round_prices.round_event(chosen, left=0)
-    # An attempt that died before this one has paid, too; what is left must still be enough for the block's model.
-    wanted = [event, selectors.training_event(project), *selectors.pending_projection(project)]
-    if not can_pay(project.pool_account, wanted):
-        raise BudgetExceeded(next_step.too_little_words(project.pool_account, next_step.Step.ASK))
     if isinstance(sample, NoisyClusters):
         disk_space.find_room(project)
     progress.begin(CHOICE_PAID)
-    reservation = attempts.reserve_attempt(chosen, account=project.pool_account, event=event, purpose=CHOOSE_BLOCK)
+    reservation = reserving.reserve_choice(chosen, event=event, purpose=CHOOSE_BLOCK)
     candidates = pool_selectors.open_records(project)
     rng = SecureRandom()
     if isinstance(sample, NoisyClusters):

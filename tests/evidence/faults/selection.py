@@ -8,6 +8,7 @@ RUNNING = "tests/db/learner/trainings/test_running_sums.py"
 SPREAD_BLOCKS = "tests/db/learner/rounds/test_spread_blocks.py"
 ROUND_PRICES = "tests/db/learner/selectors/test_round_prices.py"
 SECRET_ROUNDS = "tests/db/learner/rounds/test_secret_blocks.py"
+RESERVING = "tests/db/learner/rounds/test_reserving.py"
 
 SELECTION = [
     Mutant(
@@ -135,10 +136,13 @@ SELECTION = [
     ),
     Mutant(
         "a spread block counted once more though nothing is left for its model",
-        "learner/rounds/services/secret_blocks.py",
-        "if not can_pay(project.pool_account, wanted):",
-        "if not can_pay(project.pool_account, [event]):",
-        (f"{ROUND_PRICES}::TestNothingLeftForTheModel::test_a_manager_who_starts_it_anew_pays_for_nothing_either",),
+        "learner/rounds/services/reserving.py",
+        "if not can_pay(account, wanted):",
+        "if not can_pay(account, [event]):",
+        (
+            f"{ROUND_PRICES}::TestNothingLeftForTheModel::test_a_manager_who_starts_it_anew_pays_for_nothing_either",
+            f"{RESERVING}::test_where_the_model_is_out_of_reach_no_second_attempt_is_charged",
+        ),
     ),
     Mutant(
         "a visible choice at the price of a secret one",
