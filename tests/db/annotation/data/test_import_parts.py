@@ -225,8 +225,11 @@ def test_a_part_whose_worker_dies_is_read_again_once(monkeypatch, cut_small):
     with pytest.raises(Killed):
         import_parts.read_free_part(dataset_id=dataset.pk, check=die)
     assert Record.objects.filter(dataset=dataset).count() == stored > 0
+    before = set(Record.objects.filter(dataset=dataset).values_list("pk", flat=True))
     reread(dataset)
     assert outcome(dataset) == expected
+    # What was stored is not read anew: the next attempt goes on behind it.
+    assert before < set(Record.objects.filter(dataset=dataset).values_list("pk", flat=True))
 
 
 def test_rows_kept_by_a_worker_that_died_are_read_by_another(monkeypatch, cut_small):
