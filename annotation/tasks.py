@@ -7,7 +7,8 @@ from annotation.data.services import datasets, drafts, import_parts, streams
 from annotation.exports.services import kept_files
 from annotation.gates.services import planning, runs
 from annotation.people.services import letters
-from annotation.questions.services import comparing, queue
+from annotation.quality import services as comparing
+from annotation.questions.services import queue
 from annotation.retention.services import unowned_files
 from annotation.work.services import idempotency, jobs, rates
 

@@ -11,10 +11,12 @@ from annotation.guidelines.views import versions as guideline_versions
 from annotation.people.views import crowd, groups, joining, mails, members, tokens
 from annotation.populations import views as populations
 from annotation.projects.views import classes, configuration_files, kind, overview, settings, wizard
-from annotation.questions.views import browsing, label, labelling, own_answers, participations, quality, review
+from annotation.quality import views as quality
+from annotation.questions.views import browsing, label, labelling, own_answers, participations
 from annotation.questions.views import label_budget as label_budget_views
 from annotation.reports import views as reports
 from annotation.retention import views as retention
+from annotation.review import views as review
 from annotation.statement.views import budget, limits, lines, log
 
 app_name = "annotation"

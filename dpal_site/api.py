@@ -30,15 +30,15 @@ from annotation.projects.kind_api import router as kind_router
 from annotation.projects.mails_api import router as mails_router
 from annotation.projects.members_api import router as members_router
 from annotation.projects.state_api import router as state_router
+from annotation.quality.api import router as quality_router
 from annotation.questions.answering_api import router as answering_router
 from annotation.questions.api import router as questions_router
 from annotation.questions.browsing_api import router as browsing_router
-from annotation.questions.quality_api import router as quality_router
-from annotation.questions.review_api import router as review_router
 from annotation.reports.api import router as reports_router
 from annotation.reports.conversations_api import router as conversations_router
 from annotation.rest.base import BearerToken
 from annotation.rest.responses import as_code, problem_reference
+from annotation.review.api import router as review_router
 from annotation.statement.api import router as ledger_router
 from annotation.statement.limits_api import router as limits_router
 from annotation.statement.log_api import router as log_router
@@ -65,8 +65,10 @@ DESCRIBED_IN = {
     "annotation.exports.api": "annotation.questions.api",
     "annotation.guidelines.api": "annotation.questions.guidelines_api",
     "annotation.guidelines.pictures_api": "annotation.questions.guideline_pictures_api",
+    "annotation.quality.api": "annotation.questions.quality_api",
     "annotation.reports.api": "annotation.questions.reports_api",
     "annotation.reports.conversations_api": "annotation.questions.conversations_api",
+    "annotation.review.api": "annotation.questions.review_api",
     "learner.channels.api": "learner.releases.api",
     "learner.closing.api": "learner.releases.lifecycle_api",
     "learner.evidence.api": "learner.releases.evidence_api",

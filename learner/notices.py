@@ -25,7 +25,7 @@ from annotation.models import (
 from annotation.models.letters import MailKind, Notice
 from annotation.models.reviews import Review
 from annotation.people.services import notices
-from annotation.questions import reviewing
+from annotation.review import selectors as reviewing
 from learner.models import ModelRelease, ReleaseState, Round
 from learner.selectors import guarantee_accounts
 from learner.webhook_events import BUDGET_SHARE, waiting_place

@@ -15,6 +15,7 @@ from annotation.choices.presets import PRESETS
 from annotation.choices.services import configurations
 from annotation.data.services import datasets
 from annotation.models import (
+    Assignment,
     Configuration,
     Dataset,
     DatasetRole,
@@ -238,6 +239,25 @@ def answer_once(project: Project) -> None:
         open_records(project)
         if (held := queue.claim_next(project=project, user=member.user)) is not None:
             labels.submit_label(assignment=held, choice=0)
+
+
+def answer_next(project: Project, person: User, choice: int) -> Assignment | None:
+    """Answer what the person is asked next, if anything."""
+    assignment = queue.claim_next(project=project, user=person)
+    if assignment is not None:
+        labels.submit_label(assignment=assignment, choice=choice)
+    return assignment
+
+
+def make_disputed() -> Query:
+    """Return a question to which two people gave different answers."""
+    project = make_project(overlap=2)
+    (query,) = open_records(project, 1)
+    for person, choice in zip(make_annotators(project, 2), (0, 1), strict=True):
+        answer_next(project, person, choice)
+    query.refresh_from_db()
+    assert query.state == "disputed"
+    return query
 
 
 def make_candidates(project: Project, texts: Sequence[str], *, sample_count: int = 20) -> list[Query]:

@@ -109,7 +109,7 @@ def test_a_test_that_stands_elsewhere_is_found(planted, said):
 
 def test_what_stands_in_its_place_is_let_stand():
     for fitting in (
-        "tests/pure/annotation/questions/test_agreement.py",
+        "tests/pure/annotation/quality/test_agreement.py",
         "tests/pure/annotation/questions/test_planted.py",
         "tests/pure/annotation/test_markdown.py",
         "tests/db/learner/conftest.py",

@@ -69,7 +69,7 @@ TESTED_THROUGH_OTHERS: dict[tuple[str, str], tuple[str, ...]] = {
         "annotation/rest/responses.py",
         "annotation/work/services/idempotency.py",
     ),
-    ("tests/web/annotation/questions/test_quality_api.py", "a list in pages, as every route gives one"): (
+    ("tests/web/annotation/quality/test_api.py", "a list in pages, as every route gives one"): (
         "annotation/rest/pagination.py",
     ),
     ("tests/web/annotation/statement/test_lines.py", "how a statement's file goes out, by page and by route"): (

@@ -17,7 +17,7 @@ from annotation.models.crowds import (
     StudyStep,
 )
 from annotation.models.joining import CrowdParticipant
-from annotation.questions.quality import PersonSheet, annotators_work
+from annotation.quality.selectors import PersonSheet, annotators_work
 
 OVER = (StudyState.COMPLETED, StudyState.DISCARDED)
 # What may come next, by where a study stands.

@@ -1,13 +1,11 @@
-"""The image of a question, for who holds it, who reviews it, and managers who read what questions show."""
+"""The image of a question, for who holds it, and managers who read what questions show."""
 
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404
 
 from annotation import selectors
 from annotation.models import Assignment, Project, Query, Record
-from annotation.people.identity import person_of
 from annotation.pictures.services.showing import ImageAhead, image_ahead, shown_image
-from annotation.questions import reviewing
 from annotation.reports.selectors.waiting import may_read_questions
 
 IMAGE_ANSWER = {
@@ -30,12 +28,6 @@ def readable_image(request: HttpRequest, project: Project, query_id: int | None)
     asked = selectors.asked_questions(project).filter(emptied=False).select_related("record__dataset")
     query = get_object_or_404(asked, pk=query_id)
     return image_response(query.record if may_read_questions(project, request.user) else None)
-
-
-def reviewed_image(request: HttpRequest, project: Project, query_id: int | None) -> HttpResponse:
-    """Answer with the image of a question of a project that waits for the person's review."""
-    waiting = reviewing.queue_of(project, person_of(request)).select_related("record__dataset")
-    return image_response(get_object_or_404(waiting, pk=query_id).record)
 
 
 def size_ahead(query: Query) -> ImageAhead:

@@ -161,7 +161,7 @@ QUESTIONS = (
         " annotation/questions/_label_others.html annotation/questions/_label_question.html"
         " annotation/questions/_why.html annotation/questions/_promise.html annotation/questions/why.html"
         " annotation/_no_question.html"
-        " annotation/questions/own_statistics.html annotation/questions/own_answers.html"
+        " annotation/quality/own_statistics.html annotation/questions/own_answers.html"
         " annotation/guidelines/guidelines.html annotation/guidelines/_guidelines.html"
         " annotation/questions/_label_guidelines.html annotation/choices/_keys_choose.html"
         " annotation/choices/_keys_several.html annotation/choices/_keys_confirm.html",
@@ -262,7 +262,7 @@ QUESTIONS = (
         "limits of the account and rates of the gate",
     ),
     Shown(
-        "annotation/questions/own_statistics.html",
+        "annotation/quality/own_statistics.html",
         "is_warned own.earned own.seconds own.skipped own.today own.week own.sheet.answers own.sheet.checks.*"
         " own.sheet.membership.pause_reason own.sheet.membership.paused_at",
         LABELLERS,
@@ -309,14 +309,14 @@ QUESTIONS = (
         "how much managers said that the viewer has not read: in trusted projects alone",
     ),
     Shown(
-        "annotation/questions/own_statistics.html",
+        "annotation/quality/own_statistics.html",
         "own.sheet.accepted own.sheet.refused own.sheet.waiting",
         TRUSTED,
         Basis.INSIDE,
         "which answers became labels: in trusted projects alone, whose annotators are inside",
     ),
     Shown(
-        "annotation/questions/review.html annotation/questions/_picture.html annotation/questions/_whole_text.html",
+        "annotation/review/review.html annotation/questions/_picture.html annotation/questions/_whole_text.html",
         "query query.pk url number question question.fields.items question.fields question.image_url question.text"
         " text name value votes n agreed accepted is_disputed is_drawn guess"
         " image image.width image.height source called",
@@ -326,14 +326,14 @@ QUESTIONS = (
         " of a crowd there are managers alone",
     ),
     Shown(
-        "annotation/questions/review.html",
+        "annotation/review/review.html",
         "progress.reviewed progress.together",
         REVIEWERS,
         Basis.INSIDE,
         "how many questions somebody decided, and how many wait for it: by what was answered, so for reviewers alone",
     ),
     Shown(
-        "annotation/questions/review.html annotation/guidelines/_guidelines.html"
+        "annotation/review/review.html annotation/guidelines/_guidelines.html"
         " annotation/questions/_label_classes.html annotation/choices/_digits.html",
         "project.name project.slug guidelines.created_at guidelines.text guidelines.version guidelines_shown"
         " examples example example.* class_list classes_mark class_digits heading members one.* words",
@@ -342,7 +342,7 @@ QUESTIONS = (
         "declared and written by the project's managers",
     ),
     Shown(
-        "annotation/questions/review.html",
+        "annotation/review/review.html",
         "undoable form comment_form manages trusted closed",
         REVIEWERS,
         Basis.OWN,

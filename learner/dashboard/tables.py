@@ -19,7 +19,7 @@ from annotation import models
 from annotation.choices.secrecy import hides_selection
 from annotation.models import UNFINISHED, Consensus, Dataset, DatasetState, Job, Label, Project, WorkState
 from annotation.models.quality import QualityReport
-from annotation.questions import quality
+from annotation.quality import selectors as quality
 from annotation.statement import charges, presenters
 from annotation.statement.spending import spending_amounts
 from learner import failures

@@ -33,7 +33,7 @@ def test_every_nth_case_is_taken():
 
 @pytest.mark.slow
 def test_of_a_module_in_a_browser_what_is_for_every_change_is_taken():
-    module = "tests/browser/annotation/questions/test_review.py"
+    module = "tests/browser/annotation/review/test_views.py"
     assert [line for line in collected(module).splitlines() if line.startswith(module)] == [
         f"{module}::test_a_reviewer_goes_through_the_queue_by_keys"
     ]

@@ -9,7 +9,7 @@ from annotation.choices import form_fields
 from annotation.projects.forms.pool import PoolProjectForm
 from annotation.projects.forms.settings import SettingsForm
 from annotation.projects.forms.streams import StreamProjectForm
-from annotation.questions.forms.quality import QualityForm
+from annotation.quality.forms import QualityForm
 from annotation.retention.forms import KINDS
 
 FORMS: Final = (SettingsForm, PoolProjectForm, StreamProjectForm, QualityForm)

@@ -26,7 +26,7 @@ from annotation.models import (
     ReportKind,
 )
 from annotation.models.questions import ANSWERED
-from annotation.questions.services import labels, review
+from annotation.questions.services import labels, overlap
 from annotation.reports.services.reporting import MAX_COMMENT_LENGTH
 from privacy.choices import Kind
 
@@ -67,7 +67,7 @@ def _agree_anew(project: Project, query: Query) -> None:
         return
     Consensus.objects.filter(query=query).delete()
     votes = labels.current_answers(query)
-    if agreed_on(project, votes) is None and review.ask_one_more(project=project, query=query):
+    if agreed_on(project, votes) is None and overlap.ask_one_more(project=project, query=query):
         Query.objects.filter(pk=query.pk).update(state=QueryState.OPEN)
     else:
         labels.close_query(project, query, votes)

@@ -21,7 +21,7 @@ from annotation.checks import services as gold
 from annotation.errors import AlreadyLabelled, LeaseExpired
 from annotation.models import Assignment, AssignmentState, Label, Project, Query, QueryState
 from annotation.models.prepared import fetch_one
-from annotation.questions.services import review
+from annotation.questions.services import overlap
 from annotation.reports.services import setting_aside
 from annotation.work.services import broker, leases
 from privacy.wording import as_message
@@ -131,7 +131,7 @@ def submit_label(*, assignment: Assignment, choice: int, key: UUID | None = None
             return label
         votes = [choice] if query.overlap == 1 else current_answers(query)
         if len(votes) == query.overlap and (
-            agreed_on(project, votes) is not None or not review.ask_one_more(project=project, query=query)
+            agreed_on(project, votes) is not None or not overlap.ask_one_more(project=project, query=query)
         ):
             close_query(project, query, votes)
     return label

@@ -13,8 +13,8 @@ from annotation.models.letters import MailKind, Notice
 from annotation.people import letter_words
 from annotation.people.services import members
 from annotation.questions.services import correcting, labels, queue
-from annotation.questions.services import reviewing as decisions
 from annotation.reports.services import conversing
+from annotation.review.services import reviewing as decisions
 from learner import notices
 from learner.models import Round
 from learner.next_step import Step, project_status

@@ -13,7 +13,8 @@ from annotation.checks import services as gold
 from annotation.guidelines.services import versions
 from annotation.models import Project, ReportKind, Role
 from annotation.projects.forms.wizard import WizardStep
-from annotation.questions.services import comparing, labels, queue
+from annotation.quality import services as comparing
+from annotation.questions.services import labels, queue
 from annotation.reports.services import reporting
 from annotation.wording import localized
 from dpal_site.catalogues import read_catalogue

@@ -32,11 +32,12 @@ from annotation.people.services.tokens import Scope
 from annotation.populations import services as populations
 from annotation.projects.forms.configuration_file import file_of
 from annotation.projects.services import classes
-from annotation.questions import reviewing
-from annotation.questions.services import comparing, labels, saved_views
-from annotation.questions.services import reviewing as decisions
+from annotation.quality import services as comparing
+from annotation.questions.services import labels, saved_views
 from annotation.reports.services import conversing, setting_aside
 from annotation.retention.services import forgetting
+from annotation.review import selectors as reviewing
+from annotation.review.services import reviewing as decisions
 from dpal_site.wsgi import application
 from learner.channels import services as channels
 from learner.models import Round, TrainingRun

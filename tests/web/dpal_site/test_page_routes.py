@@ -162,7 +162,7 @@ SEVERAL_BUTTONS = {
     "annotation/populations/population.html": ("WishDecisionIn", "decision"),
     "annotation/questions/questions.html": ("ChangeIn", "action"),
     "annotation/reports/reported.html": ("SetAsideDecisionIn", "decision"),
-    "annotation/questions/review.html": ("DecisionIn", "decision"),
+    "annotation/review/review.html": ("DecisionIn", "decision"),
     "annotation/crowds/study.html": ("StudyChangeIn", "change"),
 }
 CALLED = {"leave": "leave_out"}
@@ -227,4 +227,4 @@ def test_every_button_of_a_page_that_has_several_is_a_value_of_its_route():
 
 
 def test_a_button_is_noticed():
-    assert {"ask", "leave", "skip", "set_aside", "return"} <= buttons_by_template()["annotation/questions/review.html"]
+    assert {"ask", "leave", "skip", "set_aside", "return"} <= buttons_by_template()["annotation/review/review.html"]

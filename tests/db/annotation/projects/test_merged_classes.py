@@ -14,9 +14,11 @@ from annotation.exports.services.label_files import export_labels
 from annotation.models import Consensus, Label, Project, Query, QueryState, Role
 from annotation.models.quality import GoldQuery, GoldSource
 from annotation.projects.services.classes import merge_class, merge_hindrance_of, take_back_merge
-from annotation.questions import browsing, quality
-from annotation.questions.reviewing import agreed_choice
-from annotation.questions.services import labels, queue, review
+from annotation.quality import selectors as quality
+from annotation.questions import browsing
+from annotation.questions.services import labels, queue
+from annotation.review.selectors import agreed_choice
+from annotation.review.services import disputes
 from tests.db.annotation.projects.test_classes import other_projects
 from tests.factories import add_members, make_project, make_user, open_records
 
@@ -100,7 +102,7 @@ def test_who_decides_a_question_is_agreed_with_by_either_class(manager):
     project = merge(project)
     query = Query.objects.get(project=project)
     assert query.state == QueryState.DISPUTED
-    decided = review.settle(project=project, query_id=query.pk, choice=2, person=manager)
+    decided = disputes.settle(project=project, query_id=query.pk, choice=2, person=manager)
     assert (decided.votes, decided.agreeing) == (2, 1)
 
 

@@ -5,9 +5,10 @@ import pytest
 from annotation.errors import InvalidConfiguration, UndoRefused
 from annotation.models import Assignment, Consensus, Label, Project, Query, QueryState, Report, ReportKind
 from annotation.models.quality import GoldQuery
-from annotation.questions.services import correcting, labels, queue, review
+from annotation.questions.services import correcting, labels, queue
 from annotation.questions.services.labels import mark_labels_used
 from annotation.reports.services import setting_aside
+from annotation.review.services import disputes
 from tests.factories import make_annotators, make_candidates, make_project, open_records
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -92,7 +93,7 @@ def test_a_managers_decision_stands_and_nobody_can_tell_it_was_made():
     people = make_annotators(project, 2)
     query_id = answer(project, people[0], 0)
     answer(project, people[1], 1)
-    review.settle(project=project, query_id=query_id, choice=2, person=project.created_by)
+    disputes.settle(project=project, query_id=query_id, choice=2, person=project.created_by)
     correct(project, people[0], query_id, 1)
     assert Consensus.objects.get().choice == 2
     assert Label.objects.get(annotator=people[0], superseded_at=None).choice == 1

@@ -13,7 +13,8 @@ from annotation.errors import ConfigurationFrozen, InvalidConfiguration, Invalid
 from annotation.models import Label, Membership, Query
 from annotation.people.services import limits
 from annotation.projects.services import configuring, lifecycle
-from annotation.questions.services import labelling, labels, queue, review, undoing
+from annotation.questions.services import labelling, labels, queue, undoing
+from annotation.review.services import disputes
 from annotation.statement.lines import WantedLines, statement_page
 from learner import next_step, selectors
 from learner.artifacts.services import storage
@@ -233,8 +234,8 @@ def test_a_manager_settles_nothing_where_chance_does(crowd):
     Query.objects.filter(pk=asked.pk).update(overlap=4, open_slots=4)
     answer_all(crowd, {asked.pk: (0, 0, 1, 1)})
     for decide in (
-        lambda: review.settle(project=crowd, query_id=asked.pk, choice=0, person=crowd.created_by),
-        lambda: review.leave_out_disputed(project=crowd, query_id=asked.pk),
+        lambda: disputes.settle(project=crowd, query_id=asked.pk, choice=0, person=crowd.created_by),
+        lambda: disputes.leave_out_disputed(project=crowd, query_id=asked.pk),
     ):
         with pytest.raises(InvalidConfiguration, match="a coin decides"):
             decide()

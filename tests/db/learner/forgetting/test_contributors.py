@@ -18,7 +18,7 @@ from annotation.errors import ForgettingRefused
 from annotation.exports.services.label_files import ExportFormat, export_labels
 from annotation.models import Assignment, Consensus, Dataset, Label, Query, Record, Report
 from annotation.models.forgetting import Forgetting
-from annotation.questions.quality import annotators_work
+from annotation.quality.selectors import annotators_work
 from annotation.questions.services import labels, queue
 from annotation.reports.services import conversing
 from annotation.retention.services import forgetting as records

@@ -13,8 +13,8 @@ from annotation.exports.services.label_files import export_labels
 from annotation.models import Assignment, AssignmentState, Consensus, Label, Membership, Query, QueryState
 from annotation.models.machines import MachineAnnotator
 from annotation.projects.services import configuring
-from annotation.questions.machine_report import machine_sheet
-from annotation.questions.quality import payments_csv
+from annotation.quality.machine_report import machine_sheet
+from annotation.quality.selectors import payments_csv
 from annotation.questions.services import labels, queue
 from learner.machines import endpoint as endpoints
 from learner.machines.endpoint import Endpoint, EndpointFault, ask_model, target_of

@@ -9,8 +9,8 @@ from annotation.checks import services as gold
 from annotation.errors import InvalidConfiguration
 from annotation.models import Assignment, Project, Query, QueryState, Record
 from annotation.projects.services import configuring
+from annotation.quality.suggestion_effect import effect_of
 from annotation.questions.services import labels, queue
-from annotation.questions.suggestion_effect import effect_of
 from annotation.retention.services import emptying
 from learner.features.base import featurizer_from_json
 from learner.linear_model import LinearModel

@@ -8,7 +8,7 @@ import pytest
 
 from annotation.choices.consensus import plurality
 from annotation.choices.label_types.choose import ChooseOne
-from annotation.questions.agreement import Answer, compare_answers
+from annotation.quality.agreement import Answer, compare_answers
 from privacy.accounting.events import RandomizedAnswersEvent
 from privacy.evidence import epsilon_lower_bound, one_by_one
 from privacy.mechanisms.randomized_response import RandomizedResponse

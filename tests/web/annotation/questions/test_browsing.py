@@ -16,9 +16,9 @@ from annotation.models.marks import SavedView, Tag
 from annotation.questions import browsing
 from annotation.questions.forms.browsing import QuestionFilter
 from annotation.questions.services import correcting, labels, queue, repeats
-from annotation.questions.services import reviewing as decisions
 from annotation.reports.services import reporting
 from annotation.retention.services.emptying import empty_records
+from annotation.review.services import reviewing as decisions
 from tests.factories import add_members, make_annotators, make_candidates, make_project, make_records, make_user
 
 pytestmark = pytest.mark.django_db

@@ -20,9 +20,10 @@ from annotation.checks import services as gold
 from annotation.errors import InvalidConfiguration
 from annotation.models import Assignment, Consensus, Project, Query, QueryState
 from annotation.people.services import members
-from annotation.questions import quality
-from annotation.questions.services import labelling, labels, queue, review
+from annotation.quality import selectors as quality
+from annotation.questions.services import labelling, labels, queue
 from annotation.retention.services import periods
+from annotation.review.services import disputes
 from learner.forgetting.services.retention import apply_retention
 from learner.selectors import question_counts
 from tests.factories import make_annotators, make_candidates, make_project, open_records, write_settings
@@ -167,10 +168,10 @@ def test_in_front_of_a_crowd_nobody_is_asked_because_others_disagreed(crowd):
     assert queue.claim_next(project=crowd, user=people[2]) is None
     disputed = Query.objects.filter(state=QueryState.DISPUTED).first()
     with pytest.raises(InvalidConfiguration, match="would know that answers differ"):
-        review.ask_beyond_overlap(project=crowd, query_id=disputed.pk)
+        disputes.ask_beyond_overlap(project=crowd, query_id=disputed.pk)
     with pytest.raises(InvalidConfiguration, match="would know that answers differ"):
-        review.settle(project=crowd, query_id=disputed.pk, choice=0, person=crowd.created_by, keep_as_check=True)
-    review.settle(project=crowd, query_id=disputed.pk, choice=0, person=crowd.created_by)
+        disputes.settle(project=crowd, query_id=disputed.pk, choice=0, person=crowd.created_by, keep_as_check=True)
+    disputes.settle(project=crowd, query_id=disputed.pk, choice=0, person=crowd.created_by)
     assert queue.claim_next(project=crowd, user=people[2]) is None
 
 

@@ -14,8 +14,9 @@ from annotation.exports.services import label_files
 from annotation.models import Assignment, AssignmentState, Consensus, Label, Project, Query, QueryState, Role
 from annotation.projects.forms.wizard import WizardStep, draft_form, step_fields
 from annotation.projects.services.configuring import configure_project
+from annotation.quality import services as comparing
 from annotation.questions import browsing
-from annotation.questions.services import comparing, labels, queue
+from annotation.questions.services import labels, queue
 from tests.factories import add_members, make_annotators, make_project, make_user, open_records
 from tests.markup import tight
 

@@ -20,7 +20,8 @@ from annotation.models import Assignment, AssignmentState, Consensus, Label, Rol
 from annotation.models.configurations import KnownChoice
 from annotation.projects.forms.wizard import WizardStep
 from annotation.projects.services.known_choices import note_choice
-from annotation.questions.services import comparing, labels, queue
+from annotation.quality import services as comparing
+from annotation.questions.services import labels, queue
 from learner.models import ModelRelease
 from learner.models.answers import RandomizedLabel
 from privacy.choices import Sound

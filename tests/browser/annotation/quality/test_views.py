@@ -8,7 +8,8 @@ from django.urls import reverse
 from annotation.checks import services as gold
 from annotation.models import Membership, Query, Role
 from annotation.models.quality import QualityReport
-from annotation.questions.services import comparing, labels, queue
+from annotation.quality import services as comparing
+from annotation.questions.services import labels, queue
 from tests import axe
 from tests.factories import add_members, make_annotators, make_project, make_user, open_records
 

@@ -1,11 +1,10 @@
-"""Questions whose answers disagree: one more person is asked, and at last somebody decides.
+"""Questions whose answers disagree: somebody decides, or asks one more person.
 
 Locks are taken project first, then question, as everywhere.
 """
 
 from django.contrib.auth.models import User
 from django.db import transaction
-from django.db.models import F
 
 from annotation import access
 from annotation.answers.selectors import agreed_on, counted, refuse_no_answer
@@ -14,19 +13,7 @@ from annotation.choices.answers_unit import randomizes
 from annotation.errors import InvalidConfiguration, UndoRefused
 from annotation.models import Consensus, Label, Oracle, Project, Query, QueryState
 from annotation.models.questions import ANSWERED
-from annotation.statement.label_budget import label_budget
 from annotation.work.services import jobs
-
-
-def ask_one_more(*, project: Project, query: Query) -> bool:
-    """Give a question without a majority to one more person, up to the project's limit; call it with its row locked."""
-    if project.overlap_limit is None or query.overlap >= project.overlap_limit:
-        return False
-    left = label_budget(project).left
-    if left is not None and left < 1:
-        return False
-    Query.objects.filter(pk=query.pk).update(overlap=F("overlap") + 1, open_slots=F("open_slots") + 1)
-    return True
 
 
 def settle(*, project: Project, query_id: int, choice: int, person: User, keep_as_check: bool = False) -> Consensus:

@@ -21,13 +21,14 @@ from annotation.models import Membership, Project, Query, QueryState, Role
 from annotation.models.quality import GoldQuery, PauseReason
 from annotation.people.identity import note_nothing, person_of
 from annotation.polling import moving_page
-from annotation.questions import quality as presenters
-from annotation.questions.forms.quality import ChecksForm, QualityForm
+from annotation.quality import selectors as presenters
+from annotation.quality import services as comparing
+from annotation.quality.forms import ChecksForm, QualityForm
+from annotation.quality.machine_report import machine_sheet
+from annotation.quality.suggestion_effect import effect_of
 from annotation.questions.images import image_response
-from annotation.questions.machine_report import machine_sheet
-from annotation.questions.reviewing import drawn_reviews, waiting_for_review
-from annotation.questions.services import comparing, labelling
-from annotation.questions.suggestion_effect import effect_of
+from annotation.questions.services import labelling
+from annotation.review.selectors import drawn_reviews, waiting_for_review
 
 CHECKS_AT_ONCE = 50
 
@@ -42,9 +43,9 @@ def quality(request: HttpRequest, slug: str) -> HttpResponse:
         messages.success(request, _("Saved."))
         return redirect("annotation:quality", slug=slug)
     if form.errors:
-        return render(request, "annotation/questions/quality.html", _shown(project, form), status=422)
+        return render(request, "annotation/quality/quality.html", _shown(project, form), status=422)
     return moving_page(
-        request, "annotation/questions/quality.html", presenters.quality_facts(project), lambda: _shown(project, form)
+        request, "annotation/quality/quality.html", presenters.quality_facts(project), lambda: _shown(project, form)
     )
 
 
@@ -98,7 +99,7 @@ def checks(request: HttpRequest, slug: str) -> HttpResponse:
         for check in found[:CHECKS_AT_ONCE]
     ]
     context = {"project": project, "rows": rows, "left": max(0, found.count() - CHECKS_AT_ONCE)}
-    return render(request, "annotation/questions/checks.html", context)
+    return render(request, "annotation/quality/checks.html", context)
 
 
 @login_required
@@ -146,7 +147,7 @@ def own_statistics(request: HttpRequest, slug: str) -> HttpResponse:
     project = get_object_or_404(selectors.projects_of(request.user, roles=(Role.ANNOTATOR,)), slug=slug)
     own = presenters.own_statistics(project=project, user=person_of(request))
     context = {"project": project, "own": own, "is_warned": gold.is_warned(project, own.sheet.checks)}
-    return render(request, "annotation/questions/own_statistics.html", context)
+    return render(request, "annotation/quality/own_statistics.html", context)
 
 
 @login_required

@@ -11,7 +11,7 @@ from django.db.models import Case, Count, Exists, F, IntegerField, Max, OuterRef
 from django.db.models.functions import Now
 
 from annotation import selectors
-from annotation.answers.selectors import agreed_on, counted
+from annotation.answers.selectors import agreed_on, answer_name, counted
 from annotation.choices.answers_unit import randomizes
 from annotation.choices.quality_checks import QualityChecks
 from annotation.intervals import wilson_interval
@@ -130,3 +130,9 @@ def drawn_reviews(project: Project) -> DrawnReviews | None:
         decided=Count("pk"), changed=Count("pk", filter=Q(changed=True))
     )
     return DrawnReviews(waiting=drawn.filter(state=QueryState.IN_REVIEW).count(), **found)
+
+
+def counted_votes(query: Query) -> list[tuple[str, int]]:
+    """Return how many named each class, by name, most first."""
+    rows = Label.objects.filter(query=query, superseded_at=None).values_list("choice").annotate(n=Count("pk"))
+    return [(answer_name(query.project, choice), n) for choice, n in sorted(rows, key=lambda row: (-row[1], row[0]))]

@@ -15,7 +15,7 @@ from django.urls import reverse
 
 from annotation import selectors
 from annotation.models import Assignment, Query
-from annotation.questions.suggestion_effect import Effect, effect_of
+from annotation.quality.suggestion_effect import Effect, effect_of
 from tests.factories import make_annotators, make_project, open_records
 from tests.markup import tight
 

@@ -14,8 +14,9 @@ from annotation import access
 from annotation.errors import InvalidConfiguration, LeaseExpired, RoleRefused, UndoRefused
 from annotation.models import Consensus, Project, Query, QueryState, Report, ReportKind
 from annotation.models.reviews import Review, ReviewState
-from annotation.questions import reviewing
-from annotation.questions.services import correcting, labels, review
+from annotation.questions.services import correcting, labels
+from annotation.review import selectors as reviewing
+from annotation.review.services import disputes
 
 # Others may take what one is about to take.
 TRIES = 5
@@ -48,7 +49,7 @@ def settle_reviewed(
     """Decide which answer counts."""
     with transaction.atomic():
         _refuse_others(project, person, query_id)
-        consensus = review.settle(
+        consensus = disputes.settle(
             project=project, query_id=query_id, choice=choice, person=person, keep_as_check=keep_as_check
         )
         _finish(project, person, query_id, ReviewState.SETTLED)
@@ -68,7 +69,7 @@ def set_aside_reviewed(*, project: Project, person: User, query_id: int) -> None
     """Leave a question to a manager."""
     with transaction.atomic():
         _refuse_others(project, person, query_id)
-        review.set_aside_in_review(project=project, query_id=query_id)
+        disputes.set_aside_in_review(project=project, query_id=query_id)
         _finish(project, person, query_id, ReviewState.SET_ASIDE)
 
 

@@ -17,15 +17,16 @@ from annotation.errors import InvalidChoice
 from annotation.models import Query, QueryState, Role
 from annotation.people.identity import person_of
 from annotation.people.services.tokens import Scope
-from annotation.questions import quality, reviewing
-from annotation.questions.images import IMAGE_ANSWER, reviewed_image
-from annotation.questions.services import review
-from annotation.questions.services import reviewing as decisions
+from annotation.questions.images import IMAGE_ANSWER
 from annotation.reports.services.reporting import MAX_COMMENT_LENGTH
 from annotation.rest.base import project_for, require_scope
 from annotation.rest.idempotency import idempotent
 from annotation.rest.responses import responses, write_responses
 from annotation.rest.row_ids import row_id
+from annotation.review import selectors as reviewing
+from annotation.review.images import reviewed_image
+from annotation.review.services import disputes
+from annotation.review.services import reviewing as decisions
 
 router = Router()
 
@@ -131,7 +132,7 @@ def claim_review(request: HttpRequest, slug: str) -> Any:
         "owner_id": shown.owner_id,
         "metadata": None if shown.metadata is None else dict(shown.metadata),
         "guess": None if query.guess is None else str(project.classes[query.guess]),
-        "votes": [{"answer": name, "people": people} for name, people in quality.counted_votes(query)],
+        "votes": [{"answer": name, "people": people} for name, people in reviewing.counted_votes(query)],
         "is_disputed": query.state == QueryState.DISPUTED,
         "is_drawn": query.state == QueryState.IN_REVIEW,
         "agreed": None if agreed is None else list(answers.places_in(project, agreed)),
@@ -187,7 +188,7 @@ def decide_review(request: HttpRequest, slug: str, query_id: str, body: Decision
         choice = answers.stored_choice(project, body.choice, body.choices)
         decisions.settle_reviewed(**about, choice=choice, keep_as_check=body.keep_as_check)
     elif body.decision == Decision.ASK:
-        review.ask_beyond_overlap(project=project, query_id=query.pk)
+        disputes.ask_beyond_overlap(project=project, query_id=query.pk)
     elif body.decision == Decision.LEAVE_OUT:
-        review.leave_out_disputed(project=project, query_id=query.pk)
+        disputes.leave_out_disputed(project=project, query_id=query.pk)
     return Status(204, None)

@@ -12,7 +12,8 @@ from playwright.sync_api import Page, expect
 
 from annotation.models import DatasetRole, Membership, Project, Query, QueryState, Role
 from annotation.models.quality import Aggregation, GoldQuery, PauseReason, QualityReport
-from annotation.questions.services import comparing, labels, queue
+from annotation.quality import services as comparing
+from annotation.questions.services import labels, queue
 from tests.factories import add_members, make_annotators, make_project, make_records, make_user, open_records
 from tests.keyboard import Keyboard
 

@@ -12,7 +12,7 @@ from django.db.models.functions import Now
 from annotation.answers.selectors import counted, label_type
 from annotation.models import Job, Label, Project
 from annotation.models.quality import Aggregation, Opinion, QualityReport
-from annotation.questions.agreement import Answer, compare_answers
+from annotation.quality.agreement import Answer, compare_answers
 from annotation.work.services import attempts, jobs
 from privacy.wording import as_message
 

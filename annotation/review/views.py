@@ -22,13 +22,14 @@ from annotation.guidelines.services import versions
 from annotation.guidelines.services.pictures import shown_pictures
 from annotation.models import Oracle, Project, Query, QueryState
 from annotation.people.identity import note_nothing, person_of
-from annotation.questions import quality, reviewing
-from annotation.questions.forms.quality import SettleForm
-from annotation.questions.images import reviewed_image, size_ahead
-from annotation.questions.services import review
-from annotation.questions.services import reviewing as decisions
+from annotation.questions.images import size_ahead
 from annotation.questions.views import label_parts
 from annotation.reports.forms import CommentForm
+from annotation.review import selectors as reviewing
+from annotation.review.forms import SettleForm
+from annotation.review.images import reviewed_image
+from annotation.review.services import disputes
+from annotation.review.services import reviewing as decisions
 
 
 def _project(request: HttpRequest, slug: str) -> Project:
@@ -65,7 +66,7 @@ def review_queue(request: HttpRequest, slug: str) -> HttpResponse:
     }
     if held is not None:
         context |= _sheet(project, held.query, manages=manages)
-    return render(request, "annotation/questions/review.html", context)
+    return render(request, "annotation/review/review.html", context)
 
 
 def _sheet(project: Project, query: Query, *, manages: bool) -> Mapping[str, Any]:
@@ -81,7 +82,7 @@ def _sheet(project: Project, query: Query, *, manages: bool) -> Mapping[str, Any
         "question": question,
         "image": question.image_url and size_ahead(query),
         "guess": None if query.guess is None else str(project.classes[query.guess]),
-        "votes": quality.counted_votes(query),
+        "votes": reviewing.counted_votes(query),
         "is_disputed": query.state == QueryState.DISPUTED,
         "is_drawn": query.state == QueryState.IN_REVIEW,
         "agreed": None if agreed is None else answer_name(project, agreed),
@@ -111,9 +112,9 @@ def settle(request: HttpRequest, slug: str, query_id: int) -> HttpResponse:
     get_object_or_404(Query, pk=query_id, project=project)
     action = request.POST.get("action")
     if action == "ask" and reviewing.is_manager(project, person):
-        review.ask_beyond_overlap(project=project, query_id=query_id)
+        disputes.ask_beyond_overlap(project=project, query_id=query_id)
     elif action == "leave" and reviewing.is_manager(project, person):
-        review.leave_out_disputed(project=project, query_id=query_id)
+        disputes.leave_out_disputed(project=project, query_id=query_id)
     elif action == "skip":
         decisions.skip_review(project=project, person=person, query_id=query_id)
     elif action == "set_aside":

@@ -18,9 +18,9 @@ from annotation.models import Membership, Oracle, Role
 from annotation.models.quality import Aggregation, GoldQuery, GoldSource, PauseReason, QualityReport
 from annotation.people.identity import person_of
 from annotation.people.services.tokens import Scope
-from annotation.questions import quality
+from annotation.quality import selectors as quality
+from annotation.quality import services as comparing
 from annotation.questions.images import IMAGE_ANSWER, image_response
-from annotation.questions.services import comparing
 from annotation.rest.base import project_for, require_scope
 from annotation.rest.idempotency import idempotent
 from annotation.rest.pagination import Page, page_of

@@ -14,10 +14,11 @@ from annotation.models.groups import GroupRole
 from annotation.models.joining import Invitation
 from annotation.models.reviews import Review, ReviewState
 from annotation.people.services import groups, invitations, members
-from annotation.questions import reviewing as selectors
-from annotation.questions.services import correcting, labelling, labels, queue, reviewing, undoing
+from annotation.questions.services import correcting, labelling, labels, queue, undoing
 from annotation.reports.services import setting_aside
 from annotation.retention.services import emptying
+from annotation.review import selectors
+from annotation.review.services import reviewing
 from learner.selectors import question_counts
 from tests.factories import add_members, make_annotators, make_project, make_user, open_records, write_settings
 from tests.streaming import open_stream

@@ -15,8 +15,9 @@ from django.urls import reverse
 from annotation.checks import services as gold
 from annotation.models import Assignment, Dataset, DatasetRole, Membership, Query, QueryState, Role
 from annotation.models.quality import GoldQuery
-from annotation.questions import quality
-from annotation.questions.services import comparing, labels, queue
+from annotation.quality import selectors as quality
+from annotation.quality import services as comparing
+from annotation.questions.services import labels, queue
 from tests.factories import (
     add_members,
     make_annotators,

@@ -6,7 +6,7 @@ from django.urls import reverse
 
 from annotation.models import Query
 from annotation.models.machines import MachineAnnotator
-from annotation.questions.quality import payments_csv
+from annotation.quality.selectors import payments_csv
 from annotation.questions.services import labels, queue
 from tests.factories import add_members, make_annotators, make_project, make_user, open_records
 from tests.markup import tight

@@ -1,4 +1,4 @@
-"""Hidden checks, disagreement, review, comparison: what each may see and what must not follow from it."""
+"""Hidden checks: what each may be, who sees one, and what must not follow from it."""
 
 import pytest
 from django.db import IntegrityError, transaction
@@ -8,18 +8,16 @@ from annotation.checks import services as gold
 from annotation.checks.selectors import checks_in_use, checks_of
 from annotation.errors import InvalidConfiguration
 from annotation.models import Assignment, Consensus, Dataset, Job, Label, Membership, Query, Record
-from annotation.models.quality import GoldQuery, Opinion, QualityReport
-from annotation.questions import quality
-from annotation.questions.services import comparing, labelling, labels, queue, review, undoing
+from annotation.quality import selectors as quality
+from annotation.questions.services import labelling, labels, queue, undoing
 from annotation.statement import label_budget
 from tests.factories import (
+    answer_next,
     make_annotators,
     make_candidates,
     make_project,
     make_records,
-    make_user,
     open_records,
-    write_settings,
 )
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -42,20 +40,13 @@ def with_checks(number=3, **fields):
     return project
 
 
-def answer(project, person, choice):
-    assignment = queue.claim_next(project=project, user=person)
-    if assignment is not None:
-        labels.submit_label(assignment=assignment, choice=choice)
-    return assignment
-
-
 class TestChecks:
     def test_they_come_among_other_questions_once_each_and_never_alone(self):
         project = with_checks(3)
         (ann,) = make_annotators(project, 1)
         assert queue.claim_next(project=project, user=ann) is None
         open_records(project, 1)
-        seen = [answer(project, ann, 0) for _ in range(5)]
+        seen = [answer_next(project, ann, 0) for _ in range(5)]
         assert [item and item.query.state for item in seen] == ["gold", "gold", "gold", "open", None]
         assert {item.query.text is None and item.query.record.text for item in seen[:3]} == {
             "public 0",
@@ -74,7 +65,7 @@ class TestChecks:
         project = with_checks(1)
         open_records(project, 2)
         ann, bob = make_annotators(project, 2)
-        check = answer(project, ann, 1).query
+        check = answer_next(project, ann, 1).query
         assert check.state == "gold"
         (sheet,) = quality.annotators_work(project, only=[ann])
         assert (sheet.checks.answered, sheet.accepted, sheet.refused) == (1, 0, 1)
@@ -89,7 +80,7 @@ class TestChecks:
         project = with_checks(2)
         open_records(project, 1)
         for person in make_annotators(project, 3):
-            answer(project, person, 1)
+            answer_next(project, person, 1)
         assert Label.objects.count() == 3
         assert not Consensus.objects.exists()
 
@@ -105,7 +96,7 @@ class TestChecks:
         assert held.query.state == "gold"
         labels.skip_assignment(assignment=held, reason="unsure")
         dan = make_annotators(project, 1)[0]
-        assert answer(project, dan, 0).query.state == "gold"
+        assert answer_next(project, dan, 0).query.state == "gold"
         undoing.undo_label(project=project, user=dan)
         check = Query.objects.get(state="gold")
         assert check.open_slots == gold.SLOTS - 1
@@ -140,7 +131,7 @@ class TestChecks:
         open_records(project, 1)
         (ann,) = make_annotators(project, 1)
         assert label_budget.answers_asked(project) == 1
-        answer(project, ann, 0)
+        answer_next(project, ann, 0)
         assert label_budget.answers_asked(project) == 2
 
 
@@ -149,7 +140,7 @@ class TestJudging:
         project = with_checks(8, gold_pause_below=0.5)
         open_records(project, 3)
         (ann,) = make_annotators(project, 1)
-        while answer(project, ann, 2) is not None and not Membership.objects.get(user=ann).paused_at:
+        while answer_next(project, ann, 2) is not None and not Membership.objects.get(user=ann).paused_at:
             pass
         member = Membership.objects.get(user=ann)
         assert member.pause_reason == "checks"
@@ -166,7 +157,7 @@ class TestJudging:
         open_records(project, 1)
         (ann,) = make_annotators(project, 1)
         for choice in (0, 0, 2, 2, 2):
-            answer(project, ann, choice)
+            answer_next(project, ann, choice)
         assert Membership.objects.get(user=ann).paused_at is None
         labelling.set_quality(project=project, gold_warn_below=0.8)
         assert gold.is_warned(project, checks_of(project=project, user_id=ann.pk))
@@ -176,134 +167,10 @@ class TestJudging:
         open_records(project, 1)
         (ann,) = make_annotators(project, 1)
         for _ in range(4):
-            answer(project, ann, 0)
+            answer_next(project, ann, 0)
         assert quality.own_statistics(project=project, user=ann).sheet.checks.answered == 0
-        answer(project, ann, 0)
+        answer_next(project, ann, 0)
         assert quality.own_statistics(project=project, user=ann).sheet.checks.answered == 5
-
-
-class TestDisagreement:
-    def test_one_more_is_asked_up_to_the_limit(self):
-        project = make_project(overlap=2, overlap_limit=3)
-        (query,) = open_records(project, 1)
-        people = make_annotators(project, 4)
-        for person, choice in zip(people[:2], (0, 1), strict=True):
-            answer(project, person, choice)
-        query.refresh_from_db()
-        assert (query.state, query.overlap, query.open_slots) == ("open", 3, 1)
-        answer(project, people[2], 2)
-        query.refresh_from_db()
-        assert query.state == "disputed"
-
-    def test_the_third_answer_may_decide(self):
-        project = make_project(overlap=2, overlap_limit=5)
-        open_records(project, 1)
-        for person, choice in zip(make_annotators(project, 3), (0, 1, 1), strict=True):
-            answer(project, person, choice)
-        assert (Consensus.objects.get().choice, Consensus.objects.get().votes) == (1, 3)
-
-    def test_the_annotation_budget_is_not_overdrawn(self):
-        project = make_project(overlap=2, overlap_limit=3, labels_limit=2)
-        (query,) = open_records(project, 1)
-        for person, choice in zip(make_annotators(project, 2), (0, 1), strict=True):
-            answer(project, person, choice)
-        query.refresh_from_db()
-        assert query.state == "disputed"
-
-
-@pytest.fixture
-def disputed():
-    project = make_project(overlap=2)
-    (query,) = open_records(project, 1)
-    for person, choice in zip(make_annotators(project, 2), (0, 1), strict=True):
-        answer(project, person, choice)
-    query.refresh_from_db()
-    assert query.state == "disputed"
-    return query
-
-
-class TestReview:
-    def test_a_manager_settles_for_a_class_nobody_named(self, disputed):
-        manager = make_user()
-        review.settle(project=disputed.project, query_id=disputed.pk, choice=2, person=manager)
-        consensus = Consensus.objects.get()
-        assert (consensus.choice, consensus.votes, consensus.agreeing) == (2, 2, 0)
-        assert consensus.settled_by == manager
-        with pytest.raises(InvalidConfiguration):
-            review.settle(project=disputed.project, query_id=disputed.pk, choice=1, person=manager)
-        with pytest.raises(IntegrityError, match="annotation_consensus_majority"), transaction.atomic():
-            Consensus.objects.update(settled_by=None)
-
-    def test_a_settled_question_may_become_a_check(self, disputed):
-        project = disputed.project
-        review.settle(project=project, query_id=disputed.pk, choice=0, person=make_user(), keep_as_check=True)
-        assert GoldQuery.objects.get().source == "asked"
-        open_records(project, 1)
-        labelling.set_quality(project=project, gold_share=1.0)
-        (eve,) = make_annotators(project, 1)
-        assert answer(project, eve, 0).query == disputed
-        undoing.undo_label(project=project, user=eve)
-        assert Consensus.objects.filter(query=disputed).exists()
-
-    def test_one_more_person_or_nobody(self, disputed):
-        review.ask_beyond_overlap(project=disputed.project, query_id=disputed.pk)
-        (eve,) = make_annotators(disputed.project, 1)
-        answer(disputed.project, eve, 1)
-        assert Consensus.objects.get().choice == 1
-        other = make_project(overlap=2)
-        with pytest.raises(InvalidConfiguration):
-            review.leave_out_disputed(project=other, query_id=disputed.pk)
-
-    def test_left_out(self, disputed):
-        review.leave_out_disputed(project=disputed.project, query_id=disputed.pk)
-        disputed.refresh_from_db()
-        assert disputed.state == "withdrawn"
-
-
-class TestComparing:
-    @pytest.mark.one_in(3)
-    @pytest.mark.parametrize("method", ["majority", "dawid_skene", "mace"])
-    def test_a_report_never_touches_what_trainings_read(self, disputed, method):
-        project = disputed.project
-        labelling.set_quality(project=project, aggregation=method)
-        report = comparing.start_report(project=project, owner=make_user())
-        comparing.make_report(job_id=str(report.job_id))
-        report.refresh_from_db()
-        assert (report.answers, report.questions, report.method) == (2, 1, method)
-        assert report.job.state == "done"
-        assert Opinion.objects.get().query == disputed
-        assert not Consensus.objects.exists()
-        again = comparing.start_report(project=project, owner=make_user())
-        comparing.make_report(job_id=str(again.job_id))
-        assert QualityReport.objects.count() == Opinion.objects.count() == 1
-
-    def test_what_it_takes_a_question_for_stands_beside_the_owners_id(self, disputed):
-        Record.objects.filter(pk=disputed.record_id).update(metadata={"id": "=order 7", "columns": []})
-        report = comparing.start_report(project=disputed.project, owner=make_user())
-        comparing.make_report(job_id=str(report.job_id))
-        head, line = quality.opinions_csv(disputed.project)
-        assert head.strip() == "question,owner_id,class,probability,method"
-        # No spreadsheet takes it for a formula.
-        assert line.strip().startswith(f"{disputed.pk},'=order 7,")
-
-    def test_nothing_to_compare_says_so(self):
-        project = make_project()
-        report = comparing.start_report(project=project, owner=make_user())
-        comparing.make_report(job_id=str(report.job_id))
-        report.job.refresh_from_db()
-        assert (report.job.state, report.job.error) == ("failed", "Nobody has answered anything yet.")
-
-
-def test_payment_counts_accepted_answers_and_disarms_formulas(disputed):
-    project = disputed.project
-    write_settings(project, price_per_label="0.05", currency="EUR")
-    first = Label.objects.order_by("pk")[0].annotator
-    type(first).objects.filter(pk=first.pk).update(username="=cmd()")
-    review.settle(project=project, query_id=disputed.pk, choice=0, person=make_user())
-    project.refresh_from_db()
-    lines = [line.strip().split(",") for line in quality.payments_csv(project)]
-    assert lines[1][:5] == ["'=cmd()", "1", "1", "0", "0"]
-    assert [line[6] for line in lines[1:]] == ["0.0500", "0.0000"]
 
 
 def test_candidates_of_the_gate_stay_apart_from_checks():

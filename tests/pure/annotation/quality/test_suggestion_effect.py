@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from annotation.questions.suggestion_effect import compared, group_of, median_interval
+from annotation.quality.suggestion_effect import compared, group_of, median_interval
 
 
 def test_a_group_counts_what_differs_and_takes_the_median_of_minutes():

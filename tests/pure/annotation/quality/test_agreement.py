@@ -3,7 +3,7 @@
 import pytest
 
 from annotation.choices.label_types.choose import ChooseOne
-from annotation.questions.agreement import Answer, compare_answers
+from annotation.quality.agreement import Answer, compare_answers
 
 # Krippendorff, "Computing Krippendorff's alpha-reliability" (2011): four observers, twelve units, gaps.
 KRIPPENDORFF = ("123321412...", "1233224125.3", ".3332342251.", "12332441251.")

@@ -30,7 +30,7 @@ from annotation.models import (
 )
 from annotation.models.machines import MachineAnnotator
 from annotation.models.quality import Opinion, QualityReport
-from annotation.questions.machine_report import machine_users
+from annotation.quality.machine_report import machine_users
 from annotation.statement.spending import Echo, safe_cell
 
 # People see their own checks in steps, so that no single answer shows which question was one.
@@ -246,9 +246,3 @@ def opinions_csv(project: Project) -> Iterator[str]:
     for opinion in opinions_of(project).iterator(chunk_size=2000):
         names = [safe_cell(opinion.owner_id or ""), safe_cell(answer_name(project, opinion.choice))]
         yield writer.writerow([opinion.query_id, *names, f"{opinion.probability:.6f}", opinion.report.method])
-
-
-def counted_votes(query: Query) -> list[tuple[str, int]]:
-    """Return how many named each class, by name, most first."""
-    rows = Label.objects.filter(query=query, superseded_at=None).values_list("choice").annotate(n=Count("pk"))
-    return [(answer_name(query.project, choice), n) for choice, n in sorted(rows, key=lambda row: (-row[1], row[0]))]

@@ -1,0 +1,42 @@
+"""Answers that disagree: one more person is asked, as far as the project and its budget go."""
+
+import pytest
+
+from annotation.models import Consensus
+from tests.factories import (
+    answer_next,
+    make_annotators,
+    make_project,
+    open_records,
+)
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+class TestDisagreement:
+    def test_one_more_is_asked_up_to_the_limit(self):
+        project = make_project(overlap=2, overlap_limit=3)
+        (query,) = open_records(project, 1)
+        people = make_annotators(project, 4)
+        for person, choice in zip(people[:2], (0, 1), strict=True):
+            answer_next(project, person, choice)
+        query.refresh_from_db()
+        assert (query.state, query.overlap, query.open_slots) == ("open", 3, 1)
+        answer_next(project, people[2], 2)
+        query.refresh_from_db()
+        assert query.state == "disputed"
+
+    def test_the_third_answer_may_decide(self):
+        project = make_project(overlap=2, overlap_limit=5)
+        open_records(project, 1)
+        for person, choice in zip(make_annotators(project, 3), (0, 1, 1), strict=True):
+            answer_next(project, person, choice)
+        assert (Consensus.objects.get().choice, Consensus.objects.get().votes) == (1, 3)
+
+    def test_the_annotation_budget_is_not_overdrawn(self):
+        project = make_project(overlap=2, overlap_limit=3, labels_limit=2)
+        (query,) = open_records(project, 1)
+        for person, choice in zip(make_annotators(project, 2), (0, 1), strict=True):
+            answer_next(project, person, choice)
+        query.refresh_from_db()
+        assert query.state == "disputed"
