@@ -2,6 +2,7 @@
 
 from django.urls import path
 
+from annotation.browsing import views as browsing
 from annotation.crowds import views as crowds
 from annotation.data.views import datasets, uploads
 from annotation.exports import views as exports
@@ -12,7 +13,7 @@ from annotation.people.views import crowd, groups, joining, mails, members, toke
 from annotation.populations import views as populations
 from annotation.projects.views import classes, configuration_files, kind, overview, settings, wizard
 from annotation.quality import views as quality
-from annotation.questions.views import browsing, label, labelling, own_answers, participations
+from annotation.questions.views import label, labelling, own_answers, participations
 from annotation.questions.views import label_budget as label_budget_views
 from annotation.reports import views as reports
 from annotation.retention import views as retention

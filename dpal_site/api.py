@@ -12,6 +12,7 @@ from ninja.openapi.schema import OpenAPISchema
 from ninja.operation import Operation
 
 from annotation.api import router as annotation_router
+from annotation.browsing.api import router as browsing_router
 from annotation.crowds.api import router as crowds_router
 from annotation.data.api import router as data_router
 from annotation.data.gate_api import router as gate_router
@@ -33,7 +34,6 @@ from annotation.projects.state_api import router as state_router
 from annotation.quality.api import router as quality_router
 from annotation.questions.answering_api import router as answering_router
 from annotation.questions.api import router as questions_router
-from annotation.questions.browsing_api import router as browsing_router
 from annotation.reports.api import router as reports_router
 from annotation.reports.conversations_api import router as conversations_router
 from annotation.rest.base import BearerToken
@@ -62,6 +62,7 @@ from privacy.errors import BudgetExceeded, PrivacyError
 
 # The module an operation's id names, where its function has moved since: programs made from the description go on.
 DESCRIBED_IN = {
+    "annotation.browsing.api": "annotation.questions.browsing_api",
     "annotation.exports.api": "annotation.questions.api",
     "annotation.guidelines.api": "annotation.questions.guidelines_api",
     "annotation.guidelines.pictures_api": "annotation.questions.guideline_pictures_api",

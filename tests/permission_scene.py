@@ -13,6 +13,7 @@ from django.test import Client
 from django.urls import URLPattern, URLResolver, reverse
 from django.utils import timezone
 
+from annotation.browsing.services import saved_views
 from annotation.data.services import drafts
 from annotation.exports.services import kept_files
 from annotation.guidelines.services.pictures import add_guideline_picture
@@ -23,7 +24,7 @@ from annotation.people.services import crowd_links, groups, invitations, members
 from annotation.people.services.tokens import Scope
 from annotation.people.views.crowd import SESSION_KEY
 from annotation.populations import services as populations
-from annotation.questions.services import queue, saved_views
+from annotation.questions.services import queue
 from dpal_site.api import api
 from learner.models.webhooks import Webhook, WebhookDelivery
 from tests import learning

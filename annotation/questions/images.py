@@ -1,12 +1,10 @@
-"""The image of a question, for who holds it, and managers who read what questions show."""
+"""The image of a question, for who holds it or held it."""
 
-from django.http import Http404, HttpRequest, HttpResponse
-from django.shortcuts import get_object_or_404
+from django.http import Http404, HttpResponse
 
 from annotation import selectors
-from annotation.models import Assignment, Project, Query, Record
+from annotation.models import Assignment, Query, Record
 from annotation.pictures.services.showing import ImageAhead, image_ahead, shown_image
-from annotation.reports.selectors.waiting import may_read_questions
 
 IMAGE_ANSWER = {
     "description": "In colour as WebP where a picture is kept, else in grey as PNG",
@@ -21,13 +19,6 @@ def held_image(assignment: Assignment) -> HttpResponse:
     """
     query = assignment.query
     return image_response(None if query.record_id is None or query.emptied else selectors.asked_record(query))
-
-
-def readable_image(request: HttpRequest, project: Project, query_id: int | None) -> HttpResponse:
-    """Answer with the image of a question of a project that the person manages, if they may read it."""
-    asked = selectors.asked_questions(project).filter(emptied=False).select_related("record__dataset")
-    query = get_object_or_404(asked, pk=query_id)
-    return image_response(query.record if may_read_questions(project, request.user) else None)
 
 
 def size_ahead(query: Query) -> ImageAhead:

@@ -20,6 +20,7 @@ from hypothesis import seed as seeded
 from schemathesis.core.failures import Failure, FailureGroup
 from schemathesis.specs.openapi import checks
 
+from annotation.browsing.services import saved_views
 from annotation.choices.class_changes import FurtherClass
 from annotation.exports.services import kept_files
 from annotation.gates.comparison import own_settings
@@ -33,7 +34,7 @@ from annotation.populations import services as populations
 from annotation.projects.forms.configuration_file import file_of
 from annotation.projects.services import classes
 from annotation.quality import services as comparing
-from annotation.questions.services import labels, saved_views
+from annotation.questions.services import labels
 from annotation.reports.services import conversing, setting_aside
 from annotation.retention.services import forgetting
 from annotation.review import selectors as reviewing

@@ -160,7 +160,7 @@ BUTTON = re.compile(r'name="(?:action|decision|do)"\s+value="(\w+)"')
 SEVERAL_BUTTONS = {
     "annotation/statement/limit_requests.html": ("LimitDecisionIn", "decision"),
     "annotation/populations/population.html": ("WishDecisionIn", "decision"),
-    "annotation/questions/questions.html": ("ChangeIn", "action"),
+    "annotation/browsing/questions.html": ("ChangeIn", "action"),
     "annotation/reports/reported.html": ("SetAsideDecisionIn", "decision"),
     "annotation/review/review.html": ("DecisionIn", "decision"),
     "annotation/crowds/study.html": ("StudyChangeIn", "change"),

@@ -7,6 +7,7 @@ from django.db import IntegrityError, transaction
 from django.utils import timezone
 
 from annotation.answers.selectors import offered_answers
+from annotation.browsing import selectors as browsing
 from annotation.checks.selectors import checks_in_use, checks_of
 from annotation.choices.merged_classes import CROWD, FIXED_ANSWERS, NOT_ASKED, NOT_BEFOREHAND, STREAM, USED
 from annotation.errors import InvalidConfiguration
@@ -15,7 +16,6 @@ from annotation.models import Consensus, Label, Project, Query, QueryState, Role
 from annotation.models.quality import GoldQuery, GoldSource
 from annotation.projects.services.classes import merge_class, merge_hindrance_of, take_back_merge
 from annotation.quality import selectors as quality
-from annotation.questions import browsing
 from annotation.questions.services import labels, queue
 from annotation.review.selectors import agreed_choice
 from annotation.review.services import disputes

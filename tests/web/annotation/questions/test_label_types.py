@@ -8,6 +8,7 @@ from django.test import Client
 from django.urls import reverse
 
 from annotation.answers.selectors import answer_name
+from annotation.browsing import selectors as browsing
 from annotation.choices.presets import PRESETS
 from annotation.errors import ConfigurationFrozen
 from annotation.exports.services import label_files
@@ -15,7 +16,6 @@ from annotation.models import Assignment, AssignmentState, Consensus, Label, Pro
 from annotation.projects.forms.wizard import WizardStep, draft_form, step_fields
 from annotation.projects.services.configuring import configure_project
 from annotation.quality import services as comparing
-from annotation.questions import browsing
 from annotation.questions.services import labels, queue
 from tests.factories import add_members, make_annotators, make_project, make_user, open_records
 from tests.markup import tight

@@ -9,6 +9,7 @@ from django.core.files import File
 from django.test import Client
 from django.urls import reverse
 
+from annotation.browsing import selectors as browsing
 from annotation.checks import services as gold
 from annotation.choices.label_types.class_sets import number_of
 from annotation.choices.presets import PRESETS
@@ -20,7 +21,6 @@ from annotation.models.quality import GoldQuery
 from annotation.people.services import tokens
 from annotation.people.services.tokens import Scope
 from annotation.projects.forms.wizard import WizardStep, draft_form, step_fields
-from annotation.questions import browsing
 from annotation.questions.services import labels, queue
 from tests.factories import add_members, make_account, make_annotators, make_project, open_records
 from tests.markup import tight

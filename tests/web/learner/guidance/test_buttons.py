@@ -12,6 +12,7 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
+from annotation.browsing.services import assigning
 from annotation.checks import services as gold
 from annotation.data.services import datasets, streams
 from annotation.models import (
@@ -27,7 +28,7 @@ from annotation.models import (
 )
 from annotation.people.services import limits, members
 from annotation.projects.services import configuring, lifecycle, opening
-from annotation.questions.services import assigning, labels, queue
+from annotation.questions.services import labels, queue
 from annotation.reports.services import setting_aside
 from annotation.statement.amounts import epsilon_words
 from annotation.work.services import attempts

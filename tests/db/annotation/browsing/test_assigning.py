@@ -3,11 +3,12 @@
 import pytest
 from django.db import IntegrityError, transaction
 
+from annotation.browsing.services import assigning
 from annotation.checks import services as gold
 from annotation.errors import InvalidConfiguration
 from annotation.models import DatasetRole, Membership, Query, QueryState, Record, Role
 from annotation.people.services import members
-from annotation.questions.services import assigning, labels, queue
+from annotation.questions.services import labels, queue
 from annotation.reports.services import setting_aside
 from tests.factories import (
     make_annotators,

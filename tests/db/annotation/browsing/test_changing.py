@@ -2,10 +2,10 @@
 
 import pytest
 
+from annotation.browsing.services.changing import Change, change_chosen
 from annotation.errors import InvalidConfiguration
 from annotation.models import Query
 from annotation.models.history import Action
-from annotation.questions.services.changing import Change, change_chosen
 from tests.factories import make_annotators, make_project, open_records
 
 pytestmark = pytest.mark.django_db

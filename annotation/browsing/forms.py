@@ -7,12 +7,12 @@ from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from annotation.answers.selectors import answer_names
+from annotation.browsing.selectors import PAGE, SHORTEST_SEARCH, WantedQuestions, known_annotators
+from annotation.browsing.services import assigning
+from annotation.browsing.services.saved_views import LONGEST_NAME
 from annotation.models import Project, QueryState, ReportKind
 from annotation.models.marks import Tag
 from annotation.models.questions import ASKED
-from annotation.questions.browsing import PAGE, SHORTEST_SEARCH, WantedQuestions, known_annotators
-from annotation.questions.services import assigning
-from annotation.questions.services.saved_views import LONGEST_NAME
 from annotation.reports.forms import WordsField
 from annotation.reports.services.reporting import MAX_COMMENT_LENGTH
 from annotation.rest.row_ids import row_id

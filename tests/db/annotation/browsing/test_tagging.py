@@ -6,11 +6,12 @@ import io
 import pytest
 from django.db import IntegrityError, transaction
 
+from annotation.browsing.services import saved_views, tagging
 from annotation.errors import InvalidConfiguration
 from annotation.exports.services.label_files import export_labels
 from annotation.models import Query, QueryState
 from annotation.models.marks import SavedView, Tag, Tagged
-from annotation.questions.services import labels, queue, saved_views, tagging
+from annotation.questions.services import labels, queue
 from annotation.retention.services import emptying
 from tests.factories import make_annotators, make_project, make_user, open_records
 

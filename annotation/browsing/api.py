@@ -10,16 +10,17 @@ from ninja import Field, Query, Router, Schema, Status
 
 from annotation import selectors
 from annotation.answers.selectors import answer_names
+from annotation.browsing import selectors as browsing
+from annotation.browsing.forms import QuestionFilter
+from annotation.browsing.images import readable_image
+from annotation.browsing.services import saved_views
+from annotation.browsing.services.changing import Change, change_chosen
 from annotation.errors import InvalidConfiguration
 from annotation.models import Membership, Project, QueryState, ReportKind, Role
 from annotation.models.marks import SavedView, Tag
 from annotation.people.identity import person_of
 from annotation.people.services.tokens import Scope
-from annotation.questions import browsing
-from annotation.questions.forms.browsing import QuestionFilter
-from annotation.questions.images import IMAGE_ANSWER, readable_image
-from annotation.questions.services import saved_views
-from annotation.questions.services.changing import Change, change_chosen
+from annotation.questions.images import IMAGE_ANSWER
 from annotation.reports.selectors.waiting import may_read_questions
 from annotation.rest.base import project_for, require_scope
 from annotation.rest.idempotency import idempotent

@@ -10,11 +10,11 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone
 
+from annotation.browsing import selectors as browsing
+from annotation.browsing.forms import QuestionFilter
 from annotation.models import Label, Membership, Picture, Query, QueryState, Record, Report, Role
 from annotation.models.history import Action
 from annotation.models.marks import SavedView, Tag
-from annotation.questions import browsing
-from annotation.questions.forms.browsing import QuestionFilter
 from annotation.questions.services import correcting, labels, queue, repeats
 from annotation.reports.services import reporting
 from annotation.retention.services.emptying import empty_records

@@ -16,16 +16,17 @@ from django.views.decorators.http import require_POST
 
 from annotation import selectors
 from annotation.access import managed_project
+from annotation.browsing import selectors as browsing
+from annotation.browsing.forms import ChosenForm, QuestionFilter, ReplyForm, ViewForm
+from annotation.browsing.images import readable_image
+from annotation.browsing.selectors import QuestionEvent
+from annotation.browsing.services import assigning, saved_views
+from annotation.browsing.services.changing import Change, change_chosen
 from annotation.log.action_words import SENTENCES
 from annotation.models import Project, QueryState
 from annotation.models.marks import SavedView, Tag
 from annotation.people.identity import note_nothing, person_of
-from annotation.questions import browsing
-from annotation.questions.browsing import QuestionEvent
-from annotation.questions.forms.browsing import ChosenForm, QuestionFilter, ReplyForm, ViewForm
-from annotation.questions.images import readable_image, size_ahead
-from annotation.questions.services import assigning, saved_views
-from annotation.questions.services.changing import Change, change_chosen
+from annotation.questions.images import size_ahead
 from annotation.reports.selectors import threads
 from annotation.reports.selectors.waiting import may_read_questions
 from annotation.reports.services import conversing
@@ -101,7 +102,7 @@ def questions(request: HttpRequest, slug: str) -> HttpResponse:
         else (),
         "tags": Tag.objects.filter(project=project).order_by("name").values_list("name", flat=True),
     }
-    return render(request, "annotation/questions/questions.html", context)
+    return render(request, "annotation/browsing/questions.html", context)
 
 
 @login_required
@@ -188,7 +189,7 @@ def question(request: HttpRequest, slug: str, query_id: int) -> HttpResponse:
         "writes_nobody": threads.conversation_refusal(project),
         "threads": threads.threads_of(project, query.pk),
     }
-    return render(request, "annotation/questions/question.html", context)
+    return render(request, "annotation/browsing/question.html", context)
 
 
 @login_required
