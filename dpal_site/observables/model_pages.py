@@ -88,7 +88,8 @@ RELEASES = (
         "learner/releases/version_zero.html learner/_version_zero.html learner/releases/_how_well.html"
         " learner/releases/_hero.html learner/releases.html",
         "project.name project.slug accuracies one.constant one.dataset one.described one.examples one.high one.low"
-        " one.value one.macro_f1 created_at files name digest version version_zero card public_key api_address",
+        " one.value one.macro_f1 created_at files name digest version version_zero card.html card.told public_key"
+        " api_address",
         MODELS,
         Basis.PUBLIC,
         "version 0: made of words in the settings alone, measured on public examples",
@@ -121,8 +122,9 @@ RELEASES = (
         "learner/releases/release.html learner/releases/_state.html learner/releases/_measures.html"
         " learner/releases/_difference.html learner/_accuracy.html learner/releases/_how_well.html"
         " learner/releases/_hero.html",
-        "accuracies beaten_by card checks found digest files history release.held_back measured one.constant"
-        " one.dataset one.described one.examples one.high one.low one.value one.macro_f1 one.accuracy.* one.measures"
+        "accuracies beaten_by card.html card.told checks found digest files history release.held_back measured"
+        " one.constant one.dataset one.described one.examples one.high one.low one.value one.macro_f1"
+        " one.accuracy.* one.measures"
         " one.measures.* one.rows recall.* row.*"
         " one.by_class precision.* one.as_matrix one.taken_for line.*"
         " difference.accuracies before.value before.low before.high"

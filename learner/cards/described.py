@@ -5,14 +5,16 @@ from typing import Any
 from learner.cards.accuracy import accuracy_section
 from learner.cards.privacy_document import privacy_document
 from learner.cards.rendering import Card, Privacy, front_matter, loading_section, tells
-from learner.cards.words import plain
+from learner.cards.words import Telling, plain
 from learner.linear_model import LinearModel
+from privacy.wording import as_message
+from privacy.wording import gettext_noop as _
 
 VERSION = 0
 # Stands wherever version 0 is given out, word for word.
 MARK = "epsilon 0, from class descriptions alone, no label, no private row read"
-COVERED = "everybody, whatever they know and see"
-NOT_COVERED = (
+COVERED = _("everybody, whatever they know and see")
+NOT_COVERED = _(
     "what the words themselves tell: whoever wrote about the classes must have done so without looking at the records"
 )
 TRUST = "nobody needs to be trusted: no private row and no answer was read"
@@ -61,32 +63,49 @@ def described_document(privacy: Privacy) -> dict[str, Any]:
 
 def described_card(model: LinearModel, *, feature_kind: str, card: Card, privacy: Privacy) -> str:
     """Return the model card of version 0 as Markdown with YAML front matter."""
+    return (
+        "\n".join(front_matter(feature_kind=feature_kind, card=card, privacy=privacy))
+        + "\n"
+        + described_body(model, card=card)
+    )
+
+
+def described_body(model: LinearModel, *, card: Card, tell: Telling = str) -> str:
+    """Return what the card of version 0 says, as Markdown: in English as the file has it, or as `tell` says it."""
+    made_of = as_message(
+        "It is a linear model over {dimension} features, made of what the project's owner wrote about the classes by "
+        "{day}; a class that nobody described stands there by its name. Other words make another version 0. What is "
+        "trained is numbered from 1.",
+        dimension=model.dimension,
+        day=plain(card["created_at"]),
+    )
     lines = [
-        *front_matter(feature_kind=feature_kind, card=card, privacy=privacy),
         f"# {plain(card['name'])}, version {VERSION}",
         "",
-        f"**{MARK[0].upper()}{MARK[1:]}.**",
+        f"**{tell(_('Epsilon 0, from class descriptions alone, no label, no private row read.'))}**",
         "",
         plain(card["predicts"]),
         "",
-        tells(model),
-        f"It is a linear model over {model.dimension} features, made of what the project's owner wrote about the "
-        f"classes by {plain(card['created_at'])}; a class that nobody described stands there by its name. Other words "
-        "make another version 0. What is trained is numbered from 1.",
+        tells(model, tell=tell),
+        tell(made_of),
         "",
-        "## Guarantee",
+        f"## {tell(_('Guarantee'))}",
         "",
-        "(0, 0)-differential privacy for any two data sets: the model is the same whatever records and answers the "
-        "project holds. No ledger was charged.",
+        tell(
+            _(
+                "(0, 0)-differential privacy for any two data sets: the model is the same whatever records and "
+                "answers the project holds. No ledger was charged."
+            )
+        ),
         "",
-        f"Covered: {COVERED}.",
+        tell(as_message("Covered: {word_who}.", word_who=COVERED)),
         "",
-        f"Not covered: {NOT_COVERED}.",
+        tell(as_message("Not covered: {word_who}.", word_who=NOT_COVERED)),
         "",
-        "## Accuracy on public data",
+        f"## {tell(_('Accuracy on public data'))}",
         "",
-        *accuracy_section(card["metrics"]),
+        *accuracy_section(card["metrics"], tell=tell),
         "",
-        *loading_section(),
+        *loading_section(tell=tell),
     ]
     return "\n".join(lines) + "\n"

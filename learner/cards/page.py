@@ -8,6 +8,11 @@ FORMS = ("backticks", "escape", "fence", "heading", "list", "table")
 FENCE = "---\n"
 
 
+def without_front_matter(card: str) -> str:
+    """Return what a card says to people, as Markdown."""
+    return card.split(f"\n{FENCE}", 1)[-1].lstrip("\n") if card.startswith(FENCE) else card
+
+
 def card_html(card: str) -> str:
     """Return the HTML of a card without its front matter and its title, which the page has already.
 
@@ -17,9 +22,7 @@ def card_html(card: str) -> str:
         Markdown as `learner.cards.rendering.render_card` writes it. Whatever else it holds (HTML, links, pictures)
         comes out as the characters it is written with.
     """
-    if card.startswith(FENCE):
-        card = card.split(f"\n{FENCE}", 1)[-1]
     reader = MarkdownIt("zero", {"html": False}, renderer_cls=PageRenderer).enable(list(FORMS))
-    tokens = reader.parse(card)
+    tokens = reader.parse(without_front_matter(card))
     titled = bool(tokens) and tokens[0].type == "heading_open" and tokens[0].tag == "h1"
     return str(reader.renderer.render(tokens[3:] if titled else tokens, reader.options, {}))

@@ -4,13 +4,18 @@ from collections import Counter
 from typing import Any
 
 from learner.cards.rendering import COVERED, AccountTerms, Privacy, neighbours_of, not_covered, view_of
+from privacy.wording import gettext_noop as _
 
 SCHEMA = "dpal-privacy/2"
 # What composes under each filter, in the words of the accountant.
-FLAVOUR = {"pure": "approximate DP by a pure filter", "zcdp": "zero-concentrated DP, converted to approximate DP"}
+FLAVOUR = {
+    "pure": _("approximate DP by a pure filter"),
+    "zcdp": _("zero-concentrated DP, converted to approximate DP"),
+}
+PURE = _("pure DP")
 TRUST = {
-    "trusted": "annotators read the records and are trusted with them, as is whoever runs the site",
-    "crowd": "annotators are not trusted and see what passed the gate alone; whoever runs the site is trusted",
+    "trusted": _("annotators read the records and are trusted with them, as is whoever runs the site"),
+    "crowd": _("annotators are not trusted and see what passed the gate alone; whoever runs the site is trusted"),
 }
 
 
@@ -65,7 +70,7 @@ def privacy_document(privacy: Privacy) -> dict[str, Any]:
 def _account(account: AccountTerms, head: str) -> dict[str, Any]:
     flavour = FLAVOUR.get(account["filter"], account["filter"])
     if account["filter"] == "pure" and not account["limit_delta"]:
-        flavour = "pure DP"
+        flavour = PURE
     return {
         **account,
         "unit_of_privacy": account["unit"],

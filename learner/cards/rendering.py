@@ -5,8 +5,10 @@ from typing import Any, Literal, NotRequired, TypedDict
 from learner.cards.accuracy import Metric, accuracy_section
 from learner.cards.common_limit import account_limit_words
 from learner.cards.front_matter import front_matter_lines
-from learner.cards.words import code, markdown_table, number, plain, stated_limit
+from learner.cards.words import Telling, code, markdown_table, number, plain, stated_limit
 from learner.linear_model import LinearModel
+from privacy.wording import as_message, as_plural_message
+from privacy.wording import gettext_noop as _
 
 PIPELINE_TAGS = {
     "hashing_text": "text-classification",
@@ -85,66 +87,64 @@ class Privacy(TypedDict):
 
 
 COVERED = {
-    "trusted": "anyone who sees the released models, and which questions were asked and when",
-    "secret": "anyone who sees the released models, and when they were released",
-    "crowd": "the annotators and anyone else who sees the texts that passed the gate, and anyone who sees the models",
+    "trusted": _("anyone who sees the released models, and which questions were asked and when"),
+    "secret": _("anyone who sees the released models, and when they were released"),
+    "crowd": _(
+        "the annotators and anyone else who sees the texts that passed the gate, and anyone who sees the models"
+    ),
 }
+BEYOND_THE_SITE = _("whoever runs the site or holds its database")
+BEYOND_THE_UNIT = _("what one record shows about another that depends on it beyond the unit of protection")
 NOT_COVERED = {
     "secret": (
-        "the annotators, who read the records by design, and whoever learns from them which records were asked, "
-        "how many or when",
-        "whoever runs the site or holds its database",
-        "what the moment shows at which a manager closes a block by hand, if the answers decided it",
-        "that one question kept another from being reached, where a block closed before everything was asked",
-        "what one record shows about another that depends on it beyond the unit of protection",
+        _(
+            "the annotators, who read the records by design, and whoever learns from them which records were asked, "
+            "how many or when"
+        ),
+        BEYOND_THE_SITE,
+        _("what the moment shows at which a manager closes a block by hand, if the answers decided it"),
+        _("that one question kept another from being reached, where a block closed before everything was asked"),
+        BEYOND_THE_UNIT,
     ),
-    "trusted": (
-        "the annotators, who read the records by design",
-        "whoever runs the site or holds its database",
-        "what one record shows about another that depends on it beyond the unit of protection",
-    ),
+    "trusted": (_("the annotators, who read the records by design"), BEYOND_THE_SITE, BEYOND_THE_UNIT),
     "crowd": (
-        "whoever runs the site or holds its database",
-        "what the annotators themselves do with the texts they are shown",
-        "what one record shows about another that depends on it beyond the unit of protection",
+        BEYOND_THE_SITE,
+        _("what the annotators themselves do with the texts they are shown"),
+        BEYOND_THE_UNIT,
     ),
 }
+BY_HAND = _("answers, from the project's managers, who read all of them, and what they do by hand where others see it")
 # Of a crowd's answers, by the unit of their account.
 ANSWERS_NOT_COVERED = {
     "answer": (
-        "answers, from the project's managers, who read all of them, and what they do by hand where others see it",
-        "several answers of one annotator together, beyond as many times the limit of one answer",
+        BY_HAND,
+        _("several answers of one annotator together, beyond as many times the limit of one answer"),
     ),
     "annotator": (
-        "answers, from the project's managers, who read all of them, and what they do by hand where others see it",
-        "that an annotator took part, when, what they skipped or reported, and their answers to hidden checks",
-        "somebody who takes part under several names, beyond as many times the limit of one annotator",
+        BY_HAND,
+        _("that an annotator took part, when, what they skipped or reported, and their answers to hidden checks"),
+        _("somebody who takes part under several names, beyond as many times the limit of one annotator"),
     ),
-    "": ("any answer of an annotator: the answers are declared not to be secret",),
+    "": (_("any answer of an annotator: the answers are declared not to be secret"),),
 }
+UNITS = {"record": _("record"), "contributor": _("contributor"), "answer": _("answer"), "annotator": _("annotator")}
 ADJACENCY_WORDS = {
-    "null": "two data sets that differ in one {unit}, replaced by an empty placeholder",
-    "replace": "two data sets that differ in one {unit}, replaced by another",
-    "add_remove": "two data sets of which one lacks one {unit}",
+    "null": _("two data sets that differ in one {word_unit}, replaced by an empty placeholder"),
+    "replace": _("two data sets that differ in one {word_unit}, replaced by another"),
+    "add_remove": _("two data sets of which one lacks one {word_unit}"),
 }
 
-REISSUE = (
+REISSUE = _(
     "A limit may be raised, with a reason that stays in the ledger. This card is then issued anew and signed before "
     "anything is spent under the higher limit; the newest one counts and is found where this release came from."
 )
 
-RANDOMIZED = (
-    "What the answers to a question agree on left the site through a randomised response, {times} for each "
-    "question. Epsilon {epsilon} of {whose} covers all questions, rounds, trainings and versions together; it was "
-    "spent once, and this version cost nothing more."
-)
-ONE_ANSWER = "one answer"
-ONE_ANNOTATOR = "one annotator, whose answers to at most {questions} questions are protected together,"
-
 # What neighbours differ in where it is no single thing.
-UNIT_WORDS = {"annotator": "all answers of one annotator"}
+UNIT_WORDS = {
+    "annotator": _("two data sets that differ in all answers of one annotator, replaced by others"),
+}
 
-OPEN_ANSWERS = (
+OPEN_ANSWERS = _(
     "The answers of this project are declared not to be secret: no account protects them, and the model may show any "
     "of them. Protected is what people said in front of the gate, and nothing else."
 )
@@ -165,68 +165,103 @@ print(model.predict(rows), model.predict_proba(rows))
 
 def render_card(model: LinearModel, *, feature_kind: str, card: Card, privacy: Privacy) -> str:
     """Return the model card as Markdown with YAML front matter."""
+    return (
+        "\n".join(front_matter(feature_kind=feature_kind, card=card, privacy=privacy))
+        + "\n"
+        + card_body(model, card=card, privacy=privacy)
+    )
+
+
+def card_body(model: LinearModel, *, card: Card, privacy: Privacy, tell: Telling = str) -> str:
+    """Return what a card says, as Markdown: in English as the file has it, or as `tell` says it."""
+    what_it_is = as_message(
+        "It is a linear model ({word_estimator}) over {dimension} features, trained on {word_trained} and released on "
+        "{day}.",
+        word_estimator=card["estimator"],
+        dimension=model.dimension,
+        word_trained=_trained_on(card),
+        day=plain(card["created_at"]),
+    )
     lines = [
-        *front_matter(feature_kind=feature_kind, card=card, privacy=privacy),
         f"# {plain(card['name'])}, version {card['version']}",
         "",
         plain(card["predicts"]),
         "",
-        tells(model),
-        f"It is a linear model ({plain(card['estimator'])}) over {model.dimension} features, trained on "
-        f"{_trained_on(card)} and released on {plain(card['created_at'])}.",
+        tells(model, tell=tell),
+        tell(what_it_is),
         "",
-        "## Guarantee",
+        f"## {tell(_('Guarantee'))}",
         "",
-        *guarantee_section(privacy),
+        *guarantee_section(privacy, tell=tell),
         "",
-        "## Ledger entries",
+        f"## {tell(_('Ledger entries'))}",
         "",
         *markdown_table(
-            ("entry", "kind", "what", "epsilon", "delta"),
+            (_("entry"), _("kind"), _("what"), "epsilon", "delta"),
             [
-                (entry["id"], entry["kind"], entry["summary"], number(entry["epsilon"]), number(entry["delta"]))
+                (
+                    entry["id"],
+                    entry["kind"],
+                    tell(entry["summary"]),
+                    tell(number(entry["epsilon"])),
+                    tell(number(entry["delta"])),
+                )
                 for entry in privacy["entries"]
             ],
+            tell=tell,
         ),
         "",
-        "## Accuracy on public data",
+        f"## {tell(_('Accuracy on public data'))}",
         "",
-        *accuracy_section(card["metrics"], estimate=card.get("no_privacy", "")),
+        *accuracy_section(card["metrics"], estimate=card.get("no_privacy", ""), tell=tell),
         "",
-        *loading_section(),
+        *loading_section(tell=tell),
     ]
     return "\n".join(lines) + "\n"
 
 
-def loading_section() -> list[str]:
+def loading_section(*, tell: Telling = str) -> list[str]:
     """Return how a downloaded release is read."""
-    return [
-        "## Loading",
-        "",
-        "`manifest.json` lists the SHA-256 of every file, `features.json` describes the features completely,",
-        "`weights.json` holds the same numbers as `model.skops`, and `privacy.json` the guarantee for programs.",
-        "",
-        LOADING,
-    ]
+    files_said = (
+        _("`manifest.json` lists the SHA-256 of every file, `features.json` describes the features completely,"),
+        _("`weights.json` holds the same numbers as `model.skops`, and `privacy.json` the guarantee for programs."),
+    )
+    return [f"## {tell(_('Loading'))}", "", *map(tell, files_said), "", LOADING]
 
 
-def tells(model: LinearModel) -> str:
+def tells(model: LinearModel, *, tell: Telling = str) -> str:
     """Say which classes a model tells apart, and what it says of each."""
     names = ", ".join(code(name) for name in model.classes)
     if not model.names_sets:
-        return f"It tells apart {len(model.classes)} classes: {names}."
-    return (
-        f"It says of each of {len(model.classes)} classes by itself whether a record has it, so a record has several, "
-        f"one or none: {names}. Right, in the accuracy below, is who is given all classes of an example and no other."
+        return tell(
+            as_plural_message(
+                "It knows {n} class: {names}.",
+                "It tells apart {n} classes: {names}.",
+                n=len(model.classes),
+                names=names,
+            )
+        )
+    return tell(
+        as_plural_message(
+            "It says of {n} class whether a record has it: {names}.",
+            "It says of each of {n} classes by itself whether a record has it, so a record has several, one or none: "
+            "{names}. Right, in the accuracy below, is who is given all classes of an example and no other.",
+            n=len(model.classes),
+            names=names,
+        )
     )
 
 
 def _trained_on(card: Card) -> str:
     if card["questions_asked"] is not None:
-        return f"the answers to at most {card['questions_asked']} questions"
-    return (
-        f"the answers to a secret sample, in which each of {card['pool_size']} records took part with probability "
-        f"at most {number(card['sampling_rate'] or 0.0)}, starting from the release before it"
+        return as_message("the answers to at most {questions} questions", questions=card["questions_asked"])
+    return as_plural_message(
+        "the answers to a secret sample, in which its {n} record took part with probability at most {rate:.6g}, "
+        "starting from the release before it",
+        "the answers to a secret sample, in which each of {n} records took part with probability at most {rate:.6g}, "
+        "starting from the release before it",
+        n=card["pool_size"],
+        rate=card["sampling_rate"] or 0.0,
     )
 
 
@@ -278,45 +313,49 @@ def _result(metric: Metric, *, task: str) -> dict[str, Any]:
     }
 
 
-def guarantee_section(privacy: Privacy) -> list[str]:
+def guarantee_section(privacy: Privacy, *, tell: Telling = str) -> list[str]:
     """Return the limits, in words and as a table, and whom they protect from whom."""
     lines = []
     for account in privacy["accounts"]:
-        neighbours = neighbours_of(account)
-        lines += [
-            f"For {plain(account['protects'])}: ({_limit(account)})-differential privacy for {neighbours}. This is the "
-            f"account's limit as it stood on {plain(privacy['issued_at'])}, when this card was issued, for all that "
-            f"the account pays for together.{_raised(account)}"
-            f"{account_limit_words(account)}",
-            "",
-        ]
+        promised = as_message(
+            "For {protects}: ({epsilon:.6g}, {delta:.6g})-differential privacy for {word_neighbours}. This is the "
+            "account's limit as it stood on {day}, when this card was issued, for all that the account pays for "
+            "together.",
+            protects=plain(account["protects"]),
+            epsilon=account["limit_epsilon"],
+            delta=account["limit_delta"],
+            word_neighbours=neighbours_of(account),
+            day=plain(privacy["issued_at"]),
+        )
+        said = [promised, _raised(account), account_limit_words(account)]
+        lines += [" ".join(tell(sentence) for sentence in said if sentence), ""]
     if privacy["answers"]:
-        lines += [plain(privacy["answers"]), ""]
-    lines += [REISSUE, ""]
+        lines += [plain(tell(privacy["answers"])), ""]
+    lines += [tell(REISSUE), ""]
     rows = [
         (
             account["protects"],
-            account["unit"],
+            tell(account["unit"]),
             account["filter"],
-            _limit(account),
-            f"{number(account['spent_epsilon'])}, {number(account['spent_delta'])}",
+            f"{tell(number(account['limit_epsilon']))}, {tell(number(account['limit_delta']))}",
+            f"{tell(number(account['spent_epsilon']))}, {tell(number(account['spent_delta']))}",
         )
         for account in privacy["accounts"]
     ]
-    lines += markdown_table(
-        ("protects", "unit", "filter", "limit when issued (epsilon, delta)", "spent when released"),
-        rows,
-    )
-    lines += ["", f"Covered: {COVERED[view_of(privacy)]}.", "", "Not covered:", ""]
-    lines += [f"- {sentence}" for sentence in not_covered(privacy)]
+    head = (_("protects"), _("unit"), _("filter"), _("limit when issued (epsilon, delta)"), _("spent when released"))
+    lines += markdown_table(head, rows, tell=tell)
+    lines += ["", tell(as_message("Covered: {word_who}.", word_who=COVERED[view_of(privacy)])), ""]
+    lines += [tell(_("Not covered:")), ""]
+    lines += [f"- {tell(sentence)}" for sentence in not_covered(privacy)]
     return lines
 
 
 def neighbours_of(account: AccountTerms) -> str:
     """Say in what the data sets differ that an account makes hard to tell apart."""
     if account["unit"] in UNIT_WORDS:
-        return f"two data sets that differ in {UNIT_WORDS[account['unit']]}, replaced by others"
-    return ADJACENCY_WORDS[account["adjacency"]].format(unit=account["unit"])
+        return UNIT_WORDS[account["unit"]]
+    unit = account["unit"]
+    return as_message(ADJACENCY_WORDS[account["adjacency"]], word_unit=UNITS.get(unit, unit))
 
 
 def not_covered(privacy: Privacy) -> list[str]:
@@ -328,13 +367,13 @@ def not_covered(privacy: Privacy) -> list[str]:
     return found
 
 
-def _limit(account: AccountTerms) -> str:
-    return f"{number(account['limit_epsilon'])}, {number(account['limit_delta'])}"
-
-
 def _raised(account: AccountTerms) -> str:
     """Say what the limit was when the version was released, where it has risen since."""
     before = account["limit_epsilon_when_released"], account["limit_delta_when_released"]
     if before == (account["limit_epsilon"], account["limit_delta"]):
         return ""
-    return f" When the version was released, the limit was ({number(before[0])}, {number(before[1])})."
+    return as_message(
+        "When the version was released, the limit was ({epsilon:.6g}, {delta:.6g}).",
+        epsilon=before[0],
+        delta=before[1],
+    )

@@ -1,22 +1,30 @@
 """How cards write names, numbers and tables, so that nothing in them acts as Markdown or HTML."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from decimal import ROUND_CEILING, Context
 from typing import Final
 
+from privacy.wording import as_message
+
+# Says a message in a reader's language; a file says it in English, which a message reads by itself.
+Telling = Callable[[str], str]
 # As many digits as every float keeps.
 DIGITS_KEPT: Final = 15
 
 
-def markdown_table(head: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> list[str]:
-    """Return a Markdown table."""
+def markdown_table(head: tuple[str, ...], rows: Sequence[tuple[str, ...]], *, tell: Telling = str) -> list[str]:
+    """Return a Markdown table, its head told and its rows as they are."""
     ruler = "|" + "---|" * len(head)
-    return [f"| {' | '.join(head)} |", ruler, *(f"| {' | '.join(plain(cell) for cell in row)} |" for row in rows)]
+    return [
+        f"| {' | '.join(map(tell, head))} |",
+        ruler,
+        *(f"| {' | '.join(plain(cell) for cell in row)} |" for row in rows),
+    ]
 
 
 def number(value: float) -> str:
     """Write a number with six digits at most."""
-    return f"{value:.6g}"
+    return as_message("{value:.6g}", value=value)
 
 
 def stated_limit(value: float) -> float:

@@ -190,7 +190,7 @@ class HuberSvm(HuberChoice):
 
     name: ClassVar[str] = "huber_svm"
     label: ClassVar[str] = _("Huber SVM, objective perturbation")
-    words: ClassVar[str] = "support vector machine of Huber loss with objective perturbation"
+    words: ClassVar[str] = _("support vector machine of Huber loss with objective perturbation")
     method: ClassVar[PerturbationMethod] = "objective"
 
 
@@ -200,7 +200,7 @@ class HuberSvmGaussian(HuberChoice, GaussianChoice):
 
     name: ClassVar[str] = "huber_svm_gaussian"
     label: ClassVar[str] = _("Huber SVM, Gaussian objective perturbation (has a delta)")
-    words: ClassVar[str] = "support vector machine of Huber loss with Gaussian objective perturbation"
+    words: ClassVar[str] = _("support vector machine of Huber loss with Gaussian objective perturbation")
     sound: ClassVar[Sound] = OF_TRUSTED_POOLS
     method: ClassVar[PerturbationMethod] = "gaussian"
 
@@ -211,5 +211,5 @@ class HuberSvmOutput(HuberChoice):
 
     name: ClassVar[str] = "huber_svm_output"
     label: ClassVar[str] = _("Huber SVM, output perturbation")
-    words: ClassVar[str] = "support vector machine of Huber loss with output perturbation"
+    words: ClassVar[str] = _("support vector machine of Huber loss with output perturbation")
     method: ClassVar[PerturbationMethod] = "output"

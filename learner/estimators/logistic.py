@@ -343,7 +343,7 @@ class Logistic(_LogisticChoice):
 
     name: ClassVar[str] = "logistic"
     label: ClassVar[str] = _("logistic regression, objective perturbation")
-    words: ClassVar[str] = "logistic regression with objective perturbation"
+    words: ClassVar[str] = _("logistic regression with objective perturbation")
     loss: ClassVar[Loss] = "logistic"
     method: ClassVar[PerturbationMethod] = "objective"
 
@@ -354,7 +354,7 @@ class LogisticGaussian(_LogisticChoice, GaussianChoice):
 
     name: ClassVar[str] = "logistic_gaussian"
     label: ClassVar[str] = _("logistic regression, Gaussian objective perturbation (has a delta)")
-    words: ClassVar[str] = "logistic regression with Gaussian objective perturbation"
+    words: ClassVar[str] = _("logistic regression with Gaussian objective perturbation")
     sound: ClassVar[Sound] = OF_TRUSTED_POOLS
     method: ClassVar[PerturbationMethod] = "gaussian"
 
@@ -365,6 +365,6 @@ class LogisticOutput(_LogisticChoice):
 
     name: ClassVar[str] = "logistic_output"
     label: ClassVar[str] = _("logistic regression, output perturbation")
-    words: ClassVar[str] = "logistic regression with output perturbation"
+    words: ClassVar[str] = _("logistic regression with output perturbation")
     loss: ClassVar[Loss] = "logistic"
     method: ClassVar[PerturbationMethod] = "output"

@@ -343,7 +343,7 @@ class MinibatchSvm(EstimatorChoice):
 
     name: ClassVar[str] = "minibatch_svm"
     label: ClassVar[str] = _("SVM by noisy steps on batches")
-    words: ClassVar[str] = "support vector machine trained by noisy steps on batches"
+    words: ClassVar[str] = _("support vector machine trained by noisy steps on batches")
 
     step_size: float | None = parameter(
         None, above=0, label=_("Step size"), help=_("How far one noisy batch moves the weights.")

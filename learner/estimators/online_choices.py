@@ -61,7 +61,7 @@ class FullInformation(_Online):
 
     name: ClassVar[str] = "mi_ogd"
     label: ClassVar[str] = _("online gradient descent, one noisy gradient of each record (has a delta)")
-    words: ClassVar[str] = "logistic regression by noisy online gradient descent"
+    words: ClassVar[str] = _("logistic regression by noisy online gradient descent")
 
 
 @dataclass(frozen=True)
@@ -70,6 +70,6 @@ class Confirmations(_Online):
 
     name: ClassVar[str] = "bandit_ogd"
     label: ClassVar[str] = _("online gradient descent from confirmations (has a delta)")
-    words: ClassVar[str] = "logistic regression by noisy online gradient descent from confirmations"
+    words: ClassVar[str] = _("logistic regression by noisy online gradient descent from confirmations")
     learns: ClassVar[Collection[Teaching]] = (Teaching.CONFIRMATIONS,)
     learns_only: ClassVar[str] = _("Bandit learning asks for confirmations: it learns from nothing else.")

@@ -17,7 +17,7 @@ class PlannedEstimator(HuberChoice, GaussianChoice):
 
     name: ClassVar[str] = "planned"
     label: ClassVar[str] = _("what suits the classes: a Huber SVM for two, noisy gradient steps for more (has a delta)")
-    words: ClassVar[str] = "Huber SVM for two classes, softmax regression by noisy gradient steps for more"
+    words: ClassVar[str] = _("Huber SVM for two classes, softmax regression by noisy gradient steps for more")
     sound: ClassVar[Sound] = OF_TRUSTED_POOLS
     # Of two classes there is nothing to divide, and steps do not.
     divides_epsilon: ClassVar[bool] = False

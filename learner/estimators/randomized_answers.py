@@ -138,7 +138,7 @@ class KnownChannel(EstimatorChoice):
 
     name: ClassVar[str] = "channel"
     label: ClassVar[str] = _("softmax regression on randomised answers; every training is free")
-    words: ClassVar[str] = "softmax regression on randomised answers, by maximum likelihood under their known law"
+    words: ClassVar[str] = _("softmax regression on randomised answers, by maximum likelihood under their known law")
     sound: ClassVar[Sound] = Sound(
         oracles=("crowd",),
         arrivals=("pool",),

@@ -249,7 +249,7 @@ class OfRunningSums(SumsChoice):
 
     name: ClassVar[str] = "running_sums"
     label: ClassVar[str] = _("running sums: each version is made of all answers so far, at one price (has a delta)")
-    words: ClassVar[str] = "linear model made from noisy running sums"
+    words: ClassVar[str] = _("linear model made from noisy running sums")
     learns: ClassVar[Collection[Teaching]] = (Teaching.CLASSES, Teaching.CONFIRMATIONS)
     stays: ClassVar[bool] = True
     sound: ClassVar[Sound] = Sound(

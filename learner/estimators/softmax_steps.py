@@ -237,7 +237,7 @@ class SoftmaxSteps(GaussianChoice):
 
     name: ClassVar[str] = "softmax_steps"
     label: ClassVar[str] = _("softmax regression by noisy gradient steps, one price for any classes (has a delta)")
-    words: ClassVar[str] = "softmax regression by noisy gradient steps over all rows"
+    words: ClassVar[str] = _("softmax regression by noisy gradient steps over all rows")
     sound: ClassVar[Sound] = OF_TRUSTED_POOLS
 
     def estimator(self, shape: Shape) -> PrivateSoftmaxSteps:

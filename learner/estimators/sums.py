@@ -215,7 +215,7 @@ class Sums(SumsChoice):
 
     name: ClassVar[str] = "sums"
     label: ClassVar[str] = _("least squares, discriminants or class means from noisy sums, one price for any classes")
-    words: ClassVar[str] = "linear model made from one noisy release of sums"
+    words: ClassVar[str] = _("linear model made from one noisy release of sums")
     sound: ClassVar[Sound] = OF_TRUSTED_POOLS
 
     def estimator(self, shape: Shape) -> PrivateSums:

@@ -5,6 +5,7 @@ from typing import Any
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404
+from django.utils.translation import override
 from ninja import Field, Router, Schema
 
 from annotation.people.services.tokens import Scope
@@ -124,4 +125,6 @@ def get_evidence(request: HttpRequest, slug: str) -> Any:
 )
 def get_evaluation(request: HttpRequest, slug: str) -> HttpResponse:
     require_scope(request, Scope.MODELS_READ)
-    return HttpResponse(answered(facts_of(project_of(request, slug))), content_type=MARKDOWN)
+    with override("en"):
+        document = answered(facts_of(project_of(request, slug)))
+    return HttpResponse(document, content_type=MARKDOWN)

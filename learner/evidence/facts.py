@@ -9,11 +9,9 @@ from annotation.models import Oracle, Project
 from annotation.projects.settings_words import setting_value
 from learner import selectors
 from learner.artifacts.services import storage
-from learner.cards.accuracy import Metric
 from learner.cards.rendering import Privacy
-from learner.evaluations.services.measuring import Score
 from learner.evidence.sp800_226 import AccountFacts, Facts, LimitLine
-from learner.models import Evaluation, ModelRelease, ReleaseState
+from learner.models import ReleaseState
 from learner.releases.services import publishing
 from privacy.accounting.units import atto_spendable, atto_spent, nano_spendable, nano_spent
 from privacy.models import BudgetAccount, EntryKind, LedgerEntry, Quota
@@ -43,7 +41,7 @@ def facts_of(project: Project) -> Facts:
         "texts_per_contributor": chosen.get("texts_per_contributor"),
         **{name: str(setting_value(name, chosen.get(name) or "")) for name in ("selection", "estimator", "features")},  # type: ignore[typeddict-item]
         "newest_version": newest.version if newest else None,
-        "metrics": _metrics(newest),
+        "metrics": publishing.metrics_of(newest) if newest else [],
         "checks": dict(newest.checks) if newest else {},
         "public_key": storage.signer().public_key,
         "second_factor": ", ".join(sorted(settings.SECOND_FACTOR)),
@@ -81,12 +79,3 @@ def _limit(entry: LedgerEntry) -> LimitLine:
         "delta": atto_spendable(granted["delta_limit_atto"]),
         "reason": entry.reason,
     }
-
-
-def _metrics(release: ModelRelease | None) -> list[Metric]:
-    return [] if release is None else [publishing.metric_of(_score(each)) for each in release.evaluations.all()]
-
-
-def _score(measured: Evaluation) -> Score:
-    constant = {"accuracy": measured.constant_correct / measured.examples}
-    return Score(measured.dataset, measured.examples, measured.correct, {"constant": constant, **measured.measures})

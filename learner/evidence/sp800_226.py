@@ -11,13 +11,19 @@ from collections.abc import Iterator, Sequence
 from typing import TypedDict
 
 from learner.cards.accuracy import Metric, accuracy_section
-from learner.cards.privacy_document import FLAVOUR, TRUST
-from learner.cards.rendering import COVERED, AccountTerms, Privacy, neighbours_of, not_covered, view_of
-from learner.cards.words import code, markdown_table, number, plain
+from learner.cards.privacy_document import FLAVOUR, PURE, TRUST
+from learner.cards.rendering import COVERED, UNITS, AccountTerms, Privacy, neighbours_of, not_covered, view_of
+from learner.cards.words import Telling, code, markdown_table, number, plain
+from privacy.wording import as_message, as_plural_message
+from privacy.wording import gettext_noop as _
 
-NOT_STORED = "not stored"
+NOT_STORED = _("not stored")
+NO_VERSION = _("No version is released yet.")
 # Beyond it e^epsilon bounds nothing that anybody could use.
 LARGEST_ODDS = 1e6
+NOT_SIGNED = _("not signed: entries were lost")
+# What the gate before a release checks, as the document calls it.
+CHECKS = {"entries": _("entries"), "files": _("files"), "ledger": _("ledger"), "mechanism": _("mechanism")}
 
 
 class LimitLine(TypedDict):
@@ -69,229 +75,283 @@ class Facts(TypedDict):
     encrypted: bool
 
 
-def answered(facts: Facts) -> str:
-    """Return the document as Markdown; what the site does not know says so."""
+def answered(facts: Facts, *, tell: Telling = str) -> str:
+    """Return the document as Markdown, in English or as `tell` says it; what the site does not know says so."""
     lines = [
         f"# NIST SP 800-226: {plain(facts['name'])}",
         "",
-        f"Answered on {plain(facts['made_on'])} from the configuration and the ledger. {NOT_STORED.capitalize()} "
-        "stands where the site does not know: somebody has to say it who does.",
+        tell(
+            as_message(
+                "Answered on {day} from the configuration and the ledger. Not stored stands where the site does not "
+                "know: somebody has to say it who does.",
+                day=plain(facts["made_on"]),
+            )
+        ),
         "",
     ]
     for title, questions in (
-        ("The guarantee", _guarantee(facts)),
-        ("Unit of privacy", _unit(facts)),
-        ("Trust and adversary", _trust(facts)),
-        ("Algorithms and their correctness", _algorithms(facts)),
-        ("Utility and bias", _utility(facts)),
-        ("Composition and other releases", _composition(facts)),
-        ("Security and access", _security(facts)),
-        ("Collection and keeping of data", _collection()),
+        (_("The guarantee"), _guarantee(facts, tell)),
+        (_("Unit of privacy"), _unit(facts, tell)),
+        (_("Trust and adversary"), _trust(facts, tell)),
+        (_("Algorithms and their correctness"), _algorithms(facts, tell)),
+        (_("Utility and bias"), _utility(facts, tell)),
+        (_("Composition and other releases"), _composition(facts, tell)),
+        (_("Security and access"), _security(facts, tell)),
+        (_("Collection and keeping of data"), _collection()),
     ):
-        lines += [f"## {title}", ""]
+        lines += [f"## {tell(title)}", ""]
         for question, answer in questions:
-            lines += [f"### {question}", "", *answer, ""]
+            lines += [f"### {tell(question)}", "", *map(tell, answer), ""]
     return "\n".join(lines).rstrip() + "\n"
 
 
 Questions = Iterator[tuple[str, Sequence[str]]]
 
 
-def _guarantee(facts: Facts) -> Questions:
+def _guarantee(facts: Facts, tell: Telling) -> Questions:
     shown = facts["privacy"]["questions_shown"]
     yield (
-        "What is released?",
+        _("What is released?"),
         [
-            "Models and their versions, and which questions were asked and when."
+            _("Models and their versions, and which questions were asked and when.")
             if shown
-            else "Models and their versions."
+            else _("Models and their versions.")
         ],
     )
     yield (
-        "Which definition of differential privacy holds, with which parameters?",
+        _("Which definition of differential privacy holds, with which parameters?"),
         markdown_table(
-            ("protects", "definition", "epsilon, delta (limit, the guarantee)", "epsilon, delta (spent)"),
+            (
+                _("protects"),
+                _("definition"),
+                _("epsilon, delta (limit, the guarantee)"),
+                _("epsilon, delta (spent)"),
+            ),
             [
                 (
                     terms["protects"],
-                    _definition(terms),
-                    f"{number(terms['limit_epsilon'])}, {number(terms['limit_delta'])}",
-                    f"{number(terms['spent_epsilon'])}, {number(terms['spent_delta'])}",
+                    tell(_definition(terms)),
+                    _pair(terms["limit_epsilon"], terms["limit_delta"], tell),
+                    _pair(terms["spent_epsilon"], terms["spent_delta"], tell),
                 )
                 for terms in _terms(facts)
             ],
+            tell=tell,
         ),
     )
-    yield "What does epsilon mean for one person?", [_meaning(terms) for terms in _terms(facts)]
+    yield _("What does epsilon mean for one person?"), [f"- {tell(_meaning(terms))}" for terms in _terms(facts)]
     yield (
-        "Who chose the parameters, when, and why?",
+        _("Who chose the parameters, when, and why?"),
         markdown_table(
-            ("protects", "when", "who", "epsilon, delta", "reason given"),
+            (_("protects"), _("when"), _("who"), "epsilon, delta", _("reason given")),
             [
                 (
                     account["terms"]["protects"],
                     line["when"],
-                    line["who"] or NOT_STORED,
-                    f"{number(line['epsilon'])}, {number(line['delta'])}",
-                    line["reason"],
+                    line["who"] or tell(NOT_STORED),
+                    _pair(line["epsilon"], line["delta"], tell),
+                    tell(line["reason"]),
                 )
                 for account in facts["accounts"]
                 for line in account["limits"]
             ],
+            tell=tell,
         ),
     )
 
 
-def _unit(facts: Facts) -> Questions:
+def _unit(facts: Facts, tell: Telling) -> Questions:
     yield (
-        "What is protected, and which data sets are neighbours?",
-        [f"- {plain(terms['protects'])}: one {terms['unit']}; {neighbours_of(terms)}." for terms in _terms(facts)],
+        _("What is protected, and which data sets are neighbours?"),
+        [
+            "- "
+            + tell(
+                as_message(
+                    "{protects}: one {word_unit}; {word_neighbours}.",
+                    protects=plain(terms["protects"]),
+                    word_unit=UNITS.get(terms["unit"], terms["unit"]),
+                    word_neighbours=neighbours_of(terms),
+                )
+            )
+            for terms in _terms(facts)
+        ],
     )
     cap = facts["texts_per_contributor"]
     by_person = any(terms["unit"] == "contributor" for terms in _terms(facts))
     if by_person and cap is not None:
-        bounded = f"Yes: a contributor counts with at most {cap} texts; what is beyond is left out."
+        bounded: str = as_message(
+            "Yes: a contributor counts with at most {most} texts; what is beyond is left out.", most=cap
+        )
     elif by_person:
-        bounded = "Yes: a contributor is the unit, whatever their records."
+        bounded = _("Yes: a contributor is the unit, whatever their records.")
     else:
-        bounded = "No: each record is protected by itself. Somebody with k records has k times the epsilon."
-    yield "Is what one person contributes bounded?", [bounded]
+        bounded = _("No: each record is protected by itself. Somebody with k records has k times the epsilon.")
+    yield _("Is what one person contributes bounded?"), [bounded]
     yield (
-        "Do records of different people depend on each other?",
-        [f"{NOT_STORED.capitalize()}. The guarantee does not speak about it."],
+        _("Do records of different people depend on each other?"),
+        [_("Not stored. The guarantee does not speak about it.")],
     )
 
 
-def _trust(facts: Facts) -> Questions:
+def _trust(facts: Facts, tell: Telling) -> Questions:
     privacy = facts["privacy"]
-    yield "Central, local or another model?", ["Central: the site holds the records and adds the noise."]
-    yield "Who is trusted?", [f"{TRUST[privacy['oracle']].capitalize()}."]
-    yield "Against whom does the guarantee hold?", [f"Against {COVERED[view_of(privacy)]}."]
-    yield "Against whom, and what, does it not?", [f"- {sentence}" for sentence in not_covered(privacy)]
-
-
-def _algorithms(facts: Facts) -> Questions:
     yield (
-        "Which mechanisms were used, how often, at what cost?",
+        _("Central, local or another model?"),
+        [_("Central: the site holds the records and adds the noise.")],
+    )
+    trusted = tell(TRUST[privacy["oracle"]])
+    yield _("Who is trusted?"), [f"{trusted[:1].upper()}{trusted[1:]}."]
+    yield (
+        _("Against whom does the guarantee hold?"),
+        [as_message("Against {word_who}.", word_who=COVERED[view_of(privacy)])],
+    )
+    yield _("Against whom, and what, does it not?"), [f"- {tell(sentence)}" for sentence in not_covered(privacy)]
+
+
+def _algorithms(facts: Facts, tell: Telling) -> Questions:
+    yield (
+        _("Which mechanisms were used, how often, at what cost?"),
         markdown_table(
-            ("protects", "mechanism", "uses", "epsilon", "delta"),
+            (_("protects"), _("mechanism"), _("uses"), "epsilon", "delta"),
             [
                 (
                     account["terms"]["protects"],
                     each["name"],
                     str(each["uses"]),
-                    number(each["epsilon"]),
-                    number(each["delta"]),
+                    tell(number(each["epsilon"])),
+                    tell(number(each["delta"])),
                 )
                 for account in facts["accounts"]
                 for each in account["mechanisms"]
             ],
+            tell=tell,
         )
         if any(account["mechanisms"] for account in facts["accounts"])
-        else ["None yet."],
+        else [_("None yet.")],
     )
     yield (
-        "What does the project choose?",
-        [f"- {name}: {plain(chosen)}" for name, chosen in _chosen(facts) if chosen],
+        _("What does the project choose?"),
+        [f"- {tell(name)}: {plain(chosen)}" for name, chosen in _chosen(facts) if chosen],
     )
     yield (
-        "Where does the noise come from, and what of floating point?",
+        _("Where does the noise come from, and what of floating point?"),
         [
-            "From the operating system's generator, by exact samplers (OpenDP) where it is discrete; docs/privacy.md "
-            "says what each mechanism does about floating point. Costs are integers, rounded up."
+            _(
+                "From the operating system's generator, by exact samplers (OpenDP) where it is discrete; "
+                "docs/privacy.md says what each mechanism does about floating point. Costs are integers, rounded "
+                "up."
+            )
         ],
     )
     yield (
-        "Is anything chosen by looking at private data without paying?",
-        ["No: thresholds, vocabularies, bounds and stopping are public or paid for; what has no proof is refused."],
+        _("Is anything chosen by looking at private data without paying?"),
+        [_("No: thresholds, vocabularies, bounds and stopping are public or paid for; what has no proof is refused.")],
     )
     yield (
-        "Was the implementation tested?",
-        [f"- {name}: {plain(said)}" for name, said in sorted(facts["checks"].items())]
-        or ["No version is released yet, so no check of one stands here."],
+        _("Was the implementation tested?"),
+        [f"- {tell(CHECKS.get(name, name))}: {plain(tell(said))}" for name, said in sorted(facts["checks"].items())]
+        or [_("No version is released yet, so no check of one stands here.")],
     )
 
 
-def _utility(facts: Facts) -> Questions:
+def _utility(facts: Facts, tell: Telling) -> Questions:
     version = facts["newest_version"]
     yield (
-        "How useful is what is released?",
-        accuracy_section(facts["metrics"]) if version is not None else ["No version is released yet."],
+        _("How useful is what is released?"),
+        accuracy_section(facts["metrics"], tell=tell) if version is not None else [NO_VERSION],
     )
     yield (
-        "Does the noise harm small groups more?",
+        _("Does the noise harm small groups more?"),
         [
-            f"Of people: {NOT_STORED}, since no attribute of a person is kept. Of classes: the release page shows the "
-            "recall of each on public test sets."
+            _(
+                "Of people: not stored, since no attribute of a person is kept. Of classes: the release page shows "
+                "the recall of each on public test sets."
+            )
         ],
     )
 
 
-def _composition(facts: Facts) -> Questions:
+def _composition(facts: Facts, tell: Telling) -> Questions:
     yield (
-        "How do costs add up?",
+        _("How do costs add up?"),
         [
-            f"- {plain(terms['protects'])}: {FLAVOUR.get(terms['filter'], terms['filter'])}. Parameters may be "
-            "chosen adaptively; the database refuses what would pass the limit."
+            "- "
+            + tell(
+                as_message(
+                    "{protects}: {word_filter}. Parameters may be chosen adaptively; the database refuses what would "
+                    "pass the limit.",
+                    protects=plain(terms["protects"]),
+                    word_filter=FLAVOUR.get(terms["filter"], terms["filter"]),
+                )
+            )
             for terms in _terms(facts)
         ],
     )
     inside = [account for account in facts["accounts"] if account["in_population"]]
     yield (
-        "Is anything else released about the same people?",
-        ["Other projects of its population are counted together with this one, under a limit of their own."]
-        if inside
-        else [f"By other projects of this site: outside any common limit. Elsewhere: {NOT_STORED}."],
-    )
-    yield (
-        "Can the limit rise?",
-        ["Yes, with a reason that stays in the ledger; the cards of all versions are then issued anew."],
-    )
-
-
-def _security(facts: Facts) -> Questions:
-    yield (
-        "Who may read the records?",
-        ["The project's managers, and its annotators what they are asked; engineers read none."],
-    )
-    yield "Is a second factor asked for?", [plain(facts["second_factor"]) or "Of nobody."]
-    yield "Is traffic encrypted?", ["Yes." if facts["encrypted"] else "Not by this site's settings."]
-    yield "Are the data encrypted where they lie?", [f"{NOT_STORED.capitalize()}: that is the host's."]
-    yield (
-        "Can the history be rewritten?",
+        _("Is anything else released about the same people?"),
         [
-            "The database refuses to change or remove an entry, and entries are chained by hashes. Whoever keeps these "
-            f"checkpoints notices another history; they are signed with {code(facts['public_key'])}.",
-            "",
-            *(
-                line
-                for account in facts["accounts"]
-                for line in (
-                    f"{plain(account['terms']['protects'])}, {account['entries']} entries:",
-                    "",
-                    "```",
-                    *(
-                        account["checkpoint"].rstrip("\n").split("\n")
-                        if account["checkpoint"]
-                        else ["not signed: entries were lost"]
-                    ),
-                    "```",
-                    "",
+            _("Other projects of its population are counted together with this one, under a limit of their own.")
+            if inside
+            else _("By other projects of this site: outside any common limit. Elsewhere: not stored.")
+        ],
+    )
+    yield (
+        _("Can the limit rise?"),
+        [_("Yes, with a reason that stays in the ledger; the cards of all versions are then issued anew.")],
+    )
+
+
+def _security(facts: Facts, tell: Telling) -> Questions:
+    yield (
+        _("Who may read the records?"),
+        [_("The project's managers, and its annotators what they are asked; engineers read none.")],
+    )
+    yield _("Is a second factor asked for?"), [plain(facts["second_factor"]) or _("Of nobody.")]
+    yield (
+        _("Is traffic encrypted?"),
+        [_("Yes.") if facts["encrypted"] else _("Not by this site's settings.")],
+    )
+    yield _("Are the data encrypted where they lie?"), [_("Not stored: that is the host's.")]
+    yield (
+        _("Can the history be rewritten?"),
+        [
+            tell(
+                as_message(
+                    "The database refuses to change or remove an entry, and entries are chained by hashes. Whoever "
+                    "keeps these checkpoints notices another history; they are signed with {key}.",
+                    key=code(facts["public_key"]),
                 )
             ),
+            "",
+            *(line for account in facts["accounts"] for line in _history(account, tell)),
         ][:-1],
     )
 
 
+def _history(account: AccountFacts, tell: Telling) -> Iterator[str]:
+    """Yield how many entries an account has, and the checkpoint that others witness."""
+    yield tell(
+        as_plural_message(
+            "{protects}, {n} entry:",
+            "{protects}, {n} entries:",
+            protects=plain(account["terms"]["protects"]),
+            n=account["entries"],
+        )
+    )
+    note = account["checkpoint"].rstrip("\n").split("\n") if account["checkpoint"] else [tell(NOT_SIGNED)]
+    yield from ("", "```", *note, "```", "")
+
+
 def _collection() -> Questions:
-    yield "How were the data collected, and for what did people agree?", [f"{NOT_STORED.capitalize()}."]
+    yield _("How were the data collected, and for what did people agree?"), [_("Not stored.")]
     yield (
-        "How long are records kept?",
-        ["As the project's managers set it on the retention page; no part of this document."],
+        _("How long are records kept?"),
+        [_("As the project's managers set it on the retention page; no part of this document.")],
     )
     yield (
-        "Can somebody be forgotten?",
-        ["Yes, by a manager: their slots are emptied. Released models stay as they are."],
+        _("Can somebody be forgotten?"),
+        [_("Yes, by a manager: their slots are emptied. Released models stay as they are.")],
     )
 
 
@@ -299,24 +359,41 @@ def _terms(facts: Facts) -> list[AccountTerms]:
     return [account["terms"] for account in facts["accounts"]]
 
 
+def _pair(epsilon: float, delta: float, tell: Telling) -> str:
+    return f"{tell(number(epsilon))}, {tell(number(delta))}"
+
+
 def _definition(terms: AccountTerms) -> str:
     if terms["filter"] == "pure" and not terms["limit_delta"]:
-        return "pure DP"
+        return PURE
     return FLAVOUR.get(terms["filter"], terms["filter"])
 
 
 def _meaning(terms: AccountTerms) -> str:
     odds = math.exp(min(terms["limit_epsilon"], 100.0))
-    times = (
-        f"at most {number(odds)} times" if odds <= LARGEST_ODDS else "more than a million times, which bounds little"
-    )
+    times: str = _("more than a million times, which bounds little")
+    if odds <= LARGEST_ODDS:
+        times = as_message("at most {odds:.6g} times", odds=odds)
+    values = {
+        "protects": plain(terms["protects"]),
+        "word_unit": UNITS.get(terms["unit"], terms["unit"]),
+        "word_times": times,
+    }
+    if not terms["limit_delta"]:
+        return as_message(
+            "{protects}: whatever somebody holds likely about one {word_unit}, all that is ever released multiplies "
+            "the odds by {word_times}.",
+            **values,
+        )
     # With a delta the odds are bounded but for outputs that weigh about as much; the word says that it is a reading.
-    unlikely = f", roughly, for all but unlikely outputs (delta {number(terms['limit_delta'])})"
-    return (
-        f"- {plain(terms['protects'])}: whatever somebody holds likely about one {terms['unit']}, all that is "
-        f"ever released multiplies the odds by {times}{unlikely if terms['limit_delta'] else ''}."
+    return as_message(
+        "{protects}: whatever somebody holds likely about one {word_unit}, all that is ever released multiplies the "
+        "odds by {word_times}, roughly, for all but unlikely outputs (delta {delta:.6g}).",
+        **values,
+        delta=terms["limit_delta"],
     )
 
 
 def _chosen(facts: Facts) -> tuple[tuple[str, str], ...]:
-    return (("selection", facts["selection"]), ("estimator", facts["estimator"]), ("features", facts["features"]))
+    named = (_("selection"), _("estimator"), _("features"))
+    return tuple(zip(named, (facts["selection"], facts["estimator"], facts["features"]), strict=True))

@@ -25,7 +25,6 @@ from learner.access import Costed, may_manage, project_of, release_of
 from learner.artifacts.services import storage
 from learner.artifacts.signatures import signer_key_id
 from learner.cards.described import VERSION
-from learner.cards.page import card_html
 from learner.charts import pages as page_charts
 from learner.charts import plots
 from learner.evaluations import selectors as evaluation_selectors
@@ -33,6 +32,7 @@ from learner.evaluations.no_privacy import estimate_of_run, estimate_said
 from learner.models import Evaluation, ModelRelease, ReleaseState
 from learner.releases import selectors as release_selectors
 from learner.releases.services import checks, described, versions
+from learner.releases.told_cards import ShownCard, shown_card, shown_described_card
 from privacy.models import SETTLEMENTS
 
 # A matrix of more classes is wider than any screen.
@@ -56,7 +56,6 @@ def release(request: HttpRequest, slug: str, version: int) -> HttpResponse:
     signer = storage.signer()
     before = _compared(request, found)
     offered = found.state != ReleaseState.CANDIDATE and not found.is_buried
-    card = storage.card_of(release=found) if offered else None
     history = evaluation_selectors.accuracy_history(found.project, up_to=version)
     context = {
         "project": found.project,
@@ -78,7 +77,7 @@ def release(request: HttpRequest, slug: str, version: int) -> HttpResponse:
         "lineage": _lineage(found),
         "files": sorted(found.digests.items()),
         "offered": offered,
-        "card": None if card is None else mark_safe(card_html(card)),  # noqa: S308 - escaped there
+        "card": _card(shown_card(found)) if offered else None,
         "configuration": release_selectors.shown_configuration(found),
         "environment": sorted(found.environment.items()),
         "public_key": signer.public_key,
@@ -104,11 +103,18 @@ def _described_page(request: HttpRequest, project: Project) -> HttpResponse:
         "created_at": found.created_at,
         "files": sorted(found.digests.items()),
         "version": VERSION,
-        "card": mark_safe(card_html(found.card)),  # noqa: S308 - escaped there
+        "card": _card(shown_described_card(found)),
         "public_key": storage.signer().public_key,
         "api_address": request.build_absolute_uri(reverse("api:get_model", args=(project.slug, str(VERSION)))),
     }
     return render(request, "learner/releases/version_zero.html", context)
+
+
+def _card(shown: ShownCard | None) -> dict[str, Any] | None:
+    """Return a card as its page shows it."""
+    if shown is None:
+        return None
+    return {"html": mark_safe(shown.html), "told": shown.told}  # noqa: S308 - escaped there
 
 
 def _compared(request: HttpRequest, release: ModelRelease) -> ModelRelease | None:

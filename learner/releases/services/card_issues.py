@@ -16,8 +16,7 @@ from learner.artifacts.files import reissue_artifacts
 from learner.artifacts.services import storage
 from learner.cards.rendering import AccountTerms, Privacy
 from learner.errors import ArtifactCorrupt, CardNotIssued
-from learner.evaluations.services.measuring import Score
-from learner.models import Evaluation, ModelRelease, PrintedLimit, ReleaseState
+from learner.models import ModelRelease, PrintedLimit, ReleaseState
 from learner.releases.services import publishing
 from learner.selectors import releases_of
 from privacy.accounting.units import atto_spendable, nano_spendable
@@ -74,17 +73,10 @@ def _write(source: Path, draft: Path, release: ModelRelease, terms: list[Account
         "issued_at": publishing.today(),
         "answers": said.get("answers", ""),
     }
-    metrics = [publishing.metric_of(_score(each)) for each in release.evaluations.all()]
+    metrics = publishing.metrics_of(release)
     made_on = release.created_at.date().isoformat()
     card = publishing.card_facts(release.training_run, estimator=release.estimator, metrics=metrics, made_on=made_on)
     return reissue_artifacts(source, draft, card=card, privacy=privacy, signer=storage.signer())
-
-
-def _score(measured: Evaluation) -> Score:
-    # What was measured before a constant stood beside it has the constant's count alone.
-    constant = {"accuracy": measured.constant_correct / measured.examples}
-    measures = {"constant": constant, **measured.measures}
-    return Score(measured.dataset, measured.examples, measured.correct, measures)
 
 
 def _raised(terms: AccountTerms, printed: PrintedLimit) -> AccountTerms:

@@ -127,12 +127,9 @@ def _fingerprint(project: Project, featurizer: Featurizer, public: list[Dataset]
     return hashlib.sha256(json.dumps(on, sort_keys=True).encode()).hexdigest()
 
 
-def _write(folder: Path, project: Project, featurizer: Featurizer, public: list[Dataset]) -> None:
-    model = version_zero.version_zero_of(project)
-    scores = [measuring.score_model(model, dataset) for dataset in public]
-    made_on = project.configuration.created_at.date().isoformat()
-    account = project.pool_account
-    card: Card = {
+def described_facts(project: Project, scores: list[Score]) -> Card:
+    """Return what the card of version 0 says besides its guarantee."""
+    return {
         "project": project.slug,
         "name": project.name,
         "version": VERSION,
@@ -141,10 +138,17 @@ def _write(folder: Path, project: Project, featurizer: Featurizer, public: list[
         "questions_asked": 0,
         "pool_size": None,
         "sampling_rate": None,
-        "created_at": made_on,
+        "created_at": project.configuration.created_at.date().isoformat(),
         # Beside itself there is nothing to say.
         "metrics": [{**publishing.metric_of(score), "version_0": None} for score in scores],
     }
+
+
+def _write(folder: Path, project: Project, featurizer: Featurizer, public: list[Dataset]) -> None:
+    model = version_zero.version_zero_of(project)
+    scores = [measuring.score_model(model, dataset) for dataset in public]
+    account = project.pool_account
+    card = described_facts(project, scores)
     folder.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix=".", dir=folder.parent) as made:
         whole = Path(made) / "whole"
@@ -153,7 +157,7 @@ def _write(folder: Path, project: Project, featurizer: Featurizer, public: list[
             model=model,
             featurizer=featurizer,
             card=card,
-            privacy=zero_promise(unit=account.unit, adjacency=account.adjacency, issued_at=made_on),
+            privacy=zero_promise(unit=account.unit, adjacency=account.adjacency, issued_at=card["created_at"]),
             provenance=provenance_of(project, featurizer, scores, [], []),
             signer=storage.signer(),
             outcomes=measuring.public_outcomes(model, public),

@@ -26,17 +26,7 @@ from learner.artifacts.services import storage
 from learner.artifacts.services.provenance import provenance_of
 from learner.artifacts.settings import configuration_of
 from learner.cards.accuracy import Metric
-from learner.cards.rendering import (
-    ONE_ANNOTATOR,
-    ONE_ANSWER,
-    OPEN_ANSWERS,
-    RANDOMIZED,
-    AccountTerms,
-    Card,
-    EntryLine,
-    Privacy,
-)
-from learner.cards.words import number
+from learner.cards.rendering import OPEN_ANSWERS, AccountTerms, Card, EntryLine, Privacy
 from learner.configuration.pool import answers_are_open, answers_event_of
 from learner.errors import LimitsMoving
 from learner.estimators.catalogue import words_for
@@ -45,12 +35,13 @@ from learner.evaluations.services import measuring
 from learner.evaluations.services.measuring import Score
 from learner.features.base import Featurizer
 from learner.linear_model import LinearModel
-from learner.models import ModelRelease, PrintedLimit, StoppingAdvice, TrainingRun
+from learner.models import Evaluation, ModelRelease, PrintedLimit, StoppingAdvice, TrainingRun
 from privacy.accounting.event import event_from_json
 from privacy.accounting.units import atto_spent, nano_spent
 from privacy.models import BudgetAccount, EntryKind, LedgerEntry
 from privacy.selectors import guarantee, quota_of
 from privacy.services.faults import fault_point
+from privacy.wording import as_plural_message, gettext_noop
 
 # Limits rise by hand: a second time while one release is written has never been seen, a third is somebody's attack.
 TRIES = 3
@@ -135,7 +126,7 @@ def _staged_release(
         "oracle": "crowd" if project.oracle == Oracle.CROWD else "trusted",
         "questions_shown": not hides_selection(project.settings),
         "accounts": terms,
-        "entries": [_line(entry) for entry in entries],
+        "entries": [line_of(entry) for entry in entries],
         "heads": {account.label: guarantee(account).chain_head for account in accounts},
         "issued_at": today(),
         "answers": answers_words(project),
@@ -164,9 +155,26 @@ def answers_words(project: Project) -> str:
     event = answers_event_of(project)
     if event is None:
         return ""
-    times = "once" if event.randomizations == 1 else f"at most {event.randomizations} times"
-    whose = ONE_ANSWER if event.unit == "answer" else ONE_ANNOTATOR.format(questions=event.questions_per_annotator)
-    return RANDOMIZED.format(times=times, epsilon=number(event.cost(adjacency="replace").epsilon), whose=whose)
+    epsilon = event.cost(adjacency="replace").epsilon
+    if event.unit == "answer":
+        whose: str = gettext_noop("one answer")
+    else:
+        whose = as_plural_message(
+            "one annotator, whose answers to at most {n} question are protected together,",
+            "one annotator, whose answers to at most {n} questions are protected together,",
+            n=event.questions_per_annotator,
+        )
+    return as_plural_message(
+        "What the answers to a question agree on left the site through a randomised response, once for each question. "
+        "Epsilon {epsilon:.6g} of {word_whose} covers all questions, rounds, trainings and versions together; it was "
+        "spent once, and this version cost nothing more.",
+        "What the answers to a question agree on left the site through a randomised response, at most {n} times for "
+        "each question. Epsilon {epsilon:.6g} of {word_whose} covers all questions, rounds, trainings and versions "
+        "together; it was spent once, and this version cost nothing more.",
+        n=event.randomizations,
+        epsilon=epsilon,
+        word_whose=whose,
+    )
 
 
 def card_facts(run: TrainingRun, *, estimator: str, metrics: list[Metric], made_on: str) -> Card:
@@ -183,7 +191,7 @@ def card_facts(run: TrainingRun, *, estimator: str, metrics: list[Metric], made_
         "sampling_rate": used.rate,
         "created_at": made_on,
         "metrics": metrics,
-        "no_privacy": str(estimate_said(estimate_of_run(run), may_plan=False)),
+        "no_privacy": estimate_said(estimate_of_run(run), may_plan=False),
     }
 
 
@@ -199,6 +207,18 @@ def metric_of(score: Score) -> Metric:
         "version_0": score.measures.get("version_0", {}).get("accuracy"),
         "calibration_error": score.measures["calibration_error"]["value"],
     }
+
+
+def metrics_of(release: ModelRelease) -> list[Metric]:
+    """Return what was measured of a release, as its card prints it."""
+    return [metric_of(_score(each)) for each in release.evaluations.order_by("pk").select_related("dataset")]
+
+
+def _score(measured: Evaluation) -> Score:
+    # What was measured before a constant stood beside it has the constant's count alone.
+    constant = {"accuracy": measured.constant_correct / measured.examples}
+    measures = {"constant": constant, **measured.measures}
+    return Score(measured.dataset, measured.examples, measured.correct, measures)
 
 
 def today() -> str:
@@ -322,7 +342,8 @@ def card_terms(account: BudgetAccount) -> AccountTerms:
     }
 
 
-def _line(entry: LedgerEntry) -> EntryLine:
+def line_of(entry: LedgerEntry) -> EntryLine:
+    """Return an entry as cards print it."""
     reserved = entry.parent if entry.parent is not None and entry.kind == "commit" else entry
     return {
         "id": f"{entry.account.label} #{entry.sequence}",

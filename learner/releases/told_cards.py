@@ -1,0 +1,100 @@
+"""A version's card on a page: the file as it travels, or what it says in the reader's language.
+
+The file is English and stays as it was signed. Told in another language is what the same functions write from the same
+facts, and only where these give the file word for word in English: facts that have changed since are told to nobody as
+what a card says.
+"""
+
+import json
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+from django.utils.translation import get_language
+
+from annotation.wording import localized
+from learner import selectors
+from learner.artifacts.services import storage
+from learner.cards.described import described_body
+from learner.cards.page import card_html, without_front_matter
+from learner.cards.rendering import Card, Privacy, card_body
+from learner.cards.words import Telling
+from learner.errors import ArtifactCorrupt
+from learner.evaluations.no_privacy import estimate_said
+from learner.linear_model import LinearModel
+from learner.models import ModelRelease
+from learner.releases.services import described, publishing
+from learner.releases.services.described import DescribedRelease
+
+Body = Callable[[Telling], str]
+
+
+@dataclass(frozen=True, slots=True)
+class ShownCard:
+    """A card as HTML, whose text is escaped; `told` where it is in the language of the page, else it is the file."""
+
+    html: str
+    told: bool
+
+
+def shown_card(release: ModelRelease) -> ShownCard | None:
+    """Return the card of a release for the page of its reader; None where its file is not the one that was released."""
+    file = storage.card_of(release=release)
+    return None if file is None else _shown(file, _bodies(release))
+
+
+def shown_described_card(found: DescribedRelease) -> ShownCard:
+    """Return the card of version 0 for the page of its reader."""
+    model = LinearModel.from_json(json.loads((found.folder / "weights.json").read_text(encoding="utf-8")))
+    card = described.described_facts(found.project, found.scores)
+    return _shown(found.card, [lambda tell: described_body(model, card=card, tell=tell)])
+
+
+def _shown(file: str, bodies: Iterable[Body]) -> ShownCard:
+    if not (get_language() or "en").startswith("en"):
+        for body in bodies:
+            if body(str) == without_front_matter(file):
+                return ShownCard(card_html(body(localized)), told=True)
+    return ShownCard(card_html(file), told=False)
+
+
+def _bodies(release: ModelRelease) -> Iterator[Body]:
+    """Yield what may have been written: a plan may have been simulated since."""
+    try:
+        with storage.open_file(release=release, name="privacy.json") as file:
+            stored: dict[str, Any] = json.load(file)
+    except ArtifactCorrupt:
+        return
+    model = LinearModel.from_json(release.weights)
+    privacy = _privacy(release, stored)
+    run = release.training_run
+    facts = publishing.card_facts(
+        run,
+        estimator=release.estimator,
+        metrics=publishing.metrics_of(release),
+        made_on=release.created_at.date().isoformat(),
+    )
+    nothing_known: Card = {**facts, "no_privacy": estimate_said(None, may_plan=False)}
+    for card in (facts, nothing_known):
+        yield partial(_body, model, card, privacy)
+
+
+def _body(model: LinearModel, card: Card, privacy: Privacy, tell: Telling) -> str:
+    return card_body(model, card=card, privacy=privacy, tell=tell)
+
+
+def _privacy(release: ModelRelease, stored: dict[str, Any]) -> Privacy:
+    """Return the guarantee as the file states it, its sentences as messages where they are still said so."""
+    lines = {line["id"]: line for line in map(publishing.line_of, selectors.lineage_of(release))}
+    answers = publishing.answers_words(release.project)
+    entries = [lines.get(entry["id"], entry) for entry in stored["entries"]]
+    return {
+        "oracle": stored["oracle"],
+        "questions_shown": stored["questions_shown"],
+        "accounts": stored["accounts"],
+        "entries": entries,
+        "heads": {},
+        "issued_at": stored["issued_at"],
+        "answers": answers if answers == stored.get("answers", "") else stored["answers"],
+    }
