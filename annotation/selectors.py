@@ -14,7 +14,6 @@ from django.urls import reverse
 from django.utils import timezone
 
 from annotation.models import (
-    Arrival,
     Assignment,
     AssignmentState,
     DataKind,
@@ -29,15 +28,12 @@ from annotation.models import (
     Report,
     ReportKind,
     Role,
-    Selection,
 )
 from annotation.models.groups import GroupMember
 from annotation.models.joining import CrowdParticipant
 from annotation.models.prepared import fetch_one
 from annotation.models.questions import ANSWERED, ASKED
 from annotation.models.rows import Columns
-from privacy.accounting.screens import hidden_selection_epsilon
-from privacy.selectors import remainder
 
 Person = AbstractBaseUser | AnonymousUser
 UNDO_WINDOW = timedelta(minutes=10)
@@ -46,8 +42,6 @@ WAITING_SHOWN = 100
 # A person's own pace is that of their answers in these last minutes, shown from so many answers on.
 PACE_MINUTES = 10
 PACE_FROM_ANSWERS = 5
-# What they read is paid for before the first question, or free.
-FREE_ESTIMATORS = ("channel",)
 
 ASSIGNMENT = Columns(Assignment, "assignment")
 QUERY = Columns(Query, "query", without=("open_slots", "noisy_count", "assigned_to_id"))
@@ -307,25 +301,6 @@ def shown_of(project: Project, query: Query, *, image_url: str) -> Question:
         payload = query.record.payload or {}
         return Question(fields={column["name"]: payload.get(column["name"]) for column in project.columns}, **beside)
     return Question(text=query.record.text, **beside)
-
-
-def budget_is_spent(project: Project) -> bool:
-    """Say whether the account that pays for training could not pay for one more release.
-
-    A stream pays once for all of its releases, before its first question.
-    """
-    if project.arrival == Arrival.STREAM:
-        return False
-    if project.estimator in FREE_ESTIMATORS:
-        # All answers were paid for before the first question, or cost nothing: training again is free.
-        return False
-    left = remainder(project.labels_account or project.pool_account)
-    epsilon = project.training_epsilon
-    if project.selection == Selection.SECRET_SAMPLE:
-        # No block is cheaper than the first.
-        epsilon = hidden_selection_epsilon(project.selection_rate or 1.0, epsilon)
-    # Pure epsilon costs at most epsilon^2 / 2 of rho.
-    return left.epsilon < epsilon if left.rho is None else left.rho < epsilon**2 / 2
 
 
 def asked_questions(project: Project) -> QuerySet[Query]:

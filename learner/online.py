@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from annotation.choices.policies.updates import BatchPolicy, BatchState
-from annotation.choices.stream_rules import GRADIENT_BOUND
 from learner.estimators.bandit import BanditGradientBaseline, BanditMutualInformationOGD
 from learner.estimators.mi_ogd import MutualInformationOGD, NoisyGradientDescent, OnlineGradientBaseline
+from learner.estimators.online_choices import GRADIENT_BOUND
 from learner.estimators.streaming import StreamingLinearClassifier
 from learner.linear_model import LinearModel
 from learner.streaming import examine

@@ -204,8 +204,7 @@ def parameter(
     charged: bool = False,
 ) -> Any:
     """Declare a parameter of a choice; its type is the field's annotation, `| None` makes it optional."""
-    # Everything but what the dataclass holds itself.
-    declared = {name: said for name, said in locals().items() if name != "default"}
+    declared = {name: said for name, said in locals().items() if name != "default"}  # the dataclass holds that
     declared |= {"options": dict(options or {}), "arrivals": tuple(arrivals)}
     return field(default=default, metadata={DECLARATION: declared})
 
@@ -359,6 +358,11 @@ class Choice(ABC):
         described = {"title": cls.label, "description": cls.help, "type": "object", "properties": properties}
         needed = [each.name for each in cls.parameters() if each.default is None and not each.optional]
         return described | {"required": [*named, *needed]}
+
+    @classmethod
+    def facts(cls) -> dict[str, Any]:
+        """Return what the database's own rules ask of it, beside its parameters and where it is sound."""
+        return {"hides_selection": cls.hides_selection}
 
     @classmethod
     def entry(cls) -> dict[str, Any]:

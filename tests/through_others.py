@@ -118,10 +118,6 @@ TESTED_THROUGH_OTHERS: dict[tuple[str, str], tuple[str, ...]] = {
     ("tests/db/learner/closing/test_services.py", "what is left of a deleted project, by page and by route"): (
         "learner/closing/selectors.py",
     ),
-    (
-        "tests/pure/learner/estimators/test_catalogue.py",
-        "declarations that the catalogue's battery goes through one by one",
-    ): ("learner/estimators/online_choices.py",),
     ("tests/web/learner/releases/test_pages.py", "accuracy on test sets, as pages show it beside what costs nothing"): (
         "learner/evaluations/selectors.py",
     ),

@@ -6,6 +6,7 @@ from typing import Any, Final, Literal
 
 from annotation.choices.catalogue import chosen_of
 from annotation.choices.selection_rules import opening_event
+from annotation.choices.selections import selection_choice
 from privacy.accounting.composition import zcdp_rho_limit
 from privacy.accounting.cost import Cost
 from privacy.accounting.event import Event
@@ -68,14 +69,14 @@ def broken_on(settings: Mapping[str, Any], filter_name: str) -> dict[str, str]:
 
 def _sums_in_rho(settings: Mapping[str, Any]) -> bool:
     """Say whether what chooses the questions has a finite rho that is paid once, or costs nothing."""
-    choice = chosen_of(Kind.STRATEGY, settings)
-    if choice is None or settings["selection"] == "secret_sample":
+    choice = selection_choice(settings)
+    if choice is None or choice.hides_selection:
         return False
     opening = opening_event(settings)
     if opening is not None:
         return math.isfinite(opening.cost(adjacency="null").rho)
     # A series of rounds is cheap by an argument about epsilons along a path; in rho each round would stand alone.
-    return bool(settings["selection"] == "random")
+    return choice.by_chance
 
 
 def _release_of(settings: Mapping[str, Any]) -> Event | None:

@@ -6,6 +6,7 @@ from decimal import Decimal
 from typing import Any, ClassVar, Final
 
 from annotation.choices.secrecy import hides_selection
+from annotation.choices.selections import asks_in_secret
 from privacy.choices import Choice, Kind, parameter
 from privacy.wording import gettext_noop as _
 
@@ -48,8 +49,7 @@ class AnswerBudget(Choice):
         """Refuse a limit that would tell how many were asked in secret, and one in money without a price."""
         broken: dict[str, str] = {}
         if hides_selection(settings) and not (self.labels_limit is None and self.money_limit is None):
-            sampled = settings.get("selection") == "secret_sample"
-            broken["labels_limit"] = MOST_OF_A_SAMPLE if sampled else MOST_LABELS_LOST
+            broken["labels_limit"] = MOST_OF_A_SAMPLE if asks_in_secret(settings) else MOST_LABELS_LOST
         if self.money_limit is not None and self.price_per_label is None:
             broken["price_per_label"] = _("A limit in money needs the price of an answer.")
         return broken

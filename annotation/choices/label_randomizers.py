@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final
 
+from annotation.choices.label_types.learning import chosen_estimator, learn_responses
 from privacy.accounting.events import RandomizedAnswersEvent
 from privacy.accounting.randomized_response import LARGEST_EPSILON
 from privacy.accounting.units import epsilon_to_nano
@@ -12,8 +13,6 @@ from privacy.choices import Choice, Kind, Sound, parameter
 from privacy.wording import as_message
 from privacy.wording import gettext_noop as _
 
-# The estimator that learns from responses, whose law it knows, and from nothing else.
-ESTIMATOR: Final = "channel"
 # With more answers a person, hardly anything is left of the epsilon of each.
 LARGEST_CAP: Final = 1000
 
@@ -125,8 +124,11 @@ class RandomizedConsensus(Choice):
             broken["labels_epsilon"] = as_message(
                 "All answers together cost epsilon {epsilon:.3g}, more than the limit of their account.", epsilon=cost
             )
-        if settings.get("estimator") != ESTIMATOR:
-            broken["estimator"] = as_message("Randomised answers are learned from by {wanted} alone.", wanted=ESTIMATOR)
+        trained = chosen_estimator(settings)
+        if trained is None or not trained.learns_responses:
+            broken["estimator"] = as_message(
+                "Randomised answers are learned from by {wanted} alone.", wanted=learn_responses()
+            )
         if settings.get("repeat_votes") and self.randomizations < 2:
             broken["repeat_votes"] = _(
                 "A question that is asked again is randomised again, and its responses are too few for that."

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from annotation.choices.label_randomizers import ESTIMATOR
+from annotation.choices.label_types.learning import chosen_estimator, learn_responses
 from privacy.choices import Choice, Kind, Sound
 from privacy.wording import as_message
 from privacy.wording import gettext_noop as _
@@ -34,8 +34,8 @@ class AnswersNotSecret(Choice):
 
     def rules(self, settings: Mapping[str, Any]) -> Mapping[str, str]:
         """Refuse an estimator that would pay for what is declared public."""
-        if settings.get("estimator") == ESTIMATOR:
+        trained = chosen_estimator(settings)
+        if trained is not None and trained.learns_responses:
             return {}
-        return {
-            "estimator": as_message("Answers that are not secret are learned from by {wanted} alone.", wanted=ESTIMATOR)
-        }
+        rule = as_message("Answers that are not secret are learned from by {wanted} alone.", wanted=learn_responses())
+        return {"estimator": rule}

@@ -5,8 +5,9 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from annotation.choices.catalogue import chosen_of
+from annotation.choices.label_types.learning import chosen_estimator
 from annotation.choices.policies.catalogue import policy_hides_selection
-from annotation.choices.stream_rules import BATCH_ESTIMATORS, selection_rates
+from annotation.choices.stream_rules import selection_rates
 from privacy.accounting.screens import update_within
 from privacy.choices import BrokenRules, Kind
 
@@ -51,8 +52,8 @@ def _price(settings: Mapping[str, Any], *, shared_limit: bool) -> dict[str, floa
 
 def _whole_stream(settings: Mapping[str, Any]) -> dict[str, float]:
     """Return what an update of a stream may cost so that the stream, which pays once, costs all of the limit."""
-    estimator = chosen_of(Kind.ESTIMATOR, settings)
-    if estimator is None or settings["estimator"] not in BATCH_ESTIMATORS:
+    estimator = chosen_estimator(settings)
+    if estimator is None or estimator.each_answer or "stream" not in estimator.sound.arrivals:
         return {}
     seen = not policy_hides_selection(settings)
     try:

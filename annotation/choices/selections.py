@@ -27,6 +27,16 @@ class SelectionChoice(Choice):
     by_chance: ClassVar[bool] = False
     asks_all: ClassVar[bool] = False
 
+    @classmethod
+    def facts(cls) -> dict[str, Any]:
+        """Return also whether it asks at random, and so by no score."""
+        return {**super().facts(), "by_chance": cls.by_chance}
+
+    @property
+    def first_rate(self) -> float | None:
+        """Public rate of the first secret block, None where blocks are not secret."""
+        return None
+
     def rates(self) -> tuple[float, float]:
         """Return the largest and the smallest probability of asking about a record of a stream, as they are charged.
 
@@ -43,6 +53,12 @@ class SelectionChoice(Choice):
 def selection_choice(settings: Mapping[str, Any]) -> type[SelectionChoice] | None:
     """Return what the settings of a project say chooses its questions, None where they name nothing that is known."""
     return cast(type[SelectionChoice] | None, chosen_of(Kind.STRATEGY, settings))
+
+
+def asks_in_secret(settings: Mapping[str, Any]) -> bool:
+    """Say whether what chooses a project's questions is a secret by itself, whatever becomes of the answers."""
+    choice = selection_choice(settings)
+    return choice is not None and choice.hides_selection
 
 
 def asks_about_all(name: str) -> bool:

@@ -4,17 +4,14 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from annotation.choices.catalogue import chosen_of
+from annotation.choices.label_types.learning import LearnsLabels, chosen_estimator
 from annotation.choices.policies.catalogue import chosen_policy, policy_hides_selection
-from annotation.choices.selection_rules import features_of
 from annotation.choices.selections import NO_COIN, selection_choice
-from privacy.accounting.events_online import BanditOgdEvent, MutualInformationOgdEvent
+from privacy.accounting.event import Event
 from privacy.accounting.screens import hidden_selection_delta, screen_losses, stream_epsilon
-from privacy.choices import Kind
+from privacy.choices import BrokenRules, Kind
 from privacy.wording import as_message
 
-ONLINE_ESTIMATORS: Final = ("mi_ogd", "bandit_ogd")
-BATCH_ESTIMATORS: Final = ("running_sums", "minibatch_svm")
-STREAM_ESTIMATORS: Final = (*BATCH_ESTIMATORS, *ONLINE_ESTIMATORS)
 # Fields that describe a stream; a pool keeps their defaults.
 STREAM_FIELDS: Final = (
     "drop_unselected",
@@ -30,12 +27,6 @@ STREAM_FIELDS: Final = (
     "weight_radius",
     "average_iterates",
 )
-# Length to which online learning clips a gradient; its charge is the same in every dimension.
-GRADIENT_BOUND: Final = 1.0
-# A confirmation loses or wins half a point, whichever class it is about.
-CONFIRMATION_LOSS_BOUND: Final = 0.5
-# With fewer answers the noise of confirmations leaves little more than chance.
-ENOUGH_CONFIRMATIONS: Final = 100_000
 
 
 def broken_stream_rules(settings: Mapping[str, Any]) -> dict[str, str]:
@@ -51,9 +42,9 @@ def broken_stream_rules(settings: Mapping[str, Any]) -> dict[str, str]:
     broken = _broken_shape(settings)
     choice = selection_choice(settings)
     known = choice is not None and "stream" in choice.sound.arrivals
-    if known and settings.get("estimator") in STREAM_ESTIMATORS:
-        online = settings["estimator"] in ONLINE_ESTIMATORS
-        broken |= _broken_online(settings) if online else _broken_batches(settings)
+    trained = chosen_estimator(settings)
+    if known and trained is not None and "stream" in trained.sound.arrivals and not trained.each_answer:
+        broken |= _broken_batches(settings, trained)
     return broken
 
 
@@ -75,22 +66,36 @@ def batch_stream_epsilon(settings: Mapping[str, Any]) -> float:
     """Return what a stream of noisy batches costs in all, from its rates and the epsilon of one update."""
     q_hi, q_lo = selection_rates(settings)
     visible = not policy_hides_selection(settings)
-    return stream_epsilon(q_hi, q_lo, settings["training_epsilon"], selection_visible=visible, adjacency="null")
+    return stream_epsilon(q_hi, q_lo, update_epsilon(settings), selection_visible=visible, adjacency="null")
 
 
-def online_event(settings: Mapping[str, Any]) -> BanditOgdEvent | MutualInformationOgdEvent:
+def update_epsilon(settings: Mapping[str, Any]) -> float:
+    """Return what one update of a stream of noisy batches is meant to cost.
+
+    Raises
+    ------
+    ValueError
+        If the project's estimator has no such price, or a number is out of range.
+    """
+    trained = chosen_estimator(settings)
+    epsilon = None if trained is None else trained.of(settings).epsilon
+    if epsilon is None:
+        raise ValueError(as_message("this model has no price of its own"))
+    return epsilon
+
+
+def online_event(settings: Mapping[str, Any]) -> Event:
     """Return what a stream that learns from each answer at once is charged, as far as its settings tell.
 
-    An encoder that is narrower than the wished features makes confirmations cheaper than this says.
+    Raises
+    ------
+    ValueError
+        If the project does not learn so, or a number is out of range.
     """
-    sigma, delta = settings["noise_sigma"], settings["training_delta"]
-    if settings["estimator"] == "mi_ogd":
-        # The price is the same in every dimension.
-        return MutualInformationOgdEvent(1, GRADIENT_BOUND, sigma, delta)
-    vectors = 1 if len(settings["classes"]) == 2 else max(1, len(settings["classes"]))
-    exploration = settings["weight_radius"] * settings["expected_answers"] ** -0.25
-    dimension = vectors * (features_of(settings) + 1)
-    return BanditOgdEvent(dimension, CONFIRMATION_LOSS_BOUND, exploration, sigma, delta=delta)
+    trained = chosen_estimator(settings)
+    if trained is None:
+        raise ValueError(_unknown(Kind.ESTIMATOR, settings))
+    return trained.of(settings).whole_stream(settings)
 
 
 def _broken_in_a_pool(settings: Mapping[str, Any]) -> dict[str, str]:
@@ -100,8 +105,6 @@ def _broken_in_a_pool(settings: Mapping[str, Any]) -> dict[str, str]:
         broken[Kind.POLICY.key] = rule
     if settings.get("screen_shrinks") and not _has_slab(settings):
         broken["screen_shrinks"] = "What is near shrinks with the updates of a stream; a pool has none."
-    if settings.get("estimator") in ONLINE_ESTIMATORS:
-        broken["estimator"] = "Online learning takes each record once, as it comes: it needs a stream."
     return broken
 
 
@@ -121,8 +124,10 @@ def _broken_shape(settings: Mapping[str, Any]) -> dict[str, str]:
         broken["oracle"] = "A gate counts whole uploads, so nothing of a stream could pass it to a crowd."
     if settings["data_kind"] == "image":
         broken["data_kind"] = "A stream takes texts and rows of tables; images come as uploads."
-    chosen = {kind: chosen_of(kind, settings) for kind in (Kind.STRATEGY, Kind.ESTIMATOR)}
-    for kind, choice in {**chosen, Kind.POLICY: chosen_policy(settings)}.items():
+    trained, policy = chosen_of(Kind.ESTIMATOR, settings), chosen_policy(settings)
+    # What a choice says of itself comes after what the estimator says of all three.
+    chosen = {Kind.ESTIMATOR: trained, Kind.POLICY: policy, Kind.STRATEGY: selection_choice(settings)}
+    for kind, choice in chosen.items():
         broken |= {kind.key: _unknown(kind, settings)} if choice is None else choice.broken_by(settings)
     if settings.get("screen_shrinks") and not _has_slab(settings):
         broken["screen_shrinks"] = "Only the screen of two rates has a slab that updates can make narrower."
@@ -131,67 +136,31 @@ def _broken_shape(settings: Mapping[str, Any]) -> dict[str, str]:
     return broken
 
 
-def _broken_online(settings: Mapping[str, Any]) -> dict[str, str]:
-    broken = _not_positive(settings, "noise_sigma", "weight_radius", "expected_answers")
-    policy = chosen_policy(settings)
-    if policy is None or not policy.by_answer:
-        broken["update_policy"] = "Online learning takes one noisy step for each record: its updates are immediate."
-    choice = selection_choice(settings)
-    if choice is None or not choice.asks_all:
-        broken["selection"] = "The charge of online learning is proved where every record is asked about."
-    delta = settings.get("training_delta", 0.0)
-    if not 0 < delta < 1:
-        broken["training_delta"] = as_message(
-            "Must lie between 0 and 1, got {got}: Gaussian noise has an epsilon at a delta.", got=delta
-        )
-    elif delta >= settings["pool_delta"]:
-        # Equal floats are charged upwards and limited downwards, so they do not fit.
-        broken["pool_delta"] = as_message(
-            "Must be at least a little over {delta:g}, the delta at which the stream is charged.", delta=delta
-        )
-    if settings["estimator"] == "bandit_ogd" and (settings.get("expected_answers") or 0) < 2:
-        broken["expected_answers"] = "Confirmations explore less the more answers are expected: expect at least 2."
-    if broken:
-        return broken
-    whole = online_event(settings).cost().epsilon
-    if whole > settings["pool_epsilon"]:
-        broken["pool_epsilon"] = as_message(
-            "The stream pays once, epsilon {whole:.4g}, more than the limit.", whole=whole
-        )
-        if settings["estimator"] == "bandit_ogd":
-            broken["pool_epsilon"] += " Longer noise, fewer features or classes, and fewer expected answers cost less."
-    return broken
-
-
-def _broken_batches(settings: Mapping[str, Any]) -> dict[str, str]:
-    steps = ("step_size", "weight_radius") if settings["estimator"] == "minibatch_svm" else ()
-    broken = _not_positive(settings, *steps)
+def _broken_batches(settings: Mapping[str, Any], trained: type[LearnsLabels]) -> dict[str, str]:
     try:
-        selected, skipped = screen_losses(*selection_rates(settings))
-        whole = batch_stream_epsilon(settings) if settings["training_epsilon"] > 0 else 0.0
+        rates = selection_rates(settings)
+        selected, skipped = screen_losses(*rates)
     except ValueError as error:
-        return broken | {"selection": as_message("No screen has these numbers: {reason}.", reason=error)}
+        return {"selection": as_message("No screen has these numbers: {reason}.", reason=error)}
+    try:
+        update = trained.of(settings)
+    except BrokenRules:
+        # Told beside each number already.
+        return {}
     policy = chosen_policy(settings)
     known = policy is not None and "stream" in policy.sound.arrivals
+    broken: dict[str, str] = {}
     # The priced event may lie under this by a rounding, never far over it.
-    if known and whole > settings["pool_epsilon"] * (1 + 1e-9):
+    if known and (whole := batch_stream_epsilon(settings)) > settings["pool_epsilon"] * (1 + 1e-9):
         broken["pool_epsilon"] = as_message(
             "The stream pays once, epsilon {whole:.4g}, more than the limit. A skip costs {skipped:.3g}, a "
             "selection {selected:.3g}, an update {training_epsilon:.3g}.",
             whole=whole,
             skipped=skipped,
             selected=selected,
-            training_epsilon=settings["training_epsilon"],
+            training_epsilon=update.epsilon,
         )
-    delta = hidden_selection_delta(selection_rates(settings)[0], settings.get("training_delta") or 0.0)
+    delta = hidden_selection_delta(rates[0], update.delta)
     if policy_hides_selection(settings) and delta > settings["pool_delta"]:
         broken["pool_delta"] = as_message("The stream pays once, delta {delta:.3g}, more than the limit.", delta=delta)
     return broken
-
-
-def _not_positive(settings: Mapping[str, Any], *fields: str) -> dict[str, str]:
-    return {
-        field: as_message("Must be above 0, got {got}.", got=settings.get(field))
-        for field in fields
-        if not (settings.get(field) and settings[field] > 0)
-    }

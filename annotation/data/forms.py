@@ -6,7 +6,8 @@ from typing import Any
 from django import forms
 from django.utils.translation import gettext_lazy as _
 
-from annotation.models import Arrival, BadRows, DataKind, DatasetRole, Estimator, Oracle, PrivacyUnit, Project
+from annotation.choices.label_types.learning import confirms
+from annotation.models import Arrival, BadRows, DataKind, DatasetRole, Oracle, PrivacyUnit, Project
 from annotation.parsers.encodings import Encoding
 from annotation.parsers.reading import TEXTS, Format
 from annotation.parsers.shapes import FileShape
@@ -69,9 +70,7 @@ class UploadForm(forms.Form):
         if project.arrival == Arrival.STREAM:
             role = self.fields["role"]
             assert isinstance(role, forms.ChoiceField)
-            offered = [DatasetRole.PUBLIC_TEST] + [DatasetRole.PUBLIC_START] * (
-                project.estimator != Estimator.BANDIT_OGD
-            )
+            offered = [DatasetRole.PUBLIC_TEST] + [DatasetRole.PUBLIC_START] * (not confirms(project.settings))
             role.choices = [(key, label) for key, label in DatasetRole.choices if key in offered]
             del self.fields["start_epsilon"]
 

@@ -369,6 +369,10 @@ class Migration(FirstMigration):
                     ),
                 ),
                 ("stays", models.BooleanField(help_text="Whether its parameters stay after the first charge.")),
+                (
+                    "facts",
+                    models.JSONField(help_text="By name: what else the rules between several settings ask of it."),
+                ),
             ],
             options={
                 "constraints": [models.UniqueConstraint(fields=("kind", "name"), name="annotation_known_choice")],

@@ -30,7 +30,6 @@ from annotation.models.jobs import STREAM_JOB, UNFINISHED, Job, LeasedWork, Work
 from annotation.models.kinds import (
     Arrival,
     DataKind,
-    Estimator,
     Features,
     Oracle,
     PrivacyUnit,

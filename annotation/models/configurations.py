@@ -60,6 +60,7 @@ class KnownChoice(models.Model):
         help_text="By name: the JSON schema of its value, whether a charge rests on it, and which other bounds it."
     )
     stays = models.BooleanField(help_text="Whether its parameters stay after the first charge.")
+    facts = models.JSONField(help_text="By name: what else the rules between several settings ask of it.")
 
     class Meta:
         constraints = (models.UniqueConstraint(fields=("kind", "name"), name="annotation_known_choice"),)

@@ -39,18 +39,10 @@ class Selection(StrEnum):
     """Strategies that code names; the learner's catalogue has all of them, with their labels."""
 
     RANDOM = "random"
-    SECRET_SAMPLE = "secret_sample"  # noqa: S105 - a name
     UNCERTAINTY = "uncertainty"
     CLUSTERED_UNCERTAINTY = "clustered_uncertainty"
     # No choice of a project: what a round asks again.
     REPEAT_VOTES = "repeat_votes"
-
-
-class Estimator(StrEnum):
-    """Estimators that code names; the learner's catalogue has all of them, with their labels."""
-
-    MINIBATCH_SVM = "minibatch_svm"
-    BANDIT_OGD = "bandit_ogd"
 
 
 class ProjectState(models.TextChoices):

@@ -7,10 +7,12 @@ from django.utils.translation import gettext as _
 
 from annotation.choices.answers_unit import ANNOTATOR, answers_unit, randomizes
 from annotation.choices.gates import first_event
+from annotation.choices.label_types.learning import learns_each_answer
 from annotation.choices.preset import Preset
 from annotation.choices.selection_rules import opening_event
-from annotation.choices.stream_rules import ONLINE_ESTIMATORS, batch_stream_epsilon, online_event
-from annotation.models import Arrival, Oracle, PrivacyUnit, Selection
+from annotation.choices.selections import asks_in_secret, selection_choice
+from annotation.choices.stream_rules import batch_stream_epsilon, online_event
+from annotation.models import Arrival, Oracle, PrivacyUnit
 from annotation.statement.amounts import delta_words, epsilon_words
 
 
@@ -78,14 +80,15 @@ def _cost_of_questions(settings: Mapping[str, Any]) -> str:
     if settings.get("arrival") == Arrival.STREAM:
         return _cost_of_everything(settings)
     opening = opening_event(settings)
-    if settings["selection"] == Selection.SECRET_SAMPLE and opening is not None:
+    if asks_in_secret(settings) and opening is not None:
         return _(
             "Counting the records of each cell costs ε %(epsilon)s, once; nobody outside learns what was asked, which "
             "makes models cheaper."
         ) % {"epsilon": epsilon_words(opening.cost().epsilon)}
-    if settings["selection"] == Selection.SECRET_SAMPLE:
+    if asks_in_secret(settings):
         return _("Choosing costs nothing by itself: nobody outside learns what was asked, which makes models cheaper.")
-    if settings["selection"] == Selection.RANDOM:
+    choice = selection_choice(settings)
+    if choice is not None and choice.by_chance:
         return _("Random choice costs nothing: it does not look at the records.")
     if opening is not None:
         cost = opening.cost()
@@ -110,7 +113,7 @@ def _cost_of_model(settings: Mapping[str, Any]) -> str:
         "epsilon": epsilon_words(settings["training_epsilon"]),
         "delta": delta_words(float(settings.get("training_delta") or 0.0)),
     }
-    if settings["selection"] == Selection.SECRET_SAMPLE:
+    if asks_in_secret(settings):
         return (
             _("A training costs ε %(epsilon)s, δ %(delta)s at most; the secret of who was asked makes most cheaper.")
             % costs
@@ -124,7 +127,7 @@ def _cost_of_everything(settings: Mapping[str, Any]) -> str:
         "delta": delta_words(settings["pool_delta"]),
     }
     if settings.get("arrival") == Arrival.STREAM:
-        online = settings.get("estimator") in ONLINE_ESTIMATORS
+        online = learns_each_answer(settings)
         whole = online_event(settings).cost().epsilon if online else batch_stream_epsilon(settings)
         return _(
             "The stream pays once, ε %(whole)s, for any number of records and models; the limit is ε %(epsilon)s, "

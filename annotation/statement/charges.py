@@ -4,10 +4,14 @@ import math
 from collections.abc import Mapping
 from typing import Final
 
+from annotation.choices.label_types.learning import chosen_estimator
+from annotation.choices.selections import selection_choice
 from annotation.errors import PriceRefused
-from annotation.models import Dataset, DatasetRole, Oracle, Project
+from annotation.models import Arrival, Dataset, DatasetRole, Oracle, Project
 from annotation.statement import gate_runs
 from privacy.accounting.cost import Cost
+from privacy.accounting.screens import hidden_selection_epsilon
+from privacy.selectors import remainder
 from privacy.wording import as_message
 
 AGREED: Final = "agreed"
@@ -69,3 +73,24 @@ def refuse_dearer(cost: Cost | None, most_epsilon: float | None) -> None:
     if not within_price(cost, most_epsilon):
         assert cost is not None
         raise PriceRefused(as_message("most_epsilon: this is charged epsilon {epsilon:g}", epsilon=cost.epsilon))
+
+
+def budget_is_spent(project: Project) -> bool:
+    """Say whether the account that pays for training could not pay for one more release.
+
+    A stream pays once for all of its releases, before its first question.
+    """
+    if project.arrival == Arrival.STREAM:
+        return False
+    trained, chosen = chosen_estimator(project.settings), selection_choice(project.settings)
+    epsilon = None if trained is None else trained.of(project.settings).epsilon
+    if epsilon is None:
+        # All answers were paid for before the first question, or cost nothing: training again is free.
+        return False
+    left = remainder(project.labels_account or project.pool_account)
+    rate = None if chosen is None else chosen.of(project.settings).first_rate
+    if rate is not None:
+        # No block is cheaper than the first.
+        epsilon = hidden_selection_epsilon(rate, epsilon)
+    # Pure epsilon costs at most epsilon^2 / 2 of rho.
+    return left.epsilon < epsilon if left.rho is None else left.rho < epsilon**2 / 2

@@ -8,11 +8,10 @@ from django.utils.formats import number_format
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from annotation.choices.stream_rules import ENOUGH_CONFIRMATIONS, ONLINE_ESTIMATORS
+from annotation.choices.label_types.learning import chosen_estimator, learns_each_answer
 from annotation.models import (
     Dataset,
     DatasetState,
-    Estimator,
     Oracle,
     PrivacyUnit,
     Project,
@@ -138,7 +137,7 @@ def _sheet(project: Project, account: BudgetAccount) -> BudgetSheet:
 
 def _information(project: Project, now: Guarantee) -> str:
     """Say what online learning tells of a record on average, beside the epsilon that protects each."""
-    if project.estimator not in ONLINE_ESTIMATORS or not now.mutual_information_spent:
+    if not learns_each_answer(project.settings) or not now.mutual_information_spent:
         return ""
     return _(
         "Mutual information of a record: at most %(nats)s nats, beside the ε. It is an average over records and bounds "
@@ -150,13 +149,14 @@ def _warning(project: Project) -> str:
     """Say that answers are no secret, or that a model which learns from confirmations was asked too little."""
     if says := open_answers_words(project):
         return says
-    if project.estimator != Estimator.BANDIT_OGD:
+    trained = chosen_estimator(project.settings)
+    if trained is None or not trained.enough_answers:
         return ""
     # Engineers read this, too: what was asked shows, and how much of it was answered depends on the records.
     asked = Query.objects.filter(project=project).exclude(state__in=(QueryState.UNASKED, QueryState.GOLD)).count()
-    if asked >= ENOUGH_CONFIRMATIONS:
+    if asked >= trained.enough_answers:
         return ""
-    numbers = {"asked": asked, "enough": ENOUGH_CONFIRMATIONS}
+    numbers = {"asked": asked, "enough": trained.enough_answers}
     return _(
         "Questions so far: %(asked)s. Below %(enough)s answers expect little more than chance of a model that learns "
         "from confirmations."

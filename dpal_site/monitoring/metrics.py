@@ -21,7 +21,6 @@ from annotation.models import (
     Job,
     Project,
     Query,
-    Selection,
 )
 from annotation.statement.presenters import start_accounts
 from annotation.work.services import broker
@@ -47,10 +46,10 @@ class SiteCollector(Collector):
     def _queues(self) -> Iterator[Metric]:
         depth = GaugeMetricFamily("dpal_queue_depth", "Answers still wanted from annotators.", labels=["project"])
         # Where a guarantee needs how many are asked to stay inside, it stays off dashboards that others may see.
-        secret = Q(project__configuration__document__selection__selection=Selection.SECRET_SAMPLE)
-        policies = [policy.name for policy in CATALOGUE.of_kind(Kind.POLICY) if policy.hides_selection]
-        hidden = Q(project__configuration__document__training__update_policy__in=policies)
-        shown = ~secret & ~hidden
+        shown = Q()
+        for kind in (Kind.STRATEGY, Kind.POLICY):
+            secret = [choice.name for choice in CATALOGUE.of_kind(kind) if choice.hides_selection]
+            shown &= ~Q(**{f"project__configuration__document__{kind.section}__{kind.key}__in": secret})
         wanted = Query.objects.filter(shown, state="open", open_slots__gt=0)
         for slug, slots in wanted.values_list("project__slug").annotate(slots=Sum("open_slots")).order_by():
             depth.add_metric([slug], slots)

@@ -2,13 +2,12 @@
 
 from typing import cast
 
+from annotation.choices.label_types.learning import confirms, learns_each_answer
 from annotation.choices.policies.catalogue import policy_choice_of
 from annotation.choices.policies.updates import BatchPolicy
-from annotation.models import Estimator, Project
-from learner.configuration.pool import featurizer_of, strategy_choice_of
+from annotation.models import Project
+from learner.configuration.pool import estimator_choice_of, featurizer_of, strategy_choice_of
 from learner.estimators.choice import INTERCEPT_SCALING, Shape
-from learner.estimators.minibatch_svm import MiniBatchPrivateSVM
-from learner.estimators.running_sums import OfRunningSums
 from learner.estimators.streaming import StreamingLinearClassifier
 from learner.features.base import Featurizer
 from learner.online import Online
@@ -38,26 +37,17 @@ def policy_of(project: Project) -> BatchPolicy:
 def learner_of(project: Project, featurizer: Featurizer) -> StreamingLinearClassifier:
     """Return the online learner, not started; all of its parameters are public."""
     classes = list(range(len(project.classes)))
-    if project.estimator == Estimator.MINIBATCH_SVM:
-        return MiniBatchPrivateSVM(
-            project.training_epsilon,
-            classes=classes,
-            step_size=project.step_size or 1.0,
-            radius=project.weight_radius or 1.0,
-            norm_bound=featurizer.norm_bound,
-            intercept_scaling=INTERCEPT_SCALING,
-            average=project.average_iterates,
-        )
-    if project.estimator == OfRunningSums.name:
-        shape = Shape(classes, featurizer.norm_bound, INTERCEPT_SCALING)
-        return OfRunningSums.of(project.settings).estimator(shape)
-    return online_of(project).learner(classes, intercept_scaling=INTERCEPT_SCALING)
+    if learns_each_answer(project.settings):
+        return online_of(project).learner(classes, intercept_scaling=INTERCEPT_SCALING)
+    learner = estimator_choice_of(project).estimator(Shape(classes, featurizer.norm_bound, INTERCEPT_SCALING))
+    assert isinstance(learner, StreamingLinearClassifier)
+    return learner
 
 
 def online_of(project: Project) -> Online:
     """Return what a project that learns from each answer at once says about that."""
     return Online(
-        confirm=project.estimator == Estimator.BANDIT_OGD,
+        confirm=confirms(project.settings),
         sigma=project.noise_sigma or 1.0,
         horizon=project.expected_answers or 1,
         radius=project.weight_radius or 1.0,

@@ -119,9 +119,9 @@ class EstimatorChoice(LearnsLabels):
     )
 
     @property
-    def delta(self) -> float:
-        """What its noise leaves outside epsilon."""
-        return 0.0
+    def epsilon(self) -> float | None:
+        """What one training, or one update of a stream, is meant to cost."""
+        return self.training_epsilon
 
     @abstractmethod
     def estimator(self, shape: Shape) -> PrivateEstimator:

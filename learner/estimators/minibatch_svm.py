@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import optimize
 
+from annotation.choices.selections import asks_in_secret
 from learner.estimators.choice import EstimatorChoice, Shape
 from learner.estimators.linear import NORM_SLACK, refuse_longer_rows
 from learner.estimators.logistic import PRICE_MARGIN
@@ -22,6 +23,7 @@ from privacy.choices import parameter
 from privacy.mechanisms.discrete import DiscreteGaussian, check_grid, release_on_grid
 from privacy.mechanisms.k_norm import EuclideanNoise
 from privacy.mechanisms.randomness import RandomSource
+from privacy.wording import as_message
 from privacy.wording import gettext_noop as _
 
 Noise = Literal["k_norm", "gaussian"]
@@ -376,12 +378,14 @@ class MinibatchSvm(EstimatorChoice):
         )
 
     def rules(self, settings: Mapping[str, Any]) -> Mapping[str, str]:
-        """Refuse a list of secret length."""
-        if settings.get("selection") != "secret_sample":
-            return {}
-        return {
-            "estimator": _(
+        """Refuse a list of secret length, and steps of a stream whose length nobody says."""
+        broken: dict[str, str] = {}
+        if asks_in_secret(settings):
+            broken["estimator"] = _(
                 "Batches are cut from a list of public length, and how many a secret sample holds is secret; train by "
                 "objective or output perturbation."
             )
-        }
+        if settings.get("arrival") == "stream":
+            unsaid = [name for name in ("step_size", "weight_radius") if getattr(self, name) is None]
+            broken |= {name: as_message("Must be above 0, got {got}.", got=None) for name in unsaid}
+        return broken

@@ -137,6 +137,7 @@ class KnownChannel(EstimatorChoice):
     """Learning from randomised answers alone, as projects choose it."""
 
     name: ClassVar[str] = "channel"
+    learns_responses: ClassVar[bool] = True
     label: ClassVar[str] = _("softmax regression on randomised answers; every training is free")
     words: ClassVar[str] = _("softmax regression on randomised answers, by maximum likelihood under their known law")
     sound: ClassVar[Sound] = Sound(
@@ -153,6 +154,11 @@ class KnownChannel(EstimatorChoice):
     def parameters(cls) -> tuple[Parameter, ...]:
         """Return none: what is paid is declared with how answers are randomised."""
         return ()
+
+    @property
+    def epsilon(self) -> None:
+        """What answers cost was paid before, or they are no secret: training again is free."""
+        return None
 
     def rules(self, settings: Mapping[str, Any]) -> Mapping[str, str]:
         """Refuse answers that are not randomised."""

@@ -7,9 +7,10 @@ from dataclasses import dataclass, replace
 from django.utils.translation import gettext
 
 from annotation.choices.gates import gate_from
+from annotation.choices.label_types.learning import learns_each_answer
 from annotation.choices.policies.catalogue import policy_choice_of
 from annotation.choices.selection_rules import opening_event
-from annotation.choices.stream_rules import ONLINE_ESTIMATORS, batch_stream_epsilon, online_event, selection_rates
+from annotation.choices.stream_rules import batch_stream_epsilon, online_event, selection_rates, update_epsilon
 from annotation.gates.comparison import SYNTHETIC_RECORDS, SYNTHETIC_TEXTS, synthetic_log
 from annotation.models import Arrival, Oracle, Project
 from annotation.statement import gate_runs
@@ -82,7 +83,7 @@ def setup_of(project: Project, records: int) -> Setup:
     stream = project.arrival == Arrival.STREAM
     chosen = strategy_choice_of(project)
     most_asked = chosen.most_asked(stream=stream)
-    online = project.estimator in ONLINE_ESTIMATORS
+    online = learns_each_answer(project.settings)
     policy = policy_choice_of(project.settings)
     batch = _batch_of(project) if stream else 0
     setup = Setup(
@@ -173,7 +174,7 @@ def default_records(project: Project) -> int:
     """
     if project.oracle == Oracle.CROWD:
         return max(1, round(passing(synthetic_log(), gate_from(project.settings)).texts))
-    if project.estimator in ONLINE_ESTIMATORS and project.expected_answers:
+    if learns_each_answer(project.settings) and project.expected_answers:
         return project.expected_answers
     return 2000
 
@@ -271,9 +272,9 @@ def _choosing(project: Project, setup: Setup) -> float:
     if project.oracle == Oracle.CROWD:
         return 0.0
     if project.arrival == Arrival.STREAM:
-        if project.estimator in ONLINE_ESTIMATORS:
+        if learns_each_answer(project.settings):
             return 0.0
-        return max(0.0, batch_stream_epsilon(project.settings) - project.training_epsilon)
+        return max(0.0, batch_stream_epsilon(project.settings) - update_epsilon(project.settings))
     if (opening := opening_event(project.settings)) is not None:
         return opening.cost(adjacency="null").epsilon
     if setup.first_rate is not None:
@@ -292,16 +293,16 @@ def _rounds_cost(project: Project) -> bool:
 def _whole_stream(project: Project) -> float | None:
     if project.arrival != Arrival.STREAM:
         return None
-    if project.estimator in ONLINE_ESTIMATORS:
+    if learns_each_answer(project.settings):
         return online_event(project.settings).cost(adjacency="null").epsilon
     return batch_stream_epsilon(project.settings)
 
 
 def _one_training(project: Project) -> float:
     if project.arrival == Arrival.STREAM:
-        if project.estimator in ONLINE_ESTIMATORS:
+        if learns_each_answer(project.settings):
             return online_event(project.settings).cost(adjacency="null").epsilon
-        return project.training_epsilon
+        return update_epsilon(project.settings)
     return as_it_counts(
         account := selectors.training_account(project),
         selectors.training_event(project).cost(adjacency=adjacency_of(account)),

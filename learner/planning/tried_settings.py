@@ -8,9 +8,9 @@ from dataclasses import replace
 from typing import Any, Final
 
 from annotation.choices.catalogue import CATALOGUE, chosen_of
+from annotation.choices.label_types.learning import learns_each_answer
 from annotation.choices.planned_settings import DIGITS, rounded_down
 from annotation.choices.selection_rules import TEXT_COLUMNS
-from annotation.choices.stream_rules import ONLINE_ESTIMATORS
 from learner.estimators.running_sums import OfRunningSums
 from learner.features.static_encoder import MOST_COLUMNS
 from learner.planning.setup import Setup, simulated_strategy
@@ -35,7 +35,7 @@ Changes = dict[str, Any]
 
 def untried(settings: Mapping[str, Any]) -> str:
     """Say why a project of such settings has no others to try, empty where it has some."""
-    if settings["estimator"] in ONLINE_ESTIMATORS:
+    if learns_each_answer(settings):
         return as_message(
             "No other settings are tried: a stream that learns from each answer at once costs what its declared noise "
             "and answers say, and nothing is divided."

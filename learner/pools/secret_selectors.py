@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from django.db.models import QuerySet
 from django.db.models.functions import Now
 
-from annotation.models import Project, Selection, WorkState
+from annotation.choices.selections import asks_in_secret
+from annotation.models import Project, WorkState
 from learner.configuration.pool import estimator_of, featurizer_of, first_block_rate, secret_sample_of
 from learner.models import Round, TrainingRun
 from learner.strategies.blocks import block_rates
@@ -31,7 +32,7 @@ class TrainedOn:
 
 def labels_in_secret(project: Project) -> bool:
     """Say whether nobody outside may learn what the project asks."""
-    return project.selection == Selection.SECRET_SAMPLE
+    return asks_in_secret(project.settings)
 
 
 def blocks_of(project: Project) -> QuerySet[Round]:

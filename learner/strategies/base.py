@@ -207,11 +207,6 @@ class StrategyChoice(SelectionChoice):
         """Return what stands for the strategy in the planner's simulations."""
         return self.strategy()
 
-    @property
-    def first_rate(self) -> float | None:
-        """Public rate of the first secret block, None where blocks are not secret."""
-        return None
-
     def most_asked(self, *, stream: bool) -> float | None:
         """Return the share of the records that coins leave to be asked about at most, None where no coin decides."""
         return None

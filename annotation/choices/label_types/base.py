@@ -82,6 +82,11 @@ class LabelType(Choice):
         """Return nothing: asking is paid for by what chooses the question, and learning by what learns."""
         return
 
+    @classmethod
+    def facts(cls) -> dict[str, Any]:
+        """Return also what its answers teach."""
+        return {**super().facts(), "teaches": str(cls.teaches)}
+
     @abstractmethod
     def possible(self, n_classes: int) -> int:
         """Return how many answers there are; they are stored as 0 to one less, unless `refusal` says otherwise."""

@@ -4,9 +4,10 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from annotation.choices.catalogue import chosen_of
+from annotation.choices.catalogue import CATALOGUE, chosen_of
 from annotation.choices.label_types.base import LabelType, Teaching
 from annotation.choices.label_types.choose import ChooseOne
+from privacy.accounting.event import Event
 from privacy.choices import Choice, Kind
 
 
@@ -20,11 +21,46 @@ class LearnsLabels(Choice):
         What answers must say for it to learn from them.
     learns_only : str
         What is said to all other answers; where it is empty, their type says why.
+    learns_responses : bool
+        Whether it learns from what was said through a randomiser, whose law it knows, or is no secret; that is free.
+    each_answer : bool
+        Whether it takes one noisy step for each record of a stream as it comes, so that what the stream costs follows
+        from its noise; what learns from a stream otherwise makes an update of each batch.
+    enough_answers : int
+        With fewer answers than this it knows little more than chance.
     """
 
     kind: ClassVar[Kind] = Kind.ESTIMATOR
     learns: ClassVar[Collection[Teaching]] = (Teaching.CLASSES,)
     learns_only: ClassVar[str] = ""
+    learns_responses: ClassVar[bool] = False
+    each_answer: ClassVar[bool] = False
+    enough_answers: ClassVar[int] = 0
+
+    @classmethod
+    def facts(cls) -> dict[str, Any]:
+        """Return also what it learns."""
+        return {**super().facts(), "learns": [str(each) for each in cls.learns]}
+
+    @property
+    def epsilon(self) -> float | None:
+        """What one training, or one update of a stream, is meant to cost; None where it has no such price."""
+        return None
+
+    @property
+    def delta(self) -> float:
+        """What its noise leaves outside epsilon."""
+        return 0.0
+
+    def whole_stream(self, settings: Mapping[str, Any]) -> Event:
+        """Return what a stream is charged in all that learns from each answer at once, as far as its settings tell.
+
+        Raises
+        ------
+        ValueError
+            If this learns from batches.
+        """
+        raise ValueError(f"{self.name} learns from batches, whose price rests on the questions, too")
 
     @classmethod
     def broken_by(cls, settings: Mapping[str, Any]) -> dict[str, str]:
@@ -33,10 +69,34 @@ class LearnsLabels(Choice):
         return ({Kind.ESTIMATOR.key: unlearned} if unlearned else {}) | super().broken_by(settings)
 
 
+def chosen_estimator(settings: Mapping[str, Any]) -> type[LearnsLabels] | None:
+    """Return what the settings of a project name to learn with, None where they name nothing that is known."""
+    found = chosen_of(Kind.ESTIMATOR, settings)
+    return found if found is not None and issubclass(found, LearnsLabels) else None
+
+
+def learns_each_answer(settings: Mapping[str, Any]) -> bool:
+    """Say whether a project learns from each answer of a stream at once."""
+    found = chosen_estimator(settings)
+    return found is not None and found.each_answer
+
+
+def confirms(settings: Mapping[str, Any]) -> bool:
+    """Say whether a project learns from confirmations and from nothing else."""
+    found = chosen_estimator(settings)
+    return found is not None and tuple(found.learns) == (Teaching.CONFIRMATIONS,)
+
+
+def learn_responses() -> str:
+    """Name what learns from randomised answers alone."""
+    every = CATALOGUE.of_kind(Kind.ESTIMATOR)
+    return ", ".join(each.name for each in every if issubclass(each, LearnsLabels) and each.learns_responses)
+
+
 def not_learned(settings: Mapping[str, Any]) -> str:
     """Say why a project's estimator learns nothing from what its annotators are asked; empty where it does."""
     asked = chosen_of(Kind.LABEL_TYPE, {Kind.LABEL_TYPE.key: ChooseOne.name, **settings})
-    learner = chosen_of(Kind.ESTIMATOR, settings)
-    if asked is None or learner is None or not (issubclass(asked, LabelType) and issubclass(learner, LearnsLabels)):
+    learner = chosen_estimator(settings)
+    if asked is None or learner is None or not issubclass(asked, LabelType):
         return ""
     return "" if asked.teaches in learner.learns else learner.learns_only or asked.not_learned

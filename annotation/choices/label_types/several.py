@@ -13,13 +13,12 @@ from annotation.choices.consensus import Agreement
 from annotation.choices.label_types.base import LabelType, Teaching
 from annotation.choices.label_types.class_sets import MOST_FAR, NEAR, number_of, places_of, set_members
 from annotation.choices.label_types.set_agreement import masi_alpha
+from annotation.choices.selections import selection_choice
 from privacy.choices import Kind, Sound, parameter
 from privacy.mechanisms.randomness import RandomSource
 from privacy.wording import as_message
 from privacy.wording import gettext_noop as _
 
-# What looks at no score: how doubtful a set is has no measure here.
-SELECTIONS: Final = ("secret_sample", "random")
 NO_STREAM: Final = _("A stream takes one noisy step for each answer, which has a proof for one class each.")
 NO_CROWD: Final = _(
     "In front of a crowd the answers are protected, by randomised consensus or a tilted objective; both have a proof "
@@ -153,7 +152,9 @@ class ChooseSeveral(LabelType):
             broken["labels_per_record"] = as_message(
                 "With more than {near} classes a record has at most {most} of them.", near=NEAR, most=MOST_FAR
             )
-        if settings.get("selection", SELECTIONS[0]) not in SELECTIONS or settings.get("screened_blocks"):
+        choice = selection_choice(settings)
+        scored = "selection" in settings and (choice is None or not choice.by_chance)
+        if scored or settings.get("screened_blocks"):
             broken["selection"] = _(
                 "How doubtful a set of classes is has no measure here: choose a secret sample without a screen, or "
                 "records at random."

@@ -4,7 +4,7 @@ import math
 
 from django.contrib.auth.models import AbstractBaseUser
 
-from annotation.choices.label_randomizers import ESTIMATOR
+from annotation.choices.label_types.learning import chosen_estimator
 from annotation.errors import InvalidUpload
 from annotation.models import Arrival, Dataset, DatasetRole, DatasetState, Features, Project
 from privacy.models import BudgetAccount
@@ -18,7 +18,8 @@ def check_start(project: Project, epsilon: float | None) -> float:
     """Return the limit of the start's account once the project may have such a start; names the field and the rule."""
     if project.arrival == Arrival.STREAM:
         raise InvalidUpload("role: a stream learns from its own records and takes no private start")
-    if project.estimator == ESTIMATOR:
+    trained = chosen_estimator(project.settings)
+    if trained is not None and trained.learns_responses:
         raise InvalidUpload("role: what learns from randomised answers alone takes no private start")
     if project.features == Features.PRINCIPAL:
         raise InvalidUpload("role: principal directions are found in the pool, so nothing can start before them")

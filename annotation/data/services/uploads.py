@@ -6,8 +6,9 @@ from django.conf import settings
 from django.core.files import File
 from django.core.files.storage import default_storage
 
+from annotation.choices.label_types.learning import confirms
 from annotation.errors import InvalidUpload, StorageFull
-from annotation.models import Arrival, BadRows, DatasetRole, Estimator, Project
+from annotation.models import Arrival, BadRows, DatasetRole, Project
 from annotation.parsers.reading import Upload
 from annotation.parsers.rows import FirstRows, Layout
 from annotation.work.services import interruptions
@@ -48,7 +49,7 @@ def broken_start_rule(project: Project) -> str:
     """Say why public examples cannot start the project's model; empty where they can."""
     if project.arrival != Arrival.STREAM:
         return ""
-    if project.estimator == Estimator.BANDIT_OGD:
+    if confirms(project.settings):
         return as_message("learning from confirmations starts from zero weights, so public examples cannot start it")
     if LedgerEntry.objects.filter(account=project.pool_account_id, kind=EntryKind.RESERVE).exists():
         return as_message("the stream has begun; public examples start only what has learned nothing yet")

@@ -3,9 +3,22 @@
 CREATE FUNCTION annotation_broken_rules(settings jsonb) RETURNS SETOF text LANGUAGE sql STABLE AS $$
     SELECT rule FROM (
         SELECT settings ->> 'oracle' = 'crowd' AS crowd, settings ->> 'gate_kind' AS gate,
-            settings ->> 'selection' AS selection, settings ->> 'update_policy' AS policy,
-            settings ->> 'selection' = 'secret_sample' OR settings ->> 'update_policy' = 'flsw_hidden' AS secret
-    ) chosen, LATERAL (VALUES
+            settings ->> 'selection' AS selection, settings ->> 'update_policy' AS policy
+    ) chosen, LATERAL (
+        -- What is declared of what is chosen; of a choice that the database does not know nothing is, and others refuse it.
+        SELECT coalesce(bool_or(facts -> 'hides_selection' = 'true'), false),
+            coalesce(bool_or(facts -> 'by_chance' = 'true'), false),
+            bool_or(parameters ? 'window_length') FILTER (WHERE kind = 'policy'),
+            bool_or(parameters ? 'window_denominator') FILTER (WHERE kind = 'policy')
+        FROM annotation_knownchoice
+        WHERE kind = 'strategy' AND name = selection OR kind = 'policy' AND name = policy
+    ) declared (secret, by_chance, has_length, has_denominator), LATERAL (
+        SELECT
+            (SELECT facts ->> 'teaches' FROM annotation_knownchoice
+                WHERE kind = 'label_type' AND name = settings ->> 'question_kind'),
+            (SELECT facts -> 'learns' FROM annotation_knownchoice
+                WHERE kind = 'estimator' AND name = settings ->> 'estimator')
+    ) learning (teaches, learns), LATERAL (VALUES
         -- What a document may hold of each number, its declaration says: a floor under 2, for one, is none.
         ('crowd_has_gate', CASE WHEN crowd
             THEN settings ->> 'data_kind' = 'text' AND settings ->> 'gate_epsilon' IS NOT NULL
@@ -39,8 +52,8 @@ CREATE FUNCTION annotation_broken_rules(settings jsonb) RETURNS SETOF text LANGU
             WHEN 'stream' THEN settings ->> 'oracle' = 'trusted' AND settings ->> 'overlap' = '1'
                 AND num_nulls(settings ->> 'window_hours', settings ->> 'windows_ahead',
                     settings ->> 'updates_per_release') = 0
-                AND num_nulls(settings ->> 'window_length') = CASE policy WHEN 'immediate' THEN 1 ELSE 0 END
-                AND num_nulls(settings ->> 'window_denominator') = CASE policy WHEN 'flsw_hidden' THEN 0 ELSE 1 END
+                AND (settings ->> 'window_length' IS NOT NULL) = has_length
+                AND (settings ->> 'window_denominator' IS NOT NULL) = has_denominator
                 AND policy <> ''
             ELSE settings ->> 'question_kind' <> '' AND settings ->> 'window_length' IS NULL AND policy <> '' END),
         -- Only principal directions look at records, so only they cost anything.
@@ -64,15 +77,12 @@ CREATE FUNCTION annotation_broken_rules(settings jsonb) RETURNS SETOF text LANGU
         ('quiet_hours', CASE num_nulls(settings ->> 'quiet_from', settings ->> 'quiet_until')
             WHEN 2 THEN true
             WHEN 0 THEN (settings ->> 'quiet_from')::time <> (settings ->> 'quiet_until')::time END),
-        -- What asks for confirmations learns from them, and the bandit from nothing else.
-        ('confirm_is_learned', CASE settings ->> 'question_kind' WHEN 'confirm'
-            THEN settings ->> 'estimator' IN ('running_sums', 'bandit_ogd')
-            ELSE settings ->> 'estimator' <> 'bandit_ogd' END),
-        -- Several classes a record are learned from sums alone, whose noise is proven for them, and nothing is drawn by doubt.
-        ('sets_are_sums', (settings ->> 'question_kind' = 'several') = (settings ->> 'estimator' = 'label_sets')),
-        ('sets_fit_classes', settings ->> 'question_kind' <> 'several'
-            OR (settings ->> 'labels_per_record')::int <= jsonb_array_length(settings -> 'classes')
-                AND selection IN ('secret_sample', 'random')),
+        -- What asks for confirmations learns from them, and what knows nothing else from nothing else.
+        ('confirm_is_learned', learns ? teaches OR teaches <> 'confirmations' AND NOT learns ? 'confirmations'),
+        -- Several classes a record are learned by what has noise that is proven for them, and nothing is drawn by doubt.
+        ('sets_are_sums', learns ? teaches OR teaches <> 'sets' AND NOT learns ? 'sets'),
+        ('sets_fit_classes', teaches <> 'sets'
+            OR (settings ->> 'labels_per_record')::int <= jsonb_array_length(settings -> 'classes') AND by_chance),
         -- Only a stream has updates, and not every screen a slab that they can make narrower.
         ('screen_shrinks', settings -> 'screen_shrinks' IS DISTINCT FROM 'true'
             OR settings ->> 'arrival' = 'stream' AND EXISTS (

@@ -8,13 +8,12 @@ from django.utils.translation import gettext_lazy as _
 
 from annotation.choices.catalogue import CATALOGUE
 from annotation.choices.form_fields import named_field, optional_field
-from annotation.choices.label_types.learning import not_learned
+from annotation.choices.label_types.learning import learns_each_answer, not_learned
 from annotation.choices.policies.fixed_batches import Batches
 from annotation.choices.policies.hidden_windows import HiddenWindows
 from annotation.choices.policies.visible_windows import VisibleWindows
 from annotation.choices.preset import Preset
 from annotation.choices.selections import asks_about_all
-from annotation.choices.stream_rules import BATCH_ESTIMATORS
 from annotation.models import Arrival, DataKind
 from annotation.projects.forms.choosing import ChoosingForm
 from privacy.choices import Kind
@@ -53,11 +52,9 @@ class StreamProjectForm(ChoosingForm):
     def __init__(self, *args: Any, preset: Preset, **kwargs: Any) -> None:
         kwargs["initial"] = {**preset.defaults, **(kwargs.get("initial") or {})}
         super().__init__(*args, preset=preset, **kwargs)
-        offered = dict(self.offered(Kind.ESTIMATOR))
         models = self.fields["estimator"]
         assert isinstance(models, forms.ChoiceField)
-        learning = [name for name in BATCH_ESTIMATORS if not not_learned({**preset.defaults, Kind.ESTIMATOR.key: name})]
-        models.choices = [(name, _(offered[name])) for name in learning]
+        models.choices = [(name, _(label)) for name, label in self.offered(Kind.ESTIMATOR) if self._may_learn(name)]
         self.fields["training_epsilon"].label = _("Epsilon of one update")
         self.fields["training_epsilon"].help_text = _(
             "Each record feeds one update at most, so the stream pays it once."
@@ -69,6 +66,11 @@ class StreamProjectForm(ChoosingForm):
         for name in (*OF_POOLS, *self._unused()):
             self.fields.pop(name, None)
         self.tell_defaults()
+
+    def _may_learn(self, name: str) -> bool:
+        """Say whether a model learns from batches of what is asked."""
+        settings = {**self.preset.defaults, Kind.ESTIMATOR.key: name}
+        return not learns_each_answer(settings) and not not_learned(settings)
 
     @classmethod
     def ticked(cls, data: Mapping[str, Any]) -> dict[str, bool]:

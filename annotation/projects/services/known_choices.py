@@ -35,6 +35,7 @@ def note_choice(choice: type[Choice]) -> KnownChoice:
             "data_kinds": sorted(choice.sound.data_kinds),
             "parameters": {each.name: _known(each) for each in choice.parameters()},
             "stays": choice.stays,
+            "facts": choice.facts(),
         },
     )
     return known

@@ -25,6 +25,7 @@ from annotation.questions import work_limits
 from annotation.questions.work_limits import WorkLimit
 from annotation.selectors import RECORD
 from annotation.statement import label_budget
+from annotation.statement.charges import budget_is_spent
 from privacy.wording import as_plural_message
 
 # Ranks of a round stay below this, so a later round never overtakes an earlier one.
@@ -360,7 +361,7 @@ def queue_state(*, project: Project, user: AbstractBaseUser) -> QueueState:
         return QueueState.ANSWERED_ALL
     if label_budget.questions_left(project) == 0:
         return QueueState.LABELS_SPENT
-    if selectors.budget_is_spent(project):
+    if budget_is_spent(project):
         return QueueState.BUDGET_SPENT
     if queries.exclude(state__in=(QueryState.UNASKED, QueryState.GOLD)).exists():
         return QueueState.MORE_COMING

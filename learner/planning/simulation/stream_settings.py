@@ -7,12 +7,11 @@ from typing import Any, Self, cast
 from annotation.choices.catalogue import chosen_of, declaration_of
 from annotation.choices.label_types.catalogue import label_type_of
 from annotation.choices.label_types.choose import ChooseOne
+from annotation.choices.label_types.learning import confirms, learns_each_answer
 from annotation.choices.policies.catalogue import policy_choice_of
 from annotation.choices.policies.updates import BatchPolicy
 from annotation.choices.presets import PRESETS, broken_rules
-from learner.estimators.choice import INTERCEPT_SCALING, Shape
-from learner.estimators.minibatch_svm import MiniBatchPrivateSVM
-from learner.estimators.running_sums import OfRunningSums
+from learner.estimators.choice import INTERCEPT_SCALING, EstimatorChoice, Shape
 from learner.estimators.streaming import StreamingLinearClassifier
 from learner.features.base import Featurizer
 from learner.features.choice import FeaturesChoice, RecordShape
@@ -87,7 +86,7 @@ class StreamSettings:
 
     @property
     def _by_batches(self) -> bool:
-        return self.values["estimator"] in ("minibatch_svm", OfRunningSums.name)
+        return not learns_each_answer(self.values)
 
     def featurizer(self) -> Featurizer:
         """Return what makes vectors of texts."""
@@ -110,7 +109,7 @@ class StreamSettings:
     def online(self) -> Online:
         """Return what is said about learning from each answer at once."""
         return Online(
-            confirm=self.values["estimator"] == "bandit_ogd",
+            confirm=confirms(self.values),
             sigma=self.values["noise_sigma"],
             horizon=self.values["expected_answers"],
             radius=self.values["weight_radius"],
@@ -125,23 +124,14 @@ class StreamSettings:
         price = {name: self.values[name] for name in PRICE if name in self.values}
         if whole:
             price = {name: self.values[PRICE[name]] * WHOLE for name in price}
-        epsilon = price["training_epsilon"]
-        if self.values["estimator"] == "minibatch_svm":
-            return MiniBatchPrivateSVM(
-                epsilon,
-                classes=classes,
-                step_size=self.values["step_size"],
-                radius=self.values["weight_radius"],
-                norm_bound=1.0,
-                intercept_scaling=INTERCEPT_SCALING,
-                average=self.values["average_iterates"],
-                random_state=rng,
-            )
         if self._by_batches:
+            choice = chosen_of(Kind.ESTIMATOR, self.values)
+            assert choice is not None
             shape = Shape(classes, 1.0, INTERCEPT_SCALING)
-            sums = OfRunningSums.of({**self.values, **price}).estimator(shape)
-            sums.set_params(random_state=rng)
-            return sums
+            learner = cast(EstimatorChoice, choice.of({**self.values, **price})).estimator(shape)
+            assert isinstance(learner, StreamingLinearClassifier)
+            learner.set_params(random_state=rng)
+            return learner
         return self.online().learner(classes, intercept_scaling=INTERCEPT_SCALING, random_state=rng)
 
     def event(self, learner: StreamingLinearClassifier, *, n_features: int, chosen: bool = True) -> Event:

