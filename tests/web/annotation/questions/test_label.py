@@ -109,6 +109,21 @@ class TestWhatIsShown:
         assert "A secret coin chose this record" in html
         assert "please keep that to yourself" in html
 
+    @pytest.mark.parametrize(
+        ("selection", "said"),
+        [
+            ("random", "Among the texts that passed, this one was drawn at random."),
+            ("uncertainty", "before there is a model they are drawn at random."),
+            ("clustered_uncertainty", "a rule that knows these texts and released models only."),
+        ],
+    )
+    def test_a_text_is_said_to_be_drawn_at_random_where_it_was(self, browser_of, selection, said):
+        project = make_project(oracle="crowd", selection=selection)
+        (person,) = make_annotators(project, 1)
+        html = tight(browser_of(person).get(reverse("annotation:why", args=(project.slug,))).content.decode())
+        assert said in html
+        assert ("this one was drawn at random" in html) == (selection == "random")
+
     def test_nobody_is_led_back_to_a_question_that_does_not_wait(self, browser_of):
         project = make_project()
         (person,) = make_annotators(project, 1)
