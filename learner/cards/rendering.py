@@ -5,7 +5,7 @@ from typing import Any, Literal, NotRequired, TypedDict
 from learner.cards.accuracy import Metric, accuracy_section
 from learner.cards.common_limit import account_limit_words
 from learner.cards.front_matter import front_matter_lines
-from learner.cards.words import Telling, code, markdown_table, number, plain, stated_limit
+from learner.cards.words import Telling, code, markdown_table, number, number_pair, plain, stated_limit
 from learner.linear_model import LinearModel
 from privacy.wording import as_message, as_plural_message
 from privacy.wording import gettext_noop as _
@@ -197,7 +197,7 @@ def card_body(model: LinearModel, *, card: Card, privacy: Privacy, tell: Telling
         f"## {tell(_('Ledger entries'))}",
         "",
         *markdown_table(
-            (_("entry"), _("kind"), _("what"), "epsilon", "delta"),
+            (_("entry"), _("kind"), _("what"), _("epsilon"), _("delta")),
             [
                 (
                     entry["id"],
@@ -337,8 +337,8 @@ def guarantee_section(privacy: Privacy, *, tell: Telling = str) -> list[str]:
             account["protects"],
             tell(account["unit"]),
             account["filter"],
-            f"{tell(number(account['limit_epsilon']))}, {tell(number(account['limit_delta']))}",
-            f"{tell(number(account['spent_epsilon']))}, {tell(number(account['spent_delta']))}",
+            tell(number_pair(account["limit_epsilon"], account["limit_delta"])),
+            tell(number_pair(account["spent_epsilon"], account["spent_delta"])),
         )
         for account in privacy["accounts"]
     ]

@@ -27,6 +27,11 @@ def number(value: float) -> str:
     return as_message("{value:.6g}", value=value)
 
 
+def number_pair(epsilon: float, delta: float) -> str:
+    """Write an amount of both."""
+    return as_message("{epsilon:.6g}, {delta:.6g}", epsilon=epsilon, delta=delta)
+
+
 def stated_limit(value: float) -> float:
     """Return the limit that an amount which may be spent comes from: the shortest number that is not below it.
 

@@ -13,7 +13,7 @@ from typing import TypedDict
 from learner.cards.accuracy import Metric, accuracy_section
 from learner.cards.privacy_document import FLAVOUR, PURE, TRUST
 from learner.cards.rendering import COVERED, UNITS, AccountTerms, Privacy, neighbours_of, not_covered, view_of
-from learner.cards.words import Telling, code, markdown_table, number, plain
+from learner.cards.words import Telling, code, markdown_table, number, number_pair, plain
 from privacy.wording import as_message, as_plural_message
 from privacy.wording import gettext_noop as _
 
@@ -131,8 +131,8 @@ def _guarantee(facts: Facts, tell: Telling) -> Questions:
                 (
                     terms["protects"],
                     tell(_definition(terms)),
-                    _pair(terms["limit_epsilon"], terms["limit_delta"], tell),
-                    _pair(terms["spent_epsilon"], terms["spent_delta"], tell),
+                    tell(number_pair(terms["limit_epsilon"], terms["limit_delta"])),
+                    tell(number_pair(terms["spent_epsilon"], terms["spent_delta"])),
                 )
                 for terms in _terms(facts)
             ],
@@ -143,13 +143,13 @@ def _guarantee(facts: Facts, tell: Telling) -> Questions:
     yield (
         _("Who chose the parameters, when, and why?"),
         markdown_table(
-            (_("protects"), _("when"), _("who"), "epsilon, delta", _("reason given")),
+            (_("protects"), _("when"), _("who"), _("epsilon, delta"), _("reason given")),
             [
                 (
                     account["terms"]["protects"],
                     line["when"],
                     line["who"] or tell(NOT_STORED),
-                    _pair(line["epsilon"], line["delta"], tell),
+                    tell(number_pair(line["epsilon"], line["delta"])),
                     tell(line["reason"]),
                 )
                 for account in facts["accounts"]
@@ -212,7 +212,7 @@ def _algorithms(facts: Facts, tell: Telling) -> Questions:
     yield (
         _("Which mechanisms were used, how often, at what cost?"),
         markdown_table(
-            (_("protects"), _("mechanism"), _("uses"), "epsilon", "delta"),
+            (_("protects"), _("mechanism"), _("uses"), _("epsilon"), _("delta")),
             [
                 (
                     account["terms"]["protects"],
@@ -357,10 +357,6 @@ def _collection() -> Questions:
 
 def _terms(facts: Facts) -> list[AccountTerms]:
     return [account["terms"] for account in facts["accounts"]]
-
-
-def _pair(epsilon: float, delta: float, tell: Telling) -> str:
-    return f"{tell(number(epsilon))}, {tell(number(delta))}"
 
 
 def _definition(terms: AccountTerms) -> str:

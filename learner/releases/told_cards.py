@@ -6,7 +6,7 @@ what a card says.
 """
 
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -18,7 +18,7 @@ from learner import selectors
 from learner.artifacts.services import storage
 from learner.cards.described import described_body
 from learner.cards.page import card_html, without_front_matter
-from learner.cards.rendering import Card, Privacy, card_body
+from learner.cards.rendering import Card, EntryLine, Privacy, card_body
 from learner.cards.words import Telling
 from learner.errors import ArtifactCorrupt
 from learner.evaluations.no_privacy import estimate_said
@@ -86,15 +86,22 @@ def _body(model: LinearModel, card: Card, privacy: Privacy, tell: Telling) -> st
 
 def _privacy(release: ModelRelease, stored: dict[str, Any]) -> Privacy:
     """Return the guarantee as the file states it, its sentences as messages where they are still said so."""
-    lines = {line["id"]: line for line in map(publishing.line_of, selectors.lineage_of(release))}
+    # A version's own training stands on its card as it was reserved, and in its lineage as it was committed.
+    entries = [each for entry in selectors.lineage_of(release) for each in (entry, entry.parent) if each is not None]
+    summaries = {line["id"]: line["summary"] for line in map(publishing.line_of, entries)}
     answers = publishing.answers_words(release.project)
-    entries = [lines.get(entry["id"], entry) for entry in stored["entries"]]
     return {
         "oracle": stored["oracle"],
         "questions_shown": stored["questions_shown"],
         "accounts": stored["accounts"],
-        "entries": entries,
+        "entries": [_told(line, summaries) for line in stored["entries"]],
         "heads": {},
         "issued_at": stored["issued_at"],
         "answers": answers if answers == stored.get("answers", "") else stored["answers"],
     }
+
+
+def _told(line: EntryLine, summaries: Mapping[str, str]) -> EntryLine:
+    told = line.copy()
+    told["summary"] = summaries.get(line["id"], line["summary"])
+    return told

@@ -23,7 +23,10 @@ KINDS = {
     "secret": lambda: _released(learning.open_secret(make_user()), learning.fill_trusted),
 }
 # Words of an English card that no German one has; names of files, mechanisms and accounts are the same in both.
-ENGLISH = re.compile(r"\b(?:the|which|that|trained|released|covered|neighbours|whoever|always|uses)\b", re.IGNORECASE)
+ENGLISH = re.compile(
+    r"\b(?:the|which|that|trained|released|covered|neighbours|whoever|always|uses|of|with|over|and|for)\b",
+    re.IGNORECASE,
+)
 
 
 def _released(project, fill):
