@@ -11,8 +11,6 @@ from django.utils.translation import ngettext
 from annotation.choices.catalogue import CATALOGUE, KEYS, default_of
 from annotation.choices.gates import GATE_FIELDS, SHARED_GATE_FIELDS
 from annotation.choices.preset import Preset
-from annotation.choices.selection_rules import FIELD_DEFAULTS
-from annotation.choices.stream_rules import STREAM_FIELDS
 from annotation.log.history import is_charged
 from annotation.models import (
     STREAM_JOB,
@@ -35,26 +33,8 @@ from privacy.choices import Kind
 
 # Whoever manages a project says these of it, whatever kind it is.
 OF_MANAGERS: Final = (Kind.CLASSES, Kind.LABELLING, Kind.BUDGET)
-# What a kind of project decides; name, question, classes, people, periods and limits stay as they are.
-DEPENDENT: Final = (
-    "gate_kind",
-    *SHARED_GATE_FIELDS,
-    *(name for names in GATE_FIELDS.values() for name in names),
-    "normalizer",
-    "feature_dimension",
-    "features",
-    "features_epsilon",
-    "selection",
-    "round_size",
-    "labels_per_release",
-    "maximum_releases",
-    "overlap",
-    "question_kind",
-    "training_epsilon",
-    "regularization",
-    *FIELD_DEFAULTS,
-    *STREAM_FIELDS,
-)
+# What a kind of project decides all the same; name, question, classes, people, periods and limits stay as they are.
+OF_ITS_KIND: Final = ("round_size", "overlap")
 
 
 def hindrances(project: Project, *, oracle: str, arrival: str, preset: str) -> list[str]:
@@ -103,9 +83,8 @@ def hindrances(project: Project, *, oracle: str, arrival: str, preset: str) -> l
 
 def settings_of_kind(project: Project, preset: Preset, unit: str) -> dict[str, Any]:
     """Return all settings of the project under another preset: the preset's values, and what a project has else."""
-    names = dict.fromkeys(
-        (*DEPENDENT, *(name for name in CATALOGUE.parameters() if CATALOGUE.kind_of(name) not in OF_MANAGERS))
-    )
+    declared = [name for name in CATALOGUE.parameters() if CATALOGUE.kind_of(name) not in OF_MANAGERS]
+    names = dict.fromkeys((*OF_ITS_KIND, *declared))
     values = {name: preset.defaults.get(name, _where_unsaid(name)) for name in names}
     values |= {key: preset.defaults.get(key, Project.absent.get(key, "")) for key in KEYS}
     if preset.oracle == Oracle.CROWD:

@@ -10,26 +10,18 @@ from privacy.wording import as_message
 
 # Parameters of selections that presets say, so that no default stands for them.
 OF_PRESETS = ("selection_epsilon", "selection_rate", "block_hours")
-# What a project has where its configuration leaves a field out.
-FIELD_DEFAULTS: Mapping[str, Any] = {
-    "estimator": "logistic",
-    "smoothing": 0.5,
-    "training_delta": 0.0,
-    "image_colours": "grey",
-}
-
-
-def value_or_default(settings: Mapping[str, Any], name: str) -> Any:
-    """Return a setting, or the default of the project's field where it is left out."""
-    value = settings.get(name)
-    return FIELD_DEFAULTS[name] if value is None else value
+# Parameters of models and features that a client may leave out, too.
+LEFT_OUT: Final = ("smoothing", "image_colours")
+USUAL_ESTIMATOR: Final = "logistic"
+# Of noise that needs none.
+NO_DELTA: Final = 0.0
 
 
 def field_defaults() -> dict[str, Any]:
     """Return what a pool's settings are where its configuration leaves them out or its choices do not use them."""
-    free = _free_names()
+    free = {*_free_names(), *LEFT_OUT}
     declared = {name: each.default for name, each in CATALOGUE.parameters().items() if name in free}
-    return {**declared, **FIELD_DEFAULTS}
+    return {**declared, Kind.ESTIMATOR.key: USUAL_ESTIMATOR, "training_delta": NO_DELTA}
 
 
 def _free_names() -> set[str]:
@@ -55,13 +47,13 @@ def broken_selection_rules(settings: Mapping[str, Any]) -> dict[str, str]:
 
 def broken_estimator_rules(settings: Mapping[str, Any]) -> dict[str, str]:
     """Return the rules about training that a configuration of a pool breaks, by field."""
-    choice = chosen_of(Kind.ESTIMATOR, {"estimator": "logistic", **settings})
+    choice = chosen_of(Kind.ESTIMATOR, {Kind.ESTIMATOR.key: USUAL_ESTIMATOR, **settings})
     if choice is None:
         rule = as_message("A release needs an estimator that adds noise; its twins without noise are no choice.")
         return {"estimator": rule}
     broken = choice.broken_by(settings)
-    delta = value_or_default(settings, "training_delta")
-    if delta != 0 and "training_delta" not in {each.name for each in choice.parameters()}:
+    delta = settings.get("training_delta") or NO_DELTA
+    if delta != NO_DELTA and "training_delta" not in {each.name for each in choice.parameters()}:
         broken["training_delta"] = as_message(
             "Only Gaussian noise has a delta, so it must be 0 here, got {got}.", got=delta
         )

@@ -1,7 +1,7 @@
 """The rules of streams: which combinations of fields have a proof, and what a whole stream costs."""
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any
 
 from annotation.choices.catalogue import chosen_of
 from annotation.choices.label_types.learning import LearnsLabels, chosen_estimator
@@ -11,22 +11,6 @@ from privacy.accounting.event import Event
 from privacy.accounting.screens import hidden_selection_delta, screen_losses, stream_epsilon
 from privacy.choices import BrokenRules, Kind
 from privacy.wording import as_message
-
-# Fields that describe a stream; a pool keeps their defaults.
-STREAM_FIELDS: Final = (
-    "drop_unselected",
-    "update_policy",
-    "window_length",
-    "window_denominator",
-    "window_hours",
-    "windows_ahead",
-    "updates_per_release",
-    "noise_sigma",
-    "expected_answers",
-    "step_size",
-    "weight_radius",
-    "average_iterates",
-)
 
 
 def broken_stream_rules(settings: Mapping[str, Any]) -> dict[str, str]:

@@ -3,15 +3,25 @@
 import hashlib
 import json
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
-from annotation.choices.catalogue import parameter_names
+from annotation.choices.catalogue import CATALOGUE
 from annotation.models import Project
 from annotation.models.configurations import settings_in
 from privacy.choices import Kind
 
 # Names and times say nothing about a model, and guidelines may quote a record.
 KEPT_INSIDE = frozenset({"created_at", "guidelines", "name", "slug"})
+# Kinds of choices that a model is another one by; each parameter of what was chosen is kept with the model.
+MAKE_A_MODEL: Final = (
+    Kind.GATE,
+    Kind.FEATURES,
+    Kind.STRATEGY,
+    Kind.ESTIMATOR,
+    Kind.POLICY,
+    Kind.RANDOMIZER,
+    Kind.LABEL_TYPE,
+)
 
 
 def configuration_of(project: Project) -> dict[str, Any]:
@@ -23,7 +33,7 @@ def configuration_of(project: Project) -> dict[str, Any]:
     }
     chosen = {name: getattr(project, name) for name in project.absent}
     held = settings_in(project.configuration_id)
-    chosen |= {name: held[name] for name in parameter_names(Kind.STRATEGY) if name in held}
+    chosen |= {name: value for name, value in held.items() if CATALOGUE.kind_of(name) in MAKE_A_MODEL}
     values |= {name: str(value) for name, value in chosen.items() if value is not None}
     return {**values, "classes": project.classes, "columns": project.columns}
 
