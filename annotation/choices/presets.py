@@ -163,13 +163,6 @@ def broken_rules(settings: Mapping[str, Any]) -> dict[str, str]:
     broken |= _broken_feature_rules(settings) | broken_other_rules(settings)
     if settings.get("arrival", "pool") == "pool":
         broken |= broken_selection_rules(settings) | broken_estimator_rules(settings)
-    if not settings["training_epsilon"] > 0:
-        broken["training_epsilon"] = as_message("Must be above 0, got {got}.", got=settings["training_epsilon"])
-    if not settings["regularization"] > 0:
-        broken["regularization"] = as_message(
-            "Must be above 0: without it the sensitivity has no bound, got {got}.",
-            got=settings["regularization"],
-        )
     if not settings["pool_epsilon"] > 0:
         broken["pool_epsilon"] = as_message("Must be above 0, got {got}.", got=settings["pool_epsilon"])
     if not 0 <= settings["pool_delta"] < 1:

@@ -81,9 +81,7 @@ class Settings:
 
     estimator = Setting("logistic")
     smoothing = Setting(0.5)
-    training_epsilon = Setting(1.0)
     training_delta = Setting(0.0)
-    regularization = Setting(1.0)
     step_size = Setting[float | None](None)
     weight_radius = Setting[float | None](None)
     average_iterates = Setting(True)

@@ -7,7 +7,7 @@ from django.utils.translation import gettext as _
 
 from annotation.choices.answers_unit import ANNOTATOR, answers_unit, randomizes
 from annotation.choices.gates import first_event
-from annotation.choices.label_types.learning import learns_each_answer
+from annotation.choices.label_types.learning import chosen_estimator, learns_each_answer
 from annotation.choices.preset import Preset
 from annotation.choices.selection_rules import opening_event
 from annotation.choices.selections import asks_in_secret, selection_choice
@@ -109,10 +109,11 @@ def _cost_of_model(settings: Mapping[str, Any]) -> str:
         return _("All answers together cost ε %(epsilon)s, once; each model made of them is free.") % {
             "epsilon": epsilon_words(settings.get("answers_epsilon") or settings["labels_epsilon"])
         }
-    costs = {
-        "epsilon": epsilon_words(settings["training_epsilon"]),
-        "delta": delta_words(float(settings.get("training_delta") or 0.0)),
-    }
+    trained = chosen_estimator(settings)
+    choice = None if trained is None else trained.of(settings)
+    if choice is None or choice.epsilon is None:
+        return ""
+    costs = {"epsilon": epsilon_words(choice.epsilon), "delta": delta_words(choice.delta)}
     if asks_in_secret(settings):
         return (
             _("A training costs ε %(epsilon)s, δ %(delta)s at most; the secret of who was asked makes most cheaper.")

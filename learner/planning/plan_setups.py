@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from django.utils.translation import gettext
 
 from annotation.choices.gates import gate_from
-from annotation.choices.label_types.learning import learns_each_answer
+from annotation.choices.label_types.learning import chosen_estimator, learns_each_answer
 from annotation.choices.policies.catalogue import policy_choice_of
 from annotation.choices.selection_rules import opening_event
 from annotation.choices.stream_rules import batch_stream_epsilon, online_event, selection_rates, update_epsilon
@@ -91,7 +91,7 @@ def setup_of(project: Project, records: int) -> Setup:
         dimension=featurizer_of(project).dimension,
         records=records,
         estimator=project.estimator,
-        training=Training(project.training_epsilon, training_adjacency(project)),
+        training=Training(_meant_price(project), training_adjacency(project)),
         selection=chosen.name,
         parameters=chosen.document(),
         first_rate=chosen.first_rate,
@@ -187,6 +187,12 @@ def synthetic_sizes() -> tuple[int, int]:
 def total_epsilon(project: Project) -> float:
     """Return the limit that choosing and training share."""
     return guarantee(selectors.training_account(project)).epsilon_limit
+
+
+def _meant_price(project: Project) -> float:
+    """Return what one training is meant to cost; 0 where answers or steps are what is paid for."""
+    trained = chosen_estimator(project.settings)
+    return 0.0 if trained is None else trained.of(project.settings).epsilon or 0.0
 
 
 def _batch_of(project: Project) -> int:

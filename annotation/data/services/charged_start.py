@@ -18,12 +18,11 @@ def check_start(project: Project, epsilon: float | None) -> float:
     """Return the limit of the start's account once the project may have such a start; names the field and the rule."""
     if project.arrival == Arrival.STREAM:
         raise InvalidUpload("role: a stream learns from its own records and takes no private start")
-    trained = chosen_estimator(project.settings)
-    if trained is not None and trained.learns_responses:
+    least = _training_of(project)[0]
+    if least is None:
         raise InvalidUpload("role: what learns from randomised answers alone takes no private start")
     if project.features == Features.PRINCIPAL:
         raise InvalidUpload("role: principal directions are found in the pool, so nothing can start before them")
-    least = project.training_epsilon
     if epsilon is None or not math.isfinite(epsilon) or epsilon > MOST_EPSILON:
         raise InvalidUpload(
             as_message(
@@ -41,7 +40,17 @@ def check_start(project: Project, epsilon: float | None) -> float:
 
 def start_delta(project: Project, epsilon: float) -> float:
     """Return the delta of as many trainings as the epsilon of a private start pays for: the limit of its account."""
-    return min(int(epsilon / project.training_epsilon) * (project.training_delta or 0.0), 0.5)
+    each, delta = _training_of(project)
+    return 0.0 if each is None else min(int(epsilon / each) * delta, 0.5)
+
+
+def _training_of(project: Project) -> tuple[float | None, float]:
+    """Return epsilon, None where answers pay for it, and delta of one training of the project."""
+    trained = chosen_estimator(project.settings)
+    if trained is None:
+        return None, 0.0
+    choice = trained.of(project.settings)
+    return choice.epsilon, choice.delta
 
 
 def open_start_account(project: Project, epsilon: float, *, actor: AbstractBaseUser | None) -> BudgetAccount:

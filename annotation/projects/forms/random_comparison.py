@@ -4,6 +4,7 @@ from typing import Any
 
 from django.utils.translation import gettext as _
 
+from annotation.choices.label_types.learning import chosen_estimator
 from annotation.choices.presets import PRESETS
 from annotation.choices.selections import selection_choice
 from annotation.models import Arrival, Project, Selection
@@ -31,14 +32,16 @@ def draft_of_random(project: Project) -> dict[str, Any]:
     choosing = sum(nano_spent(line.epsilon_nano) for line in spent if line.name.startswith("round:"))
     releases = sum(line.name.startswith("release:") for line in spent)
     values = standing_values(project)
+    trained = chosen_estimator(project.settings)
+    each = None if trained is None else trained.of(project.settings).epsilon
+    price = {} if each is None else {"training_epsilon": each + (choosing / releases if releases else 0.0)}
     changes = {
         "name": _("%(name)s, random choice") % {"name": project.name}
         if len(project.name) < LONGEST_NAME - 30
         else project.name,
         "selection": Selection.RANDOM.value,
         "selection_epsilon": PRESETS[project.preset].defaults.get("selection_epsilon", 0.0),
-        "training_epsilon": project.training_epsilon + (choosing / releases if releases else 0.0),
         "level": OWN_LIMIT,
         "beside": project.pk,
     }
-    return values | changes
+    return values | changes | price

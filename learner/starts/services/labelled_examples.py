@@ -10,18 +10,22 @@ import logging
 import numpy as np
 from django.db import transaction
 
+from annotation.choices.label_types.learning import chosen_estimator
 from annotation.models import Dataset, DatasetRole, Project, Record
 from learner import selectors
 from learner.configuration.classes import learned_classes, learned_numbers
 from learner.configuration.pool import featurizer_of
 from learner.estimators.baseline import LogisticRegressionBaseline
-from learner.estimators.choice import INTERCEPT_SCALING
+from learner.estimators.choice import INTERCEPT_SCALING, ConvexChoice
 from learner.linear_model import LinearModel
 from learner.models import WarmStart
 from learner.pools.services import features
 from learner.starts.services import charged_training
 
 logger = logging.getLogger(__name__)
+
+# Of what public examples are learned with where the project's own model has none.
+USUAL_REGULARIZATION = 1.0
 
 
 def start_model(project: Project) -> LinearModel | None:
@@ -45,8 +49,11 @@ def _train(dataset: Dataset) -> WarmStart:
     known = Record.objects.filter(dataset=dataset, label__isnull=False).order_by("row_number")
     table = np.array(list(known.values_list("row_number", "label")), dtype=np.int64)
     X = features.open_features(dataset)[table[:, 0]]
+    chosen = chosen_estimator(project.settings)
+    trained = None if chosen is None else chosen.of(project.settings)
+    strength = trained.regularization if isinstance(trained, ConvexChoice) else USUAL_REGULARIZATION
     twin = LogisticRegressionBaseline(
-        project.regularization, classes=list(range(len(learned_classes(project)))), intercept_scaling=INTERCEPT_SCALING
+        strength, classes=list(range(len(learned_classes(project)))), intercept_scaling=INTERCEPT_SCALING
     )
     twin.fit(np.asarray(X), learned_numbers(project, table[:, 1]))
     model = LinearModel(twin.coef_, twin.intercept_, learned_classes(project))

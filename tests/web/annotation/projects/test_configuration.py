@@ -139,7 +139,7 @@ def test_after_the_first_charge_the_guarantees_fields_are_shown_and_fixed(
     assert project.classes == ["yes", "no"]
     for name in fixed - {"columns", "normalizer", "selection", "classes", "privacy_unit"}:
         with pytest.raises(ConfigurationFrozen, match=name):
-            configure_project(project=project, changes={name: getattr(project, name) * 2}, actor=manager)
+            configure_project(project=project, changes={name: project.settings[name] * 2}, actor=manager)
 
 
 def test_a_charge_between_page_and_click_wins(client: Client, manager: User) -> None:

@@ -77,7 +77,8 @@ def test_the_preset_for_experts_labels_in_secret_and_says_what_it_costs(manager:
     assert offered == ["secret_sample", "top_c", "random"]
     client_of(manager).post(reverse("annotation:new_project", args=["pool-experts"]), form_of("pool-experts"))
     project = Project.objects.get()
-    assert (project.selection, project.selection_rate, project.regularization) == ("secret_sample", 0.1, 3.0)
+    assert (project.selection, project.selection_rate) == ("secret_sample", 0.1)
+    assert project.settings["regularization"] == 3.0
 
 
 def test_a_table_project_keeps_its_declared_columns(manager: User) -> None:
@@ -233,10 +234,10 @@ def test_a_private_start_is_uploaded_with_the_limit_of_its_own_account(crowd: Pr
     missing = client.post(url, start_fields())
     assert missing.status_code == 422
     assert "start_epsilon" in missing.context["form"].errors
-    small = client.post(url, start_fields(start_epsilon=crowd.training_epsilon / 2))
+    small = client.post(url, start_fields(start_epsilon=crowd.settings["training_epsilon"] / 2))
     assert "too small for the training" in str(small.context["form"].errors["file"])
     assert not Dataset.objects.exists()
-    limit = crowd.training_epsilon * 2
+    limit = crowd.settings["training_epsilon"] * 2
     assert client.post(url, start_fields(start_epsilon=limit)).status_code == 302
     stored = Dataset.objects.get()
     assert stored.account is not None

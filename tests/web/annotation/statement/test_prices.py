@@ -196,7 +196,7 @@ class TestUploads:
         experts = learning.open_trusted(owner)
         rows = csv_file(b"text,label\nsome,fruit\n")
         _, page = look_of(web, experts, role="charged_start", start_epsilon="2.5", look="1", file=rows)
-        delta = delta_words(int(2.5 / experts.training_epsilon) * (experts.training_delta or 0))
+        delta = delta_words(int(2.5 / experts.settings["training_epsilon"]) * (experts.training_delta or 0))
         assert f"Upload for at most ε 2.500, δ {delta}" in buttons(page)
 
     def test_public_examples_that_come_before_any_pool(self, web, owner):

@@ -154,12 +154,12 @@ def test_random_choice_is_opened_beside_a_project_for_the_same_epsilon(project: 
     assert companion is not None
     assert companion.name == f"{project.name}, random choice"
     same = ("classes", "round_size", "labels_per_release", "regularization", "feature_dimension", "maximum_releases")
-    assert [getattr(companion, name) for name in same] == [getattr(project, name) for name in same]
+    assert [companion.settings[name] for name in same] == [project.settings[name] for name in same]
     assert guarantee(companion.pool_account).epsilon_limit == guarantee(project.pool_account).epsilon_limit
     # Two models: what choosing and training cost here, training alone costs there.
     spent = guarantee(project.pool_account).epsilon_spent
-    assert 2 * companion.training_epsilon == pytest.approx(spent)
-    assert companion.training_epsilon > project.training_epsilon
+    assert 2 * companion.settings["training_epsilon"] == pytest.approx(spent)
+    assert companion.settings["training_epsilon"] > project.settings["training_epsilon"]
     # What stands beside another or asks at random itself has no other beside it.
     for other in (project, companion):
         page = client.get(reverse("learner:dashboard", args=[other.slug])).content.decode()

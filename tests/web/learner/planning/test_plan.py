@@ -106,7 +106,7 @@ def test_counts_of_clusters_are_paid_before_the_models_of_blocks(manager: User) 
     assert (round(purchase.choosing, 6), purchase.releases) == (0.5, 2)
     assert purchase.whole is None or 1.99 < purchase.whole <= 2.0
     plain = open_preset(manager, "pool-experts", pool_epsilon=2.0, selection_rate=0.3, maximum_releases=None)
-    assert project.training_epsilon < plain.training_epsilon
+    assert project.settings["training_epsilon"] < plain.settings["training_epsilon"]
 
 
 @pytest.mark.slow
