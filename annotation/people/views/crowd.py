@@ -9,12 +9,13 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST
 
 from annotation.access import managed_project
-from annotation.models import Oracle
+from annotation.models import Oracle, Project, Role
 from annotation.models.joining import CrowdLink, Platform
 from annotation.people.forms.joining import PARAMETERS, ArrivalForm, CrowdLinkForm, filled_in
 from annotation.people.identity import network_address, person_of
 from annotation.people.services import crowd_links as service
 from annotation.people.services.signed_arrivals import TOKEN
+from annotation.selectors import projects_of
 from annotation.work.services import rates
 
 BACKEND = "dpal_site.logins.ByUserName"
@@ -71,6 +72,15 @@ def crowd_start(request: HttpRequest, token: str) -> HttpResponse:
         return redirect("annotation:label", slug=link.project.slug)
     context = {"link": link, "arrival": arrival, "is_other": is_other, "valid": arrival.is_valid()}
     return render(request, "annotation/people/crowd_start.html", context, status=200 if arrival.is_valid() else 422)
+
+
+def task_of(request: HttpRequest) -> Project | None:
+    """Return the project whose link let the person in, as long as they are asked there; nobody else has such a task."""
+    key = request.session.get(SESSION_KEY)
+    if key is None:
+        return None
+    asked = projects_of(request.user, roles=(Role.ANNOTATOR,))
+    return asked.filter(crowd_links__participants=key).first()
 
 
 def _arrival(query: QueryDict, link: CrowdLink) -> ArrivalForm:

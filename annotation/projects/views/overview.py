@@ -12,6 +12,7 @@ from annotation.access import managed_project, may_open
 from annotation.choices.presets import PRESETS
 from annotation.models import Arrival, DataKind, Oracle, Role
 from annotation.people.identity import note_about, note_nothing, person_of
+from annotation.people.views.crowd import task_of
 from annotation.populations.forms import MembershipForm
 from annotation.projects.forms.choosing import ChoosingForm
 from annotation.projects.forms.pool import PoolProjectForm
@@ -23,7 +24,10 @@ from annotation.projects.services import opening
 
 @login_required
 def project_list(request: HttpRequest) -> HttpResponse:
-    """Every project the person takes part in."""
+    """Every project the person takes part in; who came by a crowd link has one task, and goes to that."""
+    task = task_of(request)
+    if task is not None:
+        return redirect("annotation:label", slug=task.slug)
     closed = "closed" in request.GET
     cards = project_cards(user=request.user, closed=closed)
     context = {"cards": cards, "may_open": may_open(request), "closed": closed}

@@ -191,6 +191,30 @@ class TestCrowdLinks:
         assert participant.completed_at is not None
         assert PARAMETERS["PROLIFIC_PID"].encode() not in bytes(participant.pid_digest)
 
+    @pytest.mark.django_db(transaction=True)
+    def test_who_came_for_one_task_is_led_to_it_and_offered_nothing_else(self, crowd, manager):
+        """Not an account, letters or tokens, and no list of projects that promises a question after the code."""
+        queries = make_candidates(crowd, ["play jazz", "stop", "louder"])
+        queue.open_queries(project=crowd, round_number=1, query_ids=[query.pk for query in queries])
+        client, _, started = self.start(make_link(crowd, manager))
+        label, done = started["Location"], reverse("annotation:crowd_done", args=[crowd.slug])
+        others = [reverse(name) for name in ("annotation:tokens", "account_email", "annotation:mails")]
+        page = client.get(label).content.decode()
+        assert not [address for address in others if f'href="{address}"' in page]
+        assert reverse("logout") in page
+        assert client.get(reverse("annotation:projects"))["Location"] == label
+        for _number in range(2):
+            client.get(label)
+            assignment = Assignment.objects.get(state="leased")
+            client.post(reverse("annotation:submit", args=[assignment.pk]), {"choice": 0})
+        assert client.get(reverse("annotation:projects"), follow=True).redirect_chain[-1][0] == done
+        # Everybody else has all of it.
+        page = web(manager).get(reverse("annotation:projects")).content.decode()
+        assert [address for address in others if f'href="{address}"' in page] == others
+        # Nobody is sent back and forth once they are not asked any more.
+        Membership.objects.filter(project=crowd, role=Role.ANNOTATOR).delete()
+        assert client.get(reverse("annotation:projects")).status_code == 200
+
     def test_looking_makes_no_account_and_coming_back_makes_no_second(self, crowd, manager):
         link = make_link(crowd, manager)
         web().get(reverse("annotation:crowd_start", args=[link.token]), PARAMETERS)
