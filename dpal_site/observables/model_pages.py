@@ -122,7 +122,7 @@ RELEASES = (
         "learner/releases/release.html learner/releases/_state.html learner/releases/_measures.html"
         " learner/releases/_difference.html learner/_accuracy.html learner/releases/_how_well.html"
         " learner/releases/_hero.html",
-        "accuracies beaten_by card.html card.told checks found digest files history release.held_back measured"
+        "accuracies beaten_by card card.html card.told checks found digest files history release.held_back measured"
         " one.constant one.dataset one.described one.examples one.high one.low one.value one.macro_f1"
         " one.accuracy.* one.measures"
         " one.measures.* one.rows recall.* row.*"
