@@ -54,7 +54,7 @@ def facts_of(page) -> dict[str, str]:
 def test_of_secret_blocks_that_grow_the_plan_names_the_first_and_all(client: Client, manager: User) -> None:
     project = open_preset(manager, "pool-experts")
     facts = facts_of(client.get(page_of(project), {"records": 2000}))
-    assert (facts["Questions of the first round"], facts["Rounds left"], facts["Labels in all"]) == (
+    assert (facts["Questions of the first round"], facts["Rounds until the last model"], facts["Labels in all"]) == (
         "200",
         "4",
         "1,600",
@@ -162,7 +162,7 @@ def test_learning_from_each_answer_is_simulated_beside_the_same_without_privacy(
     assert "outside the range from worst to best 2 times in 6." in words
     assert "hx-get" not in words[words.index('id="simulation"') :].split(">")[0]
     # A stream has no rounds.
-    assert "Rounds left" not in words
+    assert "Rounds until the last model" not in words
     assert "There is nothing to simulate" not in words
     assert "records are simulated, since more would take too long" not in words
     for curve in page.context["curves"]:
