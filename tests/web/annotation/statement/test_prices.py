@@ -95,12 +95,14 @@ RESERVING = {
     "learner/starts/services/charged_training.py": "annotation:preview, with a limit of its own on the button",
     "learner/pools/services/projections.py": "the first round or training, whose price it is part of",
     "learner/answers/services/randomization.py": "by itself, once for all answers, as declared",
+    "learner/rounds/services/reserving.py": "a choice of questions, below",
     "learner/rounds/services/loop.py": "by itself as declared; learner:retry_work",
     "learner/rounds/services/screens.py": "by itself as declared; learner:retry_work",
     "learner/rounds/services/secret_blocks.py": "by itself as declared; learner:retry_work",
     "learner/streams/services/processing.py": "api:post_records",
     "learner/trainings/services/fitting.py": "by itself as declared; train_on_few, close_block, retry_work, set_state",
 }
+RESERVES = r"(ledger\.reserve|attempts\.(reserve_attempt|pay_whole)|reserving\.reserve_choice)\("
 ROOT = Path(charges.__file__).parents[2]
 
 
@@ -436,6 +438,6 @@ def test_whatever_reserves_stands_behind_a_declared_button():
         path.relative_to(ROOT).as_posix()
         for app in ("annotation", "learner", "privacy", "dpal_site")
         for path in (ROOT / app).rglob("*.py")
-        if re.search(r"(ledger\.reserve|attempts\.(reserve_attempt|pay_whole))\(", path.read_text())
+        if re.search(RESERVES, path.read_text())
     }
     assert found == set(RESERVING)
