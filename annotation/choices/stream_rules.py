@@ -83,10 +83,8 @@ def online_event(settings: Mapping[str, Any]) -> Event:
 
 
 def _broken_in_a_pool(settings: Mapping[str, Any]) -> dict[str, str]:
-    broken: dict[str, str] = {}
     policy = chosen_policy(settings)
-    if rule := _unknown(Kind.POLICY, settings) if policy is None else policy.sound.broken(settings):
-        broken[Kind.POLICY.key] = rule
+    broken = {Kind.POLICY.key: _unknown(Kind.POLICY, settings)} if policy is None else policy.broken_by(settings)
     if settings.get("screen_shrinks") and not _has_slab(settings):
         broken["screen_shrinks"] = "What is near shrinks with the updates of a stream; a pool has none."
     return broken

@@ -13,7 +13,7 @@ from annotation.choices.label_types.choose import ChooseOne
 from annotation.choices.preset import Preset
 from annotation.choices.presets import epsilon_of_kind
 from annotation.choices.selection_rules import field_defaults
-from annotation.models import DataKind
+from annotation.models import Arrival, DataKind
 from annotation.projects.forms.choosing import ChoosingForm
 from privacy.choices import Kind
 
@@ -28,7 +28,7 @@ DATA_FIELDS: Mapping[str, tuple[str, ...]] = {
 class PoolProjectForm(ChoosingForm):
     """What a pool needs beside every project's task and budget."""
 
-    choices = ("data_kind", "question_kind", "selection", "estimator", "features", "gate_kind")
+    choices: tuple[str, ...] = ("data_kind", "question_kind", "selection", "estimator", "features", "gate_kind")
 
     question_kind = forms.ChoiceField(
         required=False,
@@ -48,6 +48,8 @@ class PoolProjectForm(ChoosingForm):
         self.offer(Kind.ESTIMATOR)
         self.offer(Kind.LABEL_TYPE)
         self.offer_optional()
+        if self._asks_more(Kind.POLICY):
+            self.choices = (*self.choices, Kind.POLICY.key)
         if not self.initial.get("training_delta"):
             self.initial.pop("training_delta", None)
         self.choose()
@@ -79,6 +81,11 @@ class PoolProjectForm(ChoosingForm):
         values = {name: value for name, value in super().values().items() if value != "" or name not in defaults}
         hidden = [name for name in defaults if name not in self.fields]
         return values | {name: defaults[name] for name in hidden}
+
+    def _asks_more(self, kind: Kind) -> bool:
+        """Say whether some choice of a kind has parameters in a pool, so that the choice decides what is asked."""
+        found = (CATALOGUE.find(kind, name) for name, _label in self.offered(kind))
+        return any(choice is not None and choice.parameters_in(Arrival.POOL) for choice in found)
 
     def _price_gate(self) -> None:
         """Keep the price of the preset's gate where another kind is chosen and nobody typed an epsilon of their own."""

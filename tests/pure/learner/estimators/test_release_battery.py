@@ -145,3 +145,11 @@ def test_the_two_sources_share_an_interface_and_only_one_is_a_simulation():
     assert issubclass(SecureRandom, RandomSource)
     assert issubclass(SimulationRandom, RandomSource)
     assert not issubclass(SimulationRandom, SecureRandom)
+
+
+# What any further estimator of a pool is held to, made from its declaration (`test_new_estimator.py`).
+BATTERY = (
+    test_secure_noise_can_be_released_and_a_seed_never,
+    test_classes_are_declared_and_never_learned,
+    test_probabilities_are_computed_from_released_weights_alone,
+)

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from annotation.choices.catalogue import CATALOGUE
 from annotation.choices.policies.catalogue import policy_choice_of
 from annotation.choices.policies.doubling import Doubling, DoublingBlocks
 from annotation.choices.policies.fixed_batches import FixedBatches
@@ -17,6 +18,7 @@ from annotation.choices.policies.updates import Batch, BatchState
 from annotation.choices.policies.visible_windows import VisibleWindows
 from annotation.choices.policies.windows import FixedWindows
 from privacy.accounting.events import MinibatchSgdEvent, NoProof, StreamEvent
+from privacy.choices import Kind
 
 POOL_POLICIES = [PerRound(), Doubling()]
 
@@ -172,3 +174,53 @@ def test_lengths_are_checked(build):
 )
 def test_each_says_how_much_a_batch_takes_at_a_rate(policy, asked, slots):
     assert (policy.asked_at(0.25), policy.slots_at(0.25)) == (asked, slots)
+
+
+def cutting_a_stream_changes_nothing(choice):
+    """Whatever blocks it is read in, the same batches close, each slot in one of them at most."""
+    selected = np.random.default_rng(11).random(90) < 0.4
+    state, whole = choice.batches().advance(BatchState(), selected)
+    for size in (1, 7, 33):
+        seen, batches = BatchState(), []
+        for start in range(0, len(selected), size):
+            seen, closed = choice.batches().advance(seen, selected[start : start + size])
+            batches += closed
+        assert (seen, batches) == (state, whole)
+    slots = [slot for batch in whole for slot in batch.slots] + list(state.open_slots)
+    assert slots == np.flatnonzero(selected).tolist()
+
+
+def what_shows_is_what_is_declared(choice):
+    """The accountant is told of hidden updates by those alone that say they hide, and times show nothing then."""
+    rule = choice.batches()
+    assert rule.selection_visible is not choice.hides_selection
+    StreamEvent(0.5, 0.25, MinibatchSgdEvent(1.0, 3), rule.selection_visible, rule.schedule)
+    ends = {
+        tuple(
+            batch.end for batch in choice.batches().advance(BatchState(), np.random.default_rng(seed).random(60) < q)[1]
+        )
+        for seed, q in enumerate((0.1, 0.5, 0.9))
+    }
+    assert len(ends) == 1 or not choice.hides_selection
+
+
+def it_asks_for_answers_and_time(choice):
+    """A batch has at least one answer, and takes some slots where that is known."""
+    for rate in (0.01, 0.5, 1.0):
+        assert choice.batches().asked_at(rate) >= 1
+        assert (choice.batches().slots_at(rate) or 1) >= 1
+    assert choice.by_answer is (choice.batches().asked_at(1.0) == 1)
+
+
+BATTERY = (cutting_a_stream_changes_nothing, what_shows_is_what_is_declared, it_asks_for_answers_and_time)
+CHOSEN = [
+    policy.of({"window_length": 6, "window_denominator": 2})
+    for policy in CATALOGUE.of_kind(Kind.POLICY)
+    if "stream" in policy.sound.arrivals
+]
+
+
+@pytest.mark.parametrize("check", BATTERY, ids=lambda check: check.__name__)
+@pytest.mark.parametrize("choice", CHOSEN, ids=lambda choice: choice.name)
+def test_every_policy_of_a_stream_passes_the_battery(choice, check):
+    check(choice)

@@ -1,0 +1,182 @@
+"""An estimator that is declared here, and nowhere else: of pools and of streams, chosen, priced, trained and read."""
+
+import inspect
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import ClassVar
+
+import pytest
+from django.db import IntegrityError
+from django.test import Client
+from django.urls import reverse
+
+from annotation.choices.catalogue import CATALOGUE
+from annotation.choices.label_types.learning import chosen_estimator
+from annotation.choices.stream_rules import batch_stream_epsilon
+from annotation.models.configurations import KnownChoice
+from annotation.people.services import tokens
+from annotation.people.services.tokens import Scope
+from annotation.projects.forms.wizard import WizardStep
+from annotation.projects.services.known_choices import note_choice
+from learner.artifacts.settings import configuration_of
+from learner.configuration.pool import featurizer_of
+from learner.configuration.stream import learner_of, stream_event
+from learner.estimators.choice import EstimatorChoice, Shape
+from learner.estimators.minibatch_svm import MiniBatchPrivateSVM
+from learner.planning import plan_setups
+from privacy.choices import parameter
+from tests import learning, streaming
+from tests.factories import make_user, write_settings
+from tests.pure.learner.estimators import test_release_battery
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@dataclass(frozen=True)
+class Unhurried(EstimatorChoice):
+    """What a project chooses of it."""
+
+    name: ClassVar[str] = "unhurried"
+    label: ClassVar[str] = "SVM by short noisy steps"
+    words: ClassVar[str] = "support vector machine trained by short noisy steps"
+
+    pace: float = parameter(
+        2.0, above=0, at_most=10, label="Pace", help="Length of a step.", rule="Above 0 and at most 10, not {got}."
+    )
+
+    def estimator(self, shape):
+        return MiniBatchPrivateSVM(
+            self.training_epsilon,
+            classes=shape.classes,
+            step_size=self.pace,
+            norm_bound=shape.norm_bound,
+            intercept_scaling=shape.intercept_scaling,
+            adjacency=shape.adjacency,
+        )
+
+
+@pytest.fixture
+def declared() -> Iterator[None]:
+    """Declare it, as its line in the catalogue and `migrate` would."""
+    CATALOGUE.register(Unhurried)
+    note_choice(Unhurried)
+    yield
+    CATALOGUE.withdraw(Unhurried)
+    KnownChoice.objects.filter(name="unhurried").delete()
+
+
+@pytest.fixture
+def manager():
+    return make_user("manager", is_superuser=True)
+
+
+@pytest.fixture
+def client(manager) -> Client:
+    client = Client()
+    client.force_login(manager)
+    return client
+
+
+@pytest.fixture
+def stream(declared, manager):
+    return streaming.open_stream(manager, estimator="unhurried", pace=3.0, window_length=10)
+
+
+@pytest.fixture
+def pool(declared, manager):
+    return learning.open_trusted(manager, selection="random", estimator="unhurried", pace=3.0)
+
+
+def shown(page) -> dict[str, object]:
+    return {bound.name: bound.value() for bound in page.context["fields"]}
+
+
+@pytest.mark.parametrize(("preset", "around"), [("pool-experts", {"selection": "random"}), ("fraud-stream", {})])
+def test_the_wizard_offers_it_with_its_settings_and_rule(declared, client, preset, around):
+    questions = reverse("annotation:wizard", args=[preset, WizardStep.QUESTIONS])
+    sent = {name: value for name, value in shown(client.get(questions)).items() if value not in (None, False)}
+    client.post(questions, sent | around)
+    url = reverse("annotation:wizard", args=[preset, WizardStep.MODEL])
+    page = client.get(url)
+    assert "SVM by short noisy steps" in page.content.decode()
+    sent = {name: value for name, value in shown(page).items() if value not in (None, False)}
+    client.post(url, sent | {"estimator": "unhurried"})
+    page = client.get(url)
+    assert shown(page)["pace"] in ("2.0", 2.0)
+    assert {"regularization", "smoothing", "training_delta"} & shown(page).keys() == set()
+    assert "Length of a step." in page.content.decode()
+    sent = {name: value for name, value in shown(page).items() if value not in (None, False)}
+    refused = client.post(url, sent | {"pace": "11"})
+    assert refused.status_code == 422
+    assert "Above 0 and at most 10, not 11.0." in refused.content.decode()
+
+
+def test_the_settings_page_changes_it_and_the_history_names_it(pool, client):
+    url = reverse("annotation:configuration", args=[pool.slug])
+    page = client.get(url)
+    assert shown(page)["pace"] in ("3.0", 3.0)
+    sent = {name: value for name, value in shown(page).items() if value not in (None, "false")}
+    extra = {"boxes": page.context["boxes"], "fields": page.context["sent_fields"]}
+    assert client.post(url, sent | extra | {"pace": "1.5"}).status_code == 302
+    pool.refresh_from_db()
+    training = {"update_policy": "per_round", "estimator": "unhurried", "training_epsilon": 2.0, "pace": 1.5}
+    assert pool.configuration.document["training"] == training
+    history = client.get(reverse("annotation:settings", args=[pool.slug])).content.decode()
+    assert "Pace" in history
+    assert client.post(url, sent | extra | {"pace": "0"}).status_code == 422
+
+
+def test_rest_lists_it_and_changes_it(pool, manager):
+    _, secret = tokens.create_token(user=manager, name="t", scopes=list(Scope), lifetime=timedelta(days=1))
+    sent = {"headers": {"Authorization": f"Bearer {secret}"}, "content_type": "application/json"}
+    listed = {one["name"]: one for one in Client().get("/api/v1/choices?kind=estimator", **sent).json()}
+    assert listed["unhurried"]["arrivals"] == ["pool", "stream"]
+    assert listed["unhurried"]["parameters"]["properties"]["pace"]["maximum"] == 10
+    url = f"/api/v1/projects/{pool.slug}/configuration"
+    refused = Client().patch(url, json.dumps({"settings": {"pace": 12.0}}), **sent)
+    assert (refused.status_code, "Above 0 and at most 10" in refused.json()["detail"]) == (422, True)
+    after = Client().patch(url, json.dumps({"settings": {"pace": 0.5}}), **sent).json()
+    assert after["document"]["training"]["pace"] == 0.5
+
+
+def test_a_pool_trains_with_it_and_keeps_its_parameter_with_the_model(pool, client):
+    assert plan_setups.setup_of(pool, 300).declared["pace"] == 3.0
+    assert plan_setups.purchase_of(pool, 300).training == pytest.approx(2.0, rel=1e-6)
+    assert client.get(reverse("learner:plan", args=[pool.slug])).status_code == 200
+    learning.fill_trusted(pool)
+    release = learning.run_to_release(pool, make_user(), version=1)
+    assert (release.estimator, release.configuration["pace"]) == ("unhurried", "3.0")
+    assert configuration_of(pool)["training_epsilon"] == "2.0"
+
+
+def test_a_stream_is_priced_planned_and_learned_by_it(stream, client, manager):
+    whole = batch_stream_epsilon(stream.settings)
+    assert stream_event(stream).cost().epsilon == pytest.approx(whole, rel=1e-6)
+    assert plan_setups.purchase_of(stream, 300).whole == whole
+    assert client.get(reverse("learner:plan", args=[stream.slug])).status_code == 200
+    learner = learner_of(stream, featurizer_of(stream))
+    assert isinstance(learner, MiniBatchPrivateSVM)
+    assert learner.step_size == 3.0
+    release = streaming.run_to_release(stream, manager, version=1)
+    assert release.estimator == "unhurried"
+
+
+def test_it_learns_classes_and_the_database_takes_it_for_nothing_else(stream):
+    assert chosen_estimator(stream.settings) is Unhurried
+    with pytest.raises(IntegrityError, match="annotation_project_confirm_is_learned"):
+        write_settings(stream, question_kind="confirm")
+    with pytest.raises(IntegrityError, match=r"no choice declares this value of training\.pace"):
+        write_settings(stream, pace=11.0)
+
+
+@pytest.mark.parametrize("check", test_release_battery.BATTERY, ids=lambda check: check.__name__)
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_it_passes_the_battery_of_all_estimators(check, n_classes):
+    def make(classes=None, random_state=None):
+        shape = Shape(classes=classes, norm_bound=1.0, intercept_scaling=1.0)
+        return Unhurried(training_epsilon=2.0).estimator(shape).set_params(random_state=random_state)
+
+    values = {"make": make, "n_classes": n_classes}
+    check(**{name: values[name] for name in inspect.signature(check).parameters})

@@ -1,0 +1,208 @@
+"""An update policy that is declared here, and nowhere else: chosen, asked for, planned, read, and followed."""
+
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import ClassVar
+
+import numpy as np
+import pytest
+from django.db import IntegrityError
+from django.test import Client
+from django.urls import reverse
+
+from annotation.choices.catalogue import CATALOGUE
+from annotation.choices.policies.base import LONGEST_WINDOW, STREAM, WINDOW, WINDOW_HELP, StreamPolicy
+from annotation.choices.policies.updates import BatchPolicy
+from annotation.choices.policies.windows import asked_of
+from annotation.choices.secrecy import hides_selection
+from annotation.models.configurations import KnownChoice
+from annotation.people.services import tokens
+from annotation.people.services.tokens import Scope
+from annotation.projects.forms.wizard import WizardStep
+from annotation.projects.services.configuring import configure_project
+from annotation.projects.services.known_choices import note_choice
+from learner import next_step
+from learner.configuration.stream import stream_event
+from learner.models import StreamBatch
+from learner.planning import plan_setups
+from privacy.choices import parameter
+from tests import learning, streaming
+from tests.factories import make_user, write_settings
+from tests.pure.annotation.choices.policies import test_updates
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+class GrowingBlocks(BatchPolicy):
+    """Blocks that end at `first` slots, at `growth` times as many, and so on."""
+
+    schedule = "flsw"
+
+    def __init__(self, first: int, growth: int) -> None:
+        self.first, self.growth = first, growth
+
+    def asked_at(self, rate: float) -> int:
+        return asked_of(self.first, rate)
+
+    def _ends(self, state, slots, stop) -> Iterable[int]:
+        end = self.first
+        while end <= stop:
+            if end > state.next_slot:
+                yield end
+            end *= self.growth
+
+
+@dataclass(frozen=True)
+class Growing(StreamPolicy):
+    """What a project chooses of it."""
+
+    name: ClassVar[str] = "growing"
+    label: ClassVar[str] = "whenever there is several times as much"
+
+    growth: int = parameter(
+        3,
+        at_least=2,
+        at_most=9,
+        label="Times as much",
+        help="Of labels, or of records.",
+        rule="From 2 to 9, not {got}.",
+    )
+    window_length: int | None = parameter(
+        None, at_least=1, at_most=LONGEST_WINDOW, arrivals=STREAM, label=WINDOW, help=WINDOW_HELP
+    )
+
+    def _labels_due(self, last: int, each: int) -> int:
+        return max(each, self.growth * last)
+
+    def batches(self) -> GrowingBlocks:
+        return GrowingBlocks(self.window_length or 1, self.growth)
+
+
+@pytest.fixture
+def declared() -> Iterator[None]:
+    """Declare it, as its line in the catalogue and `migrate` would."""
+    CATALOGUE.register(Growing)
+    note_choice(Growing)
+    yield
+    CATALOGUE.withdraw(Growing)
+    KnownChoice.objects.filter(name="growing").delete()
+
+
+@pytest.fixture
+def manager():
+    return make_user("manager", is_superuser=True)
+
+
+@pytest.fixture
+def client(manager) -> Client:
+    client = Client()
+    client.force_login(manager)
+    return client
+
+
+@pytest.fixture
+def pool(declared, manager):
+    return learning.open_trusted(manager, selection="random", update_policy="growing", growth=4, labels_per_release=10)
+
+
+@pytest.fixture
+def stream(declared, manager):
+    grows = {"update_policy": "growing", "growth": 2, "window_length": 40}
+    return streaming.open_stream(manager, selection="bernoulli_screen", pool_epsilon=4.0, **grows)
+
+
+def shown(page) -> dict[str, object]:
+    return {bound.name: bound.value() for bound in page.context["fields"]}
+
+
+@pytest.mark.parametrize(("preset", "around"), [("pool-experts", {"selection": "random"}), ("fraud-stream", {})])
+def test_the_wizard_offers_it_with_its_settings_and_rule(declared, client, preset, around):
+    questions = reverse("annotation:wizard", args=[preset, WizardStep.QUESTIONS])
+    sent = {name: value for name, value in shown(client.get(questions)).items() if value not in (None, False)}
+    client.post(questions, sent | around)
+    url = reverse("annotation:wizard", args=[preset, WizardStep.MODEL])
+    page = client.get(url)
+    assert "whenever there is several times as much" in page.content.decode()
+    sent = {name: value for name, value in shown(page).items() if value not in (None, False)}
+    client.post(url, sent | {"update_policy": "growing"})
+    page = client.get(url)
+    assert shown(page)["growth"] in ("3", 3)
+    assert "Times as much" in page.content.decode()
+    sent = {name: value for name, value in shown(page).items() if value not in (None, False)}
+    refused = client.post(url, sent | {"growth": "10"})
+    assert refused.status_code == 422
+
+
+def test_the_settings_page_changes_it_and_the_history_names_it(pool, client):
+    url = reverse("annotation:configuration", args=[pool.slug])
+    page = client.get(url)
+    assert shown(page)["growth"] in ("4", 4)
+    sent = {name: value for name, value in shown(page).items() if value not in (None, "false")}
+    extra = {"boxes": page.context["boxes"], "fields": page.context["sent_fields"]}
+    assert client.post(url, sent | extra | {"growth": "5"}).status_code == 302
+    pool.refresh_from_db()
+    assert pool.configuration.document["training"]["growth"] == 5
+    assert "Times as much" in client.get(reverse("annotation:settings", args=[pool.slug])).content.decode()
+    assert client.post(url, sent | extra | {"growth": "1"}).status_code == 422
+
+
+def test_rest_lists_it_and_changes_it(pool, manager):
+    _, secret = tokens.create_token(user=manager, name="t", scopes=list(Scope), lifetime=timedelta(days=1))
+    sent = {"headers": {"Authorization": f"Bearer {secret}"}, "content_type": "application/json"}
+    listed = {one["name"]: one for one in Client().get("/api/v1/choices?kind=policy", **sent).json()}
+    assert listed["growing"]["parameters"]["properties"]["growth"]["maximum"] == 9
+    url = f"/api/v1/projects/{pool.slug}/configuration"
+    refused = Client().patch(url, json.dumps({"settings": {"growth": 12}}), **sent)
+    assert (refused.status_code, "From 2 to 9, not 12" in refused.json()["detail"]) == (422, True)
+    after = Client().patch(url, json.dumps({"settings": {"growth": 2}}), **sent).json()
+    assert after["document"]["training"]["growth"] == 2
+
+
+def test_the_plan_and_the_next_step_follow_it(pool, client):
+    setup = plan_setups.setup_of(pool, 1000)
+    assert setup.label_counts[:3] == [10, 40, 160]
+    assert not setup.comes_evenly
+    assert client.get(reverse("learner:plan", args=[pool.slug])).status_code == 200
+    learning.fill_trusted(pool)
+    learning.run_to_release(pool, make_user(), version=1)
+    # Four times as many as the first model had, whole rounds of them, and not one label sooner.
+    step = next_step.project_status(pool)
+    assert step.step != next_step.Step.TRAIN
+
+
+def test_a_stream_closes_its_blocks_by_it_and_is_priced(stream, manager):
+    event = stream_event(stream)
+    assert (event.schedule, event.selection_visible) == ("flsw", True)
+    streaming.posts.post_records(project=stream, records=streaming.rows(100))
+    configure_project(project=stream, changes={"windows_ahead": 9}, actor=manager)
+    streaming.work_off(stream)
+    ends = list(StreamBatch.objects.filter(stream__project=stream).order_by("number").values_list("end", flat=True))
+    assert ends == [40, 80]
+    assert not hides_selection(stream.settings)
+
+
+def test_the_database_asks_for_its_window_in_a_stream_and_for_no_denominator(stream):
+    for broken in ({"window_length": None}, {"window_denominator": 5}):
+        with pytest.raises(IntegrityError, match="annotation_project_stream"):
+            write_settings(stream, **broken)
+
+
+@pytest.mark.parametrize("check", test_updates.BATTERY, ids=lambda check: check.__name__)
+def test_it_passes_the_battery_of_all_policies(check):
+    check(Growing(window_length=4, growth=3))
+
+
+def test_a_policy_that_hides_is_held_to_it_everywhere(declared, stream, manager, monkeypatch):
+    """What a choice says of itself reaches Python's rules at once and, by its row, those of the database."""
+    monkeypatch.setattr(Growing, "hides_selection", True)
+    note_choice(Growing)
+    assert hides_selection(stream.settings)
+    with pytest.raises(IntegrityError, match="annotation_project_limit_tells_nothing"):
+        write_settings(stream, labels_limit=10)
+
+
+def test_the_same_draws_close_the_same_blocks():
+    _, batches = GrowingBlocks(2, 3).advance(test_updates.BatchState(), np.ones(20, dtype=bool))
+    assert [batch.end for batch in batches] == [2, 6, 18]
