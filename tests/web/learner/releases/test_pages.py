@@ -354,6 +354,13 @@ class TestCandidate:
         assert release.checks["files"] == "passed"
 
 
+def test_the_name_of_a_version_stays_on_one_line_beside_long_numbers(project, release, manager):
+    page = tight(client_of(manager).get(reverse("learner:releases", args=(project.slug,))).content.decode())
+    address = reverse("learner:release", args=(project.slug, 1))
+    # The class that keeps what is no sentence from being broken.
+    assert f'<a class="whole" href="{address}">' in page
+
+
 def test_the_card_is_shown_as_it_was_released_and_no_other(project, release, manager):
     client, address = client_of(manager), reverse("learner:release", args=(project.slug, 1))
     shown = tight(client.get(address).content.decode())
