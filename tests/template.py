@@ -19,8 +19,8 @@ from dpal_site.embedded import servers
 from dpal_site.embedded.postgres import EmbeddedPostgres
 
 APPS = ("annotation", "dpal_site", "learner", "privacy")
-# The libraries' own tables and the field types that ours use.
-BESIDE = ("requirements.lock.txt", "privacy/models/messages.py")
+# The libraries' own tables, the field types that ours use, and how first migrations make them.
+BESIDE = ("requirements.lock.txt", "privacy/models/messages.py", "privacy/first_migration.py")
 PREFIX = "template_"
 
 

@@ -3,6 +3,7 @@
 import pytest
 from django.core.management.base import CommandError
 from django.db import connection
+from django.db.migrations.loader import MigrationLoader
 from django.db.migrations.recorder import MigrationRecorder
 
 from dpal_site.earlier import refuse_tables_of_another_version
@@ -24,6 +25,17 @@ def test_a_database_of_this_version_is_taken():
 def test_a_migration_nobody_here_knows_is_named_with_what_to_do(app):
     record(app, "0002_oracle_rules")
     with pytest.raises(CommandError, match=f"{app} 0002_oracle_rules is not known here.*start this one anew"):
+        refuse_tables_of_another_version()
+
+
+@pytest.mark.parametrize("app", ["annotation", "learner", "privacy", "dpal_site"])
+@pytest.mark.parametrize("comment", ["NULL", "'0123'"])
+def test_tables_that_another_first_migration_made_are_refused(app, comment):
+    """Until a version is released, its first migration changes in place: only what it made tells which one it was."""
+    first = MigrationLoader(connection).disk_migrations[app, "0001_tables"]
+    with as_owner(), connection.cursor() as cursor:
+        cursor.execute(f"COMMENT ON TABLE {first.marked_table} IS {comment}")
+    with pytest.raises(CommandError, match=f"the tables of {app} are others here.*start this one anew"):
         refuse_tables_of_another_version()
 
 
