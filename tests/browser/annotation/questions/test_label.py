@@ -180,7 +180,7 @@ class TestClicks:
             choice(page, "Music").click()
             expect(page.locator("#question")).to_have_text("record 1")
             choice(page, "Music").dblclick()
-            expect(page.get_by_role("heading", name="More work is coming")).to_be_visible()
+            expect(page.get_by_role("heading", name="Every question so far is answered")).to_be_visible()
         assert choices() == [2, 2]
 
 

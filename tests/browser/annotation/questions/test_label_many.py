@@ -310,4 +310,4 @@ def test_what_belongs_to_a_class_is_shown(enter):
     expect(page.get_by_text("I agree")).to_be_visible()
     expect(page.locator("#classes dd.example q")).to_have_text("count me in")
     page.keyboard.press("1")
-    expect(page.get_by_role("heading", name="More work is coming")).to_be_visible()
+    expect(page.get_by_role("heading", name="Every question so far is answered")).to_be_visible()

@@ -102,7 +102,7 @@ def all_is_answered(project: Project, person: User) -> None:
 
 # The five others are scenes of test_label.
 STATES: dict[str, Callable[[Project, User], None]] = {
-    "More work is coming": round_is_answered,
+    "Every question so far is answered": round_is_answered,
     "You have answered everything there is for you": others_still_answer,
     "You are paused in this project": somebody_is_paused,
     "This project has all the answers it may ask for": lambda project, person: set_project(labels_limit=0),

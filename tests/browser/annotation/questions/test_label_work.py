@@ -284,7 +284,7 @@ def test_two_annotators_race_and_no_question_is_answered_twice(project, enter):
             expect(page.locator("#announcement")).not_to_be_empty()
             page.evaluate("document.getElementById('announcement').textContent = ''")
     for page in pages:
-        expect(page.get_by_role("heading", name="More work is coming")).to_be_visible()
+        expect(page.get_by_role("heading", name="Every question so far is answered")).to_be_visible()
     assert Label.objects.count() == 8
     assert Query.objects.filter(state=QueryState.CLOSED, open_slots=0).count() == 8
     assert set(Label.objects.values_list("annotator", flat=True).distinct()) == set(

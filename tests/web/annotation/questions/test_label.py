@@ -239,7 +239,7 @@ class TestEmpty:
     def test_between_rounds(self, project, web, annotator):
         open_records(project, 1)
         labels.submit_label(assignment=queue.claim_next(project=project, user=annotator), choice=0)
-        assert "More work is coming" in self.empty(web, project)
+        assert "Every question so far is answered" in self.empty(web, project)
 
     def test_others_still_answer(self, browser_of):
         project = make_project(overlap=2)
