@@ -15,7 +15,6 @@ from django.db import IntegrityError, connection, transaction
 from django.test import Client
 from django.urls import reverse
 
-from annotation.choices.catalogue import CATALOGUE
 from annotation.choices.person_limits import PersonLimits
 from annotation.choices.presets import PRESETS
 from annotation.choices.quality_checks import QualityChecks
@@ -23,12 +22,11 @@ from annotation.choices.question_plan import QuestionPlan
 from annotation.choices.services.configurations import document_digest
 from annotation.errors import ConfigurationFrozen, InvalidConfiguration
 from annotation.models import Project
-from annotation.models.configurations import Configuration, KnownChoice
+from annotation.models.configurations import Configuration
 from annotation.people.services import tokens
 from annotation.people.services.tokens import Scope
 from annotation.projects.forms.wizard import WizardStep
 from annotation.projects.services.configuring import configure_project
-from annotation.projects.services.known_choices import note_choice
 from learner.models import Round
 from learner.planning import plan_setups
 from learner.strategies.base import BEYOND_A_STREAM, QueryStrategy, StrategyChoice
@@ -37,6 +35,7 @@ from privacy.choices import Sound, parameter
 from privacy.mechanisms.top_c import select_top_c
 from privacy.models import LedgerEntry
 from tests import learning
+from tests.declaring import declaring, fields_shown
 from tests.factories import make_project, make_user, write_settings
 from tests.owning import as_owner
 from tests.pure.learner.strategies import test_strategies
@@ -103,24 +102,8 @@ class LongFirst(StrategyChoice):
 
 @pytest.fixture
 def declared() -> Iterator[None]:
-    """Declare it, as its line in the catalogue and `migrate` would."""
-    CATALOGUE.register(LongFirst)
-    note_choice(LongFirst)
-    yield
-    CATALOGUE.withdraw(LongFirst)
-    KnownChoice.objects.filter(name="lengths").delete()
-
-
-@pytest.fixture
-def manager():
-    return make_user("manager", is_superuser=True)
-
-
-@pytest.fixture
-def client(manager) -> Client:
-    client = Client()
-    client.force_login(manager)
-    return client
+    with declaring(LongFirst):
+        yield
 
 
 @pytest.fixture
@@ -135,21 +118,17 @@ def refused(rule: str) -> Iterator[None]:
     assert error.value.__cause__.diag.constraint_name == rule
 
 
-def shown(page) -> dict[str, object]:
-    return {bound.name: bound.value() for bound in page.context["fields"]}
-
-
 def test_the_wizard_offers_it_with_its_settings_help_and_rule(declared, client):
     url = reverse("annotation:wizard", args=["pool-experts", WizardStep.QUESTIONS])
     page = client.get(url)
     assert "long records more often" in page.content.decode()
-    sent = {name: value for name, value in shown(page).items() if value is not None}
+    sent = {name: value for name, value in fields_shown(page).items() if value is not None}
     client.post(url, sent | {"selection": "lengths"})
     page = client.get(url)
-    assert shown(page)["length_scale"] == "0.5"
+    assert fields_shown(page)["length_scale"] == "0.5"
     assert "Pull of long records" in page.content.decode()
     assert "exp(scale × length)" in page.content.decode()
-    sent = {name: value for name, value in shown(page).items() if value is not None}
+    sent = {name: value for name, value in fields_shown(page).items() if value is not None}
     refused = client.post(url, sent | {"length_scale": "4"})
     assert refused.status_code == 422
     assert "Above 0 and at most 3, not 4.0." in refused.content.decode()
@@ -202,8 +181,8 @@ def test_a_project_opens_with_it_and_another_oracle_refuses_it(declared, manager
 def test_the_settings_page_changes_it_as_another_version_with_a_history(project, manager, client):
     url = reverse("annotation:configuration", args=[project.slug])
     page = client.get(url)
-    assert shown(page)["length_scale"] == "0.75"
-    sent = {name: value for name, value in shown(page).items() if value not in (None, "false")}
+    assert fields_shown(page)["length_scale"] == "0.75"
+    sent = {name: value for name, value in fields_shown(page).items() if value not in (None, "false")}
     extra = {"boxes": page.context["boxes"], "fields": page.context["sent_fields"]}
     assert client.post(url, sent | extra | {"length_scale": "1.5"}).status_code == 302
     project.refresh_from_db()

@@ -12,14 +12,11 @@ from django.db import IntegrityError
 from django.test import Client
 from django.urls import reverse
 
-from annotation.choices.catalogue import CATALOGUE
 from annotation.choices.label_types.learning import chosen_estimator
 from annotation.choices.stream_rules import batch_stream_epsilon
-from annotation.models.configurations import KnownChoice
 from annotation.people.services import tokens
 from annotation.people.services.tokens import Scope
 from annotation.projects.forms.wizard import WizardStep
-from annotation.projects.services.known_choices import note_choice
 from learner.artifacts.settings import configuration_of
 from learner.configuration.pool import featurizer_of
 from learner.configuration.stream import learner_of, stream_event
@@ -28,6 +25,7 @@ from learner.estimators.minibatch_svm import MiniBatchPrivateSVM
 from learner.planning import plan_setups
 from privacy.choices import parameter
 from tests import learning, streaming
+from tests.declaring import declaring, fields_shown
 from tests.factories import make_user, write_settings
 from tests.pure.learner.estimators import test_release_battery
 
@@ -59,24 +57,8 @@ class Unhurried(EstimatorChoice):
 
 @pytest.fixture
 def declared() -> Iterator[None]:
-    """Declare it, as its line in the catalogue and `migrate` would."""
-    CATALOGUE.register(Unhurried)
-    note_choice(Unhurried)
-    yield
-    CATALOGUE.withdraw(Unhurried)
-    KnownChoice.objects.filter(name="unhurried").delete()
-
-
-@pytest.fixture
-def manager():
-    return make_user("manager", is_superuser=True)
-
-
-@pytest.fixture
-def client(manager) -> Client:
-    client = Client()
-    client.force_login(manager)
-    return client
+    with declaring(Unhurried):
+        yield
 
 
 @pytest.fixture
@@ -89,25 +71,21 @@ def pool(declared, manager):
     return learning.open_trusted(manager, selection="random", estimator="unhurried", pace=3.0)
 
 
-def shown(page) -> dict[str, object]:
-    return {bound.name: bound.value() for bound in page.context["fields"]}
-
-
 @pytest.mark.parametrize(("preset", "around"), [("pool-experts", {"selection": "random"}), ("fraud-stream", {})])
 def test_the_wizard_offers_it_with_its_settings_and_rule(declared, client, preset, around):
     questions = reverse("annotation:wizard", args=[preset, WizardStep.QUESTIONS])
-    sent = {name: value for name, value in shown(client.get(questions)).items() if value not in (None, False)}
+    sent = {name: value for name, value in fields_shown(client.get(questions)).items() if value not in (None, False)}
     client.post(questions, sent | around)
     url = reverse("annotation:wizard", args=[preset, WizardStep.MODEL])
     page = client.get(url)
     assert "SVM by short noisy steps" in page.content.decode()
-    sent = {name: value for name, value in shown(page).items() if value not in (None, False)}
+    sent = {name: value for name, value in fields_shown(page).items() if value not in (None, False)}
     client.post(url, sent | {"estimator": "unhurried"})
     page = client.get(url)
-    assert shown(page)["pace"] in ("2.0", 2.0)
-    assert {"regularization", "smoothing", "training_delta"} & shown(page).keys() == set()
+    assert fields_shown(page)["pace"] in ("2.0", 2.0)
+    assert {"regularization", "smoothing", "training_delta"} & fields_shown(page).keys() == set()
     assert "Length of a step." in page.content.decode()
-    sent = {name: value for name, value in shown(page).items() if value not in (None, False)}
+    sent = {name: value for name, value in fields_shown(page).items() if value not in (None, False)}
     refused = client.post(url, sent | {"pace": "11"})
     assert refused.status_code == 422
     assert "Above 0 and at most 10, not 11.0." in refused.content.decode()
@@ -116,8 +94,8 @@ def test_the_wizard_offers_it_with_its_settings_and_rule(declared, client, prese
 def test_the_settings_page_changes_it_and_the_history_names_it(pool, client):
     url = reverse("annotation:configuration", args=[pool.slug])
     page = client.get(url)
-    assert shown(page)["pace"] in ("3.0", 3.0)
-    sent = {name: value for name, value in shown(page).items() if value not in (None, "false")}
+    assert fields_shown(page)["pace"] in ("3.0", 3.0)
+    sent = {name: value for name, value in fields_shown(page).items() if value not in (None, "false")}
     extra = {"boxes": page.context["boxes"], "fields": page.context["sent_fields"]}
     assert client.post(url, sent | extra | {"pace": "1.5"}).status_code == 302
     pool.refresh_from_db()

@@ -12,12 +12,10 @@ from django.db import IntegrityError
 from django.test import Client
 from django.urls import reverse
 
-from annotation.choices.catalogue import CATALOGUE
 from annotation.choices.policies.base import LONGEST_WINDOW, STREAM, WINDOW, WINDOW_HELP, StreamPolicy
 from annotation.choices.policies.updates import BatchPolicy
 from annotation.choices.policies.windows import asked_of
 from annotation.choices.secrecy import hides_selection
-from annotation.models.configurations import KnownChoice
 from annotation.people.services import tokens
 from annotation.people.services.tokens import Scope
 from annotation.projects.forms.wizard import WizardStep
@@ -29,6 +27,7 @@ from learner.models import StreamBatch
 from learner.planning import plan_setups
 from privacy.choices import parameter
 from tests import learning, streaming
+from tests.declaring import declaring, fields_shown
 from tests.factories import make_user, write_settings
 from tests.pure.annotation.choices.policies import test_updates
 
@@ -82,24 +81,8 @@ class Growing(StreamPolicy):
 
 @pytest.fixture
 def declared() -> Iterator[None]:
-    """Declare it, as its line in the catalogue and `migrate` would."""
-    CATALOGUE.register(Growing)
-    note_choice(Growing)
-    yield
-    CATALOGUE.withdraw(Growing)
-    KnownChoice.objects.filter(name="growing").delete()
-
-
-@pytest.fixture
-def manager():
-    return make_user("manager", is_superuser=True)
-
-
-@pytest.fixture
-def client(manager) -> Client:
-    client = Client()
-    client.force_login(manager)
-    return client
+    with declaring(Growing):
+        yield
 
 
 @pytest.fixture
@@ -113,24 +96,20 @@ def stream(declared, manager):
     return streaming.open_stream(manager, selection="bernoulli_screen", pool_epsilon=4.0, **grows)
 
 
-def shown(page) -> dict[str, object]:
-    return {bound.name: bound.value() for bound in page.context["fields"]}
-
-
 @pytest.mark.parametrize(("preset", "around"), [("pool-experts", {"selection": "random"}), ("fraud-stream", {})])
 def test_the_wizard_offers_it_with_its_settings_and_rule(declared, client, preset, around):
     questions = reverse("annotation:wizard", args=[preset, WizardStep.QUESTIONS])
-    sent = {name: value for name, value in shown(client.get(questions)).items() if value not in (None, False)}
+    sent = {name: value for name, value in fields_shown(client.get(questions)).items() if value not in (None, False)}
     client.post(questions, sent | around)
     url = reverse("annotation:wizard", args=[preset, WizardStep.MODEL])
     page = client.get(url)
     assert "whenever there is several times as much" in page.content.decode()
-    sent = {name: value for name, value in shown(page).items() if value not in (None, False)}
+    sent = {name: value for name, value in fields_shown(page).items() if value not in (None, False)}
     client.post(url, sent | {"update_policy": "growing"})
     page = client.get(url)
-    assert shown(page)["growth"] in ("3", 3)
+    assert fields_shown(page)["growth"] in ("3", 3)
     assert "Times as much" in page.content.decode()
-    sent = {name: value for name, value in shown(page).items() if value not in (None, False)}
+    sent = {name: value for name, value in fields_shown(page).items() if value not in (None, False)}
     refused = client.post(url, sent | {"growth": "10"})
     assert refused.status_code == 422
 
@@ -138,8 +117,8 @@ def test_the_wizard_offers_it_with_its_settings_and_rule(declared, client, prese
 def test_the_settings_page_changes_it_and_the_history_names_it(pool, client):
     url = reverse("annotation:configuration", args=[pool.slug])
     page = client.get(url)
-    assert shown(page)["growth"] in ("4", 4)
-    sent = {name: value for name, value in shown(page).items() if value not in (None, "false")}
+    assert fields_shown(page)["growth"] in ("4", 4)
+    sent = {name: value for name, value in fields_shown(page).items() if value not in (None, "false")}
     extra = {"boxes": page.context["boxes"], "fields": page.context["sent_fields"]}
     assert client.post(url, sent | extra | {"growth": "5"}).status_code == 302
     pool.refresh_from_db()

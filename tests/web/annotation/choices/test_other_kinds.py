@@ -9,15 +9,12 @@ from django.test import Client
 from django.urls import reverse
 
 from annotation.choices.answer_budget import AnswerBudget
-from annotation.choices.catalogue import CATALOGUE
 from annotation.choices.person_limits import PersonLimits
 from annotation.choices.quality_checks import QualityChecks
 from annotation.choices.question_plan import QuestionPlan
 from annotation.errors import InvalidConfiguration
 from annotation.models import Project
-from annotation.models.configurations import KnownChoice
 from annotation.projects.services.configuring import configure_project
-from annotation.projects.services.known_choices import note_choice
 from learner.configuration.pool import estimator_of, featurizer_of
 from learner.estimators.choice import EstimatorChoice
 from learner.estimators.logistic import PrivateLogisticRegression
@@ -28,6 +25,7 @@ from privacy.accounting.events import PostProcessingEvent
 from privacy.choices import Choice, Kind, Sound, parameter
 from privacy.wording import as_message
 from tests import learning
+from tests.declaring import declaring
 from tests.factories import make_user
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -102,13 +100,8 @@ class Words(Choice):
 
 @pytest.fixture(autouse=True)
 def declared() -> Iterator[None]:
-    for choice in (Doubled, Steep, Flips, Words):
-        CATALOGUE.register(choice)
-        note_choice(choice)
-    yield
-    for choice in (Doubled, Steep, Flips, Words):
-        CATALOGUE.withdraw(choice)
-        KnownChoice.objects.filter(name=choice.name).delete()
+    with declaring(Doubled, Steep, Flips, Words):
+        yield
 
 
 def values_of(client: Client, url: str) -> dict[str, object]:

@@ -9,7 +9,6 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from annotation.choices.catalogue import CATALOGUE
 from annotation.choices.consensus import Agreement
 from annotation.choices.label_types.base import LabelType
 from annotation.choices.label_types.coefficient import Differences, ordinal
@@ -17,15 +16,14 @@ from annotation.choices.presets import PRESETS
 from annotation.errors import InvalidChoice
 from annotation.exports.services import label_files
 from annotation.models import Assignment, AssignmentState, Consensus, Label, Role
-from annotation.models.configurations import KnownChoice
 from annotation.projects.forms.wizard import WizardStep
-from annotation.projects.services.known_choices import note_choice
 from annotation.quality import services as comparing
 from annotation.questions.services import labels, queue
 from learner.models import ModelRelease
 from learner.models.answers import RandomizedLabel
 from privacy.choices import Sound
 from tests import learning
+from tests.declaring import declaring
 from tests.factories import add_members, make_annotators, make_project, make_user, open_records
 from tests.markup import tight
 
@@ -75,12 +73,8 @@ class Shyly(LabelType):
 
 @pytest.fixture
 def declared() -> Iterator[None]:
-    """Declare it, as its line in the catalogue and `migrate` would."""
-    CATALOGUE.register(Shyly)
-    note_choice(Shyly)
-    yield
-    CATALOGUE.withdraw(Shyly)
-    KnownChoice.objects.filter(name="shyly").delete()
+    with declaring(Shyly):
+        yield
 
 
 @pytest.fixture

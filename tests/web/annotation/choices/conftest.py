@@ -1,0 +1,16 @@
+"""Who opens and changes projects here, and their browser."""
+
+import pytest
+
+
+@pytest.fixture
+def manager():
+    from tests.factories import make_user  # noqa: PLC0415  # tables are not known when this file is read
+
+    return make_user("manager", is_superuser=True)
+
+
+@pytest.fixture
+def client(client, manager):
+    client.force_login(manager)
+    return client
