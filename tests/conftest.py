@@ -42,8 +42,6 @@ SHARED = servers.REPOSITORY / "var" / "test"
 RUN = os.environ.setdefault("DPAL_TEST_RUN", str(os.getpid()))
 WORKER = os.environ.get("PYTEST_XDIST_WORKER", "main")
 RUN_DIR = SHARED / f"run-{RUN}" / WORKER
-# A seed; every worker draws the same order from it.
-ORDER = os.environ.get("DPAL_TEST_ORDER", "")
 
 # Before the settings load, which is why pyproject.toml does not name them to pytest: a developer's own site stays out
 # of reach.
@@ -70,7 +68,6 @@ from tests.again import try_again  # noqa: E402
 from tests.counting import begin_over, know_the_counter  # noqa: E402
 from tests.emptying import empty_after, needs_new_sessions  # noqa: E402
 from tests.owning import site_url  # noqa: E402
-from tests.shuffling import shuffled  # noqa: E402
 from tests.spark_cluster import needs_spark  # noqa: E402
 from tests.template import drop_others, make_template, template_name  # noqa: E402
 
@@ -106,8 +103,11 @@ CHROMIUM_ON_MACOS = (
 )
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_configure(config: pytest.Config) -> None:
-    """Register what only this file knows about."""
+    """Register what only this file knows about, and keep the order of files where no seed asks for another."""
+    if config.option.randomly_seed == "default":
+        config.option.randomly_reorganize = False
     config.addinivalue_line("markers", "slow: takes long; left out of `make test`, run by `make test-slow`")
     config.addinivalue_line("markers", "every_change: a test in a browser that `make test` runs, too")
     config.addinivalue_line("markers", "one_in(n): of its cases `make test` takes every nth, `make test-slow` all")
@@ -116,11 +116,6 @@ def pytest_configure(config: pytest.Config) -> None:
     if getattr(config.option, "numprocesses", None):
         # Workers inherit this environment and would load the settings before their own conftest names their folder.
         del os.environ["DJANGO_SETTINGS_MODULE"]
-
-
-def pytest_report_header() -> str | None:
-    """Say how to repeat the order of this run, where it was drawn."""
-    return f"order of the tests: DPAL_TEST_ORDER={ORDER}" if ORDER else None
 
 
 def pytest_itemcollected(item: pytest.Item) -> None:
@@ -142,12 +137,10 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Run modules, and the tests of each, in an order drawn from DPAL_TEST_ORDER: none may need what another left."""
+    """Let what failed by the browser alone be tried again."""
     # `-p no:rerunfailures` tries nothing again.
     if config.pluginmanager.hasplugin("rerunfailures"):
         try_again(items, config.rootpath)
-    if ORDER:
-        items[:] = shuffled(items, ORDER)
 
 
 def pytest_collection_finish() -> None:

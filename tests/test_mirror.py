@@ -116,6 +116,5 @@ def test_what_stands_in_its_place_is_let_stand():
         "tests/pure/client/features/test_planted.py",
         "tests/faults/storm/site.py",
         "tests/faults/small_parts.py",
-        "tests/pure/test_shuffling.py",
     ):
         assert out_of_place(fitting) == ""
