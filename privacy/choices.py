@@ -113,6 +113,8 @@ class Parameter:
         Where it applies; elsewhere it keeps its default and no form asks for it.
     elsewhere : str
         What is said to another value elsewhere.
+    data_kinds : collection of str
+        Of which records it says anything; of others no form asks for it, and it may have any value.
     no_more_than : str
         Another parameter of the same choice that this one is never above.
     charged : bool
@@ -136,6 +138,7 @@ class Parameter:
     optional: bool = False
     arrivals: Collection[str] = ARRIVALS
     elsewhere: str = ""
+    data_kinds: Collection[str] = DATA_KINDS
     no_more_than: str = ""
     charged: bool = False
 
@@ -200,12 +203,13 @@ def parameter(
     decimals: int = 0,
     arrivals: Collection[str] = ARRIVALS,
     elsewhere: str = "",
+    data_kinds: Collection[str] = DATA_KINDS,
     no_more_than: str = "",
     charged: bool = False,
 ) -> Any:
     """Declare a parameter of a choice; its type is the field's annotation, `| None` makes it optional."""
     declared = {name: said for name, said in locals().items() if name != "default"}  # the dataclass holds that
-    declared |= {"options": dict(options or {}), "arrivals": tuple(arrivals)}
+    declared |= {"options": dict(options or {}), "arrivals": tuple(arrivals), "data_kinds": tuple(data_kinds)}
     return field(default=default, metadata={DECLARATION: declared})
 
 
@@ -299,9 +303,10 @@ class Choice(ABC):
         return ""
 
     @classmethod
-    def parameters_in(cls, arrival: str) -> list[Parameter]:
-        """Return those parameters that apply where records arrive so."""
-        return [each for each in cls.parameters() if arrival in each.arrivals]
+    def parameters_in(cls, arrival: str, data_kind: str | None = None) -> list[Parameter]:
+        """Return those parameters that apply where records arrive so, and say something of records of a kind."""
+        kinds = DATA_KINDS if data_kind is None else (data_kind,)
+        return [each for each in cls.parameters() if arrival in each.arrivals and {*kinds} & {*each.data_kinds}]
 
     @classmethod
     def parameters(cls) -> tuple[Parameter, ...]:

@@ -12,6 +12,8 @@ from django.utils.translation import gettext, gettext_lazy
 from annotation.choices.catalogue import CATALOGUE
 from privacy.choices import Choice, Kind, Parameter
 
+PERCENT = 100
+
 # What a choice of each kind is called, and what it decides.
 KIND_FIELDS: dict[Kind, tuple[Any, Any]] = {
     Kind.RANDOMIZER: (
@@ -46,12 +48,13 @@ class LinesField(forms.CharField):
 
 
 def field_of(declared: Parameter) -> forms.Field:
-    """Return the form field of a parameter."""
+    """Return the form field of a parameter; what must be said and has a rule of its own is missed in its words."""
+    says_so_itself = declared.default is None and bool(declared.rule)
     said: dict[str, Any] = {
         "label": gettext_lazy(declared.label),
         "help_text": gettext_lazy(declared.help) if declared.help else "",
         "initial": declared.default,
-        "required": not declared.optional and declared.type not in (bool, tuple, str),
+        "required": not (declared.optional or says_so_itself) and declared.type not in (bool, tuple, str),
     }
     if declared.options:
         none = [("", gettext_lazy("none"))] if declared.optional else []
@@ -61,7 +64,11 @@ def field_of(declared: Parameter) -> forms.Field:
         # An unticked box sends nothing.
         return forms.BooleanField(**said | {"initial": declared.default or None})
     if declared.type is int:
-        return forms.IntegerField(min_value=_least(declared), max_value=_most(declared), **said)
+        number = forms.IntegerField(min_value=_least(declared), max_value=_most(declared), **said)
+        if declared.rule:
+            # What it may be, the choice says in its own words.
+            number.validators = []
+        return number
     if declared.type is float:
         return forms.FloatField(**said)
     if declared.type is Decimal:
@@ -92,11 +99,27 @@ def named_field(choice: type[Choice], name: str) -> forms.Field:
     return field_of(next(each for each in choice.parameters() if each.name == name))
 
 
-def optional_field(choice: type[Choice], name: str) -> forms.Field:
-    """Return the form field of a parameter that another choice does without; what it may be, the choice says."""
-    field = named_field(choice, name)
-    field.required, field.validators = False, []
-    return field
+def percent_field(choice: type[Choice], name: str, *, label: Any, most: int = PERCENT) -> forms.IntegerField:
+    """Return the form field of a share that people type in whole percent; `share_of` reads it."""
+    declared = next(each for each in choice.parameters() if each.name == name)
+    least = math.ceil(PERCENT * (declared.at_least or 0))
+    return forms.IntegerField(
+        required=not declared.optional,
+        min_value=least,
+        max_value=most,
+        label=label,
+        help_text=gettext_lazy(declared.help) if declared.help else "",
+    )
+
+
+def share_of(percent: int | None) -> float | None:
+    """Return typed percent as the share that is stored."""
+    return None if percent is None else percent / PERCENT
+
+
+def percent_of(share: Any) -> Any:
+    """Return a stored share as somebody would type it; anything else as it is."""
+    return round(PERCENT * share) if isinstance(share, float) else share
 
 
 def kind_field(kind: Kind, offered: list[tuple[str, str]]) -> forms.ChoiceField:

@@ -6,51 +6,34 @@ from django import forms
 from django.utils.translation import gettext_lazy as _
 
 from annotation.answers.selectors import label_type
-from annotation.choices.form_fields import named_field
+from annotation.choices.form_fields import named_field, percent_field, percent_of, share_of
 from annotation.choices.quality_checks import QualityChecks, no_share_in_front_of
 from annotation.choices.question_plan import QuestionPlan
 from annotation.models import Dataset, DatasetRole, DatasetState, Oracle, Project
 from annotation.models.quality import Aggregation
 
-PERCENT = 100
+# In percent; more would leave little to learn from.
+MOST_CHECKS = 50
 
 
 class QualityForm(forms.Form):
     """What a manager sets; shares are asked for in percent."""
 
-    gold_share = forms.IntegerField(
-        min_value=0,
-        max_value=50,
-        label=_("Percent of questions that are hidden checks"),
-        help_text=_("Questions with known answers among the others. 0 turns checks off."),
+    gold_share = percent_field(
+        QualityChecks, "gold_share", label=_("Percent of questions that are hidden checks"), most=MOST_CHECKS
     )
     gold_minimum = named_field(QualityChecks, "gold_minimum")
-    gold_warn_below = forms.IntegerField(
-        required=False, min_value=1, max_value=100, label=_("Warn below this percent right")
-    )
-    gold_pause_below = forms.IntegerField(
-        required=False,
-        min_value=1,
-        max_value=100,
-        label=_("Pause below this percent right"),
-        help_text=_("Somebody is paused once even the upper end of the 95 % interval lies below."),
-    )
+    gold_warn_below = percent_field(QualityChecks, "gold_warn_below", label=_("Warn below this percent right"))
+    gold_pause_below = percent_field(QualityChecks, "gold_pause_below", label=_("Pause below this percent right"))
     overlap_limit = named_field(QuestionPlan, "overlap_limit")
     aggregation = named_field(QualityChecks, "aggregation")
     reviewed = named_field(QualityChecks, "reviewed")
-
-    review_share = forms.IntegerField(
-        min_value=0,
-        max_value=100,
-        label=_("Percent of agreed questions that a reviewer decides first"),
-        help_text=_(
-            "A coin draws them when they are opened, whatever is answered. Each counts once a reviewer has decided it. "
-            "0 draws none."
-        ),
+    review_share = percent_field(
+        QualityChecks, "review_share", label=_("Percent of agreed questions that a reviewer decides first")
     )
 
     def __init__(self, *args: Any, project: Project, **kwargs: Any) -> None:
-        kwargs.setdefault("initial", {name: _shown(getattr(project, name)) for name in self.base_fields})
+        kwargs.setdefault("initial", {name: percent_of(getattr(project, name)) for name in self.base_fields})
         super().__init__(*args, **kwargs)
         self.fields["overlap_limit"].min_value = project.overlap  # type: ignore[attr-defined]
         if label_type(project).takes_several:
@@ -78,11 +61,7 @@ class QualityForm(forms.Form):
         shares = ("gold_share", "gold_warn_below", "gold_pause_below", "review_share")
         given = self.cleaned_data
         asked = [name for name in shares if name in given]
-        return given | {name: None if given[name] is None else given[name] / PERCENT for name in asked}
-
-
-def _shown(value: Any) -> Any:
-    return round(PERCENT * value) if isinstance(value, float) else value
+        return given | {name: share_of(given[name]) for name in asked}
 
 
 class ChecksForm(forms.Form):

@@ -114,7 +114,10 @@ class EstimatorChoice(LearnsLabels):
         1.0,
         above=0,
         label=_("Epsilon of one training"),
-        help=_("What a release costs; a secret sample makes it cheaper."),
+        help=_(
+            "What a release costs; a secret sample makes it cheaper. Each record of a stream feeds one update at most, "
+            "so a stream pays it once."
+        ),
         rule=_("Must be above 0, got {got}."),
     )
 

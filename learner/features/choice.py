@@ -48,7 +48,12 @@ class FeaturesChoice(Choice):
     kind: ClassVar[Kind] = Kind.FEATURES
 
     feature_dimension: int = parameter(
-        64, at_least=2, at_most=4096, label=_("Feature dimension"), help=_("Fewer need less noise.")
+        64,
+        at_least=2,
+        at_most=4096,
+        data_kinds=("text", "image"),
+        label=_("Feature dimension"),
+        help=_("Fewer need less noise."),
     )
 
     @abstractmethod

@@ -197,6 +197,7 @@ class ReadsImages(FeaturesChoice):
     image_colours: str = parameter(
         "grey",
         options={"grey": _("grey: the brightness alone"), "colour": _("colour: brightness and hues")},
+        data_kinds=("image",),
         label=_("What is learned of images"),
         help=_("Hues are averaged over larger areas than brightness, which takes a few of the columns."),
     )

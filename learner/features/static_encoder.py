@@ -214,6 +214,7 @@ class StaticTable(FeaturesChoice):
         COLUMNS,
         at_least=2,
         at_most=MOST_COLUMNS,
+        data_kinds=("text",),
         label=_("Columns of the sentence encoder"),
         help=_("The first say most. Fewer mean less noise, more tell classes apart better."),
     )

@@ -5,16 +5,20 @@ from typing import Any, Self
 
 from django import forms
 from django.utils.formats import number_format
+from django.utils.text import format_lazy
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 from annotation.choices.catalogue import CATALOGUE, parameter_names
 from annotation.choices.form_fields import field_of, kind_field
 from annotation.choices.planned_settings import planned_settings
 from annotation.choices.preset import Preset
 from annotation.choices.selection_rules import field_defaults
+from annotation.gates.comparison import EXAMPLE_TEXT
 from annotation.models import Arrival
 from annotation.projects.forms.opening import ProjectForm
 from privacy.choices import Kind, Parameter
+from privacy.normalizers import Normalizer, normalize_text
 
 # Of these a project may choose one or none.
 OPTIONAL_KINDS = (Kind.RANDOMIZER, Kind.SUGGESTIONS, Kind.MACHINE)
@@ -22,6 +26,21 @@ OPTIONAL_KINDS = (Kind.RANDOMIZER, Kind.SUGGESTIONS, Kind.MACHINE)
 LATER = (Kind.LABELLING, Kind.BUDGET)
 # What a person must type has no default.
 TYPED = ("name", "question", "classes", "guidelines", "columns", "image_height", "image_width")
+# One text under every rule, so that nobody has to imagine what annotators will read.
+NORMALIZER_CHOICES = [
+    (
+        rule.value,
+        format_lazy("{}: {} (“{}”)", rule.value, gettext_lazy(rule.summary), normalize_text(EXAMPLE_TEXT, rule)),
+    )
+    for rule in Normalizer
+]
+# Those of one kind stand together on a page, in this order; what no choice declares stands before them.
+ORDER = {kind: place for place, kind in enumerate(Kind, start=1)}
+
+
+def _place(name: str) -> int:
+    kind = CATALOGUE.kind_of(name)
+    return 0 if kind is None else ORDER[kind]
 
 
 def _later_field(declared: Parameter) -> forms.Field:
@@ -81,7 +100,10 @@ class ChoosingForm(ProjectForm):
                 self.choices = (*self.choices, kind.key)
 
     def ask_declared(self) -> None:
-        """Add the settings of what is chosen, and of what every project has; a field written by hand stays as it is."""
+        """Add the settings of what is chosen, and of what every project has, and let those of one kind stand together.
+
+        What is sent without a setting gets its default; what a page sends empty is a mistake.
+        """
         arrival = str(self.preset.defaults.get("arrival", Arrival.POOL))
         settings = {**self.preset.defaults, **self.chosen, "oracle": self.preset.oracle}
         data_kind = self.chosen.get("data_kind", self.preset.data_kinds[0])
@@ -90,8 +112,13 @@ class ChoosingForm(ProjectForm):
                 continue
             if choice.sound.broken({**settings, "arrival": arrival, "data_kind": data_kind}):
                 continue
-            for each in choice.parameters_in(arrival):
-                self.fields.setdefault(each.name, _later_field(each) if choice.kind in LATER else field_of(each))
+            for each in choice.parameters_in(arrival, data_kind):
+                field = _later_field(each) if choice.kind in LATER else field_of(each)
+                field.required &= not self.is_bound or each.name in self.data
+                self.fields.setdefault(each.name, field)
+        if "normalizer" in self.fields:
+            self.fields["normalizer"].choices = NORMALIZER_CHOICES  # type: ignore[attr-defined]
+        self.order_fields(sorted(self.fields, key=_place))
 
     def plan(self) -> None:
         """Let settings that nobody typed follow the limit, the planned releases and the classes."""

@@ -3,21 +3,17 @@
 from typing import Any
 
 from django import forms
-from django.utils.text import format_lazy
 from django.utils.translation import gettext_lazy
 from django.utils.translation import gettext_lazy as _
 
 from annotation.choices.catalogue import offered
-from annotation.choices.form_fields import named_field, optional_field
+from annotation.choices.form_fields import named_field
 from annotation.choices.gates import GATES
-from annotation.choices.noisy_gate import NoisyGate
 from annotation.choices.policies.per_round import PerRound
 from annotation.choices.preset import Preset
 from annotation.choices.presets import broken_rules
 from annotation.choices.question_plan import QuestionPlan
-from annotation.choices.sampled_gate import SampledGate
 from annotation.errors import InvalidConfiguration
-from annotation.gates.comparison import EXAMPLE_TEXT
 from annotation.guidelines.text import refuse_pictures_of_others
 from annotation.models import (
     Arrival,
@@ -28,13 +24,6 @@ from annotation.models import (
 )
 from annotation.wording import localized
 from privacy.choices import Kind
-from privacy.normalizers import Normalizer, normalize_text
-
-# One text under every rule, so that nobody has to imagine what annotators will read.
-NORMALIZER_CHOICES = [
-    (rule.value, format_lazy("{}: {} (“{}”)", rule.value, _(rule.summary), normalize_text(EXAMPLE_TEXT, rule)))
-    for rule in Normalizer
-]
 
 
 class ProjectForm(forms.Form):
@@ -113,17 +102,6 @@ class ProjectForm(forms.Form):
             "pass at the same price."
         ),
     )
-    normalizer = forms.ChoiceField(
-        choices=NORMALIZER_CHOICES,
-        label=_("What annotators see of a text"),
-        help_text=_("Texts that look alike afterwards count as one: a higher level lets more pass and says less."),
-    )
-    gate_k = optional_field(SampledGate, "gate_k")
-    gate_sampling_rate = optional_field(SampledGate, "gate_sampling_rate")
-    gate_epsilon = optional_field(SampledGate, "gate_epsilon")
-    gate_delta = optional_field(NoisyGate, "gate_delta")
-    gate_floor = optional_field(NoisyGate, "gate_floor")
-    texts_per_contributor = optional_field(SampledGate, "texts_per_contributor")
     selection = forms.ChoiceField(
         label=_("Selection"),
         help_text=_("How it is decided what annotators are asked about, and what that costs."),
@@ -135,16 +113,6 @@ class ProjectForm(forms.Form):
         label=_("When a model is trained"),
         help_text=_("Every training on all labels costs again; when labels double, few trainings do for many labels."),
     )
-    training_epsilon = forms.FloatField(
-        label=_("Epsilon of one training"), help_text=_("What a release costs; a secret sample makes it cheaper.")
-    )
-    regularization = forms.FloatField(
-        label=_("Regularisation"), help_text=_("Public constant of the summed objective.")
-    )
-    feature_dimension = forms.IntegerField(
-        min_value=2, max_value=4096, label=_("Feature dimension"), help_text=_("Fewer need less noise.")
-    )
-
     features = forms.ChoiceField(
         initial=Features.STANDARD,
         required=False,
@@ -184,13 +152,6 @@ class ProjectForm(forms.Form):
             unused = (
                 "labels_epsilon",
                 "gate_kind",
-                "normalizer",
-                "gate_k",
-                "gate_sampling_rate",
-                "gate_epsilon",
-                "gate_delta",
-                "gate_floor",
-                "texts_per_contributor",
                 "privacy_unit",
             )
         for field in unused:

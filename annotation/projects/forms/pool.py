@@ -8,7 +8,6 @@ from django.utils.translation import gettext_lazy as _
 
 from annotation.choices.answers_unit import answers_unit
 from annotation.choices.catalogue import CATALOGUE
-from annotation.choices.gates import GATE_FIELDS
 from annotation.choices.label_types.choose import ChooseOne
 from annotation.choices.preset import Preset
 from annotation.choices.presets import epsilon_of_kind
@@ -19,9 +18,8 @@ from privacy.choices import Kind
 
 ROUNDS = ("round_size", "labels_per_release", "update_policy")
 DATA_FIELDS: Mapping[str, tuple[str, ...]] = {
-    DataKind.TEXT: ("feature_dimension",),
     DataKind.TABLE: ("columns",),
-    DataKind.IMAGE: ("image_height", "image_width", "image_colours", "feature_dimension"),
+    DataKind.IMAGE: ("image_height", "image_width"),
 }
 
 
@@ -60,9 +58,6 @@ class PoolProjectForm(ChoosingForm):
         self.ask_declared()
         for name in self._unused():
             self.fields.pop(name, None)
-        # What a client leaves out is at its default; what a page sends empty is a mistake.
-        for name in defaults.keys() & self.fields.keys():
-            self.fields[name].required &= not self.is_bound or name in self.data
         self.tell_defaults()
 
     @classmethod
@@ -97,19 +92,12 @@ class PoolProjectForm(ChoosingForm):
     def _unused(self) -> list[str]:
         """Name the fields that the choices made so far do not use."""
         kind = self.chosen.get("data_kind", self.preset.data_kinds[0])
-        gate = self.chosen.get("gate_kind", "")
-        selection, model = CATALOGUE.find(Kind.STRATEGY, self.chosen["selection"]), self.chosen["estimator"]
-        used = {*DATA_FIELDS[kind], *GATE_FIELDS.get(gate, ())}
-        used |= set(ROUNDS) if getattr(selection, "in_rounds", True) else set()
-        trained = CATALOGUE.find(Kind.ESTIMATOR, model)
-        used |= set() if trained is None else {each.name for each in trained.parameters()}
+        selection = CATALOGUE.find(Kind.STRATEGY, self.chosen["selection"])
+        used = {*DATA_FIELDS.get(kind, ())} | (set(ROUNDS) if getattr(selection, "in_rounds", True) else set())
         return [name for name in _BY_CHOICE if name not in used]
 
 
 _BY_CHOICE = {
     *ROUNDS,
     *(name for names in DATA_FIELDS.values() for name in names),
-    *(name for names in GATE_FIELDS.values() for name in names),
-    "regularization",
-    "training_epsilon",
 }

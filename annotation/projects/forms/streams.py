@@ -7,47 +7,34 @@ from django import forms
 from django.utils.translation import gettext_lazy as _
 
 from annotation.choices.catalogue import CATALOGUE
-from annotation.choices.form_fields import named_field, optional_field
 from annotation.choices.label_types.learning import learns_each_answer, not_learned
-from annotation.choices.policies.fixed_batches import Batches
-from annotation.choices.policies.hidden_windows import HiddenWindows
-from annotation.choices.policies.visible_windows import VisibleWindows
 from annotation.choices.preset import Preset
 from annotation.choices.selections import asks_about_all
-from annotation.models import Arrival, DataKind
+from annotation.models import DataKind
 from annotation.projects.forms.choosing import ChoosingForm
 from privacy.choices import Kind
 
 WINDOWS = ("window_length", "window_denominator")
-# What a pool alone has: rounds, blocks, trainings on everything.
+# What a pool alone has: rounds, trainings after so many labels.
 OF_POOLS = (
     "round_size",
     "overlap",
     "labels_per_release",
-    "regularization",
     "image_height",
     "image_width",
 )
-DATA_FIELDS: Mapping[str, tuple[str, ...]] = {
-    DataKind.TEXT: ("feature_dimension",),
-    DataKind.TABLE: ("columns",),
-}
 
 
 class StreamProjectForm(ChoosingForm):
     """What a stream needs beside every project's task and budget; what its choices do not use is not shown."""
 
-    choices = ("data_kind", "selection", "estimator", "update_policy")
+    choices = ("data_kind", "features", "selection", "estimator", "update_policy")
 
     estimator = forms.ChoiceField(
         required=False,
         label=_("Model"),
         help_text=_("Sums learn many classes from all answers so far; steps need no delta."),
     )
-    # Whether these may be left empty, the chosen policy's rules say.
-    window_length = optional_field(VisibleWindows, "window_length")
-    window_denominator = optional_field(HiddenWindows, "window_denominator")
-    window_hours = named_field(Batches, "window_hours")
 
     def __init__(self, *args: Any, preset: Preset, **kwargs: Any) -> None:
         kwargs["initial"] = {**preset.defaults, **(kwargs.get("initial") or {})}
@@ -55,10 +42,6 @@ class StreamProjectForm(ChoosingForm):
         models = self.fields["estimator"]
         assert isinstance(models, forms.ChoiceField)
         models.choices = [(name, _(label)) for name, label in self.offered(Kind.ESTIMATOR) if self._may_learn(name)]
-        self.fields["training_epsilon"].label = _("Epsilon of one update")
-        self.fields["training_epsilon"].help_text = _(
-            "Each record feeds one update at most, so the stream pays it once."
-        )
         self.offer_optional()
         self.choose()
         self.plan()
@@ -84,13 +67,9 @@ class StreamProjectForm(ChoosingForm):
 
     def _unused(self) -> list[str]:
         """Name the fields that the choices made so far do not use."""
-        every = {*WINDOWS, *(name for names in DATA_FIELDS.values() for name in names)}
-        used = {*DATA_FIELDS.get(self.chosen["data_kind"], ())} if "data_kind" in self.chosen else every
-        policy = CATALOGUE.find(Kind.POLICY, self.chosen.get("update_policy", ""))
-        used |= {*WINDOWS} if policy is None else {each.name for each in policy.parameters_in(Arrival.STREAM)}
         # Where not everything is asked about, what nobody is asked about may go.
-        screens = "selection" not in self.chosen or not asks_about_all(self.chosen["selection"])
-        return sorted(every - used | (set() if screens else {"drop_unselected"}))
+        unused = ["drop_unselected"] if asks_about_all(self.chosen["selection"]) else []
+        return unused if self.chosen["data_kind"] == DataKind.TABLE else ["columns", *unused]
 
     def clean_estimator(self) -> str:
         """Take the preset's where nothing is chosen."""

@@ -50,17 +50,7 @@ FIELDS = {
     WizardStep.BUDGET: frozenset(ChoosingForm.budgets),
     WizardStep.QUESTIONS: frozenset(
         {
-            "gate_kind",
-            "gate_k",
-            "gate_sampling_rate",
-            "gate_epsilon",
-            "gate_delta",
-            "gate_floor",
-            "texts_per_contributor",
-            "normalizer",
             "privacy_unit",
-            "round_size",
-            "overlap",
             "drop_unselected",
             "window_hours",
             "windows_ahead",

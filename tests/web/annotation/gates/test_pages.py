@@ -15,7 +15,7 @@ from annotation.data.services import datasets
 from annotation.gates.services import planning, runs
 from annotation.models import Dataset, Project, Query, Role, Survey
 from annotation.people.services import members
-from annotation.projects.forms.opening import NORMALIZER_CHOICES
+from annotation.projects.forms.choosing import NORMALIZER_CHOICES
 from annotation.projects.services import opening
 from annotation.questions.services import queue
 from privacy.normalizers import Normalizer
