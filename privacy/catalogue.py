@@ -5,7 +5,8 @@ from threading import Lock, local
 from types import MappingProxyType
 from typing import Any
 
-from privacy.choices import Choice, Kind, Parameter
+from privacy.choices import Choice, Kind
+from privacy.parameters import Parameter
 
 
 class Catalogue:

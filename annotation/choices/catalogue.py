@@ -4,7 +4,8 @@ from collections.abc import Collection, Mapping
 from typing import Any, Final
 
 from privacy.catalogue import Catalogue
-from privacy.choices import Choice, Kind, Parameter
+from privacy.choices import Choice, Kind
+from privacy.parameters import Parameter
 
 CATALOGUE: Final = Catalogue()
 # Settings that are stored under the name of a kind.

@@ -10,7 +10,8 @@ from django import forms
 from django.utils.translation import gettext, gettext_lazy
 
 from annotation.choices.catalogue import CATALOGUE
-from privacy.choices import Choice, Kind, Parameter
+from privacy.choices import Choice, Kind
+from privacy.parameters import Parameter
 
 PERCENT = 100
 

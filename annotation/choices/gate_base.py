@@ -8,9 +8,10 @@ from typing import Any, ClassVar, Final
 from privacy.accounting.cost import Unit
 from privacy.accounting.event import Event
 from privacy.accounting.events_window import MOST_UPLOADS_TOGETHER, GateWindowEvent
-from privacy.choices import Choice, Kind, Sound, parameter
+from privacy.choices import Choice, Kind, Sound
 from privacy.gate import KAnonymityGate, ThresholdGate
 from privacy.normalizers import Normalizer
+from privacy.parameters import parameter
 from privacy.wording import gettext_noop as _
 
 BETWEEN: Final = _("Must lie between 0 and 1, got {got}.")

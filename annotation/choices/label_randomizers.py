@@ -9,7 +9,8 @@ from annotation.choices.label_types.learning import chosen_estimator, learn_resp
 from privacy.accounting.events import RandomizedAnswersEvent
 from privacy.accounting.randomized_response import LARGEST_EPSILON
 from privacy.accounting.units import epsilon_to_nano
-from privacy.choices import Choice, Kind, Sound, parameter
+from privacy.choices import Choice, Kind, Sound
+from privacy.parameters import parameter
 from privacy.wording import as_message
 from privacy.wording import gettext_noop as _
 

@@ -5,9 +5,9 @@ from typing import ClassVar
 
 from annotation.choices.gate_base import BETWEEN, GateChoice
 from privacy.accounting.cost import Unit
-from privacy.choices import parameter
 from privacy.gate import KAnonymityGate
 from privacy.normalizers import Normalizer
+from privacy.parameters import parameter
 from privacy.wording import gettext_noop as _
 
 

@@ -15,7 +15,8 @@ from learner.linear_model import LinearModel, Multiclass
 from privacy.accounting.event import Event
 from privacy.accounting.events import RandomizedAnswersEvent
 from privacy.accounting.events_labels import Loss
-from privacy.choices import Sound, parameter
+from privacy.choices import Sound
+from privacy.parameters import parameter
 from privacy.wording import as_message
 from privacy.wording import gettext_noop as _
 

@@ -12,8 +12,9 @@ from learner.estimators.linear import LinearLogisticClassifier
 from learner.estimators.logistic import PerturbationMethod, PrivateLogisticRegression
 from learner.linear_model import LinearModel
 from privacy.accounting.cost import Adjacency
-from privacy.choices import Sound, parameter
+from privacy.choices import Sound
 from privacy.mechanisms.randomness import RandomSource
+from privacy.parameters import parameter
 from privacy.wording import gettext_noop as _
 
 # Below this the rounding of a slope, divided by the width of the bend, would exceed what the certificate allows it.

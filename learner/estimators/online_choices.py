@@ -12,7 +12,8 @@ from annotation.choices.selections import selection_choice
 from learner.estimators.bandit import ENOUGH_ANSWERS, LOSS_BOUND
 from privacy.accounting.event import Event
 from privacy.accounting.events_online import BanditOgdEvent, MutualInformationOgdEvent
-from privacy.choices import Kind, Sound, parameter
+from privacy.choices import Kind, Sound
+from privacy.parameters import parameter
 from privacy.wording import as_message, joined_messages
 from privacy.wording import gettext_noop as _
 

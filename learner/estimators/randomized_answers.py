@@ -13,9 +13,10 @@ from learner.estimators.channel import ChannelClassifier
 from learner.estimators.choice import EstimatorChoice, PrivateEstimator, Shape
 from learner.linear_model import LinearModel, Multiclass
 from privacy.accounting.events import PostProcessingEvent, RandomizedAnswersEvent
-from privacy.choices import Parameter, Sound
+from privacy.choices import Sound
 from privacy.mechanisms.randomized_response import RandomizedResponse
 from privacy.mechanisms.randomness import RandomSource, random_source
+from privacy.parameters import Parameter
 from privacy.wording import as_message
 from privacy.wording import gettext_noop as _
 

@@ -19,10 +19,11 @@ from privacy.accounting.cost import Adjacency
 from privacy.accounting.events_running import MOST_UPDATES, RunningSumsEvent, running_sums_event
 from privacy.accounting.events_sums import charged_delta, sums_mu
 from privacy.arrays import Array
-from privacy.choices import Sound, parameter
+from privacy.choices import Sound
 from privacy.mechanisms.randomness import RandomSource
 from privacy.mechanisms.running_sums import release_running_sums
 from privacy.mechanisms.sums import FloatRows, Members, NoisySums
+from privacy.parameters import parameter
 from privacy.wording import gettext_noop as _
 
 # A public constant beside each row, as `PrivateSums` has it.

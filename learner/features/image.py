@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from learner.features.base import Featurizer, RowScaling, scale_rows
 from learner.features.choice import FeaturesChoice, RecordShape
 from learner.features.clipping import check_norm_bound
-from privacy.choices import parameter
+from privacy.parameters import parameter
 from privacy.wording import gettext_noop as _
 
 EVEN = 1e-12

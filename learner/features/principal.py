@@ -13,7 +13,8 @@ from learner.features.clipping import check_norm_bound
 from learner.features.image import ImageFeaturizer, ReadsImages, cells_of, hues_side
 from privacy.accounting.event import Event
 from privacy.accounting.events_features import second_moments_event
-from privacy.choices import Sound, parameter
+from privacy.choices import Sound
+from privacy.parameters import parameter
 from privacy.wording import gettext_noop as _
 
 # Written into every release; finer steps than features need.

@@ -19,8 +19,9 @@ from learner.features.choice import READS_TEXTS_ALONE, FeaturesChoice, RecordSha
 from learner.features.clipping import check_norm_bound
 from learner.features.word_lists import word_lists
 from learner.features.word_pieces import WordPieces
-from privacy.choices import Sound, parameter
+from privacy.choices import Sound
 from privacy.normalizers import Normalizer, normalize_texts
+from privacy.parameters import parameter
 from privacy.wording import as_message
 from privacy.wording import gettext_noop as _
 

@@ -11,8 +11,9 @@ from learner.linear_model import LinearModel
 from learner.strategies.scoring import boundary_distances, score_blocks
 from learner.strategies.screen import OF_RECORDS, RateScreenChoice, Screen
 from privacy.accounting.events import BernoulliScreenEvent, Event
-from privacy.choices import Sound, parameter
+from privacy.choices import Sound
 from privacy.mechanisms.screening import coin_probability
+from privacy.parameters import parameter
 from privacy.wording import gettext_noop as _
 
 

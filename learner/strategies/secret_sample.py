@@ -16,9 +16,10 @@ from learner.strategies.scoring import boundary_distances, score_blocks
 from privacy.accounting.events import Event, SecretChoiceEvent, SecretSampleEvent
 from privacy.accounting.events_counts import cell_counts_event
 from privacy.accounting.events_series import even_training
-from privacy.choices import Sound, parameter
+from privacy.choices import Sound
 from privacy.mechanisms.randomness import RandomSource
 from privacy.mechanisms.screening import coin_probability, flip_coins
+from privacy.parameters import parameter
 from privacy.wording import gettext_noop as _
 
 # A screened block asks about one in so many of its records far from the boundary.

@@ -6,7 +6,8 @@ from django.apps.registry import Apps
 
 from annotation.choices.catalogue import CATALOGUE
 from annotation.models.configurations import KnownChoice
-from privacy.choices import Choice, Parameter
+from privacy.choices import Choice
+from privacy.parameters import Parameter
 
 
 def note_choices(*, apps: Apps, **signal: Any) -> None:

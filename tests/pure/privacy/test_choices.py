@@ -9,7 +9,8 @@ import pytest
 
 from privacy.accounting.events import Event, PostProcessingEvent, TopCEvent
 from privacy.catalogue import Catalogue
-from privacy.choices import BrokenRules, Choice, Kind, Sound, parameter
+from privacy.choices import BrokenRules, Choice, Kind, Sound
+from privacy.parameters import parameter
 
 
 @dataclass(frozen=True)

@@ -31,9 +31,10 @@ from learner.models import Round
 from learner.planning import plan_setups
 from learner.strategies.base import BEYOND_A_STREAM, QueryStrategy, StrategyChoice
 from privacy.accounting.events import TopCEvent, event_from_json
-from privacy.choices import Sound, parameter
+from privacy.choices import Sound
 from privacy.mechanisms.top_c import select_top_c
 from privacy.models import LedgerEntry
+from privacy.parameters import parameter
 from tests import learning
 from tests.declaring import declaring, fields_shown
 from tests.factories import make_project, make_user, write_settings

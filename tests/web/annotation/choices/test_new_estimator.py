@@ -23,7 +23,7 @@ from learner.configuration.stream import learner_of, stream_event
 from learner.estimators.choice import EstimatorChoice, Shape
 from learner.estimators.minibatch_svm import MiniBatchPrivateSVM
 from learner.planning import plan_setups
-from privacy.choices import parameter
+from privacy.parameters import parameter
 from tests import learning, streaming
 from tests.declaring import declaring, fields_shown
 from tests.factories import make_user, write_settings

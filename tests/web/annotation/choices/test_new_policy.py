@@ -25,7 +25,7 @@ from learner import next_step
 from learner.configuration.stream import stream_event
 from learner.models import StreamBatch
 from learner.planning import plan_setups
-from privacy.choices import parameter
+from privacy.parameters import parameter
 from tests import learning, streaming
 from tests.declaring import declaring, fields_shown
 from tests.factories import make_user, write_settings

@@ -22,7 +22,8 @@ from learner.features.choice import FeaturesChoice
 from learner.features.text import HashingTextFeaturizer
 from learner.planning import plan_setups
 from privacy.accounting.events import PostProcessingEvent
-from privacy.choices import Choice, Kind, Sound, parameter
+from privacy.choices import Choice, Kind, Sound
+from privacy.parameters import parameter
 from privacy.wording import as_message
 from tests import learning
 from tests.declaring import declaring
