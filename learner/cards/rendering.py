@@ -254,7 +254,9 @@ def tells(model: LinearModel, *, tell: Telling = str) -> str:
 
 def _trained_on(card: Card) -> str:
     if card["questions_asked"] is not None:
-        return as_message("the answers to at most {questions} questions", questions=card["questions_asked"])
+        return as_plural_message(
+            "the answers to at most {n} question", "the answers to at most {n} questions", n=card["questions_asked"]
+        )
     return as_plural_message(
         "the answers to a secret sample, in which its {n} record took part with probability at most {rate:.6g}, "
         "starting from the release before it",
