@@ -7,7 +7,12 @@ from typing import Any, ClassVar, cast
 from annotation.choices.catalogue import CATALOGUE, chosen_of
 from privacy.choices import Choice, Kind
 from privacy.wording import as_message
+from privacy.wording import gettext_noop as _
 
+BEHIND_A_GATE = _(
+    "Among the texts that passed, this one was chosen by a rule that knows these texts and released models only."
+)
+OF_A_RECORD = _("This record was chosen by a rule that knows released models only")
 NO_COIN = as_message("nothing says with which chance each record is asked about")
 
 
@@ -21,16 +26,26 @@ class SelectionChoice(Choice):
         Whether it asks at random itself, so that random choice is nothing to compare it with.
     asks_all : bool
         Whether it asks about every record of a stream, so that who is asked tells nothing.
+    in_blocks : bool
+        Whether it asks about a pool in secret blocks, each of which closes at a public time and gives one model.
     """
 
     kind: ClassVar[Kind] = Kind.STRATEGY
     by_chance: ClassVar[bool] = False
     asks_all: ClassVar[bool] = False
+    in_blocks: ClassVar[bool] = False
 
     @classmethod
     def facts(cls) -> dict[str, Any]:
-        """Return also whether it asks at random, and so by no score."""
-        return {**super().facts(), "by_chance": cls.by_chance}
+        """Return also whether it asks at random, and so by no score, and whether in blocks."""
+        return {**super().facts(), "by_chance": cls.by_chance, "in_blocks": cls.in_blocks}
+
+    def why(self, settings: Mapping[str, Any]) -> str:
+        """Return what an annotator is told of why a question is asked, under the settings of a project.
+
+        Behind a gate it is a sentence; elsewhere the promise of the project goes on from it, so it ends without a stop.
+        """
+        return BEHIND_A_GATE if settings.get("oracle") == "crowd" else OF_A_RECORD
 
     @property
     def first_rate(self) -> float | None:
@@ -53,6 +68,12 @@ class SelectionChoice(Choice):
 def selection_choice(settings: Mapping[str, Any]) -> type[SelectionChoice] | None:
     """Return what the settings of a project say chooses its questions, None where they name nothing that is known."""
     return cast(type[SelectionChoice] | None, chosen_of(Kind.STRATEGY, settings))
+
+
+def why_asked(settings: Mapping[str, Any]) -> str:
+    """Return what an annotator is told of why the project asks a question; empty where nothing says what chose it."""
+    choice = selection_choice(settings)
+    return "" if choice is None else choice.of(settings).why(settings)
 
 
 def asks_in_secret(settings: Mapping[str, Any]) -> bool:

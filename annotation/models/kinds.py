@@ -39,8 +39,6 @@ class Selection(StrEnum):
     """Strategies that code names; the learner's catalogue has all of them, with their labels."""
 
     RANDOM = "random"
-    UNCERTAINTY = "uncertainty"
-    CLUSTERED_UNCERTAINTY = "clustered_uncertainty"
     # No choice of a project: what a round asks again.
     REPEAT_VOTES = "repeat_votes"
 

@@ -167,8 +167,8 @@ QUESTIONS = (
         " annotation/choices/_keys_several.html annotation/choices/_keys_confirm.html",
         "project.name project.slug project.question project.data_kind project.columns column"
         " column.name column.high project.confirm_answers"
-        " project.answers_per_day project.answers_per_person project.currency project.oracle project.arrival"
-        " project.selection project.gate_k project.gate_kind project.gate_floor project.gold_share"
+        " project.answers_per_day project.answers_per_person project.currency project.oracle why"
+        " project.gate_k project.gate_kind project.gate_floor project.gold_share"
         " project.none_allowed takes_several project.normalizer project.privacy_unit project.guidelines quiet_from"
         " quiet_until midnight zone answers_cap",
         LABELLERS,

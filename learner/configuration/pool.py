@@ -16,14 +16,13 @@ from learner.linear_model import LinearModel
 from learner.models import FeatureProjection
 from learner.strategies.base import OracleName, QueryStrategy, StrategyChoice
 from learner.strategies.blocks import block_rates
-from learner.strategies.clustered_uncertainty import ClusteredUncertainty
-from learner.strategies.noisy_clusters import NoisyClusters
 from learner.strategies.screen import Screen
-from learner.strategies.secret_sample import SecretBlocks, SecretSample
+from learner.strategies.secret_sample import BlocksChoice, SecretSample
 from privacy.accounting.events import Event, LabelTrainingEvent, RandomizedAnswersEvent
 from privacy.accounting.events_features import SecondMomentsEvent
 from privacy.choices import Kind
 from privacy.models import AccountUnit, Filter
+from privacy.parameters import Parameter
 from privacy.wording import as_message
 
 DEFAULT_NORMALIZER = "L1"
@@ -140,14 +139,29 @@ def strategy_of(project: Project, name: str) -> QueryStrategy:
 
     What is asked again is what the released model is least sure of, by the project's measure.
     """
-    name = Selection.UNCERTAINTY.value if name == Selection.REPEAT_VOTES else name
-    strategy = strategy_choice_of(project, name).strategy()
+    choice = _asking_again(project) if name == Selection.REPEAT_VOTES else strategy_choice_of(project, name)
     answers = answers_event_of(project)
-    if isinstance(strategy, ClusteredUncertainty) and answers is not None:
-        # What is doubtful counts for little where no response could tell it.
-        strategy = ClusteredUncertainty("response", epsilon=answers.epsilon)
+    strategy = choice.strategy() if answers is None else choice.behind_randomness(answers.epsilon)
     strategy.check_oracle(cast(OracleName, project.oracle))
     return strategy
+
+
+def _asking_again(project: Project) -> StrategyChoice:
+    """Return what asks again: the project's selection, or where that was changed meanwhile the one that can."""
+    own = CATALOGUE.find(Kind.STRATEGY, project.selection)
+    able = [choice for choice in CATALOGUE.of_kind(Kind.STRATEGY) if any(map(_repeats, choice.parameters()))]
+    return strategy_choice_of(project, project.selection if own in able else able[0].name)
+
+
+def _repeats(parameter: Parameter) -> bool:
+    return parameter.name == Selection.REPEAT_VOTES
+
+
+def blocks_choice_of(project: Project) -> BlocksChoice:
+    """Return what asks about the project's secret blocks."""
+    choice = strategy_choice_of(project)
+    assert isinstance(choice, BlocksChoice)
+    return choice
 
 
 def screen_of(project: Project) -> Screen | None:
@@ -159,17 +173,13 @@ def screen_of(project: Project) -> Screen | None:
 def secret_sample_of(project: Project, *, block: int) -> SecretSample:
     """Return the secret sample of one block at its public rate."""
     rate = block_rates(first_block_rate(project))[block - 1]
-    chosen = SecretBlocks.of(project.settings)
-    strategy = SecretSample(rate)
-    if block == 1 and chosen.cluster_epsilon is not None:
-        strategy = NoisyClusters(rate, epsilon=chosen.cluster_epsilon, spread=chosen.cluster_spread)
-    elif block > 1 and chosen.screened_blocks:
-        strategy = chosen.screened(rate)
+    strategy = blocks_choice_of(project).of_block(block, rate)
     strategy.check_oracle(cast(OracleName, project.oracle))
     return strategy
 
 
 def first_block_rate(project: Project) -> float:
     """Return the rate of the first secret block, which the database demands of every project that has one."""
-    assert project.selection_rate is not None
-    return project.selection_rate
+    rate = blocks_choice_of(project).first_rate
+    assert rate is not None
+    return rate

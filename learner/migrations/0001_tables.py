@@ -278,19 +278,13 @@ class Migration(FirstMigration):
                         condition=models.Q(
                             models.Q(
                                 ("block__gte", 1),
-                                ("block__isnull", False),
-                                ("strategy", "secret_sample"),
                                 models.Q(
                                     models.Q(("state", "done"), _negated=True),
                                     ("closes_at__isnull", False),
                                     _connector="OR",
                                 ),
                             ),
-                            models.Q(
-                                models.Q(("strategy", "secret_sample"), _negated=True),
-                                ("block", None),
-                                ("closes_at", None),
-                            ),
+                            models.Q(("block", None), ("closes_at", None)),
                             _connector="OR",
                         ),
                         name="learner_round_block_secret",

@@ -48,12 +48,12 @@ class Round(LeasedWork):
             models.UniqueConstraint(
                 fields=("project", "block"), condition=~Q(state="failed"), name="learner_round_block_once"
             ),
-            # A block that is asked about has a public time at which it closes.
+            # A block that is asked about has a public time at which it closes. Which strategies ask in blocks, a
+            # trigger knows, `learner_round_in_blocks`.
             models.CheckConstraint(
                 name="learner_round_block_secret",
-                condition=Q(strategy="secret_sample", block__isnull=False, block__gte=1)
-                & (~Q(state="done") | Q(closes_at__isnull=False))
-                | ~Q(strategy="secret_sample") & Q(block=None, closes_at=None),
+                condition=Q(block__gte=1) & (~Q(state="done") | Q(closes_at__isnull=False))
+                | Q(block=None, closes_at=None),
             ),
         )
 

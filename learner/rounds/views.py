@@ -12,7 +12,7 @@ from annotation.access import managed_project
 from annotation.models import Oracle, Query, Selection
 from annotation.statement.label_budget import label_budget, questions_left
 from learner import selectors
-from learner.configuration.pool import strategy_of
+from learner.configuration.pool import strategy_choice_of, strategy_of
 from learner.linear_model import LinearModel
 from learner.pools import selectors as pool_selectors
 from learner.rounds.services.ranked_pool import open_pool
@@ -60,11 +60,12 @@ def ranked_pool(request: HttpRequest, slug: str) -> HttpResponse:
         "model": model,
     }
     strategy = selectors.next_strategy(project)
-    context["by_chance"] = strategy == Selection.RANDOM
-    context["spread"] = strategy == Selection.CLUSTERED_UNCERTAINTY
+    again = strategy == Selection.REPEAT_VOTES
+    context["order"] = strategy_choice_of(project, "" if again else strategy).order
     chooser = strategy_of(project, strategy)
+    context["scores"] = chooser.needs_model
     few = 0 < len(candidates.ids) <= RANKED_ON_PAGE
-    if strategy == Selection.UNCERTAINTY and isinstance(chooser, Uncertainty) and few:
+    if isinstance(chooser, Uncertainty) and few and not again:
         weights = LinearModel.from_json(model.weights) if model else labelled_examples.start_model(project)
         if weights is not None:
             pool = open_pool(project, candidates, strategy=chooser, model=weights)

@@ -195,13 +195,22 @@ class StrategyChoice(SelectionChoice):
     ----------
     in_rounds : bool
         Whether questions come in rounds of a fixed size, and a training after so many answers.
+    order : str
+        What a crowd project's managers read of the order in which texts are asked, where no page ranks them.
     """
 
     in_rounds: ClassVar[bool] = True
+    order: ClassVar[str] = _(
+        "The next round chooses among them by a rule that knows these texts and released models only."
+    )
 
     @abstractmethod
     def strategy(self) -> QueryStrategy:
         """Return the strategy with these parameters."""
+
+    def behind_randomness(self, epsilon: float) -> QueryStrategy:
+        """Return the strategy where answers are randomised at `epsilon`; by default that changes nothing."""
+        return self.strategy()
 
     def simulated(self) -> QueryStrategy:
         """Return what stands for the strategy in the planner's simulations."""

@@ -7,7 +7,7 @@ from learner.strategies.every_record import EveryRecord
 from learner.strategies.exponential_screen import FallingRate
 from learner.strategies.exposure_capped import LimitedLooks
 from learner.strategies.random import Chance
-from learner.strategies.secret_sample import SecretBlocks
+from learner.strategies.secret_blocks import SecretBlocks
 from learner.strategies.top_c import NoisyRanking
 from learner.strategies.uncertainty import MostUncertain
 from learner.strategies.version_space import Undecided

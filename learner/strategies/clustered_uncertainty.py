@@ -122,6 +122,9 @@ class SpreadDoubt(StrategyChoice):
 
     name: ClassVar[str] = "clustered_uncertainty"
     label: ClassVar[str] = _("what an answer would tell most, spread over all that passed the gate")
+    order: ClassVar[str] = _(
+        "Each round asks for what an answer would tell most, spread over all that passed the gate; this costs nothing."
+    )
     # What is asked next is free behind a gate, so another way to choose changes no promise.
     stays: ClassVar[bool] = False
     sound: ClassVar[Sound] = Sound(
@@ -137,5 +140,9 @@ class SpreadDoubt(StrategyChoice):
     )
 
     def strategy(self) -> ClusteredUncertainty:
-        """Return it for answers as they are; where they are randomised, its project says at what epsilon."""
+        """Return it for answers as they are."""
         return ClusteredUncertainty("entropy")
+
+    def behind_randomness(self, epsilon: float) -> ClusteredUncertainty:
+        """Return it where what is doubtful counts for little that no response could tell."""
+        return ClusteredUncertainty("response", epsilon=epsilon)

@@ -1,7 +1,8 @@
 """Ask about every record of a stream."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from learner.strategies.base import StrategyChoice
 from learner.strategies.random import RandomChoice
@@ -19,6 +20,10 @@ class EveryRecord(StrategyChoice):
     sound: ClassVar[Sound] = Sound(
         oracles=("trusted",), arrivals=("stream",), why_not={"pool": _("Only a stream asks about every record.")}
     )
+
+    def why(self, settings: Mapping[str, Any]) -> str:
+        """Say that all are asked about."""
+        return _("Every record of this stream is asked about")
 
     def undivided(self, *, hidden: bool) -> str:
         """Say that there is no choice."""

@@ -1,7 +1,8 @@
 """Ask about records chosen blindly: the baseline, and the first round of every pool."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -65,8 +66,15 @@ class Chance(StrategyChoice):
     name: ClassVar[str] = "random"
     label: ClassVar[str] = _("random choice")
     by_chance: ClassVar[bool] = True
+    order: ClassVar[str] = _("This project asks in random order.")
     stays: ClassVar[bool] = False
     sound: ClassVar[Sound] = Sound(arrivals=("pool",), why_not={"stream": BEYOND_A_STREAM})
+
+    def why(self, settings: Mapping[str, Any]) -> str:
+        """Say that it was drawn."""
+        if settings.get("oracle") == "crowd":
+            return _("Among the texts that passed, this one was drawn at random.")
+        return _("This record was drawn at random")
 
     def undivided(self, *, hidden: bool) -> str:
         """Say that choosing is free."""

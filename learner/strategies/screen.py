@@ -191,6 +191,15 @@ class ScreenChoice(StrategyChoice):
         """Return the largest and the smallest probability as the screen's own event is charged for them."""
         return self.strategy().rates
 
+    def why(self, settings: Mapping[str, Any]) -> str:
+        """Say of a stream what its coins do; rounds of a pool stop at the last one that they want."""
+        if settings.get("arrival") != "stream":
+            return super().why(settings)
+        return _(
+            "A coin decides about each record once, as it comes: more often heads where the model is unsure, never "
+            "certain either way"
+        )
+
     def most_asked(self, *, stream: bool) -> float:
         """Return the share that would be asked about if every record were near the boundary."""
         if stream:

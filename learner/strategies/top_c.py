@@ -1,8 +1,8 @@
 """Ask about records near the released model's decision boundary, chosen with differential privacy."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -99,6 +99,13 @@ class NoisyRanking(StrategyChoice):
         rule=_("Must be above 0 for private top-c, got {got}."),
         charged=True,
     )
+
+    def why(self, settings: Mapping[str, Any]) -> str:
+        """Say what the model is unsure of, and what the noise hides."""
+        return _(
+            "The last released model was unsure about records like this one; noise in the choice hides whether this "
+            "very record was why"
+        )
 
     def divisions(self, shared: SharedLimit) -> Iterator[Division]:
         """Vary the share of all rounds."""

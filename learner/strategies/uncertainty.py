@@ -172,6 +172,8 @@ class MostUncertain(StrategyChoice):
         },
     )
 
+    order: ClassVar[str] = _("These are too many to rank on a page; the next round ranks them all.")
+
     uncertainty_measure: str = parameter(
         "entropy",
         options={
@@ -192,6 +194,13 @@ class MostUncertain(StrategyChoice):
     def strategy(self) -> Uncertainty:
         """Return the strategy."""
         return Uncertainty(cast(Measure, self.uncertainty_measure), draws=UNCERTAINTY_DRAWS)
+
+    def why(self, settings: Mapping[str, Any]) -> str:
+        """Say whom an answer teaches."""
+        return _(
+            "Among the texts that passed, the released model is least sure about those it asks, so your answer teaches "
+            "it most; before there is a model they are drawn at random."
+        )
 
     def simulated(self) -> Uncertainty:
         """Return it without dropout, which needs a network on top; entropy stands for it."""

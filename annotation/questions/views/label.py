@@ -24,6 +24,7 @@ from annotation import selectors
 from annotation.answers import selectors as answers
 from annotation.answers.class_list import is_many
 from annotation.choices.label_types.base import DIGITS
+from annotation.choices.selections import why_asked
 from annotation.choices.suggestions import suggests
 from annotation.errors import NotMember
 from annotation.gates import receipts
@@ -178,7 +179,7 @@ def read_guidelines(request: HttpRequest, slug: str) -> HttpResponse:
 def why(request: HttpRequest, slug: str) -> HttpResponse:
     """Say why the person is shown what they are shown, and what it cannot tell about anybody."""
     project = desk_of(request, slug)
-    context = {"project": project, "receipt": receipts.receipt_of(project)}
+    context = {"project": project, "receipt": receipts.receipt_of(project), "why": why_asked(project.settings)}
     if request.htmx:  # type: ignore[attr-defined]
         return render(request, "annotation/questions/_why.html", context)
     context["asks"] = waiting_for(request.user, [project])[project.pk].asks

@@ -6,20 +6,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from annotation.choices.presets import PRESETS
 from learner.estimators.sums import PrivateSums
 from learner.linear_model import LinearModel
 from learner.planning.simulation.noise_free import AnswerArray
-from learner.planning.simulation.trusted_settings import PRESET, TrustedSettings
+from learner.planning.simulation.trusted_settings import TrustedSettings
 from learner.strategies.blocks import block_rates, draw_blocks, weights_of_block
 from learner.strategies.rows import ListedRows
-from learner.strategies.secret_sample import SecretBlocks
 from privacy.accounting.events import SecretBlockEvent
 from privacy.arrays import Array
 from privacy.mechanisms.randomness import SimulationRandom
 from privacy.mechanisms.sums import NoisySums
-
-BLOCKS = SecretBlocks.of(PRESETS[PRESET].defaults)
 
 
 def course(
@@ -58,7 +54,7 @@ def course(
             cell_rates = clusters.rates_of(counts, len(rows))
             chosen = clusters.thin(rows, chosen, cell_rates, rng)
         if settings.screened_blocks and model is not None:
-            chosen = BLOCKS.screened(every[block - 1]).thin(rows.astype(np.float32), chosen, model, rng)
+            chosen = settings.screened(every[block - 1]).thin(rows.astype(np.float32), chosen, model, rng)
         shape: dict[str, Any] = {"classes": range(len(classes)), "prior": model or prior, "random_state": rng}
         if sums is not None:
             of_earlier, of_own = weights_of_block(every[: block - 1], every[block - 1])

@@ -3,8 +3,9 @@
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Any, Self, cast
 
+from annotation.choices.catalogue import CATALOGUE
 from annotation.choices.presets import PRESETS
 from learner.estimators.huber_svm import PrivateHuberSVM
 from learner.estimators.softmax_steps import PrivateSoftmaxSteps
@@ -14,9 +15,11 @@ from learner.features.static_encoder import COLUMNS, MOST_COLUMNS
 from learner.linear_model import LinearModel
 from learner.strategies.blocks import block_rates
 from learner.strategies.noisy_clusters import NoisyClusters
+from learner.strategies.secret_sample import BlocksChoice, ScreenedSecretSample
 from privacy.accounting.event import Event
 from privacy.accounting.events import SecretBlockEvent, SecretSampleEvent
 from privacy.accounting.events_series import even_training
+from privacy.choices import Kind
 from privacy.mechanisms.randomness import SimulationRandom
 
 PRESET = "pool-experts"
@@ -158,6 +161,15 @@ class TrustedSettings:
         if not self.cluster_epsilon or self.selection_rate is None:
             return None
         return NoisyClusters(self.selection_rate, epsilon=self.cluster_epsilon, spread=self.cluster_spread)
+
+    def screened(self, rate: float) -> ScreenedSecretSample:
+        """Return the sample of a later block, as the preset's selection prefers what is near."""
+        preset = {**PRESETS[PRESET].defaults, "screened_blocks": True}
+        selection = CATALOGUE.find(Kind.STRATEGY, preset["selection"])
+        assert selection is not None
+        sample = cast(BlocksChoice, selection.of(preset)).of_block(2, rate)
+        assert isinstance(sample, ScreenedSecretSample)
+        return sample
 
     def of_block(
         self, before: SecretBlockEvent | None, *, block: int, n_features: int, **shape: Any

@@ -87,9 +87,9 @@ SELECTION = [
     ),
     Mutant(
         "a spread block charged at its mean rate",
-        "learner/configuration/pool.py",
+        "learner/strategies/secret_blocks.py",
         "NoisyClusters(rate, epsilon=",
-        "NoisyClusters(rate / chosen.cluster_spread, epsilon=",
+        "NoisyClusters(rate / self.cluster_spread, epsilon=",
         (f"{SPREAD_BLOCKS}::test_only_the_first_block_is_spread",),
     ),
     Mutant(

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from learner.strategies.cells import CELLS, record_cells
 from learner.strategies.noisy_clusters import NoisyClusters, fitted_sizes
 from learner.strategies.rows import ListedRows
-from learner.strategies.secret_sample import SecretBlocks, SecretSample
+from learner.strategies.secret_blocks import SecretBlocks
+from learner.strategies.secret_sample import SecretSample
 from privacy.accounting.events import MinibatchSgdEvent
 from privacy.mechanisms.cell_counts import NO_CELL
 from privacy.mechanisms.randomness import SimulationRandom

@@ -20,7 +20,8 @@ from learner.strategies.exposure_capped import ExposureCappedScreen
 from learner.strategies.noisy_clusters import NoisyClusters
 from learner.strategies.random import RandomChoice
 from learner.strategies.rows import OpenRows
-from learner.strategies.secret_sample import ScreenedSecretSample, SecretBlocks, SecretSample
+from learner.strategies.secret_blocks import SecretBlocks
+from learner.strategies.secret_sample import ScreenedSecretSample, SecretSample
 from learner.strategies.top_c import NoisyRanking, TopC
 from learner.strategies.uncertainty import Uncertainty
 from learner.strategies.version_space import VersionSpaceScreen

@@ -35,9 +35,10 @@ from privacy.choices import Sound
 from privacy.mechanisms.top_c import select_top_c
 from privacy.models import LedgerEntry
 from privacy.parameters import parameter
+from privacy.wording import as_message
 from tests import learning
 from tests.declaring import declaring, fields_shown
-from tests.factories import make_project, make_user, write_settings
+from tests.factories import make_annotators, make_project, make_user, write_settings
 from tests.owning import as_owner
 from tests.pure.learner.strategies import test_strategies
 
@@ -99,6 +100,9 @@ class LongFirst(StrategyChoice):
 
     def strategy(self):
         return Lengths(self.length_scale)
+
+    def why(self, settings):
+        return as_message("Long records are asked more often, by a pull of {pull:g}", pull=self.length_scale)
 
 
 @pytest.fixture
@@ -250,6 +254,23 @@ def test_a_round_of_it_is_charged_and_then_it_stays(project, manager):
     )
     with refused("annotation_project_successor"):
         Project.objects.filter(pk=project.pk).update(configuration=other)
+
+
+def test_an_annotator_is_told_why_in_its_words(project, client):
+    client.force_login(make_annotators(project, 1)[0])
+    page = client.get(reverse("annotation:why", args=[project.slug])).content.decode()
+    assert "Long records are asked more often, by a pull of 0.75," in page
+
+
+def test_the_database_gives_its_rounds_no_block(project):
+    values = {"project": project, "strategy": "lengths", "requested": 5}
+    with refused("learner_round_in_blocks"):
+        Round.objects.create(number=1, block=1, **values)
+    with refused("learner_round_in_blocks"):
+        Round.objects.create(number=1, **values | {"strategy": "secret_sample"})
+    with refused("learner_round_block_secret"):
+        Round.objects.create(number=1, block=0, **values | {"strategy": "secret_sample"})
+    Round.objects.create(number=1, block=1, **values | {"strategy": "secret_sample"})
 
 
 @pytest.mark.parametrize("check", test_strategies.BATTERY, ids=lambda check: check.__name__)

@@ -1,0 +1,126 @@
+"""Ask about secret samples of a pool, block after block, each of which gives one model."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from learner.strategies.base import SharedLimit
+from learner.strategies.blocks import block_rates, blocks_epsilon
+from learner.strategies.cells import CELLS
+from learner.strategies.divisions import RATES, Division, of_one_price
+from learner.strategies.noisy_clusters import NoisyClusters
+from learner.strategies.secret_sample import BlocksChoice, ScreenedSecretSample, SecretSample
+from privacy.accounting.events import Event
+from privacy.accounting.events_counts import cell_counts_event
+from privacy.accounting.events_series import even_training
+from privacy.parameters import parameter
+from privacy.wording import gettext_noop as _
+
+# A screened block asks about one in so many of its records far from the boundary.
+OUTSIDE_SLAB = 5
+
+
+@dataclass(frozen=True)
+class SecretBlocks(BlocksChoice):
+    """Secret samples of a pool, block after block, as projects choose them."""
+
+    name: ClassVar[str] = "secret_sample"
+    label: ClassVar[str] = _("secret sample: only models are published")
+
+    selection_rate: float = parameter(
+        0.1,
+        above=0,
+        below=1,
+        label=_("Secret sample: rate of the first block"),
+        help=_("The second block is as large, each further one doubles. A smaller rate makes each model cheaper."),
+        rule=_("Must lie between 0 and 1, got {got}."),
+        charged=True,
+    )
+    block_hours: int = parameter(
+        168,
+        at_least=1,
+        at_most=10_000,
+        unit="hours",
+        label=_("Secret sample: hours to label a block"),
+        help=_("Its model is trained then, whatever is answered, so that the time says nothing about the sample."),
+    )
+    screened_blocks: bool = parameter(
+        False,
+        label=_("Prefer what is near from the second block on"),
+        help=_("Elsewhere one in five of a block is asked. It costs the same and pays for anomalies."),
+    )
+    screen_reach: float = parameter(
+        0.1,
+        at_least=0,
+        at_most=10,
+        label=_("What is near"),
+        help=_("Distance from the boundary; features have a length of at most 1."),
+        rule=_("Must lie between 0 and 10, got {got}."),
+    )
+
+    cluster_epsilon: float | None = parameter(
+        None,
+        above=0,
+        at_most=10,
+        label=_("Spread the first block over clusters: epsilon"),
+        help=_(
+            "Charged once for noisy counts of records in each of 64 public cells; records with few like them are then "
+            "asked more often. For pools that repeat themselves; 0.05 is enough for ten thousand records. "
+            "Empty asks all alike and costs nothing."
+        ),
+        charged=True,
+    )
+    cluster_spread: float = parameter(
+        4.0,
+        above=1,
+        at_most=100,
+        label=_("Spread over clusters: how many times fewer questions"),
+        help=_("The first block asks so many times fewer records than its rate says, and costs what its rate says."),
+        rule=_("Must be above 1 and at most 100, got {got}."),
+    )
+
+    def strategy(self) -> SecretSample:
+        """Return the sample of the first block, where nothing is counted for it."""
+        return SecretSample(self.selection_rate)
+
+    def of_block(self, block: int, rate: float) -> SecretSample:
+        """Return a sample: spread over clusters in the first block, of what is near in later ones, as is chosen."""
+        if block == 1 and self.cluster_epsilon is not None:
+            return NoisyClusters(rate, epsilon=self.cluster_epsilon, spread=self.cluster_spread)
+        if block > 1 and self.screened_blocks:
+            return ScreenedSecretSample(rate, outside_rate=rate / OUTSIDE_SLAB, slab=self.screen_reach)
+        return SecretSample(rate)
+
+    @property
+    def first_rate(self) -> float:
+        """Public rate of the first block."""
+        return self.selection_rate
+
+    def divisions(self, shared: SharedLimit) -> Iterable[Division]:
+        """Vary the rate of the first block: its size pays for choosing, and training takes what the coins leave."""
+        for rate in RATES:
+            rates = block_rates(rate)[: shared.releases]
+            training = of_one_price(shared.epsilon, lambda each, rates=rates: blocks_epsilon(each, rates))  # type: ignore[misc]
+            if training is not None:
+                yield Division(changes={"selection_rate": rate}, training=training, rate=rate)
+
+    def opening(self, settings: Mapping[str, Any]) -> Event | None:
+        """Return what counting the cells costs, None where they are not."""
+        return None if self.cluster_epsilon is None else cell_counts_event(self.cluster_epsilon, CELLS)
+
+    def planned(self, settings: Mapping[str, Any]) -> Mapping[str, float]:
+        """Spend all of the limit on one release of each block that is planned, and keep nothing for a second attempt.
+
+        Under a limit that other projects share nothing is proved for a series, and blocks are charged one by one.
+        """
+        rates = block_rates(self.selection_rate)
+        opening = self.opening(settings)
+        counts = 0.0 if opening is None else opening.cost(adjacency="null").epsilon
+        epsilon, delta = even_training(
+            settings["pool_epsilon"] - counts,
+            settings["pool_delta"],
+            rates,
+            releases=settings.get("maximum_releases") or len(rates),
+            as_series=not settings.get("shared_limit"),
+        )
+        return {"training_epsilon": epsilon, "training_delta": delta}
