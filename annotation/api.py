@@ -6,11 +6,11 @@ from django.http import HttpRequest, HttpResponse
 from ninja import Query
 
 from annotation import access, selectors
-from annotation.people.services.tokens import Scope
 from annotation.rest.base import ProjectOut, project_for, require_scope
 from annotation.rest.base import router as router
 from annotation.rest.pagination import Page, page_of
 from annotation.rest.responses import paged
+from annotation.tokens.services import Scope
 
 
 @router.get("projects", response=list[ProjectOut], summary="The caller's projects", openapi_extra=paged())

@@ -68,8 +68,8 @@ def fill() -> tuple[str, str]:
     from django.db import transaction
     from django.db.models.functions import Now
 
-    from annotation.people.services import tokens
     from annotation.projects.services import opening
+    from annotation.tokens import services as tokens
     from learner.models import ModelRelease, ReleaseState, TrainingRun
     from learner.releases.services import publishing
     from privacy.accounting.events import RandomChoiceEvent

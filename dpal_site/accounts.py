@@ -22,8 +22,8 @@ from django.utils.translation import gettext as _
 
 from annotation.errors import GroupRefused, LinkEnded, RoleRefused, TooOften
 from annotation.log.services import history
-from annotation.people.digests import sealer
 from annotation.people.services import invitations, letters
+from annotation.tokens.digests import sealer
 from dpal_site import guessing
 from dpal_site.first_account import may_make_first
 from dpal_site.monitoring import security

@@ -18,8 +18,8 @@ from django.urls import path
 from django.views.decorators.http import require_safe
 
 from annotation.errors import AnnotationError
-from annotation.people.services.tokens import Scope
 from annotation.rest.base import BearerToken, lacking_words
+from annotation.tokens.services import Scope
 from dpal_site.problems import MEANINGS, problem_response
 from learner import selectors
 from learner.artifacts.services import storage

@@ -9,10 +9,10 @@ from django.utils.translation import override
 from ninja import Router, Schema, Status
 
 from annotation.people.identity import person_of
-from annotation.people.services.tokens import Scope
 from annotation.rest.base import require_scope
 from annotation.rest.idempotency import idempotent
 from annotation.rest.responses import SaidOut, as_code, write_responses
+from annotation.tokens.services import Scope
 from dpal_site.monitoring import long_work
 from dpal_site.operations import standing
 from learner.errors import NothingWaits

@@ -9,11 +9,11 @@ from ninja import Field, Query, Router, Schema
 
 from annotation import selectors as annotation_selectors
 from annotation.models import Role
-from annotation.people.services.tokens import Scope
 from annotation.rest.base import require_scope
 from annotation.rest.pagination import Page, page_of
 from annotation.rest.ranges import CONDITIONS, file_answers
 from annotation.rest.responses import Moment, SaidOut, as_code, paged, responses
+from annotation.tokens.services import Scope
 from learner import selectors
 from learner.access import may_manage
 from learner.errors import InputNotFitting

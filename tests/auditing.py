@@ -15,8 +15,8 @@ from django.test import Client
 from django.urls import reverse
 
 from annotation.models import Role
-from annotation.people.services import tokens
-from annotation.people.services.tokens import Scope
+from annotation.tokens import services as tokens
+from annotation.tokens.services import Scope
 from learner.artifacts.services.storage import signer
 from tests import learning
 from tests.factories import add_members, make_user

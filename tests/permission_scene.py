@@ -20,11 +20,12 @@ from annotation.guidelines.services.pictures import add_guideline_picture
 from annotation.models import Assignment, DatasetRole, Membership, Project, Query, Role
 from annotation.models.crowds import CrowdStudy
 from annotation.models.joining import CrowdLink
-from annotation.people.services import crowd_links, groups, invitations, members, tokens
-from annotation.people.services.tokens import Scope
+from annotation.people.services import crowd_links, groups, invitations, members
 from annotation.people.views.crowd import SESSION_KEY
 from annotation.populations import services as populations
 from annotation.questions.services import queue
+from annotation.tokens import services as tokens
+from annotation.tokens.services import Scope
 from dpal_site.api import api
 from learner.models.webhooks import Webhook, WebhookDelivery
 from tests import learning

@@ -8,8 +8,8 @@ from typing import Any
 from django.contrib.auth.models import User
 from django.test import Client
 
-from annotation.people.services import tokens
-from annotation.people.services.tokens import Scope
+from annotation.tokens import services as tokens
+from annotation.tokens.services import Scope
 
 
 class Caller:

@@ -32,7 +32,7 @@ TESTED_THROUGH_OTHERS: dict[tuple[str, str], tuple[str, ...]] = {
     ("tests/web/annotation/projects/test_configuration.py", "sentences of a history, read where settings change"): (
         "annotation/log/history.py",
     ),
-    ("tests/web/annotation/projects/test_members_api.py", "what a page and a route show of people and groups"): (
+    ("tests/web/annotation/people/test_members_api.py", "what a page and a route show of people and groups"): (
         "annotation/people/group_presenters.py",
         "annotation/people/selectors.py",
     ),

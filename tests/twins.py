@@ -24,8 +24,8 @@ from django.test import Client
 from django.urls import get_resolver, reverse
 
 from annotation.models import Project
-from annotation.people.services import tokens
-from annotation.people.services.tokens import Scope
+from annotation.tokens import services as tokens
+from annotation.tokens.services import Scope
 from learner.canaries import sending as canary
 from learner.models import ModelRelease
 from learner.releases.services import checks

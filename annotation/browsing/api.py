@@ -19,13 +19,13 @@ from annotation.errors import InvalidConfiguration
 from annotation.models import Membership, Project, QueryState, ReportKind, Role
 from annotation.models.marks import SavedView, Tag
 from annotation.people.identity import person_of
-from annotation.people.services.tokens import Scope
 from annotation.questions.images import IMAGE_ANSWER
 from annotation.reports.selectors.waiting import may_read_questions
 from annotation.rest.base import project_for, require_scope
 from annotation.rest.idempotency import idempotent
 from annotation.rest.responses import responses, write_responses
 from annotation.rest.row_ids import row_id
+from annotation.tokens.services import Scope
 
 router = Router()
 LARGEST_ID = 2**63 - 1

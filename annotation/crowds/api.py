@@ -20,11 +20,11 @@ from annotation.errors import StudyRefused
 from annotation.models import Project, Role
 from annotation.models.crowds import CrowdStudy, PlatformAccount, StudyStep, VerdictKind
 from annotation.people.identity import person_of
-from annotation.people.services.tokens import Scope
 from annotation.rest.base import project_for, require_scope
 from annotation.rest.idempotency import idempotent
 from annotation.rest.responses import SaidOut, as_code, write_responses
 from annotation.rest.row_ids import row_id
+from annotation.tokens.services import Scope
 
 router = Router()
 # The largest number a row has.

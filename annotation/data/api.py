@@ -15,12 +15,12 @@ from annotation.data.services import datasets, streams, tables
 from annotation.errors import InvalidRecords, InvalidUpload
 from annotation.models import BadRows, Dataset, DatasetRole, Job, PoolSource, Role
 from annotation.people.identity import person_of
-from annotation.people.services.tokens import Scope
 from annotation.rest.base import project_for, require_scope
 from annotation.rest.idempotency import idempotent
 from annotation.rest.pagination import Page, page_of
 from annotation.rest.responses import IDEMPOTENCY_KEY, LONGEST_KEY, SaidOut, as_code, paged, responses, write_responses
 from annotation.statement import charges
+from annotation.tokens.services import Scope
 from annotation.work.services import jobs
 from privacy.accounting.cost import Cost
 from privacy.wording import as_message

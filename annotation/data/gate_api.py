@@ -12,11 +12,11 @@ from annotation.errors import UploadRefused
 from annotation.gates.services import runs
 from annotation.models import Role
 from annotation.people.identity import person_of
-from annotation.people.services.tokens import Scope
 from annotation.rest.base import MostIn, project_for, require_scope
 from annotation.rest.idempotency import idempotent
 from annotation.rest.responses import write_responses
 from annotation.statement import charges
+from annotation.tokens.services import Scope
 from privacy.wording import as_message
 
 router = Router()

@@ -15,11 +15,11 @@ from annotation.exports.services.label_files import MEDIA_TYPES, ExportFormat
 from annotation.models import Role
 from annotation.models.exports import Export
 from annotation.people.identity import person_of
-from annotation.people.services.tokens import Scope
 from annotation.rest.base import project_for, require_scope
 from annotation.rest.idempotency import idempotent
 from annotation.rest.ranges import CONDITIONS, file_answers
 from annotation.rest.responses import responses, write_responses
+from annotation.tokens.services import Scope
 
 router = Router()
 

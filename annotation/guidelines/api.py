@@ -11,10 +11,10 @@ from annotation.guidelines.forms import MAX_EXAMPLES
 from annotation.guidelines.services import versions
 from annotation.models import Role
 from annotation.people.identity import person_of
-from annotation.people.services.tokens import Scope
 from annotation.rest.base import project_for, require_scope
 from annotation.rest.idempotency import idempotent
 from annotation.rest.responses import write_responses
+from annotation.tokens.services import Scope
 from privacy.wording import as_message
 
 router = Router()

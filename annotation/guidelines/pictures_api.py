@@ -11,10 +11,10 @@ from annotation.guidelines.services import pictures as service
 from annotation.guidelines.text import NAME_LENGTH, snippet_of
 from annotation.models import Role
 from annotation.people.identity import person_of
-from annotation.people.services.tokens import Scope
 from annotation.rest.base import project_for, require_scope
 from annotation.rest.idempotency import idempotent
 from annotation.rest.responses import responses, write_responses
+from annotation.tokens.services import Scope
 
 router = Router()
 

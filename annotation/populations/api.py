@@ -12,7 +12,6 @@ from annotation.access import may_open
 from annotation.errors import LimitRequestRefused
 from annotation.models import Role
 from annotation.people.identity import person_of
-from annotation.people.services.tokens import Scope
 from annotation.populations import selectors, services
 from annotation.populations.forms import person_named
 from annotation.rest.base import project_for, require_scope
@@ -20,6 +19,7 @@ from annotation.rest.idempotency import idempotent
 from annotation.rest.responses import responses, write_responses
 from annotation.statement.api import DOCUMENT, Account, CheckpointOut, ConsistencyOut, Old, Size, consistency_of
 from annotation.statement.downloads import statement_response
+from annotation.tokens.services import Scope
 from privacy.accounting.events_people import MOST_RECORDS_PER_PERSON
 from privacy.models import BudgetAccount, Population
 from privacy.services.checkpoints import log_of

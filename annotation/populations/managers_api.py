@@ -10,7 +10,6 @@ from ninja import Field, Router, Schema, Status
 
 from annotation.models.populations import PopulationRequest, PopulationRequestKind
 from annotation.people.identity import person_of
-from annotation.people.services.tokens import Scope
 from annotation.populations import selectors, services
 from annotation.populations.forms import AppointForm
 from annotation.rest.base import require_scope
@@ -18,6 +17,7 @@ from annotation.rest.checking import checked
 from annotation.rest.idempotency import idempotent
 from annotation.rest.responses import write_responses
 from annotation.rest.row_ids import row_id
+from annotation.tokens.services import Scope
 
 router = Router()
 

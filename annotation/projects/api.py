@@ -19,7 +19,6 @@ from annotation.errors import InvalidConfiguration
 from annotation.log.history import changes_in
 from annotation.models import Project, Role
 from annotation.people.identity import note_about, person_of
-from annotation.people.services.tokens import Scope
 from annotation.populations.selectors import populations_of
 from annotation.projects.forms.configuration_file import checked_form, file_of, read_file, setting_differences
 from annotation.projects.services import classes, configuring, opening
@@ -28,6 +27,7 @@ from annotation.rest.base import router as projects_router
 from annotation.rest.idempotency import idempotent
 from annotation.rest.pagination import Page, page_of
 from annotation.rest.responses import paged, write_responses
+from annotation.tokens.services import Scope
 from privacy.accounting.events_people import MOST_RECORDS_PER_PERSON
 from privacy.choices import Kind
 from privacy.wording import as_message, joined_rules

@@ -10,7 +10,6 @@ from annotation.access import may_open
 from annotation.choices.presets import PRESETS
 from annotation.models import Role
 from annotation.people.identity import note_about, person_of
-from annotation.people.services.tokens import Scope
 from annotation.populations.forms import MembershipForm
 from annotation.populations.selectors import membership_like
 from annotation.projects.forms.random_comparison import can_stand_beside_random, draft_of_random
@@ -20,6 +19,7 @@ from annotation.rest.base import ProjectOut, project_for, require_scope
 from annotation.rest.checking import checked
 from annotation.rest.idempotency import idempotent
 from annotation.rest.responses import write_responses
+from annotation.tokens.services import Scope
 
 router = Router()
 

@@ -12,13 +12,13 @@ from annotation.gates.forms import GateChoiceForm, GatePlanForm
 from annotation.gates.services import planning
 from annotation.models import DatasetRole, Oracle, Project, Role
 from annotation.people.identity import person_of
-from annotation.people.services.tokens import Scope
 from annotation.rest.base import project_for, require_scope
 from annotation.rest.checking import checked
 from annotation.rest.idempotency import idempotent
 from annotation.rest.responses import write_responses
 from annotation.rest.row_ids import row_id
 from annotation.statement import charges
+from annotation.tokens.services import Scope
 from privacy.planning import Passing
 
 router = Router()

@@ -8,7 +8,6 @@ from ninja import Field, Router, Schema
 from annotation.choices.kinds import hindrances
 from annotation.models import Arrival, Oracle, PrivacyUnit, Project, Role
 from annotation.people.identity import person_of
-from annotation.people.services.tokens import Scope
 from annotation.projects.api import ConfigurationOut, configuration_out
 from annotation.projects.forms.kinds import KindForm
 from annotation.projects.forms.wizard import arrival_of
@@ -17,6 +16,7 @@ from annotation.rest.base import project_for, require_scope
 from annotation.rest.checking import checked
 from annotation.rest.idempotency import idempotent
 from annotation.rest.responses import SaidOut, as_code, responses, write_responses
+from annotation.tokens.services import Scope
 
 router = Router()
 

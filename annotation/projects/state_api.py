@@ -9,7 +9,6 @@ from ninja import Field, Router, Schema
 from annotation.models import Project, Role
 from annotation.models.retention import FEWEST_ACTION_DAYS, FEWEST_DAYS
 from annotation.people.identity import person_of
-from annotation.people.services.tokens import Scope
 from annotation.projects.forms.settings import SettingsForm
 from annotation.projects.services import opening
 from annotation.rest.base import ProjectOut, project_for, require_scope
@@ -18,6 +17,7 @@ from annotation.rest.idempotency import idempotent
 from annotation.rest.responses import write_responses
 from annotation.retention.forms import LONGEST_DAYS
 from annotation.retention.services import periods
+from annotation.tokens.services import Scope
 
 router = Router()
 

@@ -17,7 +17,6 @@ from annotation.errors import InvalidConfiguration
 from annotation.models import Membership, Oracle, Role
 from annotation.models.quality import Aggregation, GoldQuery, GoldSource, PauseReason, QualityReport
 from annotation.people.identity import person_of
-from annotation.people.services.tokens import Scope
 from annotation.quality import selectors as quality
 from annotation.quality import services as comparing
 from annotation.questions.images import IMAGE_ANSWER, image_response
@@ -26,6 +25,7 @@ from annotation.rest.idempotency import idempotent
 from annotation.rest.pagination import Page, page_of
 from annotation.rest.responses import paged, responses, write_responses
 from annotation.rest.row_ids import row_id
+from annotation.tokens.services import Scope
 
 router = Router()
 

@@ -10,7 +10,6 @@ from ninja import Field, Query, Router, Schema, Status
 from annotation.answers import selectors as answers
 from annotation.models import ReportKind, Role
 from annotation.people.identity import person_of
-from annotation.people.services.tokens import Scope
 from annotation.questions import own_answers
 from annotation.questions.api import AssignmentOut, LabelIn, LabelOut, assignment_out, label_out
 from annotation.questions.services import correcting, queue, undoing
@@ -18,6 +17,7 @@ from annotation.reports.services import reporting
 from annotation.rest.base import own_assignment, project_for, require_scope
 from annotation.rest.idempotency import idempotent
 from annotation.rest.responses import write_responses
+from annotation.tokens.services import Scope
 
 router = Router()
 

@@ -14,12 +14,12 @@ from annotation.choices.label_types.class_sets import MOST_CLASSES
 from annotation.choices.merged_classes import merged_names
 from annotation.models import Assignment, Label, Project, Role
 from annotation.people.identity import person_of
-from annotation.people.services.tokens import Scope
 from annotation.questions.images import IMAGE_ANSWER, held_image
 from annotation.questions.services import labels, queue
 from annotation.rest.base import own_assignment, project_for, require_scope
 from annotation.rest.idempotency import idempotent
 from annotation.rest.responses import responses, write_responses
+from annotation.tokens.services import Scope
 
 router = Router()
 

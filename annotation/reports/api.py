@@ -9,13 +9,13 @@ from ninja import Field, Router, Schema, Status
 
 from annotation.models import Query, Report, ReportKind, Role
 from annotation.people.identity import person_of
-from annotation.people.services.tokens import Scope
 from annotation.reports.selectors import waiting
 from annotation.reports.services import reporting, setting_aside
 from annotation.rest.base import project_for, require_scope
 from annotation.rest.idempotency import idempotent
 from annotation.rest.responses import responses, write_responses
 from annotation.rest.row_ids import row_id
+from annotation.tokens.services import Scope
 
 router = Router()
 

@@ -15,7 +15,6 @@ from annotation import selectors
 from annotation.errors import InvalidConfiguration
 from annotation.models import Query, ReportKind, Role
 from annotation.people.identity import person_of
-from annotation.people.services.tokens import Scope
 from annotation.reports.selectors import threads
 from annotation.reports.services import conversing
 from annotation.reports.services.reporting import MAX_COMMENT_LENGTH
@@ -23,6 +22,7 @@ from annotation.rest.base import own_assignment, project_for, require_scope
 from annotation.rest.idempotency import idempotent
 from annotation.rest.responses import write_responses
 from annotation.rest.row_ids import row_id
+from annotation.tokens.services import Scope
 
 router = Router()
 

@@ -14,8 +14,8 @@ from ninja.security import HttpBearer
 from annotation import access, selectors
 from annotation.choices.merged_classes import merged_names
 from annotation.models import Assignment, Project, Role
-from annotation.people.services import tokens
-from annotation.people.services.tokens import Scope
+from annotation.tokens import services as tokens
+from annotation.tokens.services import Scope
 from privacy.wording import Message, as_message
 
 router = Router()

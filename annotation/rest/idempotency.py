@@ -12,8 +12,8 @@ from ninja.decorators import decorate_view
 from ninja.errors import HttpError
 
 from annotation.errors import AnnotationError
-from annotation.people.services import tokens
 from annotation.rest.responses import LONGEST_KEY
+from annotation.tokens import services as tokens
 from annotation.work.services.idempotency import StoredReply, answer_once
 
 

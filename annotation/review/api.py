@@ -16,7 +16,6 @@ from annotation.choices.label_types.class_sets import MOST_CLASSES
 from annotation.errors import InvalidChoice
 from annotation.models import Query, QueryState, Role
 from annotation.people.identity import person_of
-from annotation.people.services.tokens import Scope
 from annotation.questions.images import IMAGE_ANSWER
 from annotation.reports.services.reporting import MAX_COMMENT_LENGTH
 from annotation.rest.base import project_for, require_scope
@@ -27,6 +26,7 @@ from annotation.review import selectors as reviewing
 from annotation.review.images import reviewed_image
 from annotation.review.services import disputes
 from annotation.review.services import reviewing as decisions
+from annotation.tokens.services import Scope
 
 router = Router()
 

@@ -12,12 +12,12 @@ from django.shortcuts import get_object_or_404
 from ninja import Field, Query, Router, Schema
 
 from annotation.models import Project, Role
-from annotation.people.services.tokens import Scope
 from annotation.rest.base import project_for, require_scope
 from annotation.rest.pagination import Page, page_of
 from annotation.rest.responses import Moment, paged, responses
 from annotation.statement import presenters
 from annotation.statement.downloads import statement_response
+from annotation.tokens.services import Scope
 from privacy import selectors as privacy_selectors
 from privacy.models import BudgetAccount, EntryKind
 from privacy.services.checkpoints import Log, log_of

@@ -13,12 +13,12 @@ from annotation.models import Project, Role
 from annotation.models.limits import LimitRequest
 from annotation.people.identity import note_nothing, person_of
 from annotation.people.services import limits
-from annotation.people.services.tokens import Scope
 from annotation.rest.base import project_for, require_scope
 from annotation.rest.idempotency import idempotent
 from annotation.rest.pagination import Page, page_of
 from annotation.rest.responses import paged, write_responses
 from annotation.statement import presenters
+from annotation.tokens.services import Scope
 from privacy.accounting.units import atto_spendable, nano_spendable
 from privacy.wording import as_message
 

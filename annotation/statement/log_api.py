@@ -10,10 +10,10 @@ from ninja import Field, Query, Router, Schema
 from annotation.log.action_words import action_sentence
 from annotation.log.history import actions_in
 from annotation.models import Role
-from annotation.people.services.tokens import Scope
 from annotation.rest.base import project_for, require_scope
 from annotation.rest.pagination import Page, page_of
 from annotation.rest.responses import paged
+from annotation.tokens.services import Scope
 
 router = Router()
 

@@ -13,8 +13,9 @@ from annotation.data.services import datasets
 from annotation.files import services as files
 from annotation.intervals import wilson_interval
 from annotation.models import Dataset, DatasetRole, Job, Project, ProjectState, Query, QueryState, Role, WorkState
-from annotation.people.services import members, tokens
+from annotation.people.services import members
 from annotation.projects.services import configuring, opening
+from annotation.tokens import services as tokens
 from dpal_site.demo import without_privacy
 from dpal_site.demo.plans import RELEASES, ProjectPlan, UploadFile
 from learner.artifacts.services import storage

@@ -7,11 +7,11 @@ from ninja import Field, Query, Router, Schema
 
 from annotation.models import Role
 from annotation.people.identity import person_of
-from annotation.people.services.tokens import Scope
 from annotation.rest.base import project_for, require_scope
 from annotation.rest.idempotency import idempotent
 from annotation.rest.pagination import Page, page_of
 from annotation.rest.responses import Moment, paged, write_responses
+from annotation.tokens.services import Scope
 from learner import selectors
 from learner.channels import services as channels
 from learner.models import ChannelMove

@@ -10,11 +10,11 @@ from annotation.access import managed_project
 from annotation.models import Project
 from annotation.models.deletions import Deletion
 from annotation.people.identity import person_of
-from annotation.people.services.tokens import Scope
 from annotation.projects.services import lifecycle
 from annotation.rest.base import ProjectOut, require_scope
 from annotation.rest.idempotency import idempotent
 from annotation.rest.responses import write_responses
+from annotation.tokens.services import Scope
 from learner.closing.selectors import what_stays
 
 router = Router()

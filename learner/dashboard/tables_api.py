@@ -7,10 +7,10 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.utils.translation import override
 from ninja import Query, Router, Schema
 
-from annotation.people.services.tokens import Scope
 from annotation.rest.base import require_scope
 from annotation.rest.pagination import Page, page_of
 from annotation.rest.responses import Moment, paged
+from annotation.tokens.services import Scope
 from learner.access import project_of
 from learner.dashboard.reading import plain_rows, readable_table
 

@@ -10,12 +10,12 @@ from annotation import retrying
 from annotation.errors import InvalidConfiguration
 from annotation.models import Job, Project, Role
 from annotation.people.identity import person_of
-from annotation.people.services.tokens import Scope
 from annotation.projects.services import opening
 from annotation.rest.base import MostIn, project_for, require_scope
 from annotation.rest.idempotency import idempotent
 from annotation.rest.responses import SaidOut, as_code, write_responses
 from annotation.statement import charges
+from annotation.tokens.services import Scope
 from annotation.work.services import attempts
 from learner import selectors
 from learner.dashboard import tables

@@ -8,9 +8,9 @@ from django.shortcuts import get_object_or_404
 from django.utils.translation import override
 from ninja import Field, Router, Schema
 
-from annotation.people.services.tokens import Scope
 from annotation.rest.base import require_scope
 from annotation.rest.responses import Moment, responses
+from annotation.tokens.services import Scope
 from learner import selectors
 from learner.access import project_of
 from learner.evidence.facts import facts_of

@@ -12,12 +12,12 @@ from annotation import selectors
 from annotation.models import Project, Role
 from annotation.models.forgetting import Forgetting
 from annotation.people.identity import person_of
-from annotation.people.services.tokens import Scope
 from annotation.rest.base import require_scope
 from annotation.rest.idempotency import idempotent
 from annotation.rest.pagination import Page, page_of
 from annotation.rest.responses import paged, responses, write_responses
 from annotation.retention.services.forgetting import request_forgetting
+from annotation.tokens.services import Scope
 from learner.forgetting.services.contributors import preview_forgetting
 
 router = Router()

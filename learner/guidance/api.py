@@ -10,9 +10,9 @@ from ninja import Field, Router, Schema
 
 from annotation import selectors
 from annotation.models import Project, Role
-from annotation.people.services.tokens import Scope
 from annotation.rest.base import require_scope
 from annotation.rest.responses import SaidOut, as_code
+from annotation.tokens.services import Scope
 from learner.guidance.blockers import Act, ActKind
 from learner.guidance.buttons import button_of
 from learner.guidance.waiting import guidance_for

@@ -9,11 +9,11 @@ from ninja import Field, Query, Router, Schema, Status
 from annotation import selectors
 from annotation.models import Project, Role, WorkState
 from annotation.people.identity import note_nothing, person_of
-from annotation.people.services.tokens import Scope
 from annotation.projects.api import ConfigurationOut, configuration_out
 from annotation.rest.base import project_for, require_scope
 from annotation.rest.idempotency import idempotent
 from annotation.rest.responses import write_responses
+from annotation.tokens.services import Scope
 from learner.models.planning import PlanSimulation
 from learner.planning.plan_setups import FEWEST_RECORDS, MOST_RECORDS, default_records, purchase_of
 from learner.planning.row_table import shown_rows, unreached

@@ -8,10 +8,10 @@ from ninja import Field, Router, Schema, Status
 
 from annotation.models import Project, Role
 from annotation.people.identity import person_of
-from annotation.people.services.tokens import Scope
 from annotation.rest.base import project_for, require_scope
 from annotation.rest.idempotency import idempotent
 from annotation.rest.responses import write_responses
+from annotation.tokens.services import Scope
 from learner import selectors
 from learner.evaluations.selectors import Accuracy
 from learner.models import ModelRelease

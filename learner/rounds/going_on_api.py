@@ -7,11 +7,11 @@ from django.http import HttpRequest
 from ninja import Router, Schema, Status
 
 from annotation.models import Role
-from annotation.people.services.tokens import Scope
 from annotation.rest.base import MostIn, project_for, require_scope
 from annotation.rest.idempotency import idempotent
 from annotation.rest.responses import write_responses
 from annotation.statement import charges
+from annotation.tokens.services import Scope
 from learner.rounds.services import loop, secret_blocks
 from learner.selectors import training_price
 

@@ -9,12 +9,12 @@ from django.shortcuts import get_object_or_404
 from ninja import Field, Query, Router, Schema, Status
 
 from annotation.models import Role
-from annotation.people.services.tokens import Scope
 from annotation.rest.base import project_for, require_scope
 from annotation.rest.idempotency import idempotent
 from annotation.rest.pagination import Page, page_of
 from annotation.rest.responses import paged, responses, write_responses
 from annotation.rest.row_ids import row_id
+from annotation.tokens.services import Scope
 from learner.models.webhooks import Webhook, WebhookDelivery, WebhookEvent
 from learner.webhooks import services as webhooks
 

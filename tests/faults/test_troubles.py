@@ -22,10 +22,11 @@ from django.utils import timezone
 
 from annotation.data.services import datasets
 from annotation.models import Assignment, Dataset, Job, Label, Query, Record, Role
-from annotation.people.services import members, tokens
-from annotation.people.services.tokens import Scope
+from annotation.people.services import members
 from annotation.questions.services import labels, queue
 from annotation.tasks import import_dataset_task
+from annotation.tokens import services as tokens
+from annotation.tokens.services import Scope
 from annotation.work.services import broker as broker_service
 from annotation.work.services import interruptions, jobs
 from dpal_site.celery import app

@@ -14,7 +14,8 @@ from cryptography.hazmat.primitives.asymmetric import ec
 
 import dpal
 from annotation.models import Project, Role
-from annotation.people.services import members, tokens
+from annotation.people.services import members
+from annotation.tokens import services as tokens
 from dpal import errors
 from learner.artifacts.services import storage
 from learner.releases.services import versions

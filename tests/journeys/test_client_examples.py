@@ -13,8 +13,9 @@ import requests
 from click.testing import CliRunner
 
 from annotation.models import Dataset, Role
-from annotation.people.services import members, tokens
-from annotation.people.services.tokens import Scope
+from annotation.people.services import members
+from annotation.tokens import services as tokens
+from annotation.tokens.services import Scope
 from dpal.command_line import main
 from dpal.settings import known_of
 from learner.artifacts.services import storage

@@ -12,8 +12,9 @@ from django.conf import settings as site_settings
 
 from annotation.choices.label_types.class_sets import places_of
 from annotation.models import Label, Role
-from annotation.people.services import limits, members, tokens
-from annotation.people.services.tokens import Scope
+from annotation.people.services import limits, members
+from annotation.tokens import services as tokens
+from annotation.tokens.services import Scope
 from dpal import settings, statement
 from dpal.command_line import main
 from learner.artifacts.services import storage

@@ -15,7 +15,8 @@ from django.core.management import CommandError, call_command
 from django.db import transaction
 
 from annotation.models import Role
-from annotation.people.services import members, tokens
+from annotation.people.services import members
+from annotation.tokens import services as tokens
 from learner.artifacts.services import storage
 from learner.models import ModelRelease, ReleaseState, TrainingRun
 from learner.releases.services import checks, publishing

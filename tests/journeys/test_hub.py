@@ -13,7 +13,8 @@ import requests
 
 import dpal
 from annotation.models import Role
-from annotation.people.services import members, tokens
+from annotation.people.services import members
+from annotation.tokens import services as tokens
 from dpal_site.embedded.servers import REPOSITORY
 from learner.artifacts.services import storage
 from learner.releases.services import versions

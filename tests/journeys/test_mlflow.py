@@ -19,7 +19,8 @@ import pytest
 import requests
 
 from annotation.models import Role
-from annotation.people.services import members, tokens
+from annotation.people.services import members
+from annotation.tokens import services as tokens
 from dpal_site.embedded.servers import REPOSITORY
 from learner.artifacts.services import storage
 from tests import learning

@@ -11,8 +11,9 @@ from django.core.management import call_command
 from django.test import Client
 
 from annotation.models import Query, Role
-from annotation.people.services import members, tokens
-from annotation.people.services.tokens import Scope
+from annotation.people.services import members
+from annotation.tokens import services as tokens
+from annotation.tokens.services import Scope
 from learner.models import ModelRelease, StreamGuess
 from learner.next_step import Step, project_status
 from privacy.accounting.events import event_from_json

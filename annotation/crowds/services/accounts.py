@@ -11,7 +11,7 @@ from annotation.crowds.services.sending import CHECK_ACCOUNT_TASK, FOLLOW_TASK, 
 from annotation.errors import StudyRefused
 from annotation.models import Oracle, Project
 from annotation.models.crowds import CrowdStudy, PlatformAccount
-from annotation.people.digests import sealer
+from annotation.tokens.digests import sealer
 
 PURPOSE = b"crowd platforms"
 # What the platform calls a token, by its letters.

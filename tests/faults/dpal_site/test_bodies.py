@@ -9,8 +9,9 @@ import pytest
 from django.test import Client
 
 from annotation.models import Role
-from annotation.people.services import members, tokens
-from annotation.people.services.tokens import Scope
+from annotation.people.services import members
+from annotation.tokens import services as tokens
+from annotation.tokens.services import Scope
 from dpal_site.embedded import host
 from tests.factories import make_project, make_user
 

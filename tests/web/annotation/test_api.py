@@ -10,10 +10,11 @@ from django.utils import timezone
 
 from annotation.data.services import datasets
 from annotation.models import ApiToken, Dataset, Label, Project, Record, Role
-from annotation.people.services import members, tokens
-from annotation.people.services.tokens import Scope
+from annotation.people.services import members
 from annotation.projects.services import opening
 from annotation.questions.services import queue
+from annotation.tokens import services as tokens
+from annotation.tokens.services import Scope
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

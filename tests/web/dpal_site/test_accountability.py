@@ -17,8 +17,9 @@ from annotation.log.action_words import SENTENCES
 from annotation.log.services.history import UNNOTED
 from annotation.models import Role
 from annotation.models.history import Action
-from annotation.people.services import invitations, tokens
-from annotation.people.services.tokens import Scope
+from annotation.people.services import invitations
+from annotation.tokens import services as tokens
+from annotation.tokens.services import Scope
 from dpal_site.accountability import PAGES as PAGE_APPS
 from tests.factories import add_members, make_project, make_user
 from tests.permission_rows import PAGES

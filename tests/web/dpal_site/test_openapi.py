@@ -28,8 +28,7 @@ from annotation.guidelines.services import pictures as guideline_pictures
 from annotation.models import Assignment, Job, Picture, Project, Query, Role
 from annotation.models.groups import PeopleGroup
 from annotation.models.quality import GoldQuery
-from annotation.people.services import crowd_links, groups, invitations, limits, members, tokens
-from annotation.people.services.tokens import Scope
+from annotation.people.services import crowd_links, groups, invitations, limits, members
 from annotation.populations import services as populations
 from annotation.projects.forms.configuration_file import file_of
 from annotation.projects.services import classes
@@ -39,6 +38,8 @@ from annotation.reports.services import conversing, setting_aside
 from annotation.retention.services import forgetting
 from annotation.review import selectors as reviewing
 from annotation.review.services import reviewing as decisions
+from annotation.tokens import services as tokens
+from annotation.tokens.services import Scope
 from dpal_site.wsgi import application
 from learner.channels import services as channels
 from learner.models import Round, TrainingRun

@@ -13,10 +13,10 @@ from annotation.checks import services as gold
 from annotation.models import Assignment, AssignmentState, Encounter, Label, Membership, Query, Record, Report
 from annotation.models import joining as joining_models
 from annotation.models.configurations import KNOWN
-from annotation.people.digests import secret_digest
 from annotation.projects.services.configuring import configure_project
 from annotation.questions.services import correcting, participations
 from annotation.reports.services import conversing
+from annotation.tokens.digests import secret_digest
 from dpal_site import label_role, parts
 from dpal_site.roles import RoleAddress
 from tests.factories import (

@@ -9,7 +9,8 @@ import pytest
 from django.test import Client
 
 from annotation.models import Role
-from annotation.people.services import members, tokens
+from annotation.people.services import members
+from annotation.tokens import services as tokens
 from learner.artifacts.services import storage
 from learner.releases.services import versions
 from learner.rounds.services import secret_blocks

@@ -16,10 +16,11 @@ from django.urls import reverse
 from annotation.errors import InvalidConfiguration, LinkEnded, ProjectClosed
 from annotation.models import Assignment, Dataset, Job, Label, Membership, Project, Query, Record, Role
 from annotation.models.deletions import Deletion
-from annotation.people.services import invitations, members, tokens
-from annotation.people.services.tokens import Scope
+from annotation.people.services import invitations, members
 from annotation.projects.services import lifecycle, opening
 from annotation.questions.services import labels, queue
+from annotation.tokens import services as tokens
+from annotation.tokens.services import Scope
 from learner.artifacts.services import storage
 from learner.closing import services as deletion
 from learner.errors import ReleaseBuried

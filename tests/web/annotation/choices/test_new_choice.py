@@ -23,10 +23,10 @@ from annotation.choices.services.configurations import document_digest
 from annotation.errors import ConfigurationFrozen, InvalidConfiguration
 from annotation.models import Project
 from annotation.models.configurations import Configuration
-from annotation.people.services import tokens
-from annotation.people.services.tokens import Scope
 from annotation.projects.forms.wizard import WizardStep
 from annotation.projects.services.configuring import configure_project
+from annotation.tokens import services as tokens
+from annotation.tokens.services import Scope
 from learner.models import Round
 from learner.planning import plan_setups
 from learner.strategies.base import BEYOND_A_STREAM, QueryStrategy, StrategyChoice

@@ -14,9 +14,9 @@ from django.urls import reverse
 
 from annotation.choices.label_types.learning import chosen_estimator
 from annotation.choices.stream_rules import batch_stream_epsilon
-from annotation.people.services import tokens
-from annotation.people.services.tokens import Scope
 from annotation.projects.forms.wizard import WizardStep
+from annotation.tokens import services as tokens
+from annotation.tokens.services import Scope
 from learner.artifacts.settings import configuration_of
 from learner.configuration.pool import featurizer_of
 from learner.configuration.stream import learner_of, stream_event

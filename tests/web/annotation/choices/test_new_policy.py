@@ -16,11 +16,11 @@ from annotation.choices.policies.base import LONGEST_WINDOW, STREAM, WINDOW, WIN
 from annotation.choices.policies.updates import BatchPolicy
 from annotation.choices.policies.windows import asked_of
 from annotation.choices.secrecy import hides_selection
-from annotation.people.services import tokens
-from annotation.people.services.tokens import Scope
 from annotation.projects.forms.wizard import WizardStep
 from annotation.projects.services.configuring import configure_project
 from annotation.projects.services.known_choices import note_choice
+from annotation.tokens import services as tokens
+from annotation.tokens.services import Scope
 from learner import next_step
 from learner.configuration.stream import stream_event
 from learner.models import StreamBatch

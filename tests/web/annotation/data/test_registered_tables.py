@@ -10,9 +10,9 @@ from django.urls import reverse
 
 from annotation.data.services import datasets
 from annotation.models import Dataset, PoolSource
-from annotation.people.services import tokens
-from annotation.people.services.tokens import Scope
 from annotation.statement import charges
+from annotation.tokens import services as tokens
+from annotation.tokens.services import Scope
 from tests import learning
 from tests.factories import make_user
 from tests.iceberg import write_iceberg

@@ -20,12 +20,13 @@ from annotation.models import Job, Record, Role, WorkState
 from annotation.models.exports import Export
 from annotation.models.letters import Notice
 from annotation.models.people import Membership
-from annotation.people.services import members, tokens
-from annotation.people.services.tokens import Scope
+from annotation.people.services import members
 from annotation.projects.services import lifecycle
 from annotation.questions.services import labels, queue
 from annotation.retention.services import forgetting as records
 from annotation.retention.services import periods
+from annotation.tokens import services as tokens
+from annotation.tokens.services import Scope
 from annotation.work.services import attempts, jobs
 from learner.closing import services as deletion
 from learner.forgetting.services import contributors

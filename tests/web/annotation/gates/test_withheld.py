@@ -13,9 +13,10 @@ from django.urls.resolvers import URLPattern, URLResolver
 from annotation.data.services import datasets
 from annotation.gates.services import planning, runs
 from annotation.models import Dataset, GateRun, Job, Project, Query, Role
-from annotation.people.services import members, tokens
-from annotation.people.services.tokens import Scope
+from annotation.people.services import members
 from annotation.projects.services import opening
+from annotation.tokens import services as tokens
+from annotation.tokens.services import Scope
 from annotation.work.services import interruptions
 from dpal_site.api import api
 from dpal_site.monitoring.logs import WithoutContent

@@ -9,11 +9,11 @@ from django.test import Client
 from django.urls import reverse
 
 from annotation.models import Project
-from annotation.people.services import tokens
-from annotation.people.services.tokens import Scope
 from annotation.populations import selectors, services
 from annotation.projects.forms.wizard import WizardStep
 from annotation.projects.services import opening
+from annotation.tokens import services as tokens
+from annotation.tokens.services import Scope
 from privacy.errors import UnsoundCombination
 from privacy.models import BudgetAccount, Quota
 from privacy.selectors import quota_of

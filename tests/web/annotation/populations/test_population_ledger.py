@@ -14,9 +14,9 @@ from django.db import connection
 from django.test import Client
 from django.urls import reverse
 
-from annotation.people.services import tokens
-from annotation.people.services.tokens import Scope
 from annotation.populations import services
+from annotation.tokens import services as tokens
+from annotation.tokens.services import Scope
 from privacy.accounting.events import OutputPerturbationEvent
 from privacy.audit.statement import StatementRefused, audit_statement
 from privacy.models import EntryKind

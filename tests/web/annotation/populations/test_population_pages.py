@@ -10,9 +10,9 @@ from django.test import Client
 from django.urls import reverse
 
 from annotation.models import Role
-from annotation.people.services import tokens
-from annotation.people.services.tokens import Scope
 from annotation.populations import services
+from annotation.tokens import services as tokens
+from annotation.tokens.services import Scope
 from privacy.accounting.events import OutputPerturbationEvent
 from privacy.models import Population
 from privacy.services import ledger

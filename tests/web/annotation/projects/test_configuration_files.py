@@ -12,11 +12,11 @@ from django.urls import reverse
 from annotation.choices.presets import PRESETS
 from annotation.models import Project, Role
 from annotation.people.services import members
-from annotation.people.services.tokens import Scope, create_token
 from annotation.projects.forms.configuration_file import LARGEST, file_of
 from annotation.projects.forms.wizard import draft_form
 from annotation.projects.services import opening
 from annotation.projects.services.configuring import limits_of
+from annotation.tokens.services import Scope, create_token
 from tests.factories import make_user
 from tests.web.annotation.projects.test_wizard import TASK, at, go_on
 

@@ -12,11 +12,11 @@ from django.utils import timezone
 from annotation.choices.catalogue import parameter_names
 from annotation.models import Project, Role
 from annotation.models.history import Action, ProjectChange
-from annotation.people.services import tokens
-from annotation.people.services.tokens import Scope
 from annotation.projects.forms.setting_names import setting_name
 from annotation.projects.settings_words import setting_value
 from annotation.retention.services import periods
+from annotation.tokens import services as tokens
+from annotation.tokens.services import Scope
 from privacy.accounting.events import RandomChoiceEvent
 from privacy.choices import Kind
 from privacy.services import ledger

@@ -6,8 +6,8 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
-from annotation.people.services import tokens
-from annotation.people.services.tokens import Scope
+from annotation.tokens import services as tokens
+from annotation.tokens.services import Scope
 from tests.factories import make_project, make_user
 
 pytestmark = pytest.mark.django_db

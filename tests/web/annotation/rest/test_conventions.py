@@ -12,9 +12,10 @@ from django.test import Client, RequestFactory
 from django.test.utils import CaptureQueriesContext
 
 from annotation.models import Label, Role
-from annotation.people.services import members, tokens
-from annotation.people.services.tokens import Scope
+from annotation.people.services import members
 from annotation.rest import ranges
+from annotation.tokens import services as tokens
+from annotation.tokens.services import Scope
 from learner import selectors
 from learner.artifacts.services import storage
 from learner.errors import NotReleased

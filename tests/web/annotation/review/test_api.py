@@ -9,10 +9,10 @@ from django.test import Client
 from annotation.models import Consensus, Query, QueryState, Report, Role
 from annotation.models.idempotency import IdempotentAnswer
 from annotation.models.quality import GoldQuery
-from annotation.people.services import tokens
-from annotation.people.services.tokens import Scope
 from annotation.questions.services import labels, queue
 from annotation.retention.services import emptying
+from annotation.tokens import services as tokens
+from annotation.tokens.services import Scope
 from tests.factories import add_members, make_annotators, make_manager, make_project, make_user, open_records
 from tests.rest_caller import Caller
 

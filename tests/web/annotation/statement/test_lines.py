@@ -17,9 +17,10 @@ from django.urls import reverse
 from django.utils import timezone, translation
 
 from annotation.models import Project, Role
-from annotation.people.services import limits, tokens
-from annotation.people.services.tokens import Scope
+from annotation.people.services import limits
 from annotation.statement.words import HOW, NAMES, STATES, how_words, reason_words
+from annotation.tokens import services as tokens
+from annotation.tokens.services import Scope
 from privacy.accounting.event import REGISTRY
 from privacy.accounting.events import (
     BernoulliScreenEvent,

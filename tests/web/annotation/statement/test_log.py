@@ -14,7 +14,7 @@ from annotation.log.action_words import SENTENCES, action_sentence
 from annotation.log.services.history import NOTED_APPS, UNNOTED, UNNOTED_ELSEWHERE
 from annotation.models import Role
 from annotation.models.history import Action
-from annotation.people.services.tokens import Scope, create_token
+from annotation.tokens.services import Scope, create_token
 from dpal_site.api import api
 from tests.factories import add_members, make_project, make_user
 from tests.permission_scene import named_patterns

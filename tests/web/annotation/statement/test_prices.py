@@ -15,11 +15,11 @@ from annotation.gates.services import runs
 from annotation.log.action_words import SENTENCES
 from annotation.log.services.history import UNNOTED
 from annotation.models import Dataset, Job, WorkState
-from annotation.people.services import tokens
-from annotation.people.services.tokens import Scope
 from annotation.projects.services import opening
 from annotation.statement import charges
 from annotation.statement.amounts import delta_words, epsilon_words
+from annotation.tokens import services as tokens
+from annotation.tokens.services import Scope
 from annotation.work.services import attempts
 from learner import selectors
 from learner.models import Round, TrainingRun

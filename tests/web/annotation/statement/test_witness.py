@@ -13,8 +13,8 @@ from django.conf import settings as site_settings
 from django.db import connection
 
 from annotation.models import Role
-from annotation.people.services import tokens
-from annotation.people.services.tokens import Scope
+from annotation.tokens import services as tokens
+from annotation.tokens.services import Scope
 from privacy.accounting.events import BernoulliScreenEvent
 from privacy.audit.keys import decoded_key
 from privacy.audit.merkle import leaf_hash, verify_inclusion

@@ -9,7 +9,8 @@ from django.test import Client
 from django.urls import reverse
 
 from annotation.models import Role
-from annotation.people.services import members, tokens
+from annotation.people.services import members
+from annotation.tokens import services as tokens
 from learner import selectors
 from learner.channels import services as channels
 from learner.errors import ChannelRefused, NotReleased, ReasonMissing

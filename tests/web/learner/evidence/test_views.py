@@ -10,8 +10,8 @@ from django.test import Client
 from django.urls import reverse
 
 from annotation.models import Role
-from annotation.people.services import tokens
-from annotation.people.services.tokens import Scope
+from annotation.tokens import services as tokens
+from annotation.tokens.services import Scope
 from learner.artifacts.environment import code_version
 from learner.evidence.file import FORMAT
 from learner.models import MechanismAudit

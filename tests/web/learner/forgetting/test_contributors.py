@@ -12,8 +12,8 @@ from django.urls import reverse
 from annotation.models import Record
 from annotation.models.forgetting import Forgetting
 from annotation.models.history import Action
-from annotation.people.services import tokens
-from annotation.people.services.tokens import Scope
+from annotation.tokens import services as tokens
+from annotation.tokens.services import Scope
 from learner.forgetting.services import contributors
 from tests import learning
 from tests.factories import make_user

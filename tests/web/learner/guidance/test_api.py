@@ -8,11 +8,12 @@ from django.test import Client
 from django.urls import reverse
 
 from annotation.models import Role
-from annotation.people.services import members, tokens
-from annotation.people.services.tokens import Scope
+from annotation.people.services import members
 from annotation.projects.selectors import project_cards
 from annotation.statement.amounts import epsilon_words
 from annotation.templatetags.privacy_numbers import percent
+from annotation.tokens import services as tokens
+from annotation.tokens.services import Scope
 from learner.guidance.waiting import guidance_for
 from learner.selectors import question_counts
 from privacy.selectors import guarantee

@@ -12,11 +12,11 @@ from annotation.choices.presets import PRESETS, broken_rules
 from annotation.errors import InvalidConfiguration
 from annotation.models import Configuration, Job, Project
 from annotation.models.history import Action
-from annotation.people.services import tokens
-from annotation.people.services.tokens import Scope
 from annotation.projects.forms.wizard import WizardStep
 from annotation.projects.services.configuring import configure_project, limits_of
 from annotation.projects.services.opening import create_project
+from annotation.tokens import services as tokens
+from annotation.tokens.services import Scope
 from learner.errors import PlanOutdated
 from learner.models.planning import PlanSimulation
 from learner.planning.draft_rows import draft_with

@@ -8,8 +8,8 @@ import pytest
 from django.test import Client
 
 from annotation.models import ProjectState
-from annotation.people.services import tokens
-from annotation.people.services.tokens import Scope
+from annotation.tokens import services as tokens
+from annotation.tokens.services import Scope
 from learner import selectors
 from learner.models import StoppingAdvice
 from learner.selectors.stopping import more_answers

@@ -14,12 +14,12 @@ from annotation.people import group_presenters
 from annotation.people.forms.joining import MemberForm
 from annotation.people.identity import person_of
 from annotation.people.services import groups, limits, members
-from annotation.people.services.tokens import Scope
 from annotation.rest.base import project_for, require_scope
 from annotation.rest.checking import checked
 from annotation.rest.idempotency import idempotent
 from annotation.rest.responses import responses, write_responses
 from annotation.rest.row_ids import row_id
+from annotation.tokens.services import Scope
 
 router = Router()
 

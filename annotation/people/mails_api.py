@@ -11,11 +11,11 @@ from annotation.models.letters import MailChoice, MailKind
 from annotation.people.forms.mails import MailForm
 from annotation.people.identity import person_of
 from annotation.people.services import letters, mail_choices
-from annotation.people.services.tokens import Scope
 from annotation.rest.base import require_scope
 from annotation.rest.checking import checked
 from annotation.rest.idempotency import idempotent
 from annotation.rest.responses import write_responses
+from annotation.tokens.services import Scope
 from privacy.wording import as_message
 
 router = Router()

@@ -11,7 +11,7 @@ from django.db.models import F, Q
 from django.db.models.functions import Now
 
 from annotation.models import ApiToken
-from annotation.people.digests import secret_digest
+from annotation.tokens.digests import secret_digest
 from annotation.work.services import rates
 
 PREFIX = "dpal_"

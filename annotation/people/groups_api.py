@@ -18,14 +18,14 @@ from annotation.models.groups import PeopleGroup
 from annotation.people import group_presenters
 from annotation.people.forms.groups import MOST_AT_ONCE, GroupForm, GroupInvitationForm, GroupPeopleForm
 from annotation.people.identity import person_of
+from annotation.people.joining_api import InvitationFields, MailedIn, invitation_fields, invited
 from annotation.people.services import groups, invitations
-from annotation.people.services.tokens import Scope
-from annotation.projects.joining_api import InvitationFields, MailedIn, invitation_fields, invited
 from annotation.rest.base import require_scope
 from annotation.rest.checking import checked
 from annotation.rest.idempotency import idempotent
 from annotation.rest.responses import responses, write_responses
 from annotation.rest.row_ids import row_id
+from annotation.tokens.services import Scope
 from privacy.wording import as_message
 
 router = Router()
