@@ -52,6 +52,11 @@ class SelectionChoice(Choice):
         """Public rate of the first secret block, None where blocks are not secret."""
         return None
 
+    @property
+    def series_epsilon(self) -> float | None:
+        """What a series of rounds is charged once, beside what each adds; None where no such number is set."""
+        return None
+
     def rates(self) -> tuple[float, float]:
         """Return the largest and the smallest probability of asking about a record of a stream, as they are charged.
 

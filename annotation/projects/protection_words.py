@@ -95,8 +95,11 @@ def _cost_of_questions(settings: Mapping[str, Any]) -> str:
         return _("All looks at a record together cost ε %(epsilon)s, paid once.") % {
             "epsilon": epsilon_words(cost.epsilon)
         }
-    return _("The scale ε %(epsilon)s is paid once for the whole series, and a little more with every round.") % {
-        "epsilon": epsilon_words(settings["selection_epsilon"])
+    once = None if choice is None else choice.of(settings).series_epsilon
+    if once is None:
+        return _("Choosing is charged with every round of questions.")
+    return _("ε %(epsilon)s is paid once for the whole series, and a little more with every round.") % {
+        "epsilon": epsilon_words(once)
     }
 
 

@@ -22,6 +22,9 @@ BEYOND_A_STREAM = _(
     "A stream decides about each record once and by itself: with a screen of two rates or of a falling one, or by "
     "asking about all."
 )
+# How far a choice by a released model leans to some records: of a noisy ranking and of a falling rate alike.
+LEANING = _("Epsilon of the choice")
+OF_LEANING = _("Log ratio of the largest to the smallest weight, or rate, by which a record is chosen.")
 # What rounds that cost are left of a limit where nobody says what a training may cost.
 SHARE_OF_ROUNDS = 0.15
 OracleName = Literal["trusted", "crowd"]

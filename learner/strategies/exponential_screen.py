@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from learner.linear_model import LinearModel
-from learner.strategies.base import SharedLimit
+from learner.strategies.base import LEANING, OF_LEANING, SharedLimit
 from learner.strategies.divisions import Division
 from learner.strategies.scoring import boundary_distances, score_blocks
 from learner.strategies.screen import OF_RECORDS, Screen, ScreenChoice
@@ -91,8 +91,8 @@ class FallingRate(ScreenChoice):
         1.0,
         above=0,
         at_most=10,
-        label=_("Screen: epsilon of the falling rate"),
-        help=_("Log ratio of its largest to its smallest rate."),
+        label=LEANING,
+        help=OF_LEANING,
         rule=_("Must lie between 0 and 10 here, got {got}."),
         charged=True,
     )

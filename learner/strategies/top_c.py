@@ -8,7 +8,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from learner.linear_model import LinearModel
-from learner.strategies.base import BEYOND_A_STREAM, BlockwiseStrategy, Series, SharedLimit, StrategyChoice
+from learner.strategies.base import (
+    BEYOND_A_STREAM,
+    LEANING,
+    OF_LEANING,
+    BlockwiseStrategy,
+    Series,
+    SharedLimit,
+    StrategyChoice,
+)
 from learner.strategies.divisions import SHARES, Division, largest_within
 from learner.strategies.rows import NO_ROWS, Rows
 from learner.strategies.scoring import boundary_distances, default_block_rows, score_blocks
@@ -94,11 +102,16 @@ class NoisyRanking(StrategyChoice):
         0.25,
         above=0,
         at_most=100,
-        label=_("Scale of top-c"),
-        help=_("Weights are exp(scale × uncertainty)."),
+        label=LEANING,
+        help=OF_LEANING,
         rule=_("Must be above 0 for private top-c, got {got}."),
         charged=True,
     )
+
+    @property
+    def series_epsilon(self) -> float:
+        """What a series of rounds is charged once, beside a little with every round."""
+        return self.selection_epsilon
 
     def why(self, settings: Mapping[str, Any]) -> str:
         """Say what the model is unsure of, and what the noise hides."""

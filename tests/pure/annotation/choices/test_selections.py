@@ -1,7 +1,9 @@
 """What chooses questions answers for itself: the product names the parameters of no strategy elsewhere."""
 
 import re
+from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 
 import pytest
 
@@ -9,7 +11,9 @@ from annotation.choices.catalogue import CATALOGUE, parameter_names
 from annotation.choices.selections import asks_about_all, selection_choice
 from annotation.choices.stream_rules import selection_rates
 from annotation.models import Project
+from learner.strategies.top_c import NoisyRanking
 from privacy.choices import Kind
+from privacy.parameters import parameter
 
 ROOT = Path(__file__).resolve().parents[4]
 # Strategies themselves, and presets, which say what a project has where nobody does.
@@ -17,7 +21,6 @@ OWN = re.compile(r"learner/strategies/\w+\.py|annotation/choices/(stream_)?prese
 # A word of the accountant and of every screen, too; and what the first block is made of.
 ELSEWHERE = {
     "exposures": {
-        "annotation/statement/words.py",
         "learner/planning/selectors.py",
         "learner/rounds/services/screens.py",
         "privacy/accounting/events_choice.py",
@@ -41,6 +44,30 @@ def test_what_no_page_reads_is_named_by_its_strategy_alone(name):
     ]
     found = {str(path.relative_to(ROOT)) for path in product if re.search(rf"\b{name}\b", path.read_text())}
     assert {path for path in found if not OWN.fullmatch(path)} == ELSEWHERE.get(name, set())
+
+
+def words_of_names() -> dict[str, set[tuple[str, str]]]:
+    """Return label and help of every parameter by its name, over all choices that have it."""
+    words: dict[str, set[tuple[str, str]]] = {}
+    for choice in CATALOGUE.all():
+        for each in choice.parameters():
+            words.setdefault(each.name, set()).add((each.label, each.help))
+    return words
+
+
+def test_a_name_has_one_label_and_one_help():
+    # The one training of a stream that hides who it learns from is the stream.
+    assert {name for name, words in words_of_names().items() if len(words) > 1} <= {"training_delta"}
+
+
+def test_a_name_with_two_labels_is_found(monkeypatch):
+    @dataclass(frozen=True)
+    class Other(NoisyRanking):
+        name: ClassVar[str] = "other"
+        selection_epsilon: float = parameter(1.0, above=0, label="Another thing")
+
+    monkeypatch.setattr(CATALOGUE, "all", lambda: [NoisyRanking, Other])
+    assert len(words_of_names()["selection_epsilon"]) == 2
 
 
 def test_what_chooses_is_found_by_its_name():

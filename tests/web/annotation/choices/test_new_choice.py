@@ -24,6 +24,7 @@ from annotation.errors import ConfigurationFrozen, InvalidConfiguration
 from annotation.models import Project
 from annotation.models.configurations import Configuration
 from annotation.projects.forms.wizard import WizardStep
+from annotation.projects.protection_words import what_it_costs
 from annotation.projects.services.configuring import configure_project
 from annotation.tokens import services as tokens
 from annotation.tokens.services import Scope
@@ -260,6 +261,10 @@ def test_an_annotator_is_told_why_in_its_words(project, client):
     client.force_login(make_annotators(project, 1)[0])
     page = client.get(reverse("annotation:why", args=[project.slug])).content.decode()
     assert "Long records are asked more often, by a pull of 0.75," in page
+
+
+def test_the_page_of_what_is_protected_knows_no_number_of_another_choice(project):
+    assert what_it_costs(WizardStep.QUESTIONS, project.settings) == "Choosing is charged with every round of questions."
 
 
 def test_the_database_gives_its_rounds_no_block(project):
