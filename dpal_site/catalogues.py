@@ -40,7 +40,7 @@ UNTRANSLATED = {
     "NoteRefused",
     "StatementRefused",
 }
-PLURALS = {"ngettext", "ngettext_lazy", "as_plural_message"}
+PLURALS = {"ngettext", "ngettext_lazy", "ngettext_noop", "as_plural_message"}
 IN_TEMPLATES = {"_": None, "gettext": None, "ngettext": (1, 2)}
 # A compiled catalogue says when it was written; the same words make the same bytes whenever that is.
 NO_DATE = datetime(2026, 1, 1, tzinfo=UTC)

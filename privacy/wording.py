@@ -229,3 +229,8 @@ def _made(code: str, parameters: dict[str, Any], plural: str) -> Message:
 def gettext_noop(message: str) -> str:
     """Mark a message for the catalogues where pure code declares it; the page that shows it translates it."""
     return message
+
+
+def ngettext_noop(singular: str, plural: str) -> tuple[str, str]:
+    """Mark a message that counts something, as `gettext_noop` marks one that does not."""
+    return singular, plural

@@ -6,117 +6,15 @@ from typing import Any
 
 from django.utils.formats import number_format
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy, ngettext_lazy
+from django.utils.translation import gettext_lazy, ngettext
 
 from annotation.models import Dataset
 from annotation.statement.amounts import delta_words, epsilon_words
 from annotation.wording import localized
+from privacy.accounting.event import REGISTRY
 from privacy.accounting.events import Event, event_from_json
 from privacy.accounting.units import atto_spendable, nano_spendable
 
-# By mechanism; the names are those of the event's parameters, and of what is counted the number is behind `count_`.
-HOW = {
-    "k_anonymity_gate": gettext_lazy("texts held by at least %(k)s in a secret sample of rate %(sampling_rate)s"),
-    "threshold_gate": gettext_lazy("texts whose noisy count reaches %(threshold)s"),
-    "gate_window": ngettext_lazy(
-        "%(window)s upload counted at a time; the first run paid for all of them",
-        "at most %(window)s uploads counted together; the first run paid for all of them",
-        "count_window",
-    ),
-    "gate_of_snapshot": gettext_lazy("over a registered table; its snapshot is %(snapshot)s"),
-    "random_choice": ngettext_lazy("%(picks)s record at random", "%(picks)s records at random", "count_picks"),
-    "top_c": ngettext_lazy(
-        "%(picks)s of %(pool_size)s record by a noisy score",
-        "%(picks)s of %(pool_size)s records by a noisy score",
-        "count_pool_size",
-    ),
-    "bernoulli_screen": gettext_lazy("a coin for each record, of rate %(q_hi)s or %(q_lo)s"),
-    "exponential_screen": gettext_lazy("a coin for each record, rarer with its distance from the boundary"),
-    "exposure_capped_screen": ngettext_lazy(
-        "coins of rate %(q_hi)s or %(q_lo)s, at most %(exposures)s look at each record",
-        "coins of rate %(q_hi)s or %(q_lo)s, at most %(exposures)s looks at each record",
-        "count_exposures",
-    ),
-    "screen_round": gettext_lazy("coins of rate %(q_hi)s or %(q_lo)s, paid with the first round of the series"),
-    "secret_choice": gettext_lazy("secret coins of rate at most %(rate)s; paid when a model is released"),
-    "cell_counts": ngettext_lazy(
-        "noisy counts of records in %(cells)s public cell, for a sample spread over it",
-        "noisy counts of records in %(cells)s public cells, for a sample spread over them",
-        "count_cells",
-    ),
-    "second_moments": ngettext_lazy(
-        "noisy second moments of %(dimension)s column",
-        "noisy second moments of %(dimension)s columns",
-        "count_dimension",
-    ),
-    "mutual_information_ogd": gettext_lazy("gradients clipped to %(lipschitz)s with noise of scale %(sigma)s"),
-    "bandit_ogd": gettext_lazy("gradients from yes and no with noise of scale %(sigma)s"),
-    "stream": gettext_lazy("every record in one slot: a coin of rate %(q_hi)s or %(q_lo)s and one noisy update"),
-    "gaussian": gettext_lazy("Gaussian noise of scale %(sigma)s"),
-    "minibatch_sgd": gettext_lazy("noisy updates from small batches"),
-    "output_perturbation": gettext_lazy("a certified minimum with noise on the weights"),
-    "objective_perturbation": gettext_lazy("the minimum of a randomly tilted objective"),
-    "gaussian_objective_perturbation": gettext_lazy("the minimum of an objective tilted by Gaussian noise"),
-    "label_training": gettext_lazy("on answers to public questions"),
-    "secret_sample": gettext_lazy("on a secret sample of rate at most %(rate)s"),
-    "secret_series": gettext_lazy("on a series of secret blocks, of which a record is in one at most"),
-    "secret_block": gettext_lazy("on secret block %(block)s of a series of which a record is in one at most"),
-    "running_sums": gettext_lazy("noisy sums of all batches so far, released anew with every batch"),
-    "gradient_steps": ngettext_lazy(
-        "%(steps)s noisy gradient step over all rows", "%(steps)s noisy gradient steps over all rows", "count_steps"
-    ),
-    "centered_gradient_steps": ngettext_lazy(
-        "%(steps)s noisy gradient step over all rows, taken about their noisy mean",
-        "%(steps)s noisy gradient steps over all rows, taken about their noisy mean",
-        "count_steps",
-    ),
-    "sums": gettext_lazy("noisy sums of rows and of products of their columns"),
-    "randomized_answers": gettext_lazy(
-        "what a question's answers agree on, randomised among %(n_classes)s classes; paid once for all questions"
-    ),
-    "post_processing": gettext_lazy("computed from paid outputs only"),
-    "people": ngettext_lazy(
-        "for a person with at most %(records_per_person)s record",
-        "for a person with at most %(records_per_person)s records",
-        "count_records_per_person",
-    ),
-}
-# The same in two or three words, for tables and plots.
-NAMES = {
-    "k_anonymity_gate": gettext_lazy("k-anonymity gate"),
-    "threshold_gate": gettext_lazy("noisy threshold gate"),
-    "gate_window": gettext_lazy("gate over several uploads"),
-    "gate_of_snapshot": gettext_lazy("gate over a registered table"),
-    "random_choice": gettext_lazy("random choice"),
-    "top_c": gettext_lazy("top-c choice"),
-    "bernoulli_screen": gettext_lazy("screen of two rates"),
-    "exponential_screen": gettext_lazy("exponential screen"),
-    "exposure_capped_screen": gettext_lazy("screen with few looks"),
-    "screen_round": gettext_lazy("round of a screen"),
-    "secret_choice": gettext_lazy("secret choice"),
-    "cell_counts": gettext_lazy("noisy counts of clusters"),
-    "second_moments": gettext_lazy("principal directions"),
-    "mutual_information_ogd": gettext_lazy("online gradient descent"),
-    "bandit_ogd": gettext_lazy("online descent by yes and no"),
-    "stream": gettext_lazy("stream"),
-    "gaussian": gettext_lazy("Gaussian noise"),
-    "minibatch_sgd": gettext_lazy("noisy mini-batches"),
-    "output_perturbation": gettext_lazy("output perturbation"),
-    "objective_perturbation": gettext_lazy("objective perturbation"),
-    "gaussian_objective_perturbation": gettext_lazy("objective perturbation, Gaussian"),
-    "label_training": gettext_lazy("training on answers"),
-    "secret_sample": gettext_lazy("training on a secret sample"),
-    "secret_series": gettext_lazy("trainings on a series of secret blocks"),
-    "secret_block": gettext_lazy("training on a secret block"),
-    "running_sums": gettext_lazy("training from running sums"),
-    "gradient_steps": gettext_lazy("training by noisy gradient steps"),
-    "centered_gradient_steps": gettext_lazy("training by noisy gradient steps about a mean"),
-    "sums": gettext_lazy("training from noisy sums"),
-    "randomized_answers": gettext_lazy("randomised answers"),
-    "post_processing": gettext_lazy("paid outputs only"),
-    "people": gettext_lazy("paid together with a project"),
-    "limits": gettext_lazy("limits"),
-}
 STATES = {
     "grant": gettext_lazy("in force"),
     "limit_change": gettext_lazy("in force"),
@@ -155,8 +53,11 @@ def subject_words(subject: str, uploads: Mapping[str, str]) -> str:
 
 
 def mechanism_words(name: str) -> str:
-    """Name a mechanism in a few words."""
-    return str(NAMES.get(name) or name.replace("_", " "))
+    """Name a mechanism in a few words: an event's kind, or what changed limits."""
+    event = REGISTRY.get(name)
+    if event is not None and event.words is not None:
+        return _(event.words.name)
+    return _("limits") if name == "limits" else name.replace("_", " ")
 
 
 def what_words(*, kind: str, subject: str, purpose: str, event: Mapping[str, Any], uploads: Mapping[str, str]) -> str:
@@ -196,13 +97,14 @@ def how_words(stored: Mapping[str, Any]) -> str:
 
 def _how(event: Event) -> str:
     values = {field.name: getattr(event, field.name) for field in fields(event)}
-    if event.kind not in HOW:
+    if event.words is None:
         return localized(event.summary())
-    counts = {f"count_{name}": value for name, value in values.items() if isinstance(value, int)}
-    said = HOW[event.kind] % ({name: _number(value) for name, value in values.items()} | counts)
+    how, counted = event.words.how, event.words.counted
+    said = _(how) if isinstance(how, str) else ngettext(*how, values[counted])
+    said %= {name: _number(value) for name, value in values.items()}
     # Whose mechanism runs on a secret sample, whose update a stream makes, and what a population repeats, are events.
     inner = values.get("inner") or values.get("update") or values.get("event")
-    return f"{said}; {_how(inner)}" if isinstance(inner, Event) else str(said)
+    return f"{said}; {_how(inner)}" if isinstance(inner, Event) else said
 
 
 def reason_words(*, kind: str, reason: str, event: Mapping[str, Any]) -> str:

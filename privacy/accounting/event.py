@@ -17,6 +17,25 @@ REGISTRY: dict[str, "type[Event]"] = {}
 
 
 @dataclass(frozen=True, slots=True)
+class EventWords:
+    """What people read of an event, in English.
+
+    Attributes
+    ----------
+    name : str
+        Its mechanism in two or three words, for tables and plots.
+    how : str, or two of them
+        What was done, with parameters of the event as ``%(name)s``; two where one is told otherwise than several.
+    counted : str
+        The parameter that says how many; empty where `how` is one text.
+    """
+
+    name: str
+    how: str | tuple[str, str]
+    counted: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Event(ABC):
     """One operation on private data, as the ledger stores it.
 
@@ -26,12 +45,15 @@ class Event(ABC):
         Name under which the event is stored; never reused for other parameters.
     version : int
         Version of the fields and the cost formula of this kind.
+    words : EventWords or None
+        What people read of it; every event of this package has them, and else its summary is shown.
     valid_for : frozenset of str
         Adjacencies for which `cost` has a proof.
     """
 
     kind: ClassVar[str] = ""
     version: ClassVar[int] = 1
+    words: ClassVar[EventWords | None] = None
     valid_for: ClassVar[frozenset[Adjacency]] = frozenset()
 
     def __init_subclass__(cls) -> None:

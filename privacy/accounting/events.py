@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from privacy.accounting.cost import ADJACENCIES, Adjacency, Cost, NoProof
-from privacy.accounting.event import Event, event_from_json
+from privacy.accounting.event import Event, EventWords, event_from_json
 from privacy.accounting.events_answers import RandomizedAnswersEvent
 from privacy.accounting.events_choice import ScreenRoundEvent, SecretChoiceEvent
 from privacy.accounting.events_counts import CellCountsEvent
@@ -42,6 +42,7 @@ from privacy.accounting.events_training import (
 )
 from privacy.accounting.events_window import GateWindowEvent
 from privacy.wording import as_message
+from privacy.wording import gettext_noop as _
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +51,10 @@ class PostProcessingEvent(Event):
 
     operation: str
     kind: ClassVar[str] = "post_processing"
+    words: ClassVar[EventWords] = EventWords(
+        _("paid outputs only"),
+        _("computed from paid outputs only"),
+    )
     valid_for: ClassVar[frozenset[Adjacency]] = frozenset(ADJACENCIES)
 
     def __post_init__(self) -> None:

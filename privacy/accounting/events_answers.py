@@ -5,10 +5,11 @@ from typing import ClassVar, Literal
 
 from privacy.accounting import checks
 from privacy.accounting.cost import Adjacency, Cost
-from privacy.accounting.event import Event
+from privacy.accounting.event import Event, EventWords
 from privacy.accounting.events_training import FIXED_SLOTS, require_slot
 from privacy.accounting.randomized_response import check_odds, response_epsilon, response_odds
 from privacy.wording import as_message, as_plural_message
+from privacy.wording import gettext_noop as _
 
 AnswerUnit = Literal["answer", "annotator"]
 ResponseMethod = Literal["top_k", "uniform"]
@@ -36,6 +37,10 @@ class RandomizedAnswersEvent(Event):
     questions_per_annotator: int = 1
     odds: int = 0
     kind: ClassVar[str] = "randomized_answers"
+    words: ClassVar[EventWords] = EventWords(
+        _("randomised answers"),
+        _("what a question's answers agree on, randomised among %(n_classes)s classes; paid once for all questions"),
+    )
     valid_for: ClassVar[frozenset[Adjacency]] = FIXED_SLOTS
 
     def __post_init__(self) -> None:

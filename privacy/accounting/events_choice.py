@@ -5,10 +5,11 @@ from typing import ClassVar
 
 from privacy.accounting import checks, screens
 from privacy.accounting.cost import Adjacency, Cost
-from privacy.accounting.event import Event
+from privacy.accounting.event import Event, EventWords
 from privacy.accounting.events_selection import ExposureCappedScreenEvent
 from privacy.accounting.events_training import FIXED_SLOTS, require_slot
 from privacy.wording import as_message
+from privacy.wording import gettext_noop as _
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +22,10 @@ class ScreenRoundEvent(Event):
     q_hi: float
     q_lo: float
     kind: ClassVar[str] = "screen_round"
+    words: ClassVar[EventWords] = EventWords(
+        _("round of a screen"),
+        _("coins of rate %(q_hi)s or %(q_lo)s, paid with the first round of the series"),
+    )
     valid_for: ClassVar[frozenset[Adjacency]] = FIXED_SLOTS
 
     def __post_init__(self) -> None:
@@ -76,6 +81,10 @@ class SecretChoiceEvent(Event):
 
     rate: float
     kind: ClassVar[str] = "secret_choice"
+    words: ClassVar[EventWords] = EventWords(
+        _("secret choice"),
+        _("secret coins of rate at most %(rate)s; paid when a model is released"),
+    )
     valid_for: ClassVar[frozenset[Adjacency]] = FIXED_SLOTS
 
     def __post_init__(self) -> None:

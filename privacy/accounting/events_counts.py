@@ -6,10 +6,11 @@ from typing import ClassVar
 
 from privacy.accounting import checks
 from privacy.accounting.cost import ADJACENCIES, Adjacency, Cost
-from privacy.accounting.event import Event
+from privacy.accounting.event import Event, EventWords
 from privacy.accounting.events_training import ANY_ADJACENCY
 from privacy.accounting.units import float_at_least
-from privacy.wording import as_message, as_plural_message
+from privacy.wording import as_message, as_plural_message, ngettext_noop
+from privacy.wording import gettext_noop as _
 
 MOST_CELLS = 65_536
 
@@ -25,6 +26,14 @@ class CellCountsEvent(Event):
     cells: int
     noise_scale: float
     kind: ClassVar[str] = "cell_counts"
+    words: ClassVar[EventWords] = EventWords(
+        _("noisy counts of clusters"),
+        ngettext_noop(
+            "noisy counts of records in %(cells)s public cell, for a sample spread over it",
+            "noisy counts of records in %(cells)s public cells, for a sample spread over them",
+        ),
+        counted="cells",
+    )
     valid_for: ClassVar[frozenset[Adjacency]] = ANY_ADJACENCY
 
     def __post_init__(self) -> None:

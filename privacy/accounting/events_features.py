@@ -7,12 +7,13 @@ from typing import ClassVar, Literal
 from privacy.accounting import checks
 from privacy.accounting.cost import ADJACENCIES, Adjacency, Cost
 from privacy.accounting.count_words import column_words
-from privacy.accounting.event import Event
+from privacy.accounting.event import Event, EventWords
 from privacy.accounting.events_training import ANY_ADJACENCY
 from privacy.accounting.noise_words import NOISE_WORDS
 from privacy.accounting.units import outward
 from privacy.accounting.vector_noise import check_vector_noise, gaussian_cost
-from privacy.wording import as_message
+from privacy.wording import as_message, ngettext_noop
+from privacy.wording import gettext_noop as _
 
 MomentNoise = Literal["laplace", "gaussian"]
 
@@ -31,6 +32,14 @@ class SecondMomentsEvent(Event):
     noise: MomentNoise = "laplace"
     delta: float = 0.0
     kind: ClassVar[str] = "second_moments"
+    words: ClassVar[EventWords] = EventWords(
+        _("principal directions"),
+        ngettext_noop(
+            "noisy second moments of %(dimension)s column",
+            "noisy second moments of %(dimension)s columns",
+        ),
+        counted="dimension",
+    )
     valid_for: ClassVar[frozenset[Adjacency]] = ANY_ADJACENCY
 
     def __post_init__(self) -> None:
@@ -91,7 +100,7 @@ def second_moments_event(
     low, high = 1e-9 * norm_bound**2, norm_bound**2
     while event(high).cost().epsilon > epsilon:
         low, high = high, 2 * high
-    for _ in range(80):
+    for _halving in range(80):
         middle = math.sqrt(low * high)
         low, high = (low, middle) if event(middle).cost().epsilon <= epsilon else (middle, high)
     return event(high)

@@ -8,11 +8,12 @@ from typing import ClassVar, Final
 from privacy.accounting import checks, gate, threshold
 from privacy.accounting.composition import gaussian_rho
 from privacy.accounting.cost import ADJACENCIES, Adjacency, Cost, Unit
-from privacy.accounting.event import Event
+from privacy.accounting.event import Event, EventWords
 from privacy.accounting.noise_words import NOISE_WORDS
 from privacy.accounting.threshold import ThresholdNoise
 from privacy.accounting.units import float_at_least, outward
 from privacy.wording import as_message
+from privacy.wording import gettext_noop as _
 
 ANY_ADJACENCY: frozenset[Adjacency] = frozenset(ADJACENCIES)
 
@@ -60,6 +61,10 @@ class KAnonymityGateEvent(Event):
     normalizer: str = ""
     method: gate.DeltaMethod = "exact"
     kind: ClassVar[str] = "k_anonymity_gate"
+    words: ClassVar[EventWords] = EventWords(
+        _("k-anonymity gate"),
+        _("texts held by at least %(k)s in a secret sample of rate %(sampling_rate)s"),
+    )
     valid_for: ClassVar[frozenset[Adjacency]] = ANY_ADJACENCY
 
     def __post_init__(self) -> None:
@@ -106,6 +111,10 @@ class ThresholdGateEvent(Event):
     noise_scale: float = 0.0
     threshold: float = 0.0
     kind: ClassVar[str] = "threshold_gate"
+    words: ClassVar[EventWords] = EventWords(
+        _("noisy threshold gate"),
+        _("texts whose noisy count reaches %(threshold)s"),
+    )
     valid_for: ClassVar[frozenset[Adjacency]] = ANY_ADJACENCY
 
     def __post_init__(self) -> None:

@@ -6,11 +6,12 @@ from typing import ClassVar
 from privacy.accounting import checks, training
 from privacy.accounting.cost import Adjacency, Cost
 from privacy.accounting.count_words import model_words
-from privacy.accounting.event import Event
+from privacy.accounting.event import Event, EventWords
 from privacy.accounting.events_training import ANY_ADJACENCY, require_slot
 from privacy.accounting.units import outward
 from privacy.accounting.vector_noise import VectorNoise, check_vector_noise, vector_noise_cost
 from privacy.wording import as_plural_message
+from privacy.wording import gettext_noop as _
 
 # The mechanism's curve is accurate to 1e-11; the charge covers it.
 _DELTA_MARGIN = 1e-10
@@ -39,6 +40,10 @@ class GaussianObjectiveEvent(Event):
     gradient_bound: float = 1.0
     n_models: int = 1
     kind: ClassVar[str] = "gaussian_objective_perturbation"
+    words: ClassVar[EventWords] = EventWords(
+        _("objective perturbation, Gaussian"),
+        _("the minimum of an objective tilted by Gaussian noise"),
+    )
     valid_for: ClassVar[frozenset[Adjacency]] = ANY_ADJACENCY
 
     def __post_init__(self) -> None:

@@ -5,7 +5,7 @@ from typing import ClassVar, Literal
 
 from privacy.accounting import checks
 from privacy.accounting.cost import Adjacency, Cost
-from privacy.accounting.event import Event
+from privacy.accounting.event import Event, EventWords
 from privacy.accounting.events_training import (
     FIXED_SLOTS,
     ObjectivePerturbationEvent,
@@ -13,6 +13,7 @@ from privacy.accounting.events_training import (
     require_slot,
 )
 from privacy.wording import as_message
+from privacy.wording import gettext_noop as _
 
 Loss = Literal["logistic", "other"]
 LOGISTIC_CURVATURE = 0.25
@@ -32,6 +33,10 @@ class LabelTrainingEvent(Event):
     inner: Event
     loss: Loss = "other"
     kind: ClassVar[str] = "label_training"
+    words: ClassVar[EventWords] = EventWords(
+        _("training on answers"),
+        _("on answers to public questions"),
+    )
     valid_for: ClassVar[frozenset[Adjacency]] = FIXED_SLOTS
     unit: ClassVar[str] = "answer"
 

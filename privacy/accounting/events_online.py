@@ -4,12 +4,13 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from privacy.accounting.cost import Adjacency, Cost
-from privacy.accounting.event import Event
+from privacy.accounting.event import Event, EventWords
 from privacy.accounting.events_training import FIXED_SLOTS, require_slot
 from privacy.accounting.mutual_information import bandit_gradient_bound, bandit_mi, gaussian_mi
 from privacy.accounting.units import outward
 from privacy.accounting.vector_noise import check_vector_noise, gaussian_cost
 from privacy.wording import as_message
+from privacy.wording import gettext_noop as _
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +22,10 @@ class MutualInformationOgdEvent(Event):
     sigma: float
     delta: float = 0.0
     kind: ClassVar[str] = "mutual_information_ogd"
+    words: ClassVar[EventWords] = EventWords(
+        _("online gradient descent"),
+        _("gradients clipped to %(lipschitz)s with noise of scale %(sigma)s"),
+    )
     valid_for: ClassVar[frozenset[Adjacency]] = FIXED_SLOTS
 
     def __post_init__(self) -> None:
@@ -63,6 +68,10 @@ class BanditOgdEvent(Event):
     lipschitz: float = 0.0
     delta: float = 0.0
     kind: ClassVar[str] = "bandit_ogd"
+    words: ClassVar[EventWords] = EventWords(
+        _("online descent by yes and no"),
+        _("gradients from yes and no with noise of scale %(sigma)s"),
+    )
     valid_for: ClassVar[frozenset[Adjacency]] = FIXED_SLOTS
 
     def __post_init__(self) -> None:

@@ -5,9 +5,10 @@ from typing import ClassVar
 
 from privacy.accounting import checks
 from privacy.accounting.cost import ADJACENCIES, Adjacency, Cost, Unit, no_proof
-from privacy.accounting.event import Event
+from privacy.accounting.event import Event, EventWords
 from privacy.accounting.events_series import SecretBlockEvent
-from privacy.wording import as_message, as_plural_message
+from privacy.wording import as_message, as_plural_message, ngettext_noop
+from privacy.wording import gettext_noop as _
 
 # More records of one person than this leave nothing to promise; it also keeps the squares within the ledger's columns.
 MOST_RECORDS_PER_PERSON = 10_000
@@ -28,6 +29,14 @@ class PeopleEvent(Event):
     scope: str
     entry: int
     kind: ClassVar[str] = "people"
+    words: ClassVar[EventWords] = EventWords(
+        _("paid together with a project"),
+        ngettext_noop(
+            "for a person with at most %(records_per_person)s record",
+            "for a person with at most %(records_per_person)s records",
+        ),
+        counted="records_per_person",
+    )
     valid_for: ClassVar[frozenset[Adjacency]] = frozenset(ADJACENCIES)
 
     def __post_init__(self) -> None:

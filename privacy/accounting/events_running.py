@@ -9,12 +9,13 @@ from typing import ClassVar, Final, Self
 
 from privacy.accounting import checks
 from privacy.accounting.cost import Adjacency, Cost
-from privacy.accounting.event import Event
+from privacy.accounting.event import Event, EventWords
 from privacy.accounting.events_sums import GRID_DELTA, GRID_EPSILON, MOST_ENTRIES, SumsEvent, sums_event
 from privacy.accounting.events_training import ANY_ADJACENCY
 from privacy.accounting.units import float_at_least, outward
 from privacy.accounting.vector_noise import gaussian_cost
 from privacy.wording import as_message, as_plural_message
+from privacy.wording import gettext_noop as _
 
 # Coefficients are whole numbers of this part of one, so that every machine computes the same ones.
 PARTS: Final = 2**16
@@ -46,6 +47,10 @@ class RunningSumsEvent(Event):
     decays: tuple[int, ...]
     weights: tuple[int, ...]
     kind: ClassVar[str] = "running_sums"
+    words: ClassVar[EventWords] = EventWords(
+        _("training from running sums"),
+        _("noisy sums of all batches so far, released anew with every batch"),
+    )
     valid_for: ClassVar[frozenset[Adjacency]] = ANY_ADJACENCY
 
     def __post_init__(self) -> None:
@@ -107,7 +112,7 @@ class RunningSumsEvent(Event):
 def coefficients(updates: int, decays: tuple[int, ...], weights: tuple[int, ...]) -> tuple[int, ...]:
     """Return as many coefficients, in parts, by integers alone."""
     found, terms = [PARTS], [weight * PARTS for weight in weights]
-    for _ in range(updates - 1):
+    for _batch in range(updates - 1):
         found.append(sum(terms) // PARTS)
         terms = [term * decay // PARTS for term, decay in zip(terms, decays, strict=True)]
     return tuple(found)

@@ -7,11 +7,12 @@ from typing import ClassVar, Literal
 from privacy.accounting import checks, screens
 from privacy.accounting.composition import bounded_range_rho
 from privacy.accounting.cost import Adjacency, Cost, no_proof
-from privacy.accounting.event import Event
+from privacy.accounting.event import Event, EventWords
 from privacy.accounting.events_running import RunningSumsEvent
 from privacy.accounting.events_training import FIXED_SLOTS, MinibatchSgdEvent, hidden_cost, require_slot
 from privacy.accounting.units import outward
-from privacy.wording import as_message, as_plural_message
+from privacy.wording import as_message, as_plural_message, ngettext_noop
+from privacy.wording import gettext_noop as _
 
 
 def _screen_cost(q_hi: float, q_lo: float) -> Cost:
@@ -25,6 +26,14 @@ class RandomChoiceEvent(Event):
 
     picks: int = 1
     kind: ClassVar[str] = "random_choice"
+    words: ClassVar[EventWords] = EventWords(
+        _("random choice"),
+        ngettext_noop(
+            "%(picks)s record at random",
+            "%(picks)s records at random",
+        ),
+        counted="picks",
+    )
     valid_for: ClassVar[frozenset[Adjacency]] = FIXED_SLOTS
 
     def __post_init__(self) -> None:
@@ -51,6 +60,10 @@ class BernoulliScreenEvent(Event):
     q_hi: float
     q_lo: float
     kind: ClassVar[str] = "bernoulli_screen"
+    words: ClassVar[EventWords] = EventWords(
+        _("screen of two rates"),
+        _("a coin for each record, of rate %(q_hi)s or %(q_lo)s"),
+    )
     valid_for: ClassVar[frozenset[Adjacency]] = FIXED_SLOTS
 
     def __post_init__(self) -> None:
@@ -80,6 +93,10 @@ class ExponentialScreenEvent(Event):
     epsilon: float
     probability_bits: int = 53
     kind: ClassVar[str] = "exponential_screen"
+    words: ClassVar[EventWords] = EventWords(
+        _("exponential screen"),
+        _("a coin for each record, rarer with its distance from the boundary"),
+    )
     valid_for: ClassVar[frozenset[Adjacency]] = FIXED_SLOTS
 
     def __post_init__(self) -> None:
@@ -125,6 +142,14 @@ class ExposureCappedScreenEvent(Event):
     q_lo: float
     exposures: int
     kind: ClassVar[str] = "exposure_capped_screen"
+    words: ClassVar[EventWords] = EventWords(
+        _("screen with few looks"),
+        ngettext_noop(
+            "coins of rate %(q_hi)s or %(q_lo)s, at most %(exposures)s look at each record",
+            "coins of rate %(q_hi)s or %(q_lo)s, at most %(exposures)s looks at each record",
+        ),
+        counted="exposures",
+    )
     valid_for: ClassVar[frozenset[Adjacency]] = FIXED_SLOTS
 
     def __post_init__(self) -> None:
@@ -163,6 +188,14 @@ class TopCEvent(Event):
     scale: float
     series: Literal["single", "opened", "continued"] = "single"
     kind: ClassVar[str] = "top_c"
+    words: ClassVar[EventWords] = EventWords(
+        _("top-c choice"),
+        ngettext_noop(
+            "%(picks)s of %(pool_size)s record by a noisy score",
+            "%(picks)s of %(pool_size)s records by a noisy score",
+        ),
+        counted="pool_size",
+    )
     valid_for: ClassVar[frozenset[Adjacency]] = FIXED_SLOTS
 
     def __post_init__(self) -> None:
@@ -237,6 +270,10 @@ class StreamEvent(Event):
     selection_visible: bool
     schedule: Literal["flsw", "flmb"] = "flsw"
     kind: ClassVar[str] = "stream"
+    words: ClassVar[EventWords] = EventWords(
+        _("stream"),
+        _("every record in one slot: a coin of rate %(q_hi)s or %(q_lo)s and one noisy update"),
+    )
     valid_for: ClassVar[frozenset[Adjacency]] = FIXED_SLOTS
 
     def __post_init__(self) -> None:

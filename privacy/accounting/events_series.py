@@ -7,10 +7,11 @@ from typing import ClassVar
 
 from privacy.accounting import checks
 from privacy.accounting.cost import LARGEST_EXPONENT, Adjacency, Cost
-from privacy.accounting.event import Event
+from privacy.accounting.event import Event, EventWords
 from privacy.accounting.events_training import FIXED_SLOTS, SecretSampleEvent, require_slot
 from privacy.accounting.units import outward
 from privacy.wording import as_message, as_plural_message
+from privacy.wording import gettext_noop as _
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +28,10 @@ class SecretSeriesEvent(Event):
     epsilons: tuple[float, ...]
     deltas: tuple[float, ...]
     kind: ClassVar[str] = "secret_series"
+    words: ClassVar[EventWords] = EventWords(
+        _("trainings on a series of secret blocks"),
+        _("on a series of secret blocks, of which a record is in one at most"),
+    )
     valid_for: ClassVar[frozenset[Adjacency]] = FIXED_SLOTS
 
     def __post_init__(self) -> None:
@@ -83,6 +88,10 @@ class SecretBlockEvent(Event):
     block: int
     attempts: tuple[int, ...]
     kind: ClassVar[str] = "secret_block"
+    words: ClassVar[EventWords] = EventWords(
+        _("training on a secret block"),
+        _("on secret block %(block)s of a series of which a record is in one at most"),
+    )
     valid_for: ClassVar[frozenset[Adjacency]] = frozenset({"null"})
 
     def __post_init__(self) -> None:
@@ -286,7 +295,7 @@ def even_training(
     if as_series:
         return _inner(epsilon, math.fsum(paying)), delta / math.fsum(rates)
     low, high = epsilon / len(paying), _inner(epsilon, min(paying))
-    for _ in range(80):
+    for _halving in range(80):
         middle = (low + high) / 2
         total = math.fsum(mixture_epsilon([rate], [middle]) for rate in paying)
         low, high = (middle, high) if total <= epsilon else (low, middle)

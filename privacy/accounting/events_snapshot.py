@@ -5,9 +5,10 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from privacy.accounting.cost import Adjacency, Cost, Unit
-from privacy.accounting.event import Event
+from privacy.accounting.event import Event, EventWords
 from privacy.accounting.events_gate import ANY_ADJACENCY, KAnonymityGateEvent, ThresholdGateEvent
 from privacy.wording import as_message
+from privacy.wording import gettext_noop as _
 
 SNAPSHOT = re.compile(r"[0-9a-f]{64}")
 
@@ -24,6 +25,10 @@ class GateOfSnapshotEvent(Event):
     inner: Event
     snapshot: str
     kind: ClassVar[str] = "gate_of_snapshot"
+    words: ClassVar[EventWords] = EventWords(
+        _("gate over a registered table"),
+        _("over a registered table; its snapshot is %(snapshot)s"),
+    )
     valid_for: ClassVar[frozenset[Adjacency]] = ANY_ADJACENCY
 
     def __post_init__(self) -> None:

@@ -7,12 +7,13 @@ from typing import ClassVar, Self
 from privacy.accounting import checks
 from privacy.accounting.cost import ADJACENCIES, Adjacency, Cost
 from privacy.accounting.count_words import class_words, column_words
-from privacy.accounting.event import Event
+from privacy.accounting.event import Event, EventWords
 from privacy.accounting.events_sums import GRID_DELTA, GRID_EPSILON, MOST_ENTRIES
 from privacy.accounting.events_training import ANY_ADJACENCY
 from privacy.accounting.units import outward
 from privacy.accounting.vector_noise import gaussian_cost
-from privacy.wording import as_message, as_plural_message
+from privacy.wording import as_message, as_plural_message, ngettext_noop
+from privacy.wording import gettext_noop as _
 
 # Each step answers for a grid of its own.
 MOST_STEPS = 1000
@@ -36,6 +37,14 @@ class GradientStepsEvent(Event):
     count_sigma: float
     delta: float = 0.0
     kind: ClassVar[str] = "gradient_steps"
+    words: ClassVar[EventWords] = EventWords(
+        _("training by noisy gradient steps"),
+        ngettext_noop(
+            "%(steps)s noisy gradient step over all rows",
+            "%(steps)s noisy gradient steps over all rows",
+        ),
+        counted="steps",
+    )
     valid_for: ClassVar[frozenset[Adjacency]] = ANY_ADJACENCY
 
     def __post_init__(self) -> None:
@@ -112,6 +121,14 @@ class CenteredStepsEvent(GradientStepsEvent):
 
     center_sigma: float = field(kw_only=True)
     kind: ClassVar[str] = "centered_gradient_steps"
+    words: ClassVar[EventWords] = EventWords(
+        _("training by noisy gradient steps about a mean"),
+        ngettext_noop(
+            "%(steps)s noisy gradient step over all rows, taken about their noisy mean",
+            "%(steps)s noisy gradient steps over all rows, taken about their noisy mean",
+        ),
+        counted="steps",
+    )
 
     def __post_init__(self) -> None:
         """Check the ranges."""

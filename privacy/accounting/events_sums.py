@@ -8,11 +8,12 @@ from typing import ClassVar, Self
 from privacy.accounting import checks
 from privacy.accounting.cost import ADJACENCIES, Adjacency, Cost
 from privacy.accounting.count_words import class_words, column_words
-from privacy.accounting.event import Event
+from privacy.accounting.event import Event, EventWords
 from privacy.accounting.events_training import ANY_ADJACENCY
 from privacy.accounting.units import outward
 from privacy.accounting.vector_noise import gaussian_cost
 from privacy.wording import as_message
+from privacy.wording import gettext_noop as _
 
 # The sampler's grid is so fine that its law and that of a rounded continuous Gaussian differ by less than these, over
 # all entries together; see docs/privacy.md, sums.
@@ -39,6 +40,10 @@ class SumsEvent(Event):
     labels_per_record: int = 1
     delta: float = 0.0
     kind: ClassVar[str] = "sums"
+    words: ClassVar[EventWords] = EventWords(
+        _("training from noisy sums"),
+        _("noisy sums of rows and of products of their columns"),
+    )
     valid_for: ClassVar[frozenset[Adjacency]] = ANY_ADJACENCY
 
     def __post_init__(self) -> None:

@@ -7,12 +7,13 @@ from typing import ClassVar, Literal, Self
 from privacy.accounting import checks, training
 from privacy.accounting.cost import ADJACENCIES, Adjacency, Cost, no_proof
 from privacy.accounting.count_words import model_words
-from privacy.accounting.event import Event
+from privacy.accounting.event import Event, EventWords
 from privacy.accounting.noise_words import NOISE_WORDS
 from privacy.accounting.screens import hidden_selection_delta, hidden_selection_epsilon, rate_after_release
 from privacy.accounting.units import outward
 from privacy.accounting.vector_noise import VectorNoise, check_vector_noise, gaussian_cost, vector_noise_cost
 from privacy.wording import as_message, as_plural_message
+from privacy.wording import gettext_noop as _
 
 FIXED_SLOTS: frozenset[Adjacency] = frozenset({"null", "replace"})
 ANY_ADJACENCY: frozenset[Adjacency] = frozenset(ADJACENCIES)
@@ -53,6 +54,10 @@ class GaussianEvent(Event):
     stated_for: Adjacency = "null"
     delta: float = 0.0
     kind: ClassVar[str] = "gaussian"
+    words: ClassVar[EventWords] = EventWords(
+        _("Gaussian noise"),
+        _("Gaussian noise of scale %(sigma)s"),
+    )
     valid_for: ClassVar[frozenset[Adjacency]] = ANY_ADJACENCY
 
     def __post_init__(self) -> None:
@@ -107,6 +112,10 @@ class MinibatchSgdEvent(Event):
     updates_per_record: int = 1
     delta: float = 0.0
     kind: ClassVar[str] = "minibatch_sgd"
+    words: ClassVar[EventWords] = EventWords(
+        _("noisy mini-batches"),
+        _("noisy updates from small batches"),
+    )
     valid_for: ClassVar[frozenset[Adjacency]] = FIXED_SLOTS
 
     def __post_init__(self) -> None:
@@ -152,6 +161,10 @@ class OutputPerturbationEvent(Event):
     n_models: int = 1
     delta: float = 0.0
     kind: ClassVar[str] = "output_perturbation"
+    words: ClassVar[EventWords] = EventWords(
+        _("output perturbation"),
+        _("a certified minimum with noise on the weights"),
+    )
     valid_for: ClassVar[frozenset[Adjacency]] = ANY_ADJACENCY
 
     def __post_init__(self) -> None:
@@ -215,6 +228,10 @@ class ObjectivePerturbationEvent(Event):
     n_models: int = 1
     adjacency: Literal["null", "replace"] = "null"
     kind: ClassVar[str] = "objective_perturbation"
+    words: ClassVar[EventWords] = EventWords(
+        _("objective perturbation"),
+        _("the minimum of a randomly tilted objective"),
+    )
     valid_for: ClassVar[frozenset[Adjacency]] = ANY_ADJACENCY
 
     def __post_init__(self) -> None:
@@ -281,6 +298,10 @@ class SecretSampleEvent(Event):
     rate: float
     released_before: float = 0.0
     kind: ClassVar[str] = "secret_sample"
+    words: ClassVar[EventWords] = EventWords(
+        _("training on a secret sample"),
+        _("on a secret sample of rate at most %(rate)s"),
+    )
     valid_for: ClassVar[frozenset[Adjacency]] = FIXED_SLOTS
 
     def __post_init__(self) -> None:

@@ -6,9 +6,10 @@ from typing import ClassVar, Final
 
 from privacy.accounting import checks
 from privacy.accounting.cost import Adjacency, Cost
-from privacy.accounting.event import Event
+from privacy.accounting.event import Event, EventWords
 from privacy.accounting.events_gate import ANY_ADJACENCY, KAnonymityGateEvent, ThresholdGateEvent
-from privacy.wording import as_message
+from privacy.wording import as_message, ngettext_noop
+from privacy.wording import gettext_noop as _
 
 # A week of hours; a run reads all of them.
 MOST_UPLOADS_TOGETHER: Final = 168
@@ -32,6 +33,14 @@ class GateWindowEvent(Event):
     epochs: int = 0
     repeats: tuple[int, ...] = ()
     kind: ClassVar[str] = "gate_window"
+    words: ClassVar[EventWords] = EventWords(
+        _("gate over several uploads"),
+        ngettext_noop(
+            "%(window)s upload counted at a time; the first run paid for all of them",
+            "at most %(window)s uploads counted together; the first run paid for all of them",
+        ),
+        counted="window",
+    )
     valid_for: ClassVar[frozenset[Adjacency]] = ANY_ADJACENCY
 
     def __post_init__(self) -> None:

@@ -6,12 +6,11 @@ from dataclasses import fields, replace
 
 import pytest
 from django.utils import translation
-from django.utils.translation import gettext_lazy
 
-from annotation.statement.words import HOW, how_words
+from annotation.statement.words import how_words, mechanism_words
 from annotation.wording import localized
 from privacy.accounting import events as ev
-from privacy.accounting.event import Event
+from privacy.accounting.event import REGISTRY, Event, EventWords
 from privacy.accounting.events import SecretSeriesEvent, SumsEvent
 from tests.pure.privacy.accounting.test_events import EXAMPLES
 
@@ -30,6 +29,41 @@ MORE = [
     ev.TopCEvent(1, 1, 1.0, "continued"),
     ev.RandomizedAnswersEvent(1.0, 2, "uniform", "annotator"),
 ]
+
+
+# Tests may have made kinds of their own.
+OURS = [event for event in REGISTRY.values() if event.__module__.startswith("privacy.")]
+
+
+def without_words(events: list[type[Event]]) -> list[str]:
+    """Return the kinds of events that declare no words of their own; those of a parent would say what it does."""
+    return [event.kind for event in events if not isinstance(vars(event).get("words"), EventWords)]
+
+
+def test_every_event_brings_its_words():
+    assert len(OURS) > 30
+    assert without_words(OURS) == []
+
+
+def test_an_event_that_brings_none_is_found_and_told_by_its_summary():
+    class Unworded(ev.RandomChoiceEvent):
+        kind = "unworded_test_event"
+
+    try:
+        assert without_words([*OURS, Unworded]) == ["unworded_test_event"]
+        Unworded.words = None
+        assert how_words(Unworded(2).to_json()) == "2 records chosen at random"
+        assert mechanism_words("unworded_test_event") == "unworded test event"
+    finally:
+        del REGISTRY["unworded_test_event"]
+
+
+@pytest.mark.parametrize("event", OURS, ids=lambda event: event.kind)
+def test_words_name_parameters_of_their_event(event):
+    names = {field.name for field in fields(event)}
+    told = [event.words.how] if isinstance(event.words.how, str) else event.words.how
+    assert {name for each in told for name in re.findall(r"%\((\w+)\)s", each)} <= names
+    assert (event.words.counted in names) == (len(told) == 2)
 
 
 def counts_of(event: Event) -> list[str]:
@@ -159,6 +193,6 @@ def test_what_is_no_plural_of_one_is_left(said):
 
 @pytest.mark.parametrize("language", ["en", "de"])
 def test_words_that_know_no_singular_are_found(language, monkeypatch):
-    monkeypatch.setitem(HOW, "random_choice", gettext_lazy("%(picks)s records at random"))
+    monkeypatch.setattr(ev.RandomChoiceEvent, "words", EventWords("random choice", "%(picks)s records at random"))
     with translation.override(language):
         assert any(plurals_of_one(said, "en") for event in ONES for said in told(event))
