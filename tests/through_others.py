@@ -49,9 +49,7 @@ TESTED_THROUGH_OTHERS: dict[tuple[str, str], tuple[str, ...]] = {
         "annotation/people/services/second_manager.py",
         "annotation/signals.py",
     ),
-    ("tests/web/annotation/projects/test_wizard.py", "sentences of the wizard about who is protected from whom"): (
-        "annotation/projects/protection_words.py",
-    ),
+    ("tests/web/annotation/projects/test_wizard.py", "sentences of the wizard about who is protected from whom"): (),
     ("tests/web/annotation/guidelines/test_pictures.py", "guidelines as pages show them, with and without pictures"): (
         "annotation/guidelines/presenters.py",
     ),
