@@ -10,32 +10,48 @@ from typing import Any
 
 ROOT = Path(__file__).parents[1]
 PACKAGES = ("annotation", "learner", "privacy")
+SERVICES = "services"
 
 
 @dataclass(slots=True)
 class Walk:
-    """What a walk entered, in its order, and each call back: the module that waits, and the function called in it."""
+    """What a walk entered, in its order, and each call back: the module that calls, and the function called in it."""
 
     entered: dict[str, None] = field(default_factory=dict)
     called_back: list[str] = field(default_factory=list)
 
 
+@dataclass(frozen=True, slots=True)
+class EnteredModule:
+    """A module of ours, empty for what is none, and whether it is one of services."""
+
+    name: str = ""
+    serves: bool = False
+
+
+ELSEWHERE = EnteredModule()
+
+
 @contextmanager
 def walked(*places: Path) -> Iterator[Walk]:
-    """Follow every call of this thread into modules of services, or into files below `places`."""
+    """Follow every call of this thread into modules of services, of the product or of the files below `places`.
+
+    Whoever calls, a service or not: what an engine or a pure module calls back waits for it just the same.
+    """
     walk = Walk()
     below = tuple(f"{place}/" for place in places)
-    modules: dict[CodeType, str] = {}
-    waiting: list[str] = []
+    modules: dict[CodeType, EnteredModule] = {}
+    waiting: list[EnteredModule] = []
 
-    def module_of(code: CodeType) -> str:
+    def module_of(code: CodeType) -> EnteredModule:
         path = Path(code.co_filename)
-        if not code.co_filename.startswith(below or str(ROOT)) or path.suffix != ".py":
-            return ""
+        # Running a module for the first time is no call, and whichever test imports it first has it.
+        if not code.co_filename.startswith(below or str(ROOT)) or path.suffix != ".py" or code.co_name == "<module>":
+            return ELSEWHERE
         if below:
-            return path.stem
+            return EnteredModule(path.stem, SERVICES in path.parts)
         parts = path.relative_to(ROOT).with_suffix("").parts
-        return ".".join(parts) if parts[0] in PACKAGES and "services" in parts else ""
+        return EnteredModule(".".join(parts), SERVICES in parts) if parts[0] in PACKAGES else ELSEWHERE
 
     def follow(frame: FrameType, event: str, argument: Any) -> None:
         if event == "call":
@@ -43,11 +59,11 @@ def walked(*places: Path) -> Iterator[Walk]:
             module = modules.get(code)
             if module is None:
                 module = modules[code] = module_of(code)
-            if module:
-                last = next((name for name in reversed(waiting) if name), "")
-                walk.entered.setdefault(module)
+            if module.serves:
+                last = next((caller for caller in reversed(waiting) if caller.name), ELSEWHERE)
+                walk.entered.setdefault(module.name)
                 if module != last and module in waiting:
-                    walk.called_back.append(f"{last} -> {module}.{code.co_name}")
+                    walk.called_back.append(f"{last.name} -> {module.name}.{code.co_name}")
             waiting.append(module)
         elif event == "return" and waiting:
             waiting.pop()

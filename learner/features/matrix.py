@@ -3,7 +3,7 @@
 import hashlib
 import mmap
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -92,6 +92,18 @@ class MatrixWriter:
                 self.finished = MatrixFile(path=self.path, rows=self.rows, dimension=self.dimension, sha256=digest)
         finally:
             self._partial.unlink(missing_ok=True)
+
+
+def zeroed(batches: Iterable[NDArray[np.float32]], empty: NDArray[np.int64]) -> Iterator[NDArray[np.float32]]:
+    """Yield the batches with zeros in the rows of empty slots, whatever a featuriser makes of nothing."""
+    first = 0
+    for batch in batches:
+        inside = empty[(empty >= first) & (empty < first + len(batch))] - first
+        if inside.size:
+            batch = np.array(batch)
+            batch[inside] = 0
+        first += len(batch)
+        yield batch
 
 
 def write_matrix(path: Path, batches: Iterable[NDArray[np.float32]], *, dimension: int) -> MatrixFile:

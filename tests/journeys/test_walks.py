@@ -1,7 +1,13 @@
-"""No module of services is entered again while it waits: work goes down through the rooms and comes back up once."""
+"""No module of services is entered again while it waits: work goes down through the rooms and comes back up once.
 
+The manual lists what three walks enter; `DPAL_WRITE_WALKS=1` makes these tests write the lists anew.
+"""
+
+import os
+import re
 import sys
 from importlib import util
+from pathlib import Path
 from textwrap import dedent
 
 import pytest
@@ -9,8 +15,39 @@ import pytest
 from learner.models import ModelRelease
 from learner.rounds.services import loop
 from tests import learning
-from tests.entered import walked
+from tests.entered import Walk, walked
 from tests.factories import make_user
+
+MANUAL = Path(__file__).parents[2] / "docs" / "architecture.md"
+
+
+def listed(manual: str, walk: str) -> re.Match[str]:
+    """Return where the manual lists the modules of a walk."""
+    found = re.search(rf"^- \*{walk}\* enters (.*)\.$", manual, re.M)
+    assert found is not None, f"docs/architecture.md must have the line of {walk}"
+    return found
+
+
+def check_listed(name: str, walk: Walk) -> None:
+    """Hold the manual to what a walk entered, in its order, or write it anew where that is asked for."""
+    manual = MANUAL.read_text(encoding="utf-8")
+    place = listed(manual, name)
+    modules = ", ".join(f"`{module}`" for module in walk.entered)
+    if os.environ.get("DPAL_WRITE_WALKS"):
+        MANUAL.write_text(manual[: place.start(1)] + modules + manual[place.end(1) :], encoding="utf-8")
+    else:
+        assert place[1] == modules
+
+
+@pytest.mark.django_db(transaction=True)
+def test_an_experts_row_calls_nobody_back():
+    project = learning.open_trusted(make_user(), selection="random")
+    with walked() as walk:
+        learning.fill_trusted(project)
+        learning.work_off(project)
+    assert {"annotation.data.services.datasets", "annotation.questions.services.queue"} <= set(walk.entered)
+    assert not walk.called_back
+    check_listed("a row", walk)
 
 
 @pytest.mark.django_db(transaction=True)
@@ -27,6 +64,8 @@ def test_a_crowds_rows_texts_and_releases_call_nobody_back():
     assert ModelRelease.objects.filter(project=project).exists()
     assert {"learner.releases.services.publishing", "learner.work.services.attempts"} <= set(release.entered)
     assert not texts.called_back + release.called_back
+    check_listed("a gate's text", texts)
+    check_listed("a release", release)
 
 
 @pytest.mark.slow
@@ -43,9 +82,14 @@ def test_a_release_of_experts_calls_nobody_back(selection):
 
 def test_a_module_that_is_called_back_is_found(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(tmp_path)
-    (tmp_path / "low_walk.py").write_text("def run(then):\n    then()\n")
-    (tmp_path / "high_walk.py").write_text(
+    services = tmp_path / "services"
+    services.mkdir()
+    monkeypatch.syspath_prepend(services)
+    (services / "low_walk.py").write_text("def run(then):\n    then()\n")
+    (tmp_path / "engine_walk.py").write_text("def process(then):\n    then()\n")
+    (services / "high_walk.py").write_text(
         dedent("""
+        import engine_walk
         import low_walk
 
         def back():
@@ -57,6 +101,14 @@ def test_a_module_that_is_called_back_is_found(tmp_path, monkeypatch):
 
         def around():
             low_walk.run(back)
+
+        def by_no_service():
+            engine_walk.process(back)
+
+        def into_another():
+            engine_walk.process(lower)
+
+        lower = low_walk.run.__get__(int)
         """)
     )
     spec = util.find_spec("high_walk")
@@ -69,4 +121,12 @@ def test_a_module_that_is_called_back_is_found(tmp_path, monkeypatch):
     with walked(tmp_path) as walk:
         high.around()
     assert walk.called_back == ["low_walk -> high_walk.back"]
+    with walked(tmp_path) as walk:
+        high.by_no_service()
+    assert list(walk.entered) == ["high_walk"]
+    assert walk.called_back == ["engine_walk -> high_walk.back"]
+    with walked(tmp_path) as walk:
+        high.into_another()
+    assert list(walk.entered) == ["high_walk", "low_walk"]
+    assert not walk.called_back
     assert sys.getprofile() is None

@@ -1,6 +1,7 @@
 """The rows of an upload as gates read them: from the columns in storage, or from the database where rows are kept."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from functools import partial
 
 import pyarrow as pa
 from django.core.files.storage import default_storage
@@ -26,6 +27,18 @@ def records(dataset: Dataset, tell: Tell = unheard, *, contributors: bool = True
     if sources.source_of(dataset) is not None:
         raise UnsoundCombination("Rows of a registered table are read by its gate alone, which pays for it.")
     yield from (_columns if dataset.in_columns else _rows)(dataset, tell, contributors)
+
+
+def records_of_all(uploads: Sequence[Dataset], tell: Tell) -> Iterator[pa.RecordBatch]:
+    """Stream uploads one after the other; `tell` hears of the rows of all."""
+    before = 0
+    for upload in uploads:
+        yield from records(upload, partial(_tell_after, tell, before))
+        before += upload.row_count
+
+
+def _tell_after(tell: Tell, before: int, read: int) -> None:
+    tell(before + read)
 
 
 def files_of(*uploads: Dataset) -> list[PoolFile]:

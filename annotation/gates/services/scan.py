@@ -7,7 +7,6 @@ here, over all counts in the order of their texts.
 import secrets
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from functools import partial
 
 import pyarrow as pa
 from django.conf import settings
@@ -44,7 +43,7 @@ def ready_engine(dataset: Dataset, lease: attempts.Lease) -> Iterator[GateEngine
         engine = SparkEngine(settings.SPARK_MASTER, columns_in(shared_store()))
     else:
         engine = ProcessEngine(pool_rows.file_rows)
-    with engine.opened(lambda read: lease.check()):
+    with engine.opened(attempts.checked_at(lease)):
         yield engine
 
 
@@ -54,25 +53,10 @@ def release(
     """Return what passes of uploads counted together; which engine counts, and on how many machines, is no matter."""
     key = secrets.token_bytes(KEY_BYTES)
     rows = sum(upload.row_count for upload in uploads)
-
-    def tell(read: int) -> None:
-        lease.check()
-        lease.report(progress_done=read, progress_total=rows, message=as_message("Reading the upload."))
-
+    tell = attempts.told_of_rows(lease, rows, as_message("Reading the upload."))
     if not all(upload.in_columns for upload in uploads):
-        return gate.decide(gate.read(_records(uploads, tell), key=key), key=key)
+        return gate.decide(gate.read(pool_rows.records_of_all(uploads, tell), key=key), key=key)
     return gate.conclude(ordered(_counted(uploads, gate, key, tell, engine)))
-
-
-def _records(uploads: Sequence[Dataset], tell: Tell) -> Iterator[pa.RecordBatch]:
-    before = 0
-    for upload in uploads:
-        yield from pool_rows.records(upload, partial(_tell_after, tell, before))
-        before += upload.row_count
-
-
-def _tell_after(tell: Tell, before: int, read: int) -> None:
-    tell(before + read)
 
 
 def _counted(

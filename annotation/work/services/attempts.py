@@ -6,7 +6,7 @@ The clock is the database's. `attempt` is the fence: only the attempt that holds
 
 import logging
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
 from typing import Any
@@ -115,6 +115,21 @@ def take_work(*, row: LeasedWork) -> bool:
         )
         row.refresh_from_db()
     return True
+
+
+def checked_at(lease: Lease) -> Callable[[int], None]:
+    """Return what checks a lease, whatever number of rows it is told of."""
+    return lambda rows: lease.check()
+
+
+def told_of_rows(lease: Lease, total: int, message: str) -> Callable[[int], None]:
+    """Return what checks a lease, and notes how many of so many rows are read, whenever it is told."""
+
+    def tell(rows: int) -> None:
+        lease.check()
+        lease.report(progress_done=rows, progress_total=total, message=message)
+
+    return tell
 
 
 @contextmanager

@@ -1,6 +1,6 @@
 """Feature files: one for each dataset and featuriser version, made once, mapped read-only ever after."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import cast
@@ -17,7 +17,7 @@ from learner.configuration.pool import featurizer_of
 from learner.errors import ArtifactCorrupt
 from learner.features import matrix
 from learner.features.base import Featurizer
-from learner.features.matrix import open_matrix, open_verified, write_matrix
+from learner.features.matrix import open_matrix, open_verified, write_matrix, zeroed
 from learner.models import FeatureMatrix
 from learner.pools.services import feature_parts
 from learner.pools.services.feature_rows import BATCH_ROWS, holds_gate_output
@@ -162,18 +162,6 @@ def _name_of(dataset: Dataset, version: str, emptied: int) -> str:
 def empty_slots(dataset: Dataset) -> NDArray[np.int64]:
     """Return the rows of a feature file that belong to empty slots, ascending; a gate's output has none."""
     return np.empty(0, dtype=np.int64) if holds_gate_output(dataset) else emptied_rows(dataset)
-
-
-def zeroed(batches: Iterable[NDArray[np.float32]], empty: NDArray[np.int64]) -> Iterator[NDArray[np.float32]]:
-    """Yield the batches with zeros in the rows of empty slots, whatever a featuriser makes of nothing."""
-    first = 0
-    for batch in batches:
-        inside = empty[(empty >= first) & (empty < first + len(batch))] - first
-        if inside.size:
-            batch = np.array(batch)
-            batch[inside] = 0
-        first += len(batch)
-        yield batch
 
 
 def zero_emptied(dataset: Dataset) -> int:
