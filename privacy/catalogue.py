@@ -18,7 +18,13 @@ class Catalogue:
         # Every setting is asked for its section whenever a project is read.
         self._kinds: dict[str, Kind] | None = None
         self._parameters: Mapping[str, Parameter] | None = None
+        # What the product asks of every choice of a kind, where that is more than of any choice.
+        self._bases: dict[Kind, type] = {}
         self._registering, self._thread = Lock(), local()
+
+    def require(self, kind: Kind, base: type) -> None:
+        """Take no choice of a kind from now on but those that answer what the product asks of it."""
+        self._bases[kind] = base
 
     def register(self, *choices: type[Choice]) -> None:
         """Add choices.
@@ -27,8 +33,13 @@ class Catalogue:
         ------
         ValueError
             If a name is taken, or a parameter's name means something else elsewhere.
+        TypeError
+            If a choice does not answer what the product asks of its kind.
         """
         for choice in choices:
+            base = self._bases.get(choice.kind, Choice)
+            if not issubclass(choice, base):
+                raise TypeError(f"{choice.kind} {choice.name} must be a {base.__name__}, since nothing else is asked")
             taken = self._choices.get((choice.kind, choice.name))
             if taken is not None and taken is not choice:
                 raise ValueError(f"{choice.kind} {choice.name} is declared twice")

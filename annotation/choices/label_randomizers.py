@@ -5,11 +5,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final
 
-from annotation.choices.label_types.learning import chosen_estimator, learn_responses
+from annotation.choices.randomizer_base import RandomizerChoice
 from privacy.accounting.events import RandomizedAnswersEvent
 from privacy.accounting.randomized_response import LARGEST_EPSILON
 from privacy.accounting.units import epsilon_to_nano
-from privacy.choices import Choice, Kind, Sound
+from privacy.choices import Sound
 from privacy.parameters import parameter
 from privacy.wording import as_message
 from privacy.wording import gettext_noop as _
@@ -19,10 +19,9 @@ LARGEST_CAP: Final = 1000
 
 
 @dataclass(frozen=True)
-class RandomizedConsensus(Choice):
+class RandomizedConsensus(RandomizerChoice):
     """What a question's answers agree on is said through a randomised response; everybody outside reads that alone."""
 
-    kind: ClassVar[Kind] = Kind.RANDOMIZER
     name: ClassVar[str] = "randomized_consensus"
     label: ClassVar[str] = _("randomised consensus: what a question's answers agree on is said by chance, once")
     help: ClassVar[str] = _("Paid once for all questions, rounds and models; training again costs nothing more.")
@@ -110,7 +109,7 @@ class RandomizedConsensus(Choice):
 
     def rules(self, settings: Mapping[str, Any]) -> Mapping[str, str]:
         """Refuse an account that cannot pay, an estimator that reads answers, and repeats nobody would pay for."""
-        broken: dict[str, str] = {}
+        broken: dict[str, str] = {**super().rules(settings)}
         if self.answers_unit == "annotator" and self.answers_cap is None:
             broken["answers_cap"] = _(
                 "Protecting an annotator needs a cap: each further answer of theirs costs epsilon once more."
@@ -124,11 +123,6 @@ class RandomizedConsensus(Choice):
         if limit is not None and epsilon_to_nano(cost) > epsilon_to_nano(limit):
             broken["labels_epsilon"] = as_message(
                 "All answers together cost epsilon {epsilon:.3g}, more than the limit of their account.", epsilon=cost
-            )
-        trained = chosen_estimator(settings)
-        if trained is None or not trained.learns_responses:
-            broken["estimator"] = as_message(
-                "Randomised answers are learned from by {wanted} alone.", wanted=learn_responses()
             )
         if settings.get("repeat_votes") and self.randomizations < 2:
             broken["repeat_votes"] = _(

@@ -2,9 +2,8 @@
 
 from typing import Literal, cast
 
+from annotation.choices.answers_unit import chosen_randomizer
 from annotation.choices.catalogue import CATALOGUE, chosen_of
-from annotation.choices.label_randomizers import RandomizedConsensus
-from annotation.choices.open_answers import AnswersNotSecret
 from annotation.models import DataKind, Project, Selection
 from learner.configuration.classes import learned_classes
 from learner.errors import UnknownChoice
@@ -95,16 +94,26 @@ def estimator_of(project: Project, featurizer: Featurizer, *, prior: LinearModel
 
 
 def answers_event_of(project: Project) -> RandomizedAnswersEvent | None:
-    """Return the one event that pays for all answers, None where they are not randomised."""
-    choice = chosen_of(Kind.RANDOMIZER, project.settings)
-    if choice is None or not issubclass(choice, RandomizedConsensus):
+    """Return the one event that pays for all answers, None where they are not randomised.
+
+    Raises
+    ------
+    TypeError
+        If what is chosen neither draws responses nor declares answers open; then nothing may learn from them.
+    """
+    choice = chosen_randomizer(project.settings)
+    if choice is None or choice.open_answers:
         return None
-    return choice.of(project.settings).event(n_classes=len(project.classes))
+    event = choice.of(project.settings).event(n_classes=len(project.classes))
+    if event is None:
+        raise TypeError(f"{choice.name} draws no responses, and does not declare that answers are open")
+    return event
 
 
 def answers_are_open(project: Project) -> bool:
     """Say whether the project's answers are declared not to be secret, so that models learn from them as they are."""
-    return chosen_of(Kind.RANDOMIZER, project.settings) is AnswersNotSecret
+    choice = chosen_randomizer(project.settings)
+    return choice is not None and choice.open_answers
 
 
 def training_adjacency(project: Project) -> Literal["null", "replace"]:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
+from annotation.choices.answers_unit import randomizes
 from annotation.choices.catalogue import CATALOGUE, chosen_of
 from annotation.choices.label_types.learning import learns_each_answer
 from annotation.choices.planned_settings import DIGITS, rounded_down
@@ -40,7 +41,7 @@ def untried(settings: Mapping[str, Any]) -> str:
             "No other settings are tried: a stream that learns from each answer at once costs what its declared noise "
             "and answers say, and nothing is divided."
         )
-    if settings["oracle"] == "crowd" and settings.get("label_randomizer") != "randomized_consensus":
+    if settings["oracle"] == "crowd" and not randomizes(settings):
         return as_message(
             "No other settings are tried: behind a gate that is done only where all answers are paid for at once."
         )
@@ -81,7 +82,8 @@ def settings_to_try(settings: Mapping[str, Any], setup: Setup, epsilon: float) -
     if settings["oracle"] == "crowd":
         yield {}
         yield from _columns(settings)
-        yield {"response_classes": "uniform" if settings["response_classes"] == "top_k" else "top_k"}
+        if stands := settings.get("response_classes"):
+            yield {"response_classes": "uniform" if stands == "top_k" else "top_k"}
         return
     if setup.stream:
         yield {}

@@ -12,7 +12,10 @@ BEGIN
         RETURN NULL;
     END IF;
     settings := annotation_settings(project.configuration_id);
-    wanted := CASE WHEN settings ->> 'label_randomizer' = 'not_secret' THEN NULL
+    wanted := CASE WHEN EXISTS (
+            SELECT FROM annotation_knownchoice
+            WHERE kind = 'randomizer' AND name = settings ->> 'label_randomizer' AND facts -> 'open_answers' = 'true'
+        ) THEN NULL
         ELSE coalesce(settings ->> 'answers_unit', 'answer') END;
     SELECT unit INTO held FROM privacy_budgetaccount WHERE id = project.labels_account_id;
     IF wanted IS DISTINCT FROM held THEN

@@ -1,4 +1,4 @@
-"""Choices of the other kinds, declared here alone: features, an estimator, randomised answers, words about classes."""
+"""Choices of the other kinds, declared here alone: features, an estimator, words about classes."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -12,16 +12,13 @@ from annotation.choices.answer_budget import AnswerBudget
 from annotation.choices.person_limits import PersonLimits
 from annotation.choices.quality_checks import QualityChecks
 from annotation.choices.question_plan import QuestionPlan
-from annotation.errors import InvalidConfiguration
 from annotation.models import Project
-from annotation.projects.services.configuring import configure_project
 from learner.configuration.pool import estimator_of, featurizer_of
 from learner.estimators.choice import EstimatorChoice
 from learner.estimators.logistic import PrivateLogisticRegression
 from learner.features.choice import FeaturesChoice
 from learner.features.text import HashingTextFeaturizer
 from learner.planning import plan_setups
-from privacy.accounting.events import PostProcessingEvent
 from privacy.choices import Choice, Kind, Sound
 from privacy.parameters import parameter
 from privacy.wording import as_message
@@ -64,26 +61,6 @@ class Steep(EstimatorChoice):
 
 
 @dataclass(frozen=True)
-class Flips(Choice):
-    kind: ClassVar[Kind] = Kind.RANDOMIZER
-    name: ClassVar[str] = "flips"
-    label: ClassVar[str] = "answers flipped by a coin"
-    sound: ClassVar[Sound] = Sound(oracles=("crowd",), why_not={"trusted": "Only a crowd's answers are randomised."})
-    answers_epsilon: float = parameter(2.0, above=0, at_most=8, label="Epsilon of an answer", help="Of each one.")
-    answers_unit: str = parameter(
-        "answer", options={"answer": "one answer", "annotator": "one annotator"}, label="Unit of answers", help="Whose."
-    )
-    answers_cap: int | None = parameter(None, at_least=1, label="Answers a person", help="With the unit annotator.")
-
-    def event(self, *, questions: int) -> PostProcessingEvent:
-        return PostProcessingEvent(operation=f"{questions} answers")
-
-    def rules(self, settings):
-        needs = self.answers_unit == "annotator" and self.answers_cap is None
-        return {"answers_cap": as_message("The unit annotator needs a cap.")} if needs else {}
-
-
-@dataclass(frozen=True)
 class Words(Choice):
     kind: ClassVar[Kind] = Kind.CLASSES
     name: ClassVar[str] = "words"
@@ -101,7 +78,7 @@ class Words(Choice):
 
 @pytest.fixture(autouse=True)
 def declared() -> Iterator[None]:
-    with declaring(Doubled, Steep, Flips, Words):
+    with declaring(Doubled, Steep, Words):
         yield
 
 
@@ -117,22 +94,20 @@ def test_a_form_asks_for_each_of_them_and_stores_what_was_chosen():
     client.force_login(manager)
     url = reverse("annotation:new_project", args=["voice-crowd"])
     chosen = {"selection": "uncertainty", "features": "twice_the_hashed_words", "estimator": "steep"}
-    chosen |= {"label_randomizer": "flips", "gate_kind": "k_anonymity"}
+    chosen |= {"label_randomizer": "", "gate_kind": "k_anonymity"}
     task = {"name": "All", "question": "What?", "classes": "a\nb"}
     asked = client.post(url, values_of(client, url) | task | chosen | {"show": "1"})
     labels = {str(field.label) for field in asked.context["form"].fields.values()}
     assert {
         "Times as many",
         "Steepness",
-        "Epsilon of an answer",
-        "Unit of answers",
         "Words about the classes",
     } <= labels
     sent = {name: asked.context["form"][name].value() for name in asked.context["form"].fields}
     sent = {name: value for name, value in sent.items() if value not in (None, False, [])}
-    sent |= {"shown": asked.context["form"].shown, "times": 3, "steepness": 9, "answers_epsilon": 1.5}
-    wrong = client.post(url, sent | {"answers_unit": "annotator", "class_words": "only one"})
-    assert {"answers_cap", "class_words"} <= wrong.context["form"].errors.keys()
+    sent |= {"shown": asked.context["form"].shown, "times": 3, "steepness": 9}
+    wrong = client.post(url, sent | {"class_words": "only one"})
+    assert {"class_words"} <= wrong.context["form"].errors.keys()
     opened = client.post(url, sent | {"class_words": "sport and games\nmusic"})
     assert opened.status_code == 302, opened.context["form"].errors
     project = Project.objects.get()
@@ -156,10 +131,6 @@ def test_a_form_asks_for_each_of_them_and_stores_what_was_chosen():
         "features": {"features": "twice_the_hashed_words", "feature_dimension": 64, "times": 3},
         "training": {"update_policy": "per_round", "estimator": "steep", "training_epsilon": 2.0, "steepness": 9.0},
         "labelling": {
-            "label_randomizer": "flips",
-            "answers_epsilon": 1.5,
-            "answers_unit": "answer",
-            "answers_cap": None,
             "class_words": ["sport and games", "music"],
             "class_descriptions": [],
             "class_groups": [],
@@ -171,14 +142,14 @@ def test_a_form_asks_for_each_of_them_and_stores_what_was_chosen():
     }
     assert featurizer_of(project).dimension == 3 * project.feature_dimension
     assert estimator_of(project, featurizer_of(project)).regularization == 9.0
-    assert Flips.of(project.settings) == Flips(answers_epsilon=1.5)
     settings = reverse("annotation:configuration", args=[project.slug])
     page = client.get(settings)
     assert "sport and games" in page.content.decode()
     stands = {bound.name: bound.value() for bound in page.context["fields"]}
     extra = {"boxes": page.context["boxes"], "fields": page.context["sent_fields"]}
     sent = {name: "on" if value is True else value for name, value in stands.items() if value not in (None, False, "")}
-    assert client.post(settings, sent | extra | {"class_words": "games\nsongs"}).status_code == 302
+    changed = {"label_randomizer": "", "class_words": "games\nsongs"}
+    assert client.post(settings, sent | extra | changed).status_code == 302
     project.refresh_from_db()
     assert project.settings["class_words"] == ["games", "songs"]
     history = client.get(reverse("annotation:settings", args=[project.slug])).content.decode()
@@ -194,5 +165,3 @@ def test_a_release_is_trained_with_them_and_the_plan_knows_them():
     release = learning.run_to_release(project, make_user(), version=1)
     assert release.estimator == "steep"
     assert plan_setups.setup_of(project, 200).can_be_simulated
-    with pytest.raises(InvalidConfiguration, match="Only a crowd's answers are randomised"):
-        configure_project(project=project, changes={"label_randomizer": "flips"}, actor=make_user())

@@ -1,0 +1,168 @@
+"""A way to randomise answers that is declared here, and nowhere else: chosen, asked for, planned, read, and charged."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import ClassVar
+
+import pytest
+from django.db import IntegrityError
+from django.test import Client
+from django.urls import reverse
+
+from annotation.choices.answers_unit import answers_unit, randomizes
+from annotation.choices.catalogue import CATALOGUE
+from annotation.choices.randomizer_base import RandomizerChoice
+from annotation.projects.forms.wizard import WizardStep
+from annotation.projects.services.known_choices import note_choice
+from annotation.tokens import services as tokens
+from annotation.tokens.services import Scope
+from learner.configuration.pool import answers_are_open, answers_event_of
+from learner.models.answers import RandomizedLabel
+from learner.planning import plan_setups, tried_settings
+from privacy.accounting.event import event_from_json
+from privacy.accounting.events import RandomizedAnswersEvent
+from privacy.choices import Choice, Kind, Sound
+from privacy.parameters import parameter
+from tests import learning
+from tests.db.learner.answers.test_randomization import charged, open_randomized, reach
+from tests.declaring import declaring, fields_shown
+from tests.factories import make_annotators, make_user, write_settings
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@dataclass(frozen=True)
+class Hushed(RandomizerChoice):
+    """Every class may be said, and a part of epsilon stays unspent."""
+
+    name: ClassVar[str] = "hushed"
+    label: ClassVar[str] = "answers said quietly"
+
+    loudness: float = parameter(
+        0.5, above=0, at_most=1, label="Loudness", help="Part of the epsilon that is used.", rule="Up to 1, not {got}."
+    )
+
+    def event(self, *, n_classes: int, **circumstances: object) -> RandomizedAnswersEvent:
+        return RandomizedAnswersEvent(4.0 * self.loudness, n_classes, "uniform")
+
+
+@pytest.fixture
+def declared() -> Iterator[None]:
+    with declaring(Hushed):
+        yield
+
+
+@pytest.fixture
+def crowd(declared, manager):
+    """A crowd project whose answers are said so; the parameters of another randomiser are none of its own."""
+    return open_randomized(manager, label_randomizer="hushed", loudness=0.5, answers_epsilon=None)
+
+
+def test_the_wizard_offers_it_with_its_settings_and_rule(declared, client):
+    for step in (WizardStep.QUESTIONS, WizardStep.MODEL):
+        url = reverse("annotation:wizard", args=["voice-crowd", step])
+        page = client.get(url)
+        if "answers said quietly" in page.content.decode():
+            break
+    sent = {name: value for name, value in fields_shown(page).items() if value not in (None, False)}
+    client.post(url, sent | {"label_randomizer": "hushed"})
+    page = client.get(url)
+    assert fields_shown(page)["loudness"] in ("0.5", 0.5)
+    assert "Part of the epsilon that is used." in page.content.decode()
+    assert "answers_epsilon" not in fields_shown(page)
+    sent = {name: value for name, value in fields_shown(page).items() if value not in (None, False)}
+    refused = client.post(url, sent | {"loudness": "2"})
+    assert (refused.status_code, "Up to 1, not 2" in refused.content.decode()) == (422, True)
+
+
+def test_a_document_holds_it_and_pages_name_it(crowd, client):
+    document = crowd.configuration.document["labelling"]
+    assert (document["label_randomizer"], document["loudness"]) == ("hushed", 0.5)
+    assert "answers_epsilon" not in document
+    page = client.get(reverse("annotation:configuration", args=[crowd.slug]))
+    assert fields_shown(page)["loudness"] in ("0.5", 0.5)
+    assert "answers said quietly" in page.content.decode()
+    changed = {"boxes": page.context["boxes"], "fields": page.context["sent_fields"], "loudness": "0.25"}
+    sent = {name: value for name, value in fields_shown(page).items() if value not in (None, "false")}
+    assert client.post(reverse("annotation:configuration", args=[crowd.slug]), sent | changed).status_code == 302
+    crowd.refresh_from_db()
+    assert crowd.settings["loudness"] == 0.25
+    assert "Loudness" in client.get(reverse("annotation:settings", args=[crowd.slug])).content.decode()
+
+
+def test_rest_lists_it_and_changes_it(crowd, manager):
+    _, secret = tokens.create_token(user=manager, name="t", scopes=list(Scope), lifetime=timedelta(days=1))
+    sent = {"headers": {"Authorization": f"Bearer {secret}"}, "content_type": "application/json"}
+    listed = {one["name"]: one for one in Client().get("/api/v1/choices?kind=randomizer", **sent).json()}
+    assert listed["hushed"]["parameters"]["properties"]["loudness"]["maximum"] == 1
+    url = f"/api/v1/projects/{crowd.slug}/configuration"
+    refused = Client().patch(url, json.dumps({"settings": {"loudness": 3}}), **sent)
+    assert (refused.status_code, "Up to 1, not 3" in refused.json()["detail"]) == (422, True)
+    after = Client().patch(url, json.dumps({"settings": {"loudness": 0.75}}), **sent).json()
+    assert after["document"]["labelling"]["loudness"] == 0.75
+
+
+def test_the_plan_knows_that_all_answers_are_paid_at_once(crowd, client):
+    assert (answers_unit(crowd.settings), randomizes(crowd.settings), answers_are_open(crowd)) == (
+        "answer",
+        True,
+        False,
+    )
+    assert tried_settings.untried(crowd.settings) == ""
+    assert plan_setups.setup_of(crowd, 1000).answers == answers_event_of(crowd).to_json()
+    assert client.get(reverse("learner:plan", args=[crowd.slug])).status_code == 200
+
+
+def test_its_event_is_what_a_release_is_charged_and_drawn_by(crowd):
+    learning.fill_crowd(crowd)
+    make_annotators(crowd, 3)
+    learning.work_off(crowd)
+    release = reach(crowd, 1)
+    (reservation,) = charged(crowd)
+    event = RandomizedAnswersEvent(2.0, 2, "uniform")
+    assert event_from_json(reservation.event) == event
+    assert release.event == event.to_json()
+    assert RandomizedLabel.objects.count() == release.labels_used > 0
+
+
+def test_an_estimator_that_reads_answers_is_refused_before_it(declared, crowd):
+    assert Hushed.broken_by({**crowd.settings, "oracle": "crowd", "estimator": "logistic"}).keys() == {"estimator"}
+    assert Hushed.broken_by({**crowd.settings, "oracle": "crowd"}) == {}
+
+
+def test_the_database_holds_the_account_to_what_it_declares(crowd, monkeypatch):
+    """What is declared open has no account of answers, and what is not has one, whichever randomiser it is."""
+    write_settings(crowd, loudness=0.3)
+    monkeypatch.setattr(Hushed, "open_answers", True)
+    note_choice(Hushed)
+    with pytest.raises(IntegrityError, match="answers have an account of their declared unit"):
+        write_settings(crowd, loudness=0.4)
+
+
+def test_what_draws_nothing_and_does_not_say_so_is_never_learned_from(crowd, monkeypatch):
+    monkeypatch.setattr(Hushed, "event", lambda self, **circumstances: None)
+    with pytest.raises(TypeError, match="hushed draws no responses"):
+        answers_event_of(crowd)
+
+
+def test_a_choice_that_nothing_would_ask_is_not_taken():
+    @dataclass(frozen=True)
+    class Deaf(Choice):
+        kind: ClassVar[Kind] = Kind.RANDOMIZER
+        name: ClassVar[str] = "deaf"
+        label: ClassVar[str] = "answers that nothing randomises"
+        sound: ClassVar[Sound] = Sound(oracles=("crowd",))
+
+        def event(self) -> None:
+            return None
+
+    with pytest.raises(TypeError, match="randomizer deaf must be a RandomizerChoice"):
+        CATALOGUE.register(Deaf)
+    assert CATALOGUE.find(Kind.RANDOMIZER, "deaf") is None
+
+
+def test_another_project_is_not_touched_by_it(declared):
+    ordinary = open_randomized(make_user())
+    assert answers_event_of(ordinary) == RandomizedAnswersEvent(4.0, 2)
