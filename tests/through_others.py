@@ -6,7 +6,6 @@ TESTED_THROUGH_OTHERS: dict[tuple[str, str], tuple[str, ...]] = {
         "learner/access.py",
     ),
     ("tests/pure/annotation/choices/test_account_kind.py", "what presets and rules of a choice are made of"): (
-        "annotation/choices/answers_unit.py",
         "annotation/choices/preset.py",
     ),
     (
