@@ -2,6 +2,7 @@
 
 import hashlib
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
@@ -11,6 +12,11 @@ from django.db.migrations.state import ProjectState
 
 # A table that is made from its last state has them already.
 IN_THE_TABLE: Final = (AddField, AddConstraint, AddIndex)
+
+
+def migration_digest(source: str, statements: Iterable[str]) -> str:
+    """Return the SHA-256, in hexadecimal digits, of a migration's module and its statements."""
+    return hashlib.sha256("\0".join([source, *statements]).encode()).hexdigest()
 
 
 class FirstMigration(Migration):
@@ -57,7 +63,7 @@ class FirstMigration(Migration):
         """The SHA-256, in hexadecimal digits, of the migration's module and the statements it takes from files."""
         source = Path(sys.modules[type(self).__module__].__file__ or "").read_text()
         statements = [str(each.sql) for each in self.operations if isinstance(each, RunSQL)]
-        return hashlib.sha256("\0".join([source, *statements]).encode()).hexdigest()
+        return migration_digest(source, statements)
 
     def _mark(self, schema_editor: BaseDatabaseSchemaEditor) -> None:
         # Both come from this program; a comment takes no parameters.

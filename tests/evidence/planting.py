@@ -13,10 +13,12 @@ from itertools import count
 from pathlib import Path
 
 import psycopg
+from psycopg import sql
 
 from dpal_site.embedded.postgres import EmbeddedPostgres
 from dpal_site.embedded.servers import REPOSITORY
 from dpal_site.embedded.valkey import EmbeddedValkey
+from privacy.first_migration import migration_digest
 
 # What tests neither read nor import; a copy has servers and caches of its own.
 LEFT_OUT = shutil.ignore_patterns(
@@ -148,6 +150,7 @@ class Copy:
             with psycopg.connect(self._postgres.url(DATABASE)) as connection:
                 for rules in _rules_of(path, path.parent.relative_to(self.root)):
                     connection.execute(rules.encode())
+                connection.execute(mark_of(self.root / path.relative_to(self.root).parts[0]))
         # Python trusts compiled files by the time of their source, so every planted one gets a new time.
         later = 2_000_000_000 + next(self._numbers)
         os.utime(path, (later, later))
@@ -160,6 +163,16 @@ def _rules_of(path: Path, folder: Path) -> list[str]:
         return [(path.parent / f"{file}.sql").read_text() for file in files]
     assert folder == OTHER_RULES, f"nobody puts the rules of {folder} into a database"
     return [found.replace("CREATE", "CREATE OR REPLACE", 1) for found in FUNCTION.findall(path.read_text())]
+
+
+def mark_of(app: Path) -> sql.Composed:
+    """Return what makes a database with these rules this program's own, which would refuse another version's."""
+    module = import_module(f"{app.name}.migrations.0001_tables")
+    folder = app / "migrations"
+    statements = "\n".join((folder / "sql" / f"{name}.sql").read_text() for name in module.RULES)
+    digest = migration_digest((folder / "0001_tables.py").read_text(), [statements])
+    table = module.Migration("0001_tables", app.name).marked_table
+    return sql.SQL("COMMENT ON TABLE {} IS {}").format(sql.Identifier(table), sql.Literal(digest))
 
 
 def planted(whole: str, mutant: Mutant) -> str:

@@ -1,5 +1,8 @@
 """A database that another version made is refused before anything in it changes."""
 
+import shutil
+from importlib import import_module
+
 import pytest
 from django.core.management.base import CommandError
 from django.db import connection
@@ -7,6 +10,8 @@ from django.db.migrations.loader import MigrationLoader
 from django.db.migrations.recorder import MigrationRecorder
 
 from dpal_site.earlier import refuse_tables_of_another_version
+from dpal_site.embedded.servers import REPOSITORY
+from tests.evidence.planting import mark_of
 from tests.owning import as_owner
 
 pytestmark = pytest.mark.django_db
@@ -42,3 +47,18 @@ def test_tables_that_another_first_migration_made_are_refused(app, comment):
 def test_other_programs_migrations_are_their_own():
     record("somebody_elses", "0001_initial")
     refuse_tables_of_another_version()
+
+
+@pytest.mark.parametrize("app", ["annotation", "privacy"])
+def test_a_fault_planted_in_rules_leaves_the_database_its_programs_own(app, tmp_path):
+    """Or its killers would err before they could judge: a planted fault is another first migration."""
+    shutil.copytree(REPOSITORY / app / "migrations", tmp_path / app / "migrations")
+    with as_owner(), connection.cursor() as cursor:
+        cursor.execute(mark_of(tmp_path / app))
+    refuse_tables_of_another_version()
+    fault = tmp_path / app / "migrations" / "sql" / f"{import_module(f'{app}.migrations.0001_tables').RULES[0]}.sql"
+    fault.write_text(fault.read_text() + "\n-- A fault.\n")
+    with as_owner(), connection.cursor() as cursor:
+        cursor.execute(mark_of(tmp_path / app))
+    with pytest.raises(CommandError, match=f"the tables of {app} are others here"):
+        refuse_tables_of_another_version()
