@@ -41,10 +41,10 @@ from learner.selectors import stopping
 SHOWN_ROUNDS = 20
 
 
-Row = tuple[ModelRelease, TrainedOn, list[Accuracy], PlannersEstimate | None]
+ReleaseRow = tuple[ModelRelease, TrainedOn, list[Accuracy], PlannersEstimate | None]
 
 
-def _rows(project: Project) -> list[Row]:
+def _rows(project: Project) -> list[ReleaseRow]:
     """Return each release with what may be said of what it was trained on, how well it does, and beside what."""
     return [
         (release, used, evaluation_selectors.accuracies_of(release), estimate)
@@ -52,7 +52,7 @@ def _rows(project: Project) -> list[Row]:
     ]
 
 
-def _standing(project: Project, rows: Sequence[Row] = ()) -> dict[str, Any]:
+def _standing(project: Project, rows: Sequence[ReleaseRow] = ()) -> dict[str, Any]:
     """Return the moving numbers; `rows` are those of all releases, where they are on the page as well."""
     newest = selectors.newest_release(project)
     forecast = plan_forecast(project)

@@ -71,6 +71,7 @@ ENTRANCES = re.compile(r"(^|[/_])(views|api|admin|tasks)(\.py|/)|/templatetags/|
 SHARED_NAMES = {
     "main": "a program's first function",
     "paper": "what the list of papers asks each of them for",
+    "Command": "Django looks for a command by this name",
     "DatabaseWrapper": "Django looks for a database backend by this name",
     "Features": "a file of skops names the class as the client's package does",
 }
@@ -182,27 +183,32 @@ def test_no_further_module_is_too_long():
 
 
 # A module's constants are in capitals; what else it assigns and begins with one is a type.
-NAMES_A_TYPE = re.compile(r"[A-Z]\w*[a-z]\w*")
+NAMES_A_TYPE = re.compile(r"_?[A-Z]\w*[a-z]\w*")
 
 
 @cache
 def defined(source):
-    """Return the public functions, classes and names of types that a module defines."""
+    """Return the public functions that a module defines, and its classes and names of types, private ones too."""
     nodes = ast.parse(source).body
-    kinds = ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef
-    named = [node.name for node in nodes if isinstance(node, kinds) and node.name[0] != "_"]
+    kinds = ast.FunctionDef | ast.AsyncFunctionDef
+    functions = [node.name for node in nodes if isinstance(node, kinds) and node.name[0] != "_"]
+    classes = [node.name for node in nodes if isinstance(node, ast.ClassDef)]
     assigned = [ast.unparse(target) for node in nodes if isinstance(node, ast.Assign) for target in node.targets]
     assigned += [ast.unparse(node.target) for node in nodes if isinstance(node, ast.AnnAssign) and node.value]
-    return [*named, *filter(NAMES_A_TYPE.fullmatch, assigned)]
+    return [*functions, *classes, *filter(NAMES_A_TYPE.fullmatch, assigned)]
 
 
 def defined_twice(files):
-    """Return the public names that more than one module defines, with these modules."""
+    """Return the names that more than one module defines, with these modules.
+
+    An entrance may call a function by what it enters; a class or a type has a name of its own there, too.
+    """
     found = defaultdict(list)
     for name, source in files.items():
-        if not ENTRANCES.search(name) and "/migrations/" not in name:
+        if "/migrations/" not in name:
             for each in defined(source):
-                found[each].append(name)
+                if NAMES_A_TYPE.fullmatch(each) or not ENTRANCES.search(name):
+                    found[each].append(name)
     return {name: where for name, where in found.items() if len(where) > 1}
 
 
@@ -219,9 +225,14 @@ def test_a_name_that_is_defined_twice_is_found():
     for alias in ("Array = list[float]\n", "Array: TypeAlias = list[float]\n", "class Array:\n    pass\n"):
         found = defined_twice(sources() | {"learner/planted.py": alias})
         assert found["Array"] == ["privacy/arrays.py", "learner/planted.py"]
-    assert defined("ARRAY = 1\n_Array = list[float]\narray = ARRAY\nfields.Array = ARRAY\n") == []
+    assert defined("ARRAY = 1\narray = ARRAY\nfields.Array = ARRAY\ndef _array(): pass\n") == []
+    for alias in ("_Array = list[float]\n", "class _Array:\n    pass\n"):
+        twins = {"learner/planted.py": alias, "annotation/people/views/planted.py": alias}
+        assert defined_twice(sources() | twins)["_Array"] == [*twins]
     view = {"annotation/people/views/planted.py": "def wilson_interval():\n    return None\n"}
     assert "wilson_interval" not in defined_twice(sources() | view)
+    view = {"annotation/people/views/planted.py": "class Array:\n    pass\n"}
+    assert defined_twice(sources() | view)["Array"] == ["privacy/arrays.py", "annotation/people/views/planted.py"]
 
 
 def said_in(value):

@@ -17,7 +17,15 @@ from annotation.populations.forms import person_named
 from annotation.rest.base import project_for, require_scope
 from annotation.rest.idempotency import idempotent
 from annotation.rest.responses import responses, write_responses
-from annotation.statement.api import DOCUMENT, Account, CheckpointOut, ConsistencyOut, Old, Size, consistency_of
+from annotation.statement.api import (
+    DOCUMENT,
+    AccountScope,
+    CheckpointOut,
+    ConsistencyOut,
+    Old,
+    TreeSize,
+    consistency_of,
+)
 from annotation.statement.downloads import statement_response
 from annotation.tokens.services import Scope
 from privacy.accounting.events_people import MOST_RECORDS_PER_PERSON
@@ -120,7 +128,7 @@ def list_population_checkpoints(request: HttpRequest, population: str) -> Any:
     openapi_extra=responses(409),
 )
 def get_population_consistency(
-    request: HttpRequest, population: str, account: Account = "", old: Old = 0, size: Size = 0
+    request: HttpRequest, population: str, account: AccountScope = "", old: Old = 0, size: TreeSize = 0
 ) -> Any:
     require_scope(request, Scope.LEDGER_READ)
     accounts = BudgetAccount.objects.filter(population=selectors.managed_population(request.user, population))

@@ -32,8 +32,10 @@ DOCUMENT = {
         "content": {"application/json": {}},
     }
 }
-Account = Annotated[str, Field(max_length=200, description="Scope of an account; the project's first one if empty.")]
-Size = Annotated[int, Field(ge=0, le=LARGEST, description="Entries of the tree; all there are if 0.")]
+AccountScope = Annotated[
+    str, Field(max_length=200, description="Scope of an account; the project's first one if empty.")
+]
+TreeSize = Annotated[int, Field(ge=0, le=LARGEST, description="Entries of the tree; all there are if 0.")]
 Old = Annotated[int, Field(ge=0, le=LARGEST, description="Entries of the tree that was seen before.")]
 EntryNumber = Annotated[int, Field(ge=1, le=LARGEST, description="Number of the entry, from 1.")]
 
@@ -82,7 +84,9 @@ def list_checkpoints(request: HttpRequest, response: HttpResponse, slug: str, pa
     summary="What shows that an account's log grew from one checkpoint to another",
     openapi_extra=responses(409),
 )
-def get_consistency(request: HttpRequest, slug: str, account: Account = "", old: Old = 0, size: Size = 0) -> Any:
+def get_consistency(
+    request: HttpRequest, slug: str, account: AccountScope = "", old: Old = 0, size: TreeSize = 0
+) -> Any:
     return consistency_of(presenters.statement_accounts(_project(request, slug)), account, old=old, size=size)
 
 
@@ -93,7 +97,7 @@ def get_consistency(request: HttpRequest, slug: str, account: Account = "", old:
     openapi_extra=responses(409),
 )
 def get_inclusion(
-    request: HttpRequest, slug: str, account: Account = "", sequence: EntryNumber = 1, size: Size = 0
+    request: HttpRequest, slug: str, account: AccountScope = "", sequence: EntryNumber = 1, size: TreeSize = 0
 ) -> Any:
     found, log = _log(presenters.statement_accounts(_project(request, slug)), account)
     size = size or log.size

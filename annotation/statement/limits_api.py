@@ -24,7 +24,7 @@ from privacy.wording import as_message
 
 router = Router()
 LONGEST_REASON = 300
-Reason = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=LONGEST_REASON)]
+LimitReason = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=LONGEST_REASON)]
 
 
 class LimitRequestOut(Schema):
@@ -51,7 +51,7 @@ class LimitIn(Schema):
     account: str = Field("", max_length=200, description="Scope of the account; the project's first one if empty.")
     epsilon_limit: Annotated[float, Field(ge=0, le=100_000)]
     delta_limit: Annotated[float, Field(ge=0, le=1)]
-    reason: Reason
+    reason: LimitReason
 
 
 class LimitOut(Schema):

@@ -15,7 +15,7 @@ from annotation.tokens.services import Scope
 from learner import selectors
 from learner.channels import services as channels
 from learner.models import ChannelMove
-from learner.releases.api import Reason, ReasonIn, existing_release, readable_project
+from learner.releases.api import KeptReason, ReasonIn, existing_release, readable_project
 
 router = Router()
 
@@ -34,7 +34,7 @@ class MoveIn(Schema):
     """A version to move a channel to."""
 
     version: int = Field(ge=1, le=10**9)
-    reason: Reason
+    reason: KeptReason
 
 
 @router.get(

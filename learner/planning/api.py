@@ -21,7 +21,7 @@ from learner.planning.rows import PlannedRows, planned_rows
 from learner.planning.services import simulating, using
 
 router = Router()
-Records = Annotated[
+PlannedRecords = Annotated[
     int | None,
     Query(
         ge=FEWEST_RECORDS,
@@ -52,7 +52,7 @@ class PlanOut(Schema):
 
 
 @router.get("projects/{slug:slug}/plan", response=PlanOut, summary="What the accounts still buy")
-def get_plan(request: HttpRequest, slug: str, records: Records = None) -> Any:
+def get_plan(request: HttpRequest, slug: str, records: PlannedRecords = None) -> Any:
     require_scope(request, Scope.LEDGER_READ)
     project = get_object_or_404(selectors.projects_of(request.user, roles=(Role.MANAGER,)), slug=slug)
     return purchase_of(project, records or default_records(project))
@@ -115,7 +115,7 @@ class UsePlanIn(Schema):
 @router.get(
     "projects/{slug:slug}/plan/rows", response=PlanRowsOut, summary="Which settings a plan tries, and how they did"
 )
-def get_plan_rows(request: HttpRequest, slug: str, records: Records = None) -> Any:
+def get_plan_rows(request: HttpRequest, slug: str, records: PlannedRecords = None) -> Any:
     require_scope(request, Scope.LEDGER_READ)
     return _rows(_planned(project_for(request, slug, Role.MANAGER), records))
 

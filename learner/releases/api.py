@@ -19,13 +19,13 @@ from learner.releases import selectors as release_selectors
 from learner.releases.services import checks, versions
 
 router = Router()
-Reason = Annotated[str, Field(min_length=1, max_length=300, description="Stays with it, and is told to webhooks.")]
+KeptReason = Annotated[str, Field(min_length=1, max_length=300, description="Stays with it, and is told to webhooks.")]
 
 
 class ReasonIn(Schema):
     """Why."""
 
-    reason: Reason
+    reason: KeptReason
 
 
 class RetiredOut(Schema):

@@ -116,7 +116,7 @@ def full_information_losses(
     .. [1] Zhang, Venkitasubramaniam, "Mutual-information-private online gradient descent algorithm", 2018,
        Algorithm 1.
     """
-    state = _State(users, sigmas, step_sizes, runs, rng)
+    state = _DescentState(users, sigmas, step_sizes, runs, rng)
     for rows, noise, _ in state.blocks(directions=False):
         pulls = state.step_sizes * rows[:, :, None]
         for now, shake, pull, losses in zip(-rows, noise, pulls, state.losses_of(len(rows)), strict=True):
@@ -141,7 +141,7 @@ def bandit_losses(
     As `full_information_losses`, with :math:`z_t = (d/\delta)\,\varphi_t e_t` in place of the gradient, and
     weights in the ball of radius :math:`B - \delta`, so that what is sent stays inside.
     """
-    state = _State(users, sigmas, step_sizes, runs, rng)
+    state = _DescentState(users, sigmas, step_sizes, runs, rng)
     scale = users.rows.shape[2] / exploration
     for rows, noise, around in state.blocks(directions=True):
         pulls, offsets = -scale * state.step_sizes * around, exploration * around
@@ -153,7 +153,7 @@ def bandit_losses(
     return state.total.reshape(len(users.rows), len(sigmas), runs)
 
 
-class _State:
+class _DescentState:
     """Weights, what they are before the projection, and losses of all runs; blocks of what the coming steps draw.
 
     A step is some microseconds of few calls on small arrays, so that what can is done for a block at once.

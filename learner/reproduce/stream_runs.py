@@ -88,7 +88,7 @@ def simulate_streams(
     seed : int
         Of coins and noise.
     """
-    state = _State(sample.X.shape[1], designs, len(orders), np.random.default_rng(seed))
+    state = _StreamState(sample.X.shape[1], designs, len(orders), np.random.default_rng(seed))
     errors, labels = [], []
     wanted = set(checkpoints)
     for start in range(0, max(checkpoints), BLOCK):
@@ -103,7 +103,7 @@ def simulate_streams(
     return Runs(np.asarray(checkpoints), np.stack(errors, axis=2), np.stack(labels, axis=2))
 
 
-class _State:
+class _StreamState:
     """Weights, open batches and counts of all runs, shape (designs, runs, ...)."""
 
     def __init__(self, dimension: int, designs: Sequence[Design], runs: int, rng: np.random.Generator) -> None:

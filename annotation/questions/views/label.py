@@ -44,13 +44,13 @@ from annotation.questions.views.participations import end_of_task
 from annotation.reports.forms import CommentForm, FlagForm
 from annotation.reports.services import reporting
 
-View = Callable[..., HttpResponse]
+AnnotatorView = Callable[..., HttpResponse]
 NOT_INVITED = "annotation/questions/not_invited.html"
 # A picture up to this size comes with its question, so that the next one is there at once, too.
 IMAGE_IN_PAGE_BYTES = 48 * 1024
 
 
-def annotator_page(view: View) -> View:
+def annotator_page(view: AnnotatorView) -> AnnotatorView:
     """Ask for a login, also where only a part of a page was wanted, and keep what is shown out of every cache."""
 
     @never_cache

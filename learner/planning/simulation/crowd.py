@@ -65,7 +65,7 @@ def simulate_crowd(task: SimulationTask, *, encode: Encode | None = None, prior:
     for seed, pool in enumerate(pools):
         rows = vectors.of(pool.texts)
         for name, found in courses.items():
-            play = _Play(task, settings, pool, rows, test, prior, SimulationRandom(1_000_003 * seed + len(found)))
+            play = _CrowdPlay(task, settings, pool, rows, test, prior, SimulationRandom(1_000_003 * seed + len(found)))
             found.append(play.course(chosen=name != "random", private=name != "no_privacy"))
     return Outcome(
         accounts=_accounts(settings, task),
@@ -76,7 +76,7 @@ def simulate_crowd(task: SimulationTask, *, encode: Encode | None = None, prior:
 
 
 @dataclass(frozen=True, slots=True)
-class _Play:
+class _CrowdPlay:
     """One seed of one way to run the project."""
 
     task: SimulationTask

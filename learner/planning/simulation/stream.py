@@ -56,7 +56,7 @@ def simulate_stream(preset: str) -> Callable[[SimulationTask], Outcome]:
 
 
 def _played(task: SimulationTask, settings: StreamSettings) -> Outcome:
-    play = _Play.of(task, settings)
+    play = _StreamPlay.of(task, settings)
     constant = np.full_like(task.test_labels, np.bincount(task.labels, minlength=len(task.classes)).argmax())
     first = play.version_0.leaders(play.version_0.decision_function(play.test)) if play.version_0 else constant
     project = [play.answers(seed, chosen=True) for seed in range(task.seeds)]
@@ -86,7 +86,7 @@ class _Arrival:
 
 
 @dataclass(frozen=True, slots=True)
-class _Play:
+class _StreamPlay:
     task: SimulationTask
     settings: StreamSettings
     rows: NDArray[np.float32]
@@ -96,7 +96,7 @@ class _Play:
     examples: tuple[Array, AnswerArray]
 
     @classmethod
-    def of(cls, task: SimulationTask, settings: StreamSettings) -> "_Play":
+    def of(cls, task: SimulationTask, settings: StreamSettings) -> "_StreamPlay":
         """Encode the records once, and read what was written about classes."""
         if task.rows is not None and task.test_rows is not None:
             rows, test = rows_of_numbers(task.rows), rows_of_numbers(task.test_rows)
