@@ -145,9 +145,9 @@ def _stream_step(project: Project) -> ProjectStatus:
         return ProjectStatus(
             Step.CANNOT_PAY,
             as_message(
-                "The whole stream pays once, and the budget {label} is too small for that: {left} left. "
+                "The whole stream pays once, and the budget {word} is too small for that: {left} left. "
                 "Records wait. A manager can raise its limit.",
-                label=project.pool_account.label,
+                word=project.pool_account.label,
                 left=guarantee(project.pool_account).left_said,
             ),
         )
@@ -351,7 +351,7 @@ def _without_candidates(project: Project, version: int) -> ProjectStatus:
 def too_little_words(paying: BudgetAccount, step: Step) -> str:
     """Say that an account cannot pay for a step; for asking, that is for the training as well."""
     return as_message(
-        "The budget {label} has {left} left, too little for {reason}.",
+        "The budget {word} has {left} left, too little for {reason}.",
         label=paying.label,
         left=guarantee(paying).left_said,
         reason=as_message("the next questions and the model trained on them")

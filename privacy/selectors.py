@@ -131,7 +131,7 @@ def _guarantee(account: BudgetAccount, newest: LedgerEntry | None) -> Guarantee:
         epsilon_left = max(0.0, epsilon_limit - epsilon_spent)
     return Guarantee(
         scope=account.scope,
-        label=account.label,
+        label=account.plain_label,
         unit=account.unit,
         adjacency=account.adjacency,
         filter=account.filter,

@@ -17,6 +17,7 @@ from annotation.statement import presenters
 from annotation.statement.amounts import delta_words, epsilon_left_words, epsilon_words
 from annotation.statement.common_limit import outside_words
 from annotation.statement.lines import Line, newest_lines
+from annotation.wording import localized
 from privacy.accounting.events import event_from_json
 from privacy.accounting.units import epsilon_limit_to_nano, nano_spendable, nano_spent
 from privacy.models import AccountAdjacency, BudgetAccount, EntryKind, LedgerEntry, Population, Quota
@@ -173,7 +174,7 @@ def _shares(population: Population) -> list[Share]:
         found.append(
             Share(
                 project=project.slug if project else quota.account.scope,
-                title=quota.account.label,
+                title=localized(quota.account.label),
                 records_per_person=quota.records_per_person,
                 epsilon_limit=own.epsilon_limit,
                 epsilon_spent=own.epsilon_spent,
@@ -203,7 +204,7 @@ def _forecast(quota: Quota, project: Project | None) -> str:
     times = None if last is None else payments_left(quota.account, event_from_json(last.event))
     if times is None:
         return ""
-    name = project.name if project else quota.account.label
+    name = project.name if project else localized(quota.account.label)
     if release is not None:
         said = ngettext(
             "%(name)s can still buy %(times)d release before its limit or the population's is spent.",

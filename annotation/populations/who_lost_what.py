@@ -91,7 +91,7 @@ def who_lost_what(*, name: str) -> PersonLosses:
             quota = quota_of(account)
             covers.append(_cover(account))
             if quota is None:
-                outside.append(account.label)
+                outside.append(account.plain_label)
             else:
                 refuse_other_key(quota.population)
                 commons[quota.population.slug] = _common(quota.population.slug, quota.population.account)
@@ -116,7 +116,7 @@ def _accounts(project: Project, uploads: list[Dataset], *, forgotten: bool) -> l
 def _cover(account: BudgetAccount) -> Cover:
     now, quota = guarantee(account), quota_of(account)
     return Cover(
-        account=account.label,
+        account=account.plain_label,
         unit=now.unit,
         adjacency=now.adjacency,
         filter=now.filter,

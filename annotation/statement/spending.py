@@ -103,7 +103,7 @@ def statement_rows(accounts: Iterable[BudgetAccount]) -> Iterator[list[str]]:
     for account in accounts:
         lines = statement(account).order_by("sequence").values(*COLUMNS[1:])
         for line in lines.iterator(chunk_size=CHUNK):
-            yield [safe_cell(account.label), *(safe_cell(line[name]) for name in COLUMNS[1:])]
+            yield [safe_cell(account.plain_label), *(safe_cell(line[name]) for name in COLUMNS[1:])]
 
 
 def statement_csv(accounts: Iterable[BudgetAccount]) -> Iterator[str]:

@@ -6,6 +6,7 @@ import django.db.models.deletion
 import django.db.models.functions.datetime
 from django.db import migrations, models
 
+import privacy.models.messages
 from privacy.first_migration import FirstMigration
 
 SQL = Path(__file__).parent / "sql"
@@ -27,7 +28,10 @@ class Migration(FirstMigration):
             fields=[
                 ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
                 ("scope", models.CharField(max_length=200, unique=True)),
-                ("label", models.CharField(max_length=200)),
+                (
+                    "label",
+                    privacy.models.messages.MessageField(default=str, help_text="Whose it is and which of theirs."),
+                ),
                 (
                     "unit",
                     models.CharField(

@@ -9,6 +9,7 @@ from django.db.models import F, Q
 from django.utils.translation import gettext_lazy as _
 
 from privacy.audit.chain import NO_HASH
+from privacy.models.messages import MessageField
 
 SETTLEMENTS = ("commit", "charge", "void")
 # Mechanisms of which an entry of a series says how much of it was paid for before.
@@ -61,7 +62,7 @@ class BudgetAccount(models.Model):
     """
 
     scope = models.CharField(max_length=200, unique=True)
-    label = models.CharField(max_length=200)
+    label = MessageField(help_text="Whose it is and which of theirs.")
     unit = models.CharField(max_length=16, choices=AccountUnit.choices)
     adjacency = models.CharField(max_length=16, choices=AccountAdjacency.choices, db_default=AccountAdjacency.NULL)
     filter = models.CharField(max_length=8, choices=Filter.choices)
@@ -103,7 +104,12 @@ class BudgetAccount(models.Model):
         ]
 
     def __str__(self) -> str:
-        return self.label
+        return self.plain_label
+
+    @property
+    def plain_label(self) -> str:
+        """Its label in English, as documents hold it and whoever checks them reads it."""
+        return str.__str__(self.label)
 
 
 class LedgerEntry(models.Model):

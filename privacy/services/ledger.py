@@ -82,7 +82,7 @@ def change_account_limits(
     except IntegrityError as error:
         if broken_rule(error) == "privacy_limit_above_spent":
             raise BudgetExceeded(
-                as_message("{label}: the limit cannot fall below what is spent", label=account.label)
+                as_message("{word}: the limit cannot fall below what is spent", word=account.label)
             ) from error
         raise
 
@@ -128,7 +128,10 @@ def reserve(
             raise _too_dear(account, wanted) from error
         if rule == "privacy_account_given_up":
             raise UnsoundCombination(
-                as_message("{label}: given up before anything was paid, as the settings changed", label=account.label)
+                as_message(
+                    "{word}: given up before anything was paid, as the settings changed",
+                    word=account.label,
+                )
             ) from error
         if rule == "privacy_entry_series":
             raise UnsoundCombination(
@@ -347,8 +350,8 @@ def _too_dear(account: BudgetAccount, wanted: Draft) -> BudgetExceeded:
     most = ", ".join(f"{spender.name} {spender.share:.0%} in {spender.operations}" for spender in spenders)
     return BudgetExceeded(
         as_message(
-            "{label}: {mechanism} costs {measure}={amount:.6g} delta={delta:.3g}, {left} left; spent most: {most}",
-            label=account.label,
+            "{word}: {mechanism} costs {measure}={amount:.6g} delta={delta:.3g}, {left} left; spent most: {most}",
+            word=account.label,
             mechanism=wanted.mechanism,
             measure="epsilon" if pure else "rho",
             amount=amount,

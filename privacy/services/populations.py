@@ -48,7 +48,7 @@ def open_shared_account(
         slug = next(slug for n in range(1, len(taken) + 3) if (slug := base if n == 1 else f"{base}-{n}") not in taken)
         account = ledger.open_account(
             scope=f"population:{slug}",
-            label=f"{slug} population",
+            label=as_message("{population} population", population=slug),
             unit=unit,
             filter=filter,
             epsilon_limit=epsilon_limit,
@@ -117,7 +117,7 @@ def rule_of_other_key(population: Population) -> str:
 def refuse_without_conversion(account: BudgetAccount, common: BudgetAccount, records_per_person: int | None) -> None:
     """Refuse an account whose spending nobody knows how to turn into what people of the population lose."""
     if broken := rule_without_conversion(account, common, records_per_person):
-        raise UnsoundCombination(as_message("{field}: {reason}", field=account.label, reason=broken))
+        raise UnsoundCombination(as_message("{word}: {reason}", word=account.label, reason=broken))
 
 
 def rule_without_conversion(account: BudgetAccount, common: BudgetAccount, records_per_person: int | None) -> str:
@@ -155,8 +155,8 @@ def _join(population: Population, account: BudgetAccount, records_per_person: in
         if isinstance(cause, IntegrityError) and broken_rule(cause) == "privacy_ledger_within_limit":
             raise BudgetExceeded(
                 as_message(
-                    "{label}: what it has spent is more than {name} has left; nothing was changed",
-                    label=account.label,
+                    "{word}: what it has spent is more than {name} has left; nothing was changed",
+                    word=account.label,
                     name=population.name,
                 )
             ) from refused
@@ -164,7 +164,7 @@ def _join(population: Population, account: BudgetAccount, records_per_person: in
     except IntegrityError as error:
         if "privacy_quota_account_id" in broken_rule(error):
             raise UnsoundCombination(
-                as_message("{label}: it belongs to a population already, and stays there", label=account.label)
+                as_message("{word}: it belongs to a population already, and stays there", word=account.label)
             ) from error
         raise
     return quota

@@ -63,7 +63,7 @@ def open_start_account(project: Project, epsilon: float, *, actor: AbstractBaseU
     number = starts.count() + 1
     opened = ledger.open_account(
         scope=f"project:{project.slug}:start:{number}",
-        label=f"{project.slug} start {number}",
+        label=as_message("{project} start {number}", project=project.slug, number=number),
         unit="record",
         filter="pure",
         epsilon_limit=epsilon,

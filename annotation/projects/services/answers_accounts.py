@@ -10,6 +10,7 @@ from annotation.models import Oracle, Project
 from privacy.models import BudgetAccount
 from privacy.selectors import guarantee
 from privacy.services import ledger
+from privacy.wording import as_message
 
 
 def open_answers_account(
@@ -18,9 +19,12 @@ def open_answers_account(
     """Open the account of a crowd's answers: behind a gate the texts are public, and answers may be any others."""
     scope = f"project:{slug}:labels"
     number = BudgetAccount.objects.filter(scope__startswith=scope).count() + 1
+    first = number == 1
     return ledger.open_account(
-        scope=scope if number == 1 else f"{scope}:{number}",
-        label=f"{slug} labels" if number == 1 else f"{slug} labels {number}",
+        scope=scope if first else f"{scope}:{number}",
+        label=as_message("{project} labels", project=slug)
+        if first
+        else as_message("{project} labels {number}", project=slug, number=number),
         unit=unit,
         adjacency="replace",
         filter="pure",

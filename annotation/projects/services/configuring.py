@@ -137,7 +137,7 @@ def account_of_terms(project: Project, unit: str, kind: str, actor: AbstractBase
     number = BudgetAccount.objects.filter(scope__startswith=scope).count() + 1
     opened = ledger.open_account(
         scope=f"{scope}:{number}",
-        label=f"{project.slug} pool {number}",
+        label=as_message("{project} pool {number}", project=project.slug, number=number),
         unit=unit,
         filter=kind,
         # As fractions, since a float would round either limit down.

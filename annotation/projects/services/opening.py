@@ -88,7 +88,7 @@ def create_project(
         slug = _free_slug(name)
         pool = ledger.open_account(
             scope=f"project:{slug}:pool",
-            label=f"{slug} pool",
+            label=as_message("{project} pool", project=slug),
             unit=values["privacy_unit"],
             filter=kind,
             epsilon_limit=limits["pool_epsilon"],

@@ -63,7 +63,7 @@ def _pieces(owner: Project | Population, accounts: Sequence[BudgetAccount]) -> I
 def _account(account: BudgetAccount, verdict: Verdict) -> dict[str, Any]:
     return {
         "scope": account.scope,
-        "label": account.label,
+        "label": account.plain_label,
         "unit": account.unit,
         "adjacency": account.adjacency,
         "filter": account.filter,

@@ -44,7 +44,7 @@ def _place(account: BudgetAccount, entries: Sequence[LedgerEntry]) -> LedgerPlac
     log = log_of(account)
     own = [entry for entry in entries if entry.account_id == account.pk]
     return {
-        "protects": account.label,
+        "protects": account.plain_label,
         "checkpoint": log.checkpoint(),
         "entries": [
             {

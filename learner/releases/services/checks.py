@@ -87,9 +87,9 @@ def _ledger(release: ModelRelease) -> str:
         for verdict in audit_accounts(scope=account.scope, marks=marks):
             if verdict.differing:
                 return as_plural_message(
-                    "The audit of the ledger account {label!r} found {n} difference.",
-                    "The audit of the ledger account {label!r} found {n} differences.",
-                    label=account.label,
+                    "The audit of the ledger account '{word}' found {n} difference.",
+                    "The audit of the ledger account '{word}' found {n} differences.",
+                    word=account.label,
                     n=verdict.differing,
                 )
     return ""

@@ -127,7 +127,7 @@ def _staged_release(
         "questions_shown": not hides_selection(project.settings),
         "accounts": terms,
         "entries": [line_of(entry) for entry in entries],
-        "heads": {account.label: guarantee(account).chain_head for account in accounts},
+        "heads": {account.plain_label: guarantee(account).chain_head for account in accounts},
         "issued_at": today(),
         "answers": answers_words(project),
     }
@@ -327,7 +327,7 @@ def card_terms(account: BudgetAccount) -> AccountTerms:
     """Return an account's terms as cards print them."""
     now, quota = guarantee(account), quota_of(account)
     return {
-        "protects": account.label,
+        "protects": account.plain_label,
         "filter": now.filter,
         "unit": now.unit,
         "adjacency": now.adjacency,
@@ -346,7 +346,7 @@ def line_of(entry: LedgerEntry) -> EntryLine:
     """Return an entry as cards print it."""
     reserved = entry.parent if entry.parent is not None and entry.kind == "commit" else entry
     return {
-        "id": f"{entry.account.label} #{entry.sequence}",
+        "id": f"{entry.account.plain_label} #{entry.sequence}",
         "kind": reserved.mechanism,
         "summary": reserved.purpose
         if reserved.mechanism.startswith("post")

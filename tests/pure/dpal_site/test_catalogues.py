@@ -215,6 +215,7 @@ NEVER_ONE = {
     "its delta for {number}": "a group is at least 2",
     "For these %(n)s": "one record has a sentence of its own",
     "of %(planted)s": "the faults of the manual",
+    "{project} labels": "the name of a project, and no number",
 }
 
 

@@ -91,8 +91,8 @@ def still_open(number: int) -> str:
                 " ",
                 [
                     as_message(
-                        "The budget {label} has {left} left, too little for {reason}.",
-                        label="messages pool",
+                        "The budget {word} has {left} left, too little for {reason}.",
+                        word=as_message("{project} pool", project="messages"),
                         left="epsilon=8",
                         reason="the next questions and the model trained on them",
                     ),
@@ -100,7 +100,7 @@ def still_open(number: int) -> str:
                     "A manager can raise its limit.",
                 ],
             ),
-            "Das Budget messages pool hat noch epsilon=8, zu wenig für die nächsten Fragen und das damit trainierte "
+            "Das Budget messages: Pool hat noch epsilon=8, zu wenig für die nächsten Fragen und das damit trainierte "
             "Modell. Die Antworten bleiben erhalten. Die Leitung kann die Grenze anheben.",
         ),
         (

@@ -13,6 +13,8 @@ from privacy.models import BudgetAccount, LedgerEntry
 from privacy.services import ledger
 from tests.owning import as_owner
 
+LABEL = '{"code": "l", "parameters": {}}'
+NO_LABEL = '{"code": "", "parameters": {}}'
 DIGEST = "ab" * 32
 
 
@@ -147,7 +149,7 @@ def test_overspend_behind_a_table_of_the_same_name(account):
     execute(
         "INSERT INTO pg_temp.privacy_budgetaccount (id, scope, label, unit, adjacency, filter, epsilon_limit_nano, "
         "created_at, delta_limit_atto, delta_sum_limit_atto) "
-        "VALUES (%s, 's', 'l', 'record', 'null', 'pure', 99000000000, now(), 0, 0)",
+        f"VALUES (%s, 's', '{LABEL}', 'record', 'null', 'pure', 99000000000, now(), 0, 0)",
         account.pk,
     )
     with refused_by("privacy_ledger_within_limit"):
@@ -295,7 +297,7 @@ def test_accounts_opened_with_a_limit():
     with refused_by("privacy_account_by_entry_only"):
         execute(
             "INSERT INTO privacy_budgetaccount (scope, label, unit, filter, epsilon_limit_nano) "
-            "VALUES ('s', 'l', 'record', 'pure', 5)"
+            f"VALUES ('s', '{LABEL}', 'record', 'pure', 5)"
         )
 
 
@@ -306,7 +308,7 @@ def test_accounts_opened_with_a_limit():
 def test_terms_are_fixed(account, change):
     with refused_by("privacy_account_terms_fixed"):
         execute(f"UPDATE privacy_budgetaccount SET {change} WHERE id = %s", account.pk)
-    execute("UPDATE privacy_budgetaccount SET label = 'a better name' WHERE id = %s", account.pk)
+    execute("UPDATE privacy_budgetaccount SET label = %s WHERE id = %s", LABEL, account.pk)
 
 
 @pytest.mark.parametrize("change", ["unit = 'person'", "adjacency = 'near'", "filter = 'renyi'"])
@@ -318,11 +320,11 @@ def test_accounts_with_unknown_words(change):
     with refused_by("privacy_account_words"):
         execute(
             "INSERT INTO privacy_budgetaccount (scope, label, unit, adjacency, filter) "
-            f"VALUES ('s', 'l', {', '.join(words.values())})"
+            f"VALUES ('s', '{LABEL}', {', '.join(words.values())})"
         )
 
 
-@pytest.mark.parametrize("values", ["'', 'l'", "'s', ''"])
+@pytest.mark.parametrize("values", [f"'', '{LABEL}'", f"'s', '{NO_LABEL}'"])
 @pytest.mark.django_db
 def test_accounts_without_a_name(values):
     with refused_by("privacy_account_named"):

@@ -19,7 +19,9 @@ from privacy.accounting.composition import pld_epsilon
 from privacy.accounting.events import BernoulliScreenEvent, GaussianEvent
 from privacy.models import BudgetAccount
 from privacy.numerical import MOST_EVENTS
+from privacy.selectors import guarantee
 from privacy.services import ledger
+from tests import learning
 from tests.counting import new_counter
 from tests.factories import add_members, make_account, make_project, make_records, make_user
 
@@ -102,6 +104,19 @@ def test_the_tables_say_what_the_budget_went_to(project: Project, manager: User)
     assert "What it went to" in page
     assert f"Upload {dataset.name}" in page
     assert "Round 9" not in page
+
+
+def test_whose_account_it_is_is_told_in_the_readers_language(manager: User) -> None:
+    project = learning.open_secret(manager)
+    account = project.pool_account
+    account.refresh_from_db()
+    assert (account.label.code, dict(account.label.parameters)) == ("{project} pool", {"project": project.slug})
+    # Documents hold the English text, as they did.
+    assert guarantee(account).label == f"{project.slug} pool"
+    url = reverse("annotation:change_limit", args=[project.slug, account.pk])
+    german = client_of(manager).get(url, headers={"accept-language": "de"}).content.decode()
+    assert f"{project.slug}: Pool" in german
+    assert f"{project.slug} pool" in client_of(manager).get(url).content.decode()
 
 
 def test_nothing_spent_shows_no_table(project: Project, manager: User) -> None:
