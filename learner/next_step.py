@@ -352,7 +352,7 @@ def too_little_words(paying: BudgetAccount, step: Step) -> str:
     """Say that an account cannot pay for a step; for asking, that is for the training as well."""
     return as_message(
         "The budget {word} has {left} left, too little for {reason}.",
-        label=paying.label,
+        word=paying.label,
         left=guarantee(paying).left_said,
         reason=as_message("the next questions and the model trained on them")
         if step == Step.ASK
