@@ -26,7 +26,7 @@ from learner.cards.privacy_document import privacy_document
 from learner.cards.rendering import Card, Privacy, render_card
 from learner.errors import ArtifactCorrupt
 from learner.evaluations.thresholds import Outcomes, thresholds_document
-from learner.features.base import Featurizer
+from learner.features.base import Featurizer, featurizer_class
 from learner.features.matrix import file_sha256
 from learner.linear_model import LinearModel
 from privacy.wording import as_message
@@ -110,9 +110,9 @@ def write_artifacts(
         "samples.json": json_bytes(samples_document(model, featurizer)),
         "thresholds.json": json_bytes(thresholds_document(outcomes, model.classes)),
         **attachments,
-        **_promise(model, feature_kind=featurizer.kind, card=card, privacy=privacy),
+        **_promise(model, reads=featurizer.reads, card=card, privacy=privacy),
     }
-    contents["licences.md"] = licences_text([*contents, "licences.md"], feature_kind=featurizer.kind).encode()
+    contents["licences.md"] = licences_text([*contents, "licences.md"], further=featurizer.licence).encode()
     contents |= _signed(_listed(contents), provenance, card, signer)
     with _new_directory(directory) as partial:
         for name, body in contents.items():
@@ -148,7 +148,8 @@ def reissue_artifacts(source: Path, directory: Path, *, card: Card, privacy: Pri
     before = json.loads((source / MANIFEST).read_text(encoding="utf-8"))
     listed: dict[str, Any] = before["files"]
     kind = json.loads((source / "features.json").read_text(encoding="utf-8"))["kind"]
-    contents = _promise(read_weights(source / "weights.json"), feature_kind=kind, card=card, privacy=privacy)
+    reads = featurizer_class(kind).reads
+    contents = _promise(read_weights(source / "weights.json"), reads=reads, card=card, privacy=privacy)
     kept = sorted(listed.keys() - REISSUED)
     contents |= _signed(listed | _listed(contents), before, card, signer)
     with _new_directory(directory) as partial:
@@ -160,14 +161,14 @@ def reissue_artifacts(source: Path, directory: Path, *, card: Card, privacy: Pri
     return same | {name: hashlib.sha256(body).hexdigest() for name, body in contents.items()}
 
 
-def _promise(model: LinearModel, *, feature_kind: str, card: Card, privacy: Privacy) -> dict[str, bytes]:
+def _promise(model: LinearModel, *, reads: str, card: Card, privacy: Privacy) -> dict[str, bytes]:
     if card["version"] == DESCRIBED:
         return {
-            "card.md": described_card(model, feature_kind=feature_kind, card=card, privacy=privacy).encode(),
+            "card.md": described_card(model, reads=reads, card=card, privacy=privacy).encode(),
             "privacy.json": json_bytes(described_document(privacy)),
         }
     return {
-        "card.md": render_card(model, feature_kind=feature_kind, card=card, privacy=privacy).encode(),
+        "card.md": render_card(model, reads=reads, card=card, privacy=privacy).encode(),
         "privacy.json": json_bytes(privacy_document(privacy)),
     }
 

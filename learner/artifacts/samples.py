@@ -26,9 +26,9 @@ STRANGE: tuple[Any, ...] = (None, "", "not declared", "1e3", float(2**40), -7)
 def sample_records(featurizer: Featurizer) -> list[Any]:
     """Return records that the featuriser reads, made from its public parameters alone; images as lists of pixels."""
     parameters = featurizer.parameters()
-    if featurizer.kind == "tabular":
+    if featurizer.reads == "table":
         return _rows(parameters["columns"])
-    if featurizer.kind in ("image", "principal_image"):
+    if featurizer.reads == "image":
         pixels = parameters["pixels"] if isinstance(featurizer, PrincipalImageFeaturizer) else parameters
         return list(_images(pixels["height"], pixels["width"], colour="hues" in pixels).tolist())
     return list(TEXTS)
@@ -37,7 +37,7 @@ def sample_records(featurizer: Featurizer) -> list[Any]:
 def samples_document(model: LinearModel, featurizer: Featurizer) -> dict[str, Any]:
     """Return the content of samples.json: what follows from the other files, and no record of a project."""
     records = sample_records(featurizer)
-    is_image = featurizer.kind in ("image", "principal_image")
+    is_image = featurizer.reads == "image"
     values = model.decision_function(featurizer.transform(np.array(records, dtype=np.uint8) if is_image else records))
     return {
         "schema": SCHEMA,

@@ -61,13 +61,9 @@ def described_document(privacy: Privacy) -> dict[str, Any]:
     return document | {"covered": [COVERED], "not_covered": [NOT_COVERED]}
 
 
-def described_card(model: LinearModel, *, feature_kind: str, card: Card, privacy: Privacy) -> str:
+def described_card(model: LinearModel, *, reads: str, card: Card, privacy: Privacy) -> str:
     """Return the model card of version 0 as Markdown with YAML front matter."""
-    return (
-        "\n".join(front_matter(feature_kind=feature_kind, card=card, privacy=privacy))
-        + "\n"
-        + described_body(model, card=card)
-    )
+    return "\n".join(front_matter(reads=reads, card=card, privacy=privacy)) + "\n" + described_body(model, card=card)
 
 
 def described_body(model: LinearModel, *, card: Card, tell: Telling = str) -> str:

@@ -10,13 +10,11 @@ from learner.linear_model import LinearModel
 from privacy.wording import as_message, as_plural_message
 from privacy.wording import gettext_noop as _
 
+# By what the records are.
 PIPELINE_TAGS = {
-    "hashing_text": "text-classification",
-    "sentence_encoder": "text-classification",
-    "static_encoder": "text-classification",
-    "tabular": "tabular-classification",
+    "text": "text-classification",
+    "table": "tabular-classification",
     "image": "image-classification",
-    "principal_image": "image-classification",
 }
 
 
@@ -163,10 +161,10 @@ print(model.predict(rows), model.predict_proba(rows))
 ```"""
 
 
-def render_card(model: LinearModel, *, feature_kind: str, card: Card, privacy: Privacy) -> str:
+def render_card(model: LinearModel, *, reads: str, card: Card, privacy: Privacy) -> str:
     """Return the model card as Markdown with YAML front matter."""
     return (
-        "\n".join(front_matter(feature_kind=feature_kind, card=card, privacy=privacy))
+        "\n".join(front_matter(reads=reads, card=card, privacy=privacy))
         + "\n"
         + card_body(model, card=card, privacy=privacy)
     )
@@ -272,9 +270,9 @@ def view_of(privacy: Privacy) -> str:
     return privacy["oracle"] if privacy["questions_shown"] else "secret"
 
 
-def front_matter(*, feature_kind: str, card: Card, privacy: Privacy) -> list[str]:
+def front_matter(*, reads: str, card: Card, privacy: Privacy) -> list[str]:
     """Return YAML lines, each value written so that YAML 1.1 and 1.2 read the same."""
-    tag = PIPELINE_TAGS[feature_kind]
+    tag = PIPELINE_TAGS[reads]
     fields: dict[str, Any] = {
         "library_name": "sklearn",
         # Whose model it is, its owner says; a card that guessed would grant rights nobody gave.

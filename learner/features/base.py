@@ -13,8 +13,8 @@ from learner.features.clipping import clip_rows
 
 RowScaling = Literal["bounded", "unit"]
 
-# Looked up by name and imported on demand: scikit-learn is slow to load, and a
-# stored featuriser must never be able to name code outside this table.
+# Looked up by name and imported on demand: scikit-learn is slow to load. A class adds itself when it is defined, and
+# what is stored must never be able to name code outside this table.
 KINDS: dict[str, tuple[str, str]] = {
     "hashing_text": ("learner.features.text", "HashingTextFeaturizer"),
     "static_encoder": ("learner.features.static_encoder", "StaticEncoder"),
@@ -23,6 +23,7 @@ KINDS: dict[str, tuple[str, str]] = {
     "principal_image": ("learner.features.principal", "PrincipalImageFeaturizer"),
     "image": ("learner.features.image", "ImageFeaturizer"),
 }
+CATALOGUE = "learner.features.catalogue"
 
 
 class Featurizer(ABC):
@@ -34,15 +35,37 @@ class Featurizer(ABC):
     Attributes
     ----------
     kind : str
-        Name under which the featuriser is stored, a key of `KINDS`.
+        Name under which the featuriser is stored; no two classes have one.
+    reads : {"text", "table", "image"}
+        What its records are.
+    knows_words : bool
+        Whether words have a meaning to it, so that the name of a class says something.
+    is_quick : bool
+        Whether a few thousand records are read while somebody waits.
+    licence : str
+        What `licences.md` says of what it needs and a release does not hold.
     norm_bound : float
         Upper bound on the L2 norm of every row, exact over the stored float32 numbers.
     """
 
     kind: ClassVar[str]
+    reads: ClassVar[Literal["text", "table", "image"]] = "text"
+    knows_words: ClassVar[bool] = False
+    is_quick: ClassVar[bool] = False
+    licence: ClassVar[str] = ""
     # Whether a row takes so long that it is worth its way to a cluster and back.
     worth_a_cluster: ClassVar[bool] = False
     norm_bound: float
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        """Let what is stored under its kind be found; a kind that another class has stays that one's."""
+        super().__init_subclass__(**kwargs)
+        kind = cls.__dict__.get("kind")
+        if kind is None:
+            return
+        place = (cls.__module__, cls.__qualname__)
+        if KINDS.setdefault(kind, place) != place:
+            raise TypeError(f"featurizer kind {kind!r} is that of {'.'.join(KINDS[kind])}")
 
     @property
     @abstractmethod
@@ -87,6 +110,24 @@ class Featurizer(ABC):
         return hash(self.to_json())
 
 
+def featurizer_class(kind: object) -> type[Featurizer]:
+    """Return the class that is stored under a kind.
+
+    Raises
+    ------
+    ValueError
+        If no class of this program is.
+    """
+    if kind not in KINDS:
+        # Those of choices add themselves once their modules are there.
+        import_module(CATALOGUE)
+    if not isinstance(kind, str) or kind not in KINDS:
+        raise ValueError(f"featurizer kind must be one of {sorted(KINDS)}, got {kind!r}")
+    module, name = KINDS[kind]
+    found: type[Featurizer] = getattr(import_module(module), name)
+    return found
+
+
 def featurizer_from_json(text: str) -> Featurizer:
     """Rebuild a featuriser from `Featurizer.to_json`.
 
@@ -97,12 +138,9 @@ def featurizer_from_json(text: str) -> Featurizer:
     """
     body = json.loads(text)
     kind = body.get("kind") if isinstance(body, dict) else None
-    if kind not in KINDS:
-        raise ValueError(f"featurizer kind must be one of {sorted(KINDS)}, got {kind!r}")
-    module, name = KINDS[kind]
-    featurizer_class: type[Featurizer] = getattr(import_module(module), name)
+    found = featurizer_class(kind)
     try:
-        return featurizer_class.from_parameters(body["parameters"])
+        return found.from_parameters(body["parameters"])
     except (KeyError, TypeError) as error:
         raise ValueError(f"parameters do not describe a {kind} featurizer: {error}") from error
 

@@ -24,7 +24,7 @@ def values_batch(values: Iterable[str]) -> pa.RecordBatch:
 def vectors_of(given: str) -> Callable[[pa.RecordBatch], pa.RecordBatch]:
     """Return what makes vectors of a batch."""
     featurizer = featurizer_from_json(given)
-    reads_tables = featurizer.kind == "tabular"
+    reads_tables = featurizer.reads == "table"
 
     def made(batch: pa.RecordBatch) -> pa.RecordBatch:
         values = batch.column(0)

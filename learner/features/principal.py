@@ -46,6 +46,7 @@ class PrincipalImageFeaturizer(Featurizer):
     """
 
     kind = "principal_image"
+    reads = "image"
 
     def __init__(
         self,

@@ -80,6 +80,8 @@ class StaticEncoder(Featurizer):
     """
 
     kind = "static_encoder"
+    knows_words = True
+    is_quick = True
 
     def __init__(
         self,

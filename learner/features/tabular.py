@@ -118,6 +118,7 @@ class TabularFeaturizer(Featurizer):
     """
 
     kind = "tabular"
+    reads = "table"
 
     def __init__(
         self,

@@ -40,6 +40,7 @@ class HashingTextFeaturizer(Featurizer):
     """
 
     kind = "hashing_text"
+    is_quick = True
 
     def __init__(
         self,

@@ -32,7 +32,6 @@ from privacy.wording import as_message
 
 # A page waits while a test set goes through the features; a larger one is looked at once a worker has done that.
 MOST_ROWS = 20_000
-QUICK = ("hashing_text", "static_encoder")
 SCORES = "scores.json"
 
 
@@ -108,7 +107,7 @@ def forget_described(project: Project) -> None:
 
 
 def _can_be_read(dataset: Dataset, featurizer: Featurizer) -> bool:
-    if featurizer.kind in QUICK and dataset.row_count <= MOST_ROWS:
+    if featurizer.is_quick and dataset.row_count <= MOST_ROWS:
         return True
     return FeatureMatrix.objects.filter(dataset=dataset, version=featurizer.version).exists()
 

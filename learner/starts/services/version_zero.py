@@ -30,9 +30,6 @@ from learner.linear_model import LinearModel
 from learner.starts.class_words import descriptions_of
 from privacy.wording import as_message
 
-# Kinds of features to which the name of a class means something.
-ENCODERS = ("static_encoder", "sentence_encoder")
-
 
 def described_model(project: Project) -> LinearModel | None:
     """Return the model of the words about the project's classes, at epsilon 0; None where there are none."""
@@ -50,7 +47,7 @@ def why_no_version_zero(project: Project) -> str:
         )
     if not learned_classes(project):
         return as_message("There is no version 0: the project names no class yet.")
-    if not _words(project) and featurizer_of(project).kind not in ENCODERS:
+    if not _words(project) and not featurizer_of(project).knows_words:
         return as_message(
             "There is no version 0: nobody wrote about the classes, and to hashed words a name alone means nothing. "
             "Write a few lines about each class in the settings, or choose an encoder."
@@ -78,7 +75,7 @@ def word_prior(project: Project) -> LinearModel | None:
     To hashed words a class that nobody described is a stranger, to an encoder its name says something.
     """
     descriptions = _words(project)
-    if not descriptions and featurizer_of(project).kind not in ENCODERS:
+    if not descriptions and not featurizer_of(project).knows_words:
         return None
     return word_directions(learned_classes(project), descriptions, _encoder_of(project))
 
@@ -96,7 +93,7 @@ def described_prior(project: Project) -> LinearModel | None:
     if project.data_kind != DataKind.TEXT:
         return None
     if isinstance(estimator, PrivateSoftmaxSteps | PrivateSums):
-        if not descriptions and featurizer_of(project).kind not in ENCODERS:
+        if not descriptions and not featurizer_of(project).knows_words:
             return None
         return version_zero(learned_classes(project), descriptions, _encoder_of(project))
     classes = learned_classes(project)
@@ -117,7 +114,7 @@ def stream_start(project: Project, learner: StreamingLinearClassifier) -> Linear
     classes, descriptions = learned_classes(project), _words(project)
     if project.data_kind != DataKind.TEXT or isinstance(learner, BanditMutualInformationOGD):
         return None
-    by_names = isinstance(learner, RunningSums) and featurizer_of(project).kind in ENCODERS and names_suffice(classes)
+    by_names = isinstance(learner, RunningSums) and featurizer_of(project).knows_words and names_suffice(classes)
     if not (by_names or enough_examples(classes, descriptions)):
         return None
     if isinstance(learner, MiniBatchPrivateSVM):

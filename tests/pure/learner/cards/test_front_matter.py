@@ -12,7 +12,7 @@ from tests.pure.learner.artifacts.test_files import CARD, MODELS, PRIVACY
 
 @pytest.mark.parametrize("kind", PIPELINE_TAGS)
 def test_the_library_reads_a_card_as_it_was_meant(kind):
-    card = ModelCard(render_card(MODELS[0], feature_kind=kind, card=CARD, privacy=PRIVACY))
+    card = ModelCard(render_card(MODELS[0], reads=kind, card=CARD, privacy=PRIVACY))
     data = card.data
     assert (data.library_name, data.license, data.pipeline_tag) == ("sklearn", "unknown", PIPELINE_TAGS[kind])
     assert data.model_name == CARD["name"]
@@ -32,13 +32,13 @@ def test_the_library_reads_a_card_as_it_was_meant(kind):
 
 
 def test_the_guarantee_is_there_for_programs():
-    data = ModelCard(render_card(MODELS[0], feature_kind="hashing_text", card=CARD, privacy=PRIVACY)).data.to_dict()
+    data = ModelCard(render_card(MODELS[0], reads="text", card=CARD, privacy=PRIVACY)).data.to_dict()
     assert data["privacy"] == [{"epsilon": 2.0, "delta": 1e-6, "unit": "contributor", "adjacency": "null"}]
 
 
 def test_a_version_that_nothing_public_measured_claims_no_results():
     card = copy.deepcopy(CARD) | {"metrics": []}
-    data = ModelCard(render_card(MODELS[0], feature_kind="hashing_text", card=card, privacy=PRIVACY)).data
+    data = ModelCard(render_card(MODELS[0], reads="text", card=card, privacy=PRIVACY)).data
     assert data.eval_results is None
     assert "metrics" not in data.to_dict()
 
@@ -50,8 +50,6 @@ STRANGE = ("a\x85b", "\U0001f600 \u2028 \x7f")
 
 @pytest.mark.parametrize("name", [*NAMES, *STRANGE])
 def test_no_name_acts_as_metadata(name):
-    data = ModelCard(
-        render_card(MODELS[0], feature_kind="hashing_text", card=CARD | {"name": name}, privacy=PRIVACY)
-    ).data
+    data = ModelCard(render_card(MODELS[0], reads="text", card=CARD | {"name": name}, privacy=PRIVACY)).data
     assert data.license == "unknown"
     assert data.model_name == name
