@@ -238,8 +238,7 @@ def test_a_row_fills_the_steps_of_a_new_project(client: Client, manager: User, p
     )
     name = simulate(project)
     rows = client.get(address, {"records": str(RECORDS)}).context["compared"]
-    # The steps of a stream do not ask for columns.
-    asked = [row for row in rows[1:] if preset != "fraud-stream" or "text_columns" not in row["changes"]]
+    asked = rows[1:]
     assert asked == [row for row in rows if row["usable"]]
     for row in asked[:2]:
         client.post(reverse("annotation:wizard", args=[preset, WizardStep.CHECK]), {"forget": "yes"})
