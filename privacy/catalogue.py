@@ -40,6 +40,8 @@ class Catalogue:
             base = self._bases.get(choice.kind, Choice)
             if not issubclass(choice, base):
                 raise TypeError(f"{choice.kind} {choice.name} must be a {base.__name__}, since nothing else is asked")
+            if left_out := ", ".join(sorted(choice.__abstractmethods__)):
+                raise TypeError(f"{choice.kind} {choice.name} leaves out {left_out}")
             taken = self._choices.get((choice.kind, choice.name))
             if taken is not None and taken is not choice:
                 raise ValueError(f"{choice.kind} {choice.name} is declared twice")

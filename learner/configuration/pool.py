@@ -4,6 +4,7 @@ from typing import Literal, cast
 
 from annotation.choices.answers_unit import chosen_randomizer
 from annotation.choices.catalogue import CATALOGUE, chosen_of
+from annotation.choices.randomizer_base import ANNOTATOR
 from annotation.models import DataKind, Project, Selection
 from learner.configuration.classes import learned_classes
 from learner.errors import UnknownChoice
@@ -99,14 +100,19 @@ def answers_event_of(project: Project) -> RandomizedAnswersEvent | None:
     Raises
     ------
     TypeError
-        If what is chosen neither draws responses nor declares answers open; then nothing may learn from them.
+        If what is chosen neither draws responses nor declares answers open, or would pay for less than the unit that
+        its account is said to hide; then nothing may learn from them.
     """
-    choice = chosen_randomizer(project.settings)
+    settings = project.settings
+    choice = chosen_randomizer(settings)
     if choice is None or choice.open_answers:
         return None
-    event = choice.of(project.settings).event(n_classes=len(project.classes))
+    event = choice.of(settings).event(n_classes=len(project.classes))
     if event is None:
         raise TypeError(f"{choice.name} draws no responses, and does not declare that answers are open")
+    unit, cap = choice.unit_of(settings), settings.get("answers_cap")
+    if event.unit != unit or (unit == ANNOTATOR and (cap is None or event.questions_per_annotator < cap)):
+        raise TypeError(f"{choice.name} does not pay for all that its account is said to hide")
     return event
 
 

@@ -33,6 +33,16 @@ ANSWERS = [
         ("tests/pure/annotation/choices/test_label_randomizers.py::test_all_responses_together_cost_what_is_declared",),
     ),
     Mutant(
+        "an account said to hide a person, at the price of one answer",
+        "learner/configuration/pool.py",
+        "    if event.unit != unit or (unit == ANNOTATOR and (cap is None or event.questions_per_annotator < cap)):",
+        "    if False:",
+        (
+            "tests/web/annotation/choices/test_new_randomizer.py"
+            "::test_a_unit_that_its_event_does_not_pay_for_is_never_learned_from",
+        ),
+    ),
+    Mutant(
         "a class that may be said because answers name it",
         SERVICE_FILE,
         "        said = answer_selectors.response_of(locked)",

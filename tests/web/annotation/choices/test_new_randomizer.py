@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import timedelta
+from types import SimpleNamespace
 from typing import ClassVar
 
 import pytest
@@ -145,6 +146,36 @@ def test_what_draws_nothing_and_does_not_say_so_is_never_learned_from(crowd, mon
     monkeypatch.setattr(Hushed, "event", lambda self, **circumstances: None)
     with pytest.raises(TypeError, match="hushed draws no responses"):
         answers_event_of(crowd)
+
+
+@pytest.mark.parametrize(
+    ("paid", "cap"), [(("answer", 1, 1), 6), (("annotator", 1, 5), 6), (("annotator", 1, 5), None)]
+)
+def test_a_unit_that_its_event_does_not_pay_for_is_never_learned_from(crowd, monkeypatch, paid, cap):
+    """An account said to hide all answers of a person, at the price of one of them, or of five of six."""
+    event = RandomizedAnswersEvent(2.0, 2, "uniform", *paid)
+    monkeypatch.setattr(Hushed, "event", lambda self, **circumstances: event)
+    settings = {**crowd.settings, "answers_unit": "annotator", "answers_cap": cap}
+    with pytest.raises(TypeError, match="hushed does not pay for all that its account is said to hide"):
+        answers_event_of(SimpleNamespace(settings=settings, classes=crowd.classes))
+
+
+def test_a_unit_that_its_event_pays_for_is_learned_from(crowd, monkeypatch):
+    event = RandomizedAnswersEvent(2.0, 2, "uniform", "annotator", 1, 5)
+    monkeypatch.setattr(Hushed, "event", lambda self, **circumstances: event)
+    settings = {**crowd.settings, "answers_unit": "annotator", "answers_cap": 5}
+    assert answers_event_of(SimpleNamespace(settings=settings, classes=crowd.classes)) == event
+
+
+def test_a_choice_that_leaves_out_its_event_is_not_taken():
+    @dataclass(frozen=True)
+    class Mute(RandomizerChoice):
+        name: ClassVar[str] = "mute"
+        label: ClassVar[str] = "answers that nobody pays for"
+
+    with pytest.raises(TypeError, match="randomizer mute leaves out event"):
+        CATALOGUE.register(Mute)
+    assert CATALOGUE.find(Kind.RANDOMIZER, "mute") is None
 
 
 def test_a_choice_that_nothing_would_ask_is_not_taken():
