@@ -67,6 +67,7 @@ def make_project(*, owner: User | None = None, **fields: Any) -> Project:
         "gate_k": 17,
         "gate_sampling_rate": 0.3,
         "gate_epsilon": 0.5,
+        "normalizer": "L1",
         "labels_account": None,
     }
     defaults: dict[str, Any] = {

@@ -12,7 +12,10 @@ READ_ACROSS = {
         "a matrix, whose cells lie in two headings",
     ),
     "annotation/templates/annotation/data/preview.html": ('class="look"', "rows of a file, compared as they lie in it"),
-    "annotation/templates/annotation/gates/gate.html": ('class="matrix"', "a matrix of rates and k"),
+    "annotation/templates/annotation/gates/gate.html": (
+        'class="matrix"',
+        "matrices of rates and k, and of what is true of which gate",
+    ),
 }
 TABLE = re.compile(r"<table\b([^>]*)>(.*?)</table>", re.DOTALL)
 HEADING = re.compile(r"<th\b[^>]*>(.*?)</th>", re.DOTALL)

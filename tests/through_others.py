@@ -24,10 +24,6 @@ TESTED_THROUGH_OTHERS: dict[tuple[str, str], tuple[str, ...]] = {
         "tests/pure/annotation/parsers/test_fuzz_parsers.py",
         "pages of a Parquet file, whose bytes are made up and broken there",
     ): ("annotation/parsers/parquet_pages.py",),
-    (
-        "tests/web/annotation/questions/test_label.py",
-        "why somebody is shown a question, as the page that labels says it",
-    ): ("annotation/gates/receipts.py",),
     ("tests/web/annotation/projects/test_configuration.py", "sentences of a history, read where settings change"): (
         "annotation/log/history.py",
     ),

@@ -2,22 +2,11 @@
 
 from django.utils.translation import gettext as _
 
-from annotation.choices.catalogue import CATALOGUE
+from annotation.choices.catalogue import CATALOGUE, parameter_names
 from annotation.log.history import FIXED, is_charged
 from annotation.models import Arrival, Dataset, Job, Oracle, Project, Query, WorkState
+from privacy.choices import Kind
 
-GATE_SETTINGS = (
-    "gate_kind",
-    "gate_k",
-    "gate_sampling_rate",
-    "gate_epsilon",
-    "gate_delta",
-    "gate_floor",
-    "texts_per_contributor",
-    "gate_window",
-    "normalizer",
-    "privacy_unit",
-)
 # A stream pays once for all of these.
 PAID_BY_STREAMS = ("selection", "features", "training")
 ROW_SETTINGS = ("data_kind", "columns", "image_height", "image_width", "image_colours")
@@ -35,15 +24,20 @@ def frozen_settings(project: Project) -> dict[str, str]:
         frozen |= dict.fromkeys(ROW_SETTINGS, _("Records were read under it."))
     coming = Job.objects.filter(project=project, kind="gate").exclude(state=WorkState.FAILED)
     if project.oracle == Oracle.CROWD and coming.exists():
-        frozen |= dict.fromkeys(GATE_SETTINGS, _("An upload goes through this gate."))
+        frozen |= dict.fromkeys(_gate_settings(), _("An upload goes through this gate."))
     if is_charged(project):
         names = [*FIXED, "features_epsilon"]
         if project.oracle == Oracle.CROWD:
-            names += GATE_SETTINGS
+            names += _gate_settings()
         frozen |= dict.fromkeys(names, _("Something was paid for: the guarantee that was given rests on this value."))
         going_on = _("What was paid for goes on under this value.")
         frozen = dict.fromkeys(_going_on(project), going_on) | frozen
     return frozen
+
+
+def _gate_settings() -> list[str]:
+    """Name what describes gates of all kinds, and whose presence they hide."""
+    return [Kind.GATE.key, *parameter_names(Kind.GATE), "privacy_unit"]
 
 
 def _going_on(project: Project) -> list[str]:

@@ -6,7 +6,7 @@ from typing import Final
 from annotation.choices.answer_budget import AnswerBudget
 from annotation.choices.class_looks import ClassLooks
 from annotation.choices.gate_base import GateChoice
-from annotation.choices.gates import GATES
+from annotation.choices.gates import CHOICES as GATES
 from annotation.choices.label_randomizers import RandomizedConsensus
 from annotation.choices.label_types.base import LabelType
 from annotation.choices.label_types.catalogue import LABEL_TYPES
@@ -26,7 +26,7 @@ from annotation.choices.suggestions import ReleasedModelSuggests
 from privacy.choices import Choice, Kind
 
 CHOICES: tuple[type[Choice], ...] = (
-    *GATES.values(),
+    *GATES,
     RandomizedConsensus,
     AnswersNotSecret,
     ReleasedModelSuggests,

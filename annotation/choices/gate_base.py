@@ -3,7 +3,7 @@
 from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar, Final, Self
 
 from privacy.accounting.cost import Unit
 from privacy.accounting.event import Event
@@ -11,7 +11,8 @@ from privacy.accounting.events_window import MOST_UPLOADS_TOGETHER, GateWindowEv
 from privacy.choices import Choice, Kind, Sound
 from privacy.gate import KAnonymityGate, ThresholdGate
 from privacy.normalizers import Normalizer
-from privacy.parameters import parameter
+from privacy.parameters import Parameter, parameter
+from privacy.wording import Message, as_message
 from privacy.wording import gettext_noop as _
 
 BETWEEN: Final = _("Must lie between 0 and 1, got {got}.")
@@ -27,6 +28,11 @@ class GateChoice(Choice):
     """What every gate has: its price, a cap on the texts of one person, and how far texts are made alike."""
 
     kind: ClassVar[Kind] = Kind.GATE
+    # What of it is random, beside that of others; and what helps, where nothing passed, that this gate is not.
+    random: ClassVar[str] = ""
+    instead: ClassVar[str] = ""
+    # Whether its epsilon is charged for each text of a contributor, and not once for the whole gate.
+    charged_by_text: ClassVar[bool] = False
     sound: ClassVar[Sound] = Sound(
         oracles=("crowd",),
         arrivals=("pool",),
@@ -68,13 +74,77 @@ class GateChoice(Choice):
         ),
     )
 
+    @classmethod
+    def facts(cls) -> dict[str, Any]:
+        """Return also what a project with this gate must say: its epsilon, and what the gate has of its own."""
+        needed = [each.name for each in cls.own_parameters() if not each.optional]
+        return {**super().facts(), "needs": ["gate_epsilon", *needed]}
+
+    @classmethod
+    def own_parameters(cls) -> list[Parameter]:
+        """Return what this gate has beside what every gate has."""
+        shared = {each.name for each in GateChoice.parameters()}
+        return [each for each in cls.parameters() if each.name not in shared]
+
     @abstractmethod
     def gate(self, unit: Unit) -> KAnonymityGate | ThresholdGate:
         """Return the mechanism; `ValueError` where there is none with these numbers."""
 
+    @classmethod
+    def at_price(cls, epsilon: float, delta: float, *, unit: Unit, texts_per_contributor: int | None) -> list[Self]:
+        """Return the gates of this kind at a price that no other of it beats; none where it is offered at no price."""
+        return []
+
+    @abstractmethod
+    def needed(self, unit: Unit) -> int:
+        """Return about how often a text must be said to pass."""
+
+    @abstractmethod
+    def now(self) -> Message:
+        """Tell managers when a text passes."""
+
+    @abstractmethod
+    def told(self, unit: Unit) -> Message:
+        """Tell annotators what is true of a text that passed."""
+
+    @abstractmethod
+    def why(self, unit: Unit) -> Message:
+        """Tell them why they see it; the promise of the project goes on from it, so it ends without a stop."""
+
+    def called(self) -> str:
+        """Return what one of the gates at a price is called in a table of them."""
+        return self.label
+
+    def named(self) -> str:
+        """Return what it is called within a sentence."""
+        return self.called()
+
+    def true_of(self) -> str:
+        """Return what is literally true of a text that passed, in a few words."""
+        return ""
+
+    def recommended(self, best: int, other: "GateChoice", takes: int) -> Message:
+        """Say that this gate passes what `best` say, and the best of another kind what `takes` say."""
+        return as_message(
+            "Take this gate, {word_gate}: a text passes once about {best} say it, while {word_other} takes about "
+            "{takes}.",
+            word_gate=self.called(),
+            best=best,
+            word_other=other.named(),
+            takes=takes,
+        )
+
+    @abstractmethod
+    def run_event(self, unit: Unit) -> Event:
+        """Return what one run is charged for, whatever else is counted with it."""
+
+    @abstractmethod
+    def unpayable(self, delta: float, settings: Mapping[str, Any]) -> Mapping[str, str]:
+        """Refuse a first run whose delta is more than the pool's, in words that say which setting helps."""
+
     def event(self, *, unit: Unit, **circumstances: Any) -> Event:
         """Return what the first run is charged for."""
-        once = gate_event(self.gate(unit), self.gate_epsilon)
+        once = self.run_event(unit)
         return once if self.gate_window is None else GateWindowEvent.next_of(None, once, window=self.gate_window)
 
     def rules(self, settings: Mapping[str, Any]) -> Mapping[str, str]:
@@ -87,6 +157,6 @@ class GateChoice(Choice):
         return self.texts_per_contributor if unit == "contributor" else None
 
 
-def gate_event(gate: KAnonymityGate | ThresholdGate, epsilon: float) -> Event:
-    """Return what one run of a gate is charged for; the delta of a k-anonymity gate is computed at `epsilon`."""
-    return gate.event() if isinstance(gate, ThresholdGate) else gate.event(epsilon)
+def unit_of(settings: Mapping[str, Any]) -> Unit:
+    """Return whose presence a project's gate hides."""
+    return "contributor" if settings["privacy_unit"] == "contributor" else "record"

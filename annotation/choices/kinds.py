@@ -9,7 +9,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from annotation.choices.catalogue import CATALOGUE, KEYS, default_of
-from annotation.choices.gates import GATE_FIELDS, SHARED_GATE_FIELDS
+from annotation.choices.gates import other_gate_fields
 from annotation.choices.preset import Preset
 from annotation.log.history import is_charged
 from annotation.models import (
@@ -88,8 +88,7 @@ def settings_of_kind(project: Project, preset: Preset, unit: str) -> dict[str, A
     values = {name: preset.defaults.get(name, _where_unsaid(name)) for name in names}
     values |= {key: preset.defaults.get(key, Project.absent.get(key, "")) for key in KEYS}
     if preset.oracle == Oracle.CROWD:
-        kept = (*SHARED_GATE_FIELDS, *GATE_FIELDS[values["gate_kind"]])
-        values |= {name: None for names in GATE_FIELDS.values() for name in names if name not in kept}
+        values |= dict.fromkeys(other_gate_fields(values["gate_kind"]))
     kind = project.data_kind if project.data_kind in preset.data_kinds else "text"
     if kind != project.data_kind:
         values |= {"columns": [], "image_height": None, "image_width": None}

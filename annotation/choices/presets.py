@@ -5,7 +5,7 @@ from typing import Any
 
 from annotation.choices.answers_unit import answers_unit
 from annotation.choices.catalogue import CATALOGUE, chosen_of
-from annotation.choices.gates import GATES, first_event, gate_from
+from annotation.choices.gates import first_event, gate_choice, gate_choices
 from annotation.choices.preset import Preset
 from annotation.choices.selection_rules import (
     broken_estimator_rules,
@@ -13,9 +13,7 @@ from annotation.choices.selection_rules import (
 )
 from annotation.choices.stream_presets import STREAM_PRESETS
 from annotation.choices.stream_rules import broken_stream_rules
-from privacy.accounting.gate import gate_minimum_k
 from privacy.choices import Kind
-from privacy.gate import ThresholdGate
 from privacy.wording import as_message
 
 MOST_CLASSES = 1000
@@ -204,21 +202,25 @@ def broken_other_rules(settings: Mapping[str, Any]) -> dict[str, str]:
 def epsilon_of_kind(preset: Preset, settings: Mapping[str, Any]) -> float:
     """Return the epsilon of a gate of the kind that `settings` choose, at the price of the preset's own gate.
 
-    A threshold gate is charged as a whole, a sampled one for each text of a contributor.
+    Some are charged as a whole, others for each text of a contributor.
     """
-    whole = float(preset.defaults["gate_epsilon"])
-    if settings["gate_kind"] == "threshold" or settings["privacy_unit"] != "contributor":
-        return whole
-    return whole / float(settings.get("texts_per_contributor") or 1)
+    gates, cap = gate_choices(), 1.0
+    if settings["privacy_unit"] == "contributor":
+        cap = float(settings.get("texts_per_contributor") or 1)
+    price = float(preset.defaults["gate_epsilon"])
+    whole = price * cap if gates[preset.defaults["gate_kind"]].charged_by_text else price
+    gate = gates.get(settings["gate_kind"])
+    return whole / cap if gate is not None and gate.charged_by_text else whole
 
 
 def _broken_gate_rules(settings: Mapping[str, Any]) -> dict[str, str]:
     """Refuse a gate nobody knows, numbers of its own that open it, and what those around it break."""
-    gate, kind = GATES.get(settings["gate_kind"]), settings["gate_kind"]
+    gates, kind = gate_choices(), settings["gate_kind"]
+    gate = gates.get(kind)
     if gate is not None:
         broken = gate.broken_by(settings)
     else:
-        broken = {"gate_kind": as_message("Must be one of {possible}, got {got}.", possible=", ".join(GATES), got=kind)}
+        broken = {"gate_kind": as_message("Must be one of {possible}, got {got}.", possible=", ".join(gates), got=kind)}
     if settings["privacy_unit"] not in ("record", "contributor"):
         broken["privacy_unit"] = as_message("Must be record or contributor, got {got}.", got=settings["privacy_unit"])
     if settings["privacy_unit"] == "contributor" and not settings["texts_per_contributor"]:
@@ -235,7 +237,7 @@ def _broken_gate_rules(settings: Mapping[str, Any]) -> dict[str, str]:
 def _unpayable_gate(settings: Mapping[str, Any]) -> dict[str, str]:
     """Refuse a gate that does not exist, or that the pool could not pay for even once."""
     try:
-        gate = gate_from(settings)
+        gate = gate_choice(settings)
         cost = first_event(settings).cost()
     except ValueError as error:
         return {"gate_epsilon": as_message("No gate has these numbers: {reason}.", reason=error)}
@@ -244,21 +246,4 @@ def _unpayable_gate(settings: Mapping[str, Any]) -> dict[str, str]:
         broken["pool_epsilon"] = as_message(
             "One upload through this gate costs epsilon {epsilon:g}, more than the limit.", epsilon=cost.epsilon
         )
-    if cost.delta <= settings["pool_delta"]:
-        return broken
-    if isinstance(gate, ThresholdGate):
-        rule = as_message(
-            "One upload through this gate costs delta {delta:.2g}, more than the pool's limit of {most:.2g}.",
-            delta=cost.delta,
-            most=settings["pool_delta"],
-        )
-        return broken | {"gate_delta": rule}
-    times = (gate.texts_per_contributor or 1) * (settings.get("gate_window") or 1)
-    enough = gate_minimum_k(settings["gate_epsilon"], settings["pool_delta"] / times, gate.sampling_rate)
-    rule = as_message(
-        "One upload through this gate costs delta {delta:.2g}, more than the pool's limit; k of {enough} or more fits, "
-        "or a lower sampling rate.",
-        delta=cost.delta,
-        enough=enough,
-    )
-    return broken | {"gate_k": rule}
+    return broken if cost.delta <= settings["pool_delta"] else broken | dict(gate.unpayable(cost.delta, settings))

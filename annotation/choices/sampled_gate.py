@@ -1,14 +1,22 @@
 """k-anonymity on a secret sample, as crowd projects choose it."""
 
+import math
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar, Final, Self
 
-from annotation.choices.gate_base import BETWEEN, GateChoice
+from annotation.choices.gate_base import BETWEEN, GateChoice, unit_of
 from privacy.accounting.cost import Unit
+from privacy.accounting.event import Event
+from privacy.accounting.gate import gate_minimum_k
 from privacy.gate import KAnonymityGate
 from privacy.normalizers import Normalizer
 from privacy.parameters import parameter
+from privacy.planning import frontier
+from privacy.wording import Message, as_message
 from privacy.wording import gettext_noop as _
+
+RATES: Final = (0.01, 0.02, 0.03, 0.05, 0.07, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
 
 
 @dataclass(frozen=True)
@@ -17,6 +25,9 @@ class SampledGate(GateChoice):
 
     name: ClassVar[str] = "k_anonymity"
     label: ClassVar[str] = _("k-anonymity on a secret sample")
+    random: ClassVar[str] = _("who is counted")
+    instead: ClassVar[str] = _("take the noisy threshold, which lets rarer texts pass at the same ε and δ;")
+    charged_by_text: ClassVar[bool] = True
 
     gate_k: int = parameter(
         None,
@@ -43,3 +54,96 @@ class SampledGate(GateChoice):
             texts_per_contributor=self.cap(unit),
             normalizer=Normalizer(self.normalizer),
         )
+
+    @classmethod
+    def at_price(cls, epsilon: float, delta: float, *, unit: Unit, texts_per_contributor: int | None) -> list[Self]:
+        """Return the gates that no other beats, by rising k."""
+        cap = texts_per_contributor or 1
+        return [
+            cls(
+                gate_epsilon=epsilon / cap,
+                texts_per_contributor=texts_per_contributor,
+                normalizer=Normalizer.L1,
+                gate_k=choice.k,
+                gate_sampling_rate=choice.sampling_rate,
+            )
+            for choice in frontier(epsilon, delta, texts_per_contributor=cap, rates=RATES)
+        ]
+
+    def needed(self, unit: Unit) -> int:
+        """Return how often a text is said of which the sample holds k on average."""
+        return math.ceil(self.gate_k / self.gate_sampling_rate)
+
+    def now(self) -> Message:
+        """Tell managers when a text passes."""
+        return as_message(
+            "Now: a text passes when a secret sample of rate {rate} holds it {k} times or more.",
+            rate=self.gate_sampling_rate,
+            k=self.gate_k,
+        )
+
+    def told(self, unit: Unit) -> Message:
+        """Tell annotators what is true of a text that passed."""
+        if unit == "contributor":
+            return as_message(
+                "At least {k} people in a secret random sample said exactly this. Nobody's name, time or device is "
+                "attached.",
+                k=self.gate_k,
+            )
+        return as_message(
+            "At least {k} records in a secret random sample say exactly this. No name, time or device is attached.",
+            k=self.gate_k,
+        )
+
+    def why(self, unit: Unit) -> Message:
+        """Tell them why they see it."""
+        percent = round(100 * self.gate_sampling_rate, 1)
+        if unit == "contributor":
+            return as_message(
+                "At least {k} people said exactly this in a secret random sample of {percent:g} % of all records",
+                k=self.gate_k,
+                percent=percent,
+            )
+        return as_message(
+            "At least {k} records say exactly this in a secret random sample of {percent:g} % of all",
+            k=self.gate_k,
+            percent=percent,
+        )
+
+    def called(self) -> str:
+        """Return its numbers."""
+        return as_message("k = {k}, rate {rate}", k=self.gate_k, rate=self.gate_sampling_rate)
+
+    def named(self) -> str:
+        """Return what it is called within a sentence."""
+        return as_message("k = {k} on a sample of rate {rate}", k=self.gate_k, rate=self.gate_sampling_rate)
+
+    def true_of(self) -> str:
+        """Return what is literally true of a text that passed."""
+        return as_message("{k} in the sample said it", k=self.gate_k)
+
+    def recommended(self, best: int, other: GateChoice, takes: int) -> Message:
+        """Say what it takes, and what the best of another kind takes."""
+        return as_message(
+            "Take {word_gate}: a text passes once about {best} say it, while {word_other} takes about {takes}.",
+            word_gate=self.named(),
+            best=best,
+            word_other=other.named(),
+            takes=takes,
+        )
+
+    def run_event(self, unit: Unit) -> Event:
+        """Return what one run is charged for; its delta is computed at the epsilon."""
+        return self.gate(unit).event(self.gate_epsilon)
+
+    def unpayable(self, delta: float, settings: Mapping[str, Any]) -> Mapping[str, str]:
+        """Refuse a delta that is more than the pool's, and say which k would do."""
+        times = (self.cap(unit_of(settings)) or 1) * (self.gate_window or 1)
+        enough = gate_minimum_k(self.gate_epsilon, settings["pool_delta"] / times, self.gate_sampling_rate)
+        rule = as_message(
+            "One upload through this gate costs delta {delta:.2g}, more than the pool's limit; k of {enough} or more "
+            "fits, or a lower sampling rate.",
+            delta=delta,
+            enough=enough,
+        )
+        return {"gate_k": rule}

@@ -1,27 +1,23 @@
 """Gates a project could have at one price, compared by the price alone: no record is looked at here."""
 
 import json
-import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
-from itertools import chain
-from typing import Any, Final
+from typing import Any, Final, Self
 
 import numpy as np
 
-from annotation.choices.gate_base import gate_event
-from annotation.choices.gates import GATE_FIELDS, gate_from
+from annotation.choices.gate_base import GateChoice, unit_of
+from annotation.choices.gates import gate_choice, gate_choices, gate_fields, own_gate_parameters, run_event
 from privacy.accounting.cost import Unit
 from privacy.gate import KAnonymityGate, ThresholdGate
 from privacy.normalizers import Normalizer, normalize_text
-from privacy.planning import PaperCell, Passing, frontier, paper_table, passing
+from privacy.planning import PaperCell, Passing, paper_table, passing
 from privacy.survey import Frequencies
-from privacy.wording import as_plural_message
+from privacy.wording import Message, as_plural_message
 
 EXAMPLE_TEXT: Final = "Set an alarm for 7:30 on Monday!"
-RATES: Final = (0.01, 0.02, 0.03, 0.05, 0.07, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
-FLOOR: Final = 2
 SMALLEST_DELTA: Final = 1e-12
 # Below this, finding the smallest k takes longer than a page may.
 SMALLEST_EPSILON_PER_TEXT: Final = 0.05
@@ -34,18 +30,21 @@ SYNTHETIC_TEXTS: Final = 60_000
 class Offer:
     """A gate at the wanted price; `needed` is about how often a text must be said to pass it."""
 
-    settings: dict[str, str | int | float | None]
+    settings: Mapping[str, str | int | float | None]
     gate: KAnonymityGate | ThresholdGate
     needed: int
+    choice: GateChoice
 
-    @property
-    def is_threshold(self) -> bool:
-        """Tell the kinds apart."""
-        return isinstance(self.gate, ThresholdGate)
+    @classmethod
+    def of(cls, choice: GateChoice, unit: Unit) -> Self:
+        """Return what is offered by a gate as projects choose it."""
+        own = {each.name: getattr(choice, each.name) for each in choice.own_parameters()}
+        settings = {"gate_kind": choice.name, "gate_epsilon": choice.gate_epsilon, **own}
+        return cls(settings, choice.gate(unit), choice.needed(unit), choice)
 
 
 def offers(epsilon: float, delta: float, *, unit: Unit, texts_per_contributor: int | None) -> list[Offer]:
-    """Return the gates at (epsilon, delta) that no other beats, by rising k, the threshold gate last.
+    """Return the gates at (epsilon, delta) that no other of their kind beats, kind by kind.
 
     Parameters
     ----------
@@ -72,25 +71,16 @@ def offers(epsilon: float, delta: float, *, unit: Unit, texts_per_contributor: i
                 epsilon=epsilon,
             )
         )
-    shared = {"privacy_unit": unit, "texts_per_contributor": texts_per_contributor, "normalizer": "L1"}
-    found = []
-    for choice in frontier(epsilon, delta, texts_per_contributor=cap, rates=RATES):
-        settings: dict[str, str | int | float | None] = {
-            "gate_kind": "k_anonymity",
-            "gate_k": choice.k,
-            "gate_sampling_rate": choice.sampling_rate,
-            "gate_epsilon": epsilon / cap,
-        }
-        found.append(Offer(settings, gate_from(settings | shared), math.ceil(choice.records_needed)))
-    settings = {"gate_kind": "threshold", "gate_epsilon": epsilon, "gate_delta": delta, "gate_floor": FLOOR}
-    noisy = gate_from(settings | shared)
-    assert isinstance(noisy, ThresholdGate)
-    return [*found, Offer(settings, noisy, needed_by(noisy, cap))]
+    return [
+        Offer.of(choice, unit)
+        for kind in gate_choices().values()
+        for choice in kind.at_price(epsilon, delta, unit=unit, texts_per_contributor=texts_per_contributor)
+    ]
 
 
 def settings_of_gate(settings: Mapping[str, Any]) -> str:
     """Return what `offers_like` takes of a project's settings."""
-    fields = {"gate_kind", "gate_epsilon", *chain(*GATE_FIELDS.values())}
+    fields = {"gate_kind", "gate_epsilon", *own_gate_parameters()}
     fields |= {"privacy_unit", "texts_per_contributor", "normalizer"}
     return json.dumps({field: settings.get(field) for field in sorted(fields)})
 
@@ -105,38 +95,39 @@ def offers_like(settings: str) -> tuple[Offer, list[Offer]]:
         If epsilon is too small for gates to be compared.
     """
     declared = json.loads(settings)
-    gate = gate_from(declared)
-    price = gate_event(gate, declared["gate_epsilon"]).cost()
-    contributor = declared["privacy_unit"] == "contributor"
-    cap = declared["texts_per_contributor"] if contributor else None
-    unit: Unit = "contributor" if contributor else "record"
+    unit = unit_of(declared)
+    own = Offer.of(gate_choice(declared), unit)
+    price = run_event(declared).cost()
+    cap = own.choice.cap(unit)
     delta = max(price.delta, SMALLEST_DELTA)
-    own = Offer(declared, gate, needed_by(gate, cap or 1))
     return own, offers(price.epsilon, delta, unit=unit, texts_per_contributor=cap)
 
 
-def gates_like(settings: Mapping[str, Any]) -> dict[str, Offer] | None:
-    """Return a project's own gate and the best at its price; None where epsilon is too small to compare."""
+def gates_like(settings: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Return a project's own gate, the best at its price and that of each kind; None where epsilon is too small."""
     try:
         own, others = offers_like(settings_of_gate(settings))
     except ValueError:
         return None
-    sampled = recommended([offer for offer in others if not offer.is_threshold])
-    return {"own": own, "sampled": sampled, "noisy": others[-1], "best": recommended(others)}
+    return {"own": own, "best_of_each": best_of_each(others), "best": recommended(others)}
 
 
-def needed_by(gate: KAnonymityGate | ThresholdGate, cap: int) -> int:
-    """Return about how often a text must be said to pass a gate."""
-    if isinstance(gate, ThresholdGate):
-        # Somebody who says m texts counts 1 / sqrt(m) for each of them.
-        weight = math.sqrt(cap) if gate.noise == "weighted_gaussian" else 1.0
-        return max(gate.floor, math.ceil(gate.event().threshold * weight))
-    return math.ceil(gate.k / gate.sampling_rate)
+def recommended(found: Sequence[Offer]) -> Offer:
+    """Return the gate that lets the rarest texts pass; of equal ones the first: sampled, k is literally true."""
+    return min(found, key=lambda offer: offer.needed)
 
 
-def recommended(found: list[Offer]) -> Offer:
-    """Return the gate that lets the rarest texts pass; of equal ones the sampled gate, whose k is literally true."""
-    return min(found, key=lambda offer: (offer.needed, offer.is_threshold))
+def best_of_each(found: Sequence[Offer]) -> list[Offer]:
+    """Return of every kind the gate that lets the rarest texts pass."""
+    kinds = dict.fromkeys(offer.choice.name for offer in found)
+    return [recommended([offer for offer in found if offer.choice.name == kind]) for kind in kinds]
+
+
+def advice_on(found: Sequence[Offer]) -> Message:
+    """Say which gate to take, and what the best of another kind would take."""
+    best = recommended(found)
+    other = recommended([offer for offer in best_of_each(found) if offer.choice.name != best.choice.name])
+    return best.choice.recommended(best.needed, other.choice, other.needed)
 
 
 def passing_shares(found: list[Offer], frequencies: Frequencies) -> list[Passing]:
@@ -155,7 +146,7 @@ class LikenessLevel:
 
 def own_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
     """Return the settings of a project's gate by its kind."""
-    return {field: settings[field] for field in ("gate_kind", "gate_epsilon", *GATE_FIELDS[settings["gate_kind"]])}
+    return {field: settings[field] for field in ("gate_kind", "gate_epsilon", *gate_fields(settings["gate_kind"]))}
 
 
 def levels(settings: Mapping[str, Any]) -> list[LikenessLevel]:

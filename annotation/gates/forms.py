@@ -1,20 +1,24 @@
 """Forms of the gate's planner."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 from django import forms
 from django.utils.translation import gettext_lazy as _
 
-from annotation.choices.gates import GATE_FIELDS, GATES
+from annotation.choices.form_fields import field_of
+from annotation.choices.gates import gate_choices, own_gate_parameters
 from annotation.gates import comparison
 from annotation.gates.comparison import SMALLEST_DELTA, Offer, offers
 from annotation.gates.services import planning
 from annotation.models import Dataset, PrivacyUnit, Project
 from annotation.wording import localized
 from privacy.normalizers import Normalizer
+from privacy.parameters import Parameter
 from privacy.source_planning import PublicSource
 from privacy.survey import Frequencies
+
+LARGEST: Final = 2**31 - 1
 
 
 class GatePlanForm(forms.Form):
@@ -100,16 +104,34 @@ class GatePlanForm(forms.Form):
 class GateChoiceForm(forms.Form):
     """The numbers of one gate, as the planner's buttons send them."""
 
-    gate_kind = forms.ChoiceField(choices=[(name, name) for name in GATES])
-    gate_k = forms.IntegerField(required=False, max_value=2**31 - 1)
-    gate_sampling_rate = forms.FloatField(required=False)
+    gate_kind = forms.ChoiceField()
     gate_epsilon = forms.FloatField()
-    gate_delta = forms.FloatField(required=False)
-    gate_floor = forms.IntegerField(required=False, max_value=2**31 - 1)
     normalizer = forms.ChoiceField(required=False, choices=[(rule.value, rule.value) for rule in Normalizer])
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        kind = self.fields["gate_kind"]
+        assert isinstance(kind, forms.ChoiceField)
+        kind.choices = [(name, name) for name in gate_choices()]
+        self.fields |= {name: _number(declared) for name, declared in own_gate_parameters().items()}
 
     def settings(self) -> dict[str, Any]:
         """Return the fields of the kind that was chosen, and the rule for equal texts where one was."""
         kind = self.cleaned_data["gate_kind"]
         rule = {"normalizer": self.cleaned_data["normalizer"]} if self.cleaned_data["normalizer"] else {}
-        return rule | {field: self.cleaned_data[field] for field in ("gate_kind", "gate_epsilon", *GATE_FIELDS[kind])}
+        own = {each.name: self._own(each) for each in gate_choices()[kind].own_parameters()}
+        return rule | {"gate_kind": kind, "gate_epsilon": self.cleaned_data["gate_epsilon"], **own}
+
+    def _own(self, declared: Parameter) -> Any:
+        """Return what was sent, or what is so where nobody says."""
+        sent = self.cleaned_data[declared.name]
+        return declared.default if sent in (None, "") else sent
+
+
+def _number(declared: Parameter) -> forms.Field:
+    """Return the field of a setting of one kind; what it may be is told once the gate is chosen."""
+    if declared.type is int:
+        return forms.IntegerField(required=False, max_value=LARGEST)
+    field = field_of(declared)
+    field.required = False
+    return field

@@ -3,7 +3,9 @@
 import math
 from dataclasses import dataclass
 
-from annotation.models import Project
+from annotation.choices.gate_base import unit_of
+from annotation.choices.gates import gate_choice
+from annotation.models import Oracle, Project
 from privacy.selectors import promise
 
 # Above this a factor says nothing to anybody that its epsilon does not.
@@ -17,7 +19,8 @@ class Receipt:
     epsilon: float
     delta: float
     factor: float | None
-    sampling_percent: float | None
+    # Why a text of a crowd passed; empty where annotators see records.
+    why: str
     # Whose answers the account of a crowd's answers protects; empty where they are declared not to be secret.
     answers_unit: str = ""
 
@@ -26,11 +29,11 @@ def receipt_of(project: Project) -> Receipt:
     """Return the numbers behind every question of a project."""
     epsilon, delta = promise(project.pool_account)
     factor = math.exp(min(epsilon, 700.0))
-    rate = project.gate_sampling_rate
+    gated = project.oracle == Oracle.CROWD
     return Receipt(
         epsilon=epsilon,
         delta=delta,
         factor=factor if factor <= LARGEST_FACTOR_SHOWN else None,
-        sampling_percent=None if rate is None else 100 * rate,
+        why=gate_choice(project.settings).why(unit_of(project.settings)) if gated else "",
         answers_unit=project.labels_account.unit if project.labels_account is not None else "",
     )

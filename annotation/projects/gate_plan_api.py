@@ -1,11 +1,13 @@
 """REST routes of the gate of a crowd project: comparing gates by price, choosing one, counting an upload."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from django.http import Http404, HttpRequest
 from django.shortcuts import get_object_or_404
 from ninja import Field, Query, Router, Schema, Status
+from pydantic import create_model
 
+from annotation.choices.gates import own_gate_parameters
 from annotation.data.api import JobOut
 from annotation.gates import comparison
 from annotation.gates.forms import GateChoiceForm, GatePlanForm
@@ -68,16 +70,20 @@ class GatePlanIn(Schema):
     most_frequent: int | None = None
 
 
-class GateIn(Schema):
-    """A gate by its settings, as an offer names them."""
+def gate_fields() -> dict[str, Any]:
+    """Return the fields of a gate by its settings: its price, what each kind declares, and when texts are the same."""
+    own = {name: (each.type | None, None) for name, each in own_gate_parameters().items()}
+    alike = Field("", max_length=10, description="When two texts are the same; as it is where none is named.")
+    kind = Field(max_length=40)
+    return {"gate_kind": (str, kind), "gate_epsilon": (float, ...), **own, "normalizer": (str, alike)}
 
-    gate_kind: str = Field(max_length=40)
-    gate_epsilon: float
-    gate_k: int | None = None
-    gate_sampling_rate: float | None = None
-    gate_delta: float | None = None
-    gate_floor: int | None = None
-    normalizer: str = Field("", max_length=10, description="When two texts are the same; as it is where none is named.")
+
+if TYPE_CHECKING:
+    GateIn = Schema
+else:
+    GateIn = create_model(
+        "GateIn", __base__=Schema, __doc__="A gate by its settings, as an offer names them.", **gate_fields()
+    )
 
 
 @router.get("projects/{slug:slug}/gate", response=GatePlanOut, summary="The gate, its price, and others at a price")

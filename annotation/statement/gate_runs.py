@@ -2,8 +2,7 @@
 
 from django.db.models import QuerySet
 
-from annotation.choices.gate_base import gate_event
-from annotation.choices.gates import gate_from
+from annotation.choices.gates import run_event
 from annotation.models import Dataset, Project
 from privacy.accounting.event import Event
 from privacy.accounting.events import GateWindowEvent, event_from_json
@@ -14,8 +13,7 @@ SUBJECT = "dataset:"
 
 def one_run(project: Project) -> Event:
     """Return what one run of the gate is within, which is what an upload by itself pays."""
-    assert project.gate_epsilon is not None
-    return gate_event(gate_from(project.settings), project.gate_epsilon)
+    return run_event(project.settings)
 
 
 def coming_run(project: Project, upload: Dataset | None = None) -> Event:

@@ -168,7 +168,7 @@ QUESTIONS = (
         "project.name project.slug project.question project.data_kind project.columns column"
         " column.name column.high project.confirm_answers"
         " project.answers_per_day project.answers_per_person project.currency project.oracle why"
-        " project.gate_k project.gate_kind project.gate_floor project.gold_share"
+        " project.gold_share"
         " project.none_allowed takes_several project.normalizer project.privacy_unit project.guidelines quiet_from"
         " quiet_until midnight zone answers_cap",
         LABELLERS,
@@ -226,8 +226,8 @@ QUESTIONS = (
         " annotation/questions/_label_undo.html",
         "class_list classes_mark own_keys class_digits is_many is_grouped groups heading members colour suggests one.*"
         " words example asked.answers asked.is_many asked.kind.widget asked.with_list keys_page"
-        " asked.kind.most_classes asked.kind.names_none asked.confirm_answers asked.gate_floor asked.gate_k"
-        " asked.gate_kind asked.has_guess asked.oracle asked.privacy_unit choices"
+        " asked.kind.most_classes asked.kind.names_none asked.confirm_answers"
+        " asked.told asked.has_guess asked.oracle choices"
         " letter shortcut key name value token slug flags.items reason reasons.items",
         LABELLERS,
         Basis.PUBLIC,
@@ -256,7 +256,7 @@ QUESTIONS = (
     ),
     Shown(
         "annotation/questions/_why.html annotation/questions/_promise.html",
-        "receipt.answers_unit receipt.delta receipt.epsilon receipt.factor receipt.sampling_percent",
+        "receipt.answers_unit receipt.delta receipt.epsilon receipt.factor receipt.why",
         LABELLERS,
         Basis.PUBLIC,
         "limits of the account and rates of the gate",

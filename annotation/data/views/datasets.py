@@ -13,6 +13,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 
 from annotation.access import managed_project
+from annotation.choices.gates import gate_choice
 from annotation.data import selectors
 from annotation.data.forms import TableForm, UploadForm
 from annotation.data.services import bad_rows, datasets, drafts, mappings, tables
@@ -144,6 +145,7 @@ def _uploads(project: Project) -> dict[str, Any]:
         "gate_epsilon": run.epsilon if run else 0,
         "gate_delta": max(run.delta, comparison.SMALLEST_DELTA) if run else 0,
         "gates": comparison.gates_like(project.settings) if nothing_passed else None,
+        "instead": gate_choice(project.settings).instead if nothing_passed else "",
         "uploads": uploads,
         "running": any(_in_progress(upload) for upload in uploads),
         "nothing_passed": nothing_passed,

@@ -10,7 +10,7 @@ from django.contrib.auth.models import AbstractBaseUser
 from django.db import transaction
 from django.db.models import QuerySet
 
-from annotation.choices.gates import ALL_GATE_FIELDS
+from annotation.choices.gates import all_gate_fields, own_gate_parameters
 from annotation.choices.presets import broken_rules
 from annotation.choices.services import configurations
 from annotation.errors import ConfigurationFrozen, InvalidConfiguration
@@ -26,7 +26,6 @@ from privacy.wording import as_message, joined_rules
 
 # What a page has time for; what is larger takes a job.
 SURVEYED_ROWS = 200_000
-KEPT_FIELDS = ("texts_per_contributor", "gate_window")
 
 
 def gate_is_frozen(project: Project) -> bool:
@@ -45,7 +44,7 @@ def choose_gate(*, project: Project, settings: Mapping[str, Any]) -> Project:
 
     `settings` are the fields of one kind, perhaps with `normalizer`; `InvalidConfiguration` names what they break.
     """
-    if project.oracle != Oracle.CROWD or settings.keys() - {*ALL_GATE_FIELDS, "gate_kind", "normalizer"}:
+    if project.oracle != Oracle.CROWD or settings.keys() - {*all_gate_fields(), "gate_kind", "normalizer"}:
         raise InvalidConfiguration("Only the gate of a crowd project can be chosen.")
     with transaction.atomic():
         # This lock waits for whoever is opening a gate job, and they for it: a job's foreign key locks the project too.
@@ -54,7 +53,8 @@ def choose_gate(*, project: Project, settings: Mapping[str, Any]) -> Project:
             raise ConfigurationFrozen(
                 "This project's gate is in use: what was charged for it holds for this gate only."
             )
-        chosen = {field: None for field in ALL_GATE_FIELDS if field not in KEPT_FIELDS} | dict(settings)
+        # What all gates have stays where it is not chosen anew, but for the price.
+        chosen = dict.fromkeys(("gate_epsilon", *own_gate_parameters())) | dict(settings)
         pool = guarantee(locked.pool_account)
         limits = {"pool_epsilon": pool.epsilon_limit, "pool_delta": pool.delta_limit}
         if locked.labels_account is not None:

@@ -12,10 +12,11 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 
 from annotation.access import managed_project
+from annotation.choices.gates import gate_choice
 from annotation.errors import ConfigurationFrozen, InvalidConfiguration
 from annotation.gates import comparison
 from annotation.gates.forms import GateChoiceForm, GatePlanForm
-from annotation.gates.services import planning, runs
+from annotation.gates.services import planning
 from annotation.models import DatasetRole, Oracle, PrivacyUnit, Project
 from annotation.people.identity import note_nothing, person_of
 from annotation.statement import charges
@@ -43,7 +44,7 @@ def plan(request: HttpRequest, slug: str) -> HttpResponse:
     context: dict[str, Any] = {
         "project": project,
         "form": form,
-        "gate": runs.gate_of(project),
+        "gate": gate_choice(project.settings),
         "price": price,
         "frozen": planning.gate_is_frozen(project),
         "levels": comparison.levels(project.settings),
@@ -57,12 +58,12 @@ def plan(request: HttpRequest, slug: str) -> HttpResponse:
     upload, frequencies = form.upload(), form.frequencies()
     shares = comparison.passing_shares(offers, frequencies) if frequencies else [None] * len(offers)
     rows = [{"offer": offer, "passing": passing} for offer, passing in zip(offers, shares, strict=True)]
-    sampled, noisy = comparison.recommended([offer for offer in offers if not offer.is_threshold]), offers[-1]
+    best_of_each = comparison.best_of_each(offers)
     context |= {
         "rows": rows,
         "best": comparison.recommended(offers),
-        "sampled": sampled,
-        "noisy": noisy,
+        "recommendation": comparison.advice_on(offers),
+        "best_of_each": best_of_each,
         "source": source,
         "numbers": form.numbers,
         "window": _window(form),
@@ -70,7 +71,7 @@ def plan(request: HttpRequest, slug: str) -> HttpResponse:
         "experts_url": reverse("annotation:new_project", args=["pool-experts"]),
         "upload": upload,
         "private": upload is not None and upload.role == DatasetRole.POOL,
-        "side_by_side": [row["passing"] for row in rows if row["offer"] in (sampled, noisy) and row["passing"]],
+        "side_by_side": [row["passing"] for row in rows if row["offer"] in best_of_each and row["passing"]],
         "frequencies": frequencies,
         "said": said_at_least(frequencies) if frequencies else [],
         "nothing_passes": frequencies is not None and max(row.texts for row in shares if row) < 1,

@@ -18,14 +18,19 @@ CREATE FUNCTION annotation_broken_rules(settings jsonb) RETURNS SETOF text LANGU
                 WHERE kind = 'label_type' AND name = settings ->> 'question_kind'),
             (SELECT facts -> 'learns' FROM annotation_knownchoice
                 WHERE kind = 'estimator' AND name = settings ->> 'estimator')
-    ) learning (teaches, learns), LATERAL (VALUES
+    ) learning (teaches, learns), LATERAL (
+        SELECT (array_agg(facts -> 'needs'))[1], (array_agg(parameters))[1]
+        FROM annotation_knownchoice
+        WHERE kind = 'gate' AND name = gate
+    ) gates (needs, asks), LATERAL (VALUES
         -- What a document may hold of each number, its declaration says: a floor under 2, for one, is none.
+        -- Of gates it says what each needs; what another has beside it, a project keeps no value of.
         ('crowd_has_gate', CASE WHEN crowd
-            THEN settings ->> 'data_kind' = 'text' AND settings ->> 'gate_epsilon' IS NOT NULL
-                AND num_nonnulls(settings ->> 'gate_k', settings ->> 'gate_sampling_rate')
-                    = CASE gate WHEN 'k_anonymity' THEN 2 WHEN 'threshold' THEN 0 END
-                AND num_nonnulls(settings ->> 'gate_delta', settings ->> 'gate_floor')
-                    = CASE gate WHEN 'k_anonymity' THEN 0 WHEN 'threshold' THEN 2 END
+            THEN settings ->> 'data_kind' = 'text' AND needs IS NOT NULL AND NOT EXISTS (
+                SELECT FROM jsonb_array_elements_text(needs) needed WHERE settings ->> needed IS NULL
+            ) AND NOT EXISTS (
+                SELECT FROM annotation_knownchoice other, jsonb_object_keys(other.parameters) asked
+                WHERE other.kind = 'gate' AND settings ->> asked IS NOT NULL AND NOT asks ? asked)
             ELSE coalesce(gate, '') = '' AND settings ->> 'labels_account_id' IS NULL END),
         -- A person may be in every upload: what is paid once for all of them protects a record.
         ('uploads_together', NOT crowd OR settings ->> 'gate_window' IS NULL OR settings ->> 'privacy_unit' = 'record'),

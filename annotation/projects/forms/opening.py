@@ -8,7 +8,6 @@ from django.utils.translation import gettext_lazy as _
 
 from annotation.choices.catalogue import offered
 from annotation.choices.form_fields import named_field
-from annotation.choices.gates import GATES
 from annotation.choices.policies.per_round import PerRound
 from annotation.choices.preset import Preset
 from annotation.choices.presets import broken_rules
@@ -95,7 +94,6 @@ class ProjectForm(forms.Form):
         help_text=_("What the guarantee hides: one record, or all that one person gave."),
     )
     gate_kind = forms.ChoiceField(
-        choices=[(gate.name, _(gate.label)) for gate in GATES.values()],
         label=_("Gate"),
         help_text=_(
             "On a sample, “k people said this” is literally true; the noisy threshold lets several times as many texts "
@@ -156,6 +154,8 @@ class ProjectForm(forms.Form):
             )
         for field in unused:
             del self.fields[field]
+        if Kind.GATE.key in self.fields:
+            self.offer(Kind.GATE)
 
     def offered(self, kind: Kind) -> list[tuple[str, str]]:
         """Return what the preset may choose of a kind, with English labels."""

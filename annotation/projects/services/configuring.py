@@ -11,7 +11,7 @@ from annotation.choices.account_kind import DELTA_SHARE, broken_on, filter_of
 from annotation.choices.catalogue import default_of
 from annotation.choices.class_changes import growth_hindrance, only_grows
 from annotation.choices.configuration import frozen_settings
-from annotation.choices.gates import ALL_GATE_FIELDS, GATE_FIELDS, SHARED_GATE_FIELDS
+from annotation.choices.gates import other_gate_fields
 from annotation.choices.merged_classes import unmerged_classes
 from annotation.choices.presets import PRESETS, broken_rules
 from annotation.choices.refusals import refuse_broken
@@ -59,7 +59,7 @@ def configure_project(*, project: Project, changes: Mapping[str, Any], actor: Ab
             standing = locked.settings
             wanted = {name: value for name, value in changes.items() if standing.get(name, default_of(name)) != value}
             if wanted.get("gate_kind"):
-                wanted |= dict.fromkeys(name for name in _other_gate_fields(wanted["gate_kind"]))
+                wanted |= dict.fromkeys(other_gate_fields(wanted["gate_kind"]))
             _refuse_frozen(locked, wanted)
             settings = configurations.settings_with(locked, wanted) | limits_of(locked) | wanted
             if settings["labels_epsilon"] is None:
@@ -112,10 +112,6 @@ def _refuse_frozen(project: Project, wanted: Mapping[str, Any]) -> None:
         raise ConfigurationFrozen(
             as_message("These settings are fixed by now: {stuck}.", stuck=", ".join(sorted(stuck)))
         )
-
-
-def _other_gate_fields(kind: str) -> set[str]:
-    return set(ALL_GATE_FIELDS) - {*SHARED_GATE_FIELDS, *GATE_FIELDS[kind]}
 
 
 def _limit_of_answers(project: Project) -> float | None:

@@ -9,8 +9,7 @@ from django.db import IntegrityError, transaction
 
 from annotation.choices import kinds
 from annotation.choices.catalogue import default_of
-from annotation.choices.gate_base import gate_event
-from annotation.choices.gates import gate_from
+from annotation.choices.gates import own_gate_parameters, run_event
 from annotation.choices.planned_settings import planned_settings
 from annotation.choices.preset import Preset
 from annotation.choices.presets import PRESETS, broken_rules
@@ -50,11 +49,10 @@ def propose_kind(*, project: Project, preset: Preset, unit: str, labels_epsilon:
 
 def _blame_limits(broken: Mapping[str, str], preset: Preset, limits: Mapping[str, Any]) -> dict[str, str]:
     """Say of a gate that the limits cannot pay for that they have to be raised: nobody chooses its numbers here."""
-    unpaid = ("gate_delta", "gate_k", "pool_epsilon", "pool_delta")
+    unpaid = {*own_gate_parameters(), "pool_epsilon", "pool_delta"}
     if preset.oracle != Oracle.CROWD or not any(name in broken for name in unpaid):
         return dict(broken)
-    gate = gate_from(preset.defaults)
-    cost = gate_event(gate, preset.defaults["gate_epsilon"]).cost()
+    cost = run_event(preset.defaults).cost()
     if cost.epsilon <= limits["pool_epsilon"] and cost.delta <= limits["pool_delta"]:
         return dict(broken)
     rule = as_message(

@@ -11,7 +11,7 @@ from django.utils.text import slugify
 from annotation.choices.account_kind import DELTA_SHARE, filter_of
 from annotation.choices.answers_unit import answers_unit
 from annotation.choices.catalogue import chosen_of
-from annotation.choices.gates import ALL_GATE_FIELDS
+from annotation.choices.gates import SHARED_GATE_FIELDS, own_gate_parameters
 from annotation.choices.label_types.choose import ChooseOne
 from annotation.choices.planned_settings import planned_settings
 from annotation.choices.policies.per_round import PerRound
@@ -65,7 +65,8 @@ def create_project(
         "features": Features.STANDARD.value,
         "question_kind": ChooseOne.name,
         "update_policy": PerRound.name,
-        **dict.fromkeys(ALL_GATE_FIELDS),
+        **dict.fromkeys(SHARED_GATE_FIELDS),
+        **{name: declared.default for name, declared in own_gate_parameters().items()},
         **chosen.defaults,
         **settings,
         "oracle": chosen.oracle,

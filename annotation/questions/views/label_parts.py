@@ -22,8 +22,10 @@ from annotation import selectors
 from annotation.answers.class_list import is_many, listed_classes
 from annotation.answers.selectors import answer_names, counting_places, label_type, places_in
 from annotation.choices.class_looks import NO_LOOK, Look, grouped, keys_of, looks_of
+from annotation.choices.gate_base import unit_of
+from annotation.choices.gates import gate_choice
 from annotation.choices.label_types.base import LabelType
-from annotation.models import Project
+from annotation.models import Oracle, Project
 from annotation.reports.forms import FLAGS, SKIP_REASONS
 
 # Takes what the model suggests; with a list of classes, where letters find one, together with Shift.
@@ -44,10 +46,8 @@ class Asked:
     looks: tuple[Look, ...]
     confirm_answers: bool
     oracle: str
-    privacy_unit: str
-    gate_kind: str
-    gate_floor: int | None
-    gate_k: int | None
+    # What is true of a text that passed the gate; empty where there is none.
+    told: str
     has_guess: bool
     suggested: int | None
     earlier: tuple[int, ...] | None
@@ -84,10 +84,7 @@ def parts_of(assignment: Any, *, token: str, earlier: int | None, last: str | No
         looks=looks_of(project.settings, project.classes) if kind.finds_classes else (),
         confirm_answers=project.confirm_answers,
         oracle=project.oracle,
-        privacy_unit=project.privacy_unit,
-        gate_kind=project.gate_kind,
-        gate_floor=project.gate_floor,
-        gate_k=project.gate_k,
+        told=_told(project),
         has_guess=assignment.query.guess is not None,
         suggested=None if suggestion is None else suggestion.choice,
         earlier=None if earlier is None else places_in(project, earlier),
@@ -102,6 +99,12 @@ def parts_of(assignment: Any, *, token: str, earlier: int | None, last: str | No
         undo_of(project.slug, last=last, token=token),
         asked.is_many,
     )
+
+
+def _told(project: Project) -> str:
+    if project.oracle != Oracle.CROWD:
+        return ""
+    return gate_choice(project.settings).told(unit_of(project.settings))
 
 
 def undo_of(slug: str, *, last: str | None, token: str) -> SafeString:

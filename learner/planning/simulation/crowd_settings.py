@@ -6,11 +6,12 @@ from typing import Any, Self
 
 import pyarrow as pa
 
-from annotation.choices.gate_base import gate_event
-from annotation.choices.gates import gate_from
+from annotation.choices.catalogue import default_of, parameter_names
+from annotation.choices.gates import gate_from, run_event
 from annotation.choices.presets import PRESETS
 from privacy.accounting.cost import Cost, Unit
 from privacy.accounting.events import RandomizedAnswersEvent
+from privacy.choices import Kind
 from privacy.gate import KAnonymityGate
 from privacy.normalizers import Normalizer, normalize_texts
 from privacy.threshold_gate import ThresholdGate
@@ -26,19 +27,6 @@ ANSWERS: Mapping[str, Any] = {
     "randomizations": 1,
     "questions_per_annotator": 1,
 }
-# Of the preset's fields, those that a simulation reads.
-READ = (
-    "privacy_unit",
-    "gate_kind",
-    "gate_k",
-    "gate_sampling_rate",
-    "gate_epsilon",
-    "gate_delta",
-    "gate_floor",
-    "texts_per_contributor",
-    "normalizer",
-    "overlap",
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +44,7 @@ class CrowdSettings:
         ValueError
             If a name is unknown, or a value cannot be read or is out of range.
         """
-        values = {name: PRESETS[PRESET].defaults[name] for name in READ} | dict(ANSWERS)
+        values = _of_preset() | dict(ANSWERS)
         if unknown := sorted(set(given) - set(values)):
             raise ValueError(f"unknown settings {', '.join(unknown)}; there are {', '.join(sorted(values))}")
         for name, text in given.items():
@@ -116,14 +104,23 @@ class CrowdSettings:
 
     def gate(self, *, named: bool) -> KAnonymityGate | ThresholdGate:
         """Return the gate, for records where no contributors are named."""
-        return gate_from(self.preset if named else {**self.preset, "privacy_unit": "record"})
+        return gate_from(self._gate_settings(named=named))
+
+    def _gate_settings(self, *, named: bool) -> Mapping[str, Any]:
+        return self.preset if named else {**self.preset, "privacy_unit": "record"}
 
     def gate_cost(self, *, named: bool) -> tuple[Cost, Unit]:
         """Return what one upload costs through the gate, and for whom."""
-        gate = self.gate(named=named)
-        return gate_event(gate, self.preset["gate_epsilon"]).cost(), gate.unit
+        return run_event(self._gate_settings(named=named)).cost(), self.gate(named=named).unit
 
     def normalized(self, texts: Sequence[str]) -> list[str]:
         """Return texts in the form in which they are counted and shown."""
         normal = normalize_texts(pa.array(texts, pa.large_string()), Normalizer(self.preset["normalizer"]))
         return [str(text) for text in normal.to_pylist()]
+
+
+def _of_preset() -> dict[str, Any]:
+    """Return those of the preset's settings that a simulation reads: what describes its gate, and how many answer."""
+    names = ("privacy_unit", Kind.GATE.key, *parameter_names(Kind.GATE), "overlap")
+    values = {name: PRESETS[PRESET].defaults.get(name, default_of(name)) for name in names}
+    return {name: value for name, value in values.items() if value is not None}

@@ -6,7 +6,6 @@ import pytest
 from django.core.files.base import ContentFile
 from django.db import connection
 
-from annotation.choices.gate_base import gate_event
 from annotation.choices.gates import gate_from
 from annotation.data.services import datasets
 from annotation.errors import ConfigurationFrozen, InvalidConfiguration
@@ -73,10 +72,10 @@ def gated(project, rows):
 @pytest.mark.parametrize(("unit", "cap"), [("record", None), ("contributor", 2)])
 def test_every_offer_costs_the_price_at_most_and_one_k_less_would_cost_more(unit, cap):
     for offer in comparison.offers(1.0, 1e-6, unit=unit, texts_per_contributor=cap):
-        cost = gate_event(offer.gate, offer.settings["gate_epsilon"]).cost()
+        cost = offer.choice.run_event(unit).cost()
         assert cost.epsilon == pytest.approx(1.0)
         assert cost.delta <= 1e-6 * (1 + 1e-8)
-        if not offer.is_threshold:
+        if offer.choice.name != "threshold":
             per_text = 1e-6 / (cap or 1)
             assert (
                 offer.gate.k == 2 or gate_delta(offer.gate.k - 1, offer.gate.sampling_rate, 1 / (cap or 1)) > per_text
@@ -87,7 +86,7 @@ def test_the_recommendation_is_the_gate_that_needs_the_fewest():
     found = comparison.offers(1.0, 1e-6, unit="record", texts_per_contributor=None)
     best = comparison.recommended(found)
     assert best.needed == min(offer.needed for offer in found)
-    assert best.is_threshold
+    assert best.choice.name == "threshold"
     shares = comparison.passing_shares(found, comparison.synthetic_log())
     assert max(share.texts for share in shares) == shares[found.index(best)].texts
 

@@ -3,7 +3,15 @@
 import pytest
 
 from annotation.choices.gate_base import NOBODY_IN_ONE_UPLOAD, GateChoice
-from annotation.choices.gates import ALL_GATE_FIELDS, CHOICES, GATE_FIELDS, SHARED_GATE_FIELDS, first_event, gate_from
+from annotation.choices.gates import (
+    CHOICES,
+    SHARED_GATE_FIELDS,
+    all_gate_fields,
+    first_event,
+    gate_choices,
+    gate_fields,
+    gate_from,
+)
 from annotation.choices.noisy_gate import NoisyGate
 from annotation.choices.sampled_gate import SampledGate
 from privacy.gate import KAnonymityGate, ThresholdGate
@@ -47,5 +55,6 @@ def test_the_first_upload_pays_for_one_run_or_for_its_window(choice: type[GateCh
 
 
 def test_the_settings_of_each_kind_are_its_own():
-    assert GATE_FIELDS == {"k_anonymity": ("gate_k", "gate_sampling_rate"), "threshold": ("gate_delta", "gate_floor")}
-    assert set(ALL_GATE_FIELDS) == {*SHARED_GATE_FIELDS, *GATE_FIELDS["k_anonymity"], *GATE_FIELDS["threshold"]}
+    own = {name: gate_fields(name) for name in gate_choices()}
+    assert own == {"k_anonymity": ("gate_k", "gate_sampling_rate"), "threshold": ("gate_delta", "gate_floor")}
+    assert set(all_gate_fields()) == {*SHARED_GATE_FIELDS, *own["k_anonymity"], *own["threshold"]}

@@ -232,9 +232,10 @@ def test_a_secret_sample_takes_a_price_and_no_limit(manager: User) -> None:
 
 def test_both_gates_stand_side_by_side_at_one_price(crowd: Project, manager: User) -> None:
     response = client_of(manager).get(page(crowd), {"source": "synthetic"})
-    sampled, noisy = response.context["sampled"].gate, response.context["noisy"].gate
+    offered, other_kind = response.context["best_of_each"]
+    sampled, noisy = offered.gate, other_kind.gate
     cap = crowd.texts_per_contributor or 1
-    cost, other = sampled.event(response.context["sampled"].settings["gate_epsilon"]).cost(), noisy.event().cost()
+    cost, other = sampled.event(offered.settings["gate_epsilon"]).cost(), noisy.event().cost()
     assert cost.epsilon == pytest.approx(other.epsilon)
     assert cost.delta <= other.delta == pytest.approx(response.context["form"].cleaned_data["delta"])
     assert cap > 1

@@ -1,0 +1,197 @@
+"""A gate that is declared here, and nowhere else: chosen, planned, priced, told, and passed by an upload."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import ClassVar
+
+import pytest
+from django.db import IntegrityError
+from django.test import Client
+from django.urls import reverse
+
+from annotation.choices.gate_base import GateChoice
+from annotation.choices.gates import run_event
+from annotation.choices.presets import broken_rules
+from annotation.gates.receipts import receipt_of
+from annotation.gates.services import planning, runs
+from annotation.models import GateRun, Query
+from annotation.projects.forms.wizard import WizardStep
+from annotation.projects.gate_plan_api import gate_fields
+from annotation.projects.services import configuring
+from annotation.tokens import services as tokens
+from annotation.tokens.services import Scope
+from learner.planning import plan_setups
+from privacy.gate import ThresholdGate
+from privacy.normalizers import Normalizer
+from privacy.parameters import parameter
+from privacy.threshold_gate import threshold_gate_at
+from privacy.wording import as_message
+from tests.declaring import declaring, fields_shown
+from tests.factories import make_records, open_preset, write_settings
+
+pytestmark = pytest.mark.django_db(transaction=True)
+DELTA = 2e-6
+
+
+@dataclass(frozen=True)
+class Halfway(GateChoice):
+    """A noisy threshold of a fixed delta, whose floor is half of what a project wants to hear."""
+
+    name: ClassVar[str] = "halfway"
+    label: ClassVar[str] = "half of what is wanted"
+    random: ClassVar[str] = "noise on half of it"
+
+    gate_voices: int = parameter(
+        12, at_least=4, at_most=60, label="Gate: voices", help="Half of them must be there.", rule="4 to 60, not {got}."
+    )
+
+    def gate(self, unit) -> ThresholdGate:
+        rule = Normalizer(self.normalizer)
+        return threshold_gate_at(
+            self.gate_epsilon, DELTA, unit, self.cap(unit), floor=self.gate_voices // 2, normalizer=rule
+        )
+
+    def run_event(self, unit):
+        return self.gate(unit).event()
+
+    def unpayable(self, delta, settings):
+        return {"pool_delta": as_message("This gate always costs delta {delta:.2g}.", delta=delta)}
+
+    @classmethod
+    def at_price(cls, epsilon, delta, *, unit, texts_per_contributor):
+        if delta < DELTA:
+            return []
+        shared = {"texts_per_contributor": texts_per_contributor, "normalizer": "L1"}
+        return [cls(gate_epsilon=epsilon, **shared)]
+
+    def needed(self, unit):
+        return self.gate_voices
+
+    def now(self):
+        return as_message("Now: {voices} voices are wanted.", voices=self.gate_voices)
+
+    def told(self, unit):
+        return as_message("About {voices} voices said this.", voices=self.gate_voices)
+
+    def why(self, unit):
+        return as_message("About {voices} voices were wanted, and half of them came", voices=self.gate_voices)
+
+
+@pytest.fixture
+def declared() -> Iterator[None]:
+    with declaring(Halfway):
+        yield
+
+
+@pytest.fixture
+def crowd(declared, manager):
+    return open_preset(manager, "voice-crowd", privacy_unit="record", gate_kind="halfway", gate_voices=10)
+
+
+@pytest.fixture
+def sender(manager):
+    _, secret = tokens.create_token(user=manager, name="t", scopes=list(Scope), lifetime=timedelta(days=1))
+    return {"headers": {"Authorization": f"Bearer {secret}"}, "content_type": "application/json"}
+
+
+def test_the_wizard_offers_it_with_its_settings_and_rule(declared, client):
+    steps = [reverse("annotation:wizard", args=["voice-crowd", step]) for step in WizardStep]
+    found = [url for url in steps if "half of what is wanted" in client.get(url).content.decode()]
+    assert found
+    url = found[0]
+    sent = {name: value for name, value in fields_shown(client.get(url)).items() if value not in (None, False)}
+    client.post(url, sent | {"gate_kind": "halfway"})
+    page = client.get(url)
+    assert fields_shown(page)["gate_voices"] in ("12", 12)
+    assert {"gate_k", "gate_sampling_rate", "gate_delta", "gate_floor"} & fields_shown(page).keys() == set()
+    assert "Half of them must be there." in page.content.decode()
+    sent = {name: value for name, value in fields_shown(page).items() if value not in (None, False)}
+    refused = client.post(url, sent | {"gate_voices": "61"})
+    assert (refused.status_code, "4 to 60, not 61." in refused.content.decode()) == (422, True)
+
+
+def test_the_settings_page_changes_it_and_the_history_names_it(crowd, client):
+    assert crowd.configuration.document["gate"]["gate_voices"] == 10
+    assert {"gate_k", "gate_floor"} & crowd.configuration.document["gate"].keys() == set()
+    url = reverse("annotation:configuration", args=[crowd.slug])
+    page = client.get(url)
+    assert fields_shown(page)["gate_voices"] in ("10", 10)
+    sent = {name: value for name, value in fields_shown(page).items() if value not in (None, "false")}
+    extra = {"boxes": page.context["boxes"], "fields": page.context["sent_fields"]}
+    assert client.post(url, sent | extra | {"gate_voices": "14"}).status_code == 302
+    crowd.refresh_from_db()
+    assert crowd.configuration.document["gate"]["gate_voices"] == 14
+    assert "Gate: voices" in client.get(reverse("annotation:settings", args=[crowd.slug])).content.decode()
+    assert client.post(url, sent | extra | {"gate_voices": "3"}).status_code == 422
+
+
+def test_another_gate_takes_its_place_and_its_settings_go(crowd, manager):
+    sampled = {"gate_kind": "k_anonymity", "gate_k": 30, "gate_sampling_rate": 0.2, "gate_epsilon": 1.0}
+    changed = configuring.configure_project(project=crowd, changes=sampled, actor=manager)
+    assert "gate_voices" not in changed.configuration.document["gate"]
+    planning.choose_gate(project=changed, settings={"gate_kind": "halfway", "gate_epsilon": 1.0, "gate_voices": 20})
+    changed.refresh_from_db()
+    assert (changed.settings["gate_voices"], changed.gate_k) == (20, None)
+
+
+def test_the_gate_page_compares_it_and_takes_it_over(crowd, client):
+    url = reverse("annotation:gate", args=[crowd.slug])
+    page = client.get(url)
+    html = page.content.decode()
+    assert "Now: 10 voices are wanted." in html
+    assert [offer.choice.name for offer in page.context["best_of_each"]] == ["k_anonymity", "threshold", "halfway"]
+    assert "Take this gate, half of what is wanted: a text passes once about 12 say it" in html
+    assert "noise on half of it" in html
+    assert client.post(url, {"gate_kind": "halfway", "gate_epsilon": "0.5"}).status_code == 302
+    crowd.refresh_from_db()
+    assert (crowd.settings["gate_voices"], crowd.gate_epsilon) == (12, 0.5)
+    assert client.get(reverse("learner:plan", args=[crowd.slug])).status_code == 200
+    assert plan_setups.purchase_of(crowd, 300) is not None
+
+
+def test_rest_lists_it_and_changes_it(crowd, sender):
+    listed = {one["name"]: one for one in Client().get("/api/v1/choices?kind=gate", **sender).json()}
+    assert listed["halfway"]["parameters"]["properties"]["gate_voices"]["maximum"] == 60
+    url = f"/api/v1/projects/{crowd.slug}/configuration"
+    refused = Client().patch(url, json.dumps({"settings": {"gate_voices": 61}}), **sender)
+    assert (refused.status_code, "4 to 60, not 61." in refused.json()["detail"]) == (422, True)
+    after = Client().patch(url, json.dumps({"settings": {"gate_voices": 16}}), **sender).json()
+    assert after["document"]["gate"]["gate_voices"] == 16
+    plan = Client().get(f"/api/v1/projects/{crowd.slug}/gate", **sender).json()
+    assert plan["settings"] == {"gate_kind": "halfway", "gate_epsilon": 1.0, "gate_voices": 16}
+    assert gate_fields()["gate_voices"] == (int | None, None)
+
+
+def test_what_the_pool_cannot_pay_is_refused_in_its_words(crowd):
+    limits = {"pool_epsilon": 3.0, "pool_delta": 1e-6, "labels_epsilon": 4.0}
+    assert broken_rules(crowd.settings | limits) == {"pool_delta": "This gate always costs delta 2e-06."}
+
+
+def test_the_database_wants_its_settings_and_no_other_gates(crowd):
+    for broken in ({"gate_voices": None}, {"gate_epsilon": None}, {"gate_k": 20}, {"gate_floor": 3}):
+        with pytest.raises(IntegrityError, match="annotation_project_crowd_has_gate"):
+            write_settings(crowd, **broken)
+    with pytest.raises(IntegrityError, match=r"no choice declares this value of gate\.gate_voices"):
+        write_settings(crowd, gate_voices=61)
+
+
+def test_the_database_keeps_its_settings_out_of_other_gates(crowd):
+    noisy = {"gate_kind": "threshold", "gate_delta": 1e-6, "gate_floor": 3}
+    with pytest.raises(IntegrityError, match="annotation_project_crowd_has_gate"):
+        write_settings(crowd, **noisy)
+    write_settings(crowd, **noisy, gate_voices=None)
+
+
+def test_an_upload_goes_through_it_and_its_event_is_charged(crowd):
+    assert receipt_of(crowd).why == "About 10 voices were wanted, and half of them came"
+    records = make_records(crowd, ["play jazz"] * 300 + ["my own secret"] * 3)
+    runs.run_gate(job_id=runs.start_gate(dataset=records[0].dataset).pk)
+    assert list(Query.objects.values_list("text", flat=True)) == ["play jazz"]
+    charged = GateRun.objects.get().reservation
+    event = run_event(crowd.settings)
+    assert (charged.event["kind"], charged.event["threshold"]) == ("threshold_gate", event.threshold)
+    assert charged.epsilon_nano == round(event.cost().epsilon * 1e9)
+    with pytest.raises(configuring.ConfigurationFrozen):
+        configuring.configure_project(project=crowd, changes={"gate_voices": 20}, actor=crowd.created_by)
