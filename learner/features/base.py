@@ -4,7 +4,7 @@ import hashlib
 import json
 from abc import ABC, abstractmethod
 from importlib import import_module
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Final, Literal, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,6 +12,18 @@ from numpy.typing import NDArray
 from learner.features.clipping import clip_rows
 
 RowScaling = Literal["bounded", "unit"]
+RecordKind = Literal["text", "table", "image"]
+
+# Made up; words that models know and words they do not, marks, numbers, other scripts, and nothing at all.
+TEXTS: Final = (
+    "an example",
+    "What's THIS – a pear, or a hammer?",
+    "play some jazz at 7:30 on Monday, please",
+    "Die Straße nach Zürich ist naß",
+    "天気はどうですか",
+    "\u200binvisible\tmarks\nand   spaces ",
+    "",
+)
 
 # Looked up by name and imported on demand: scikit-learn is slow to load. A class adds itself when it is defined, and
 # what is stored must never be able to name code outside this table.
@@ -49,7 +61,7 @@ class Featurizer(ABC):
     """
 
     kind: ClassVar[str]
-    reads: ClassVar[Literal["text", "table", "image"]] = "text"
+    reads: ClassVar[RecordKind] = "text"
     knows_words: ClassVar[bool] = False
     is_quick: ClassVar[bool] = False
     licence: ClassVar[str] = ""
@@ -64,6 +76,11 @@ class Featurizer(ABC):
         if kind is None:
             return
         place = (cls.__module__, cls.__qualname__)
+        # What a release needs is asked for here, not once its training is paid for.
+        if cls.reads not in get_args(RecordKind):
+            raise TypeError(f"a featurizer reads one of {get_args(RecordKind)}, got {cls.reads!r}")
+        if cls.reads != "text" and cls.example_records is Featurizer.example_records:
+            raise TypeError(f"what reads a {cls.reads} names records by example_records, {kind!r} does not")
         if KINDS.setdefault(kind, place) != place:
             raise TypeError(f"featurizer kind {kind!r} is that of {'.'.join(KINDS[kind])}")
 
@@ -84,6 +101,10 @@ class Featurizer(ABC):
     @abstractmethod
     def raw_rows(self, batch: Any) -> NDArray[np.float64]:
         """Return unclipped rows, shape (n, dimension)."""
+
+    def example_records(self) -> list[Any]:
+        """Return made-up records that it reads, from its public parameters alone; images as lists of pixels."""
+        return list(TEXTS)
 
     def attachments(self) -> dict[str, bytes]:
         """Return the public files, by name, without which nobody could build this featuriser from its parameters."""
@@ -118,7 +139,7 @@ def featurizer_class(kind: object) -> type[Featurizer]:
     ValueError
         If no class of this program is.
     """
-    if kind not in KINDS:
+    if isinstance(kind, str) and kind not in KINDS:
         # Those of choices add themselves once their modules are there.
         import_module(CATALOGUE)
     if not isinstance(kind, str) or kind not in KINDS:

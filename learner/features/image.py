@@ -119,6 +119,15 @@ class ImageFeaturizer(Featurizer):
         }
         return cls(**{**parameters, **pairs})
 
+    def example_records(self) -> list[Any]:
+        """Return a slope and squares; in colour green falls where red rises, and blue is that of the other image."""
+        rows, columns = np.indices((self.height, self.width))
+        slope = (rows * self.width + columns) * 255 // max(1, self.height * self.width - 1)
+        squares = ((rows // 2 + columns // 2) % 2) * 255
+        grey = np.stack([slope, squares]).astype(np.uint8)
+        shown = grey if self.hues is None else np.stack([grey, 255 - grey, grey[::-1]], axis=3)
+        return list(shown.tolist())
+
     def raw_rows(self, batch: ArrayLike) -> NDArray[np.float64]:
         """Return scaled rows, shape (n, dimension), for uint8 images of shape (n, height, width), in colour (..., 3).
 

@@ -88,6 +88,10 @@ class PrincipalImageFeaturizer(Featurizer):
         """Build the featuriser that `parameters` describes."""
         return cls(**{**parameters, "pixels": ImageFeaturizer.from_parameters(parameters["pixels"])})
 
+    def example_records(self) -> list[Any]:
+        """Return images of the size its directions were found in."""
+        return self.pixels.example_records()
+
     def raw_rows(self, batch: ArrayLike) -> NDArray[np.float64]:
         """Return scaled rows, shape (n, n_components), for uint8 images of the declared size.
 

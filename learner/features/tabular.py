@@ -98,6 +98,10 @@ class CategoricalColumn:
         return block
 
 
+# Values that a table may hold where a number or a category is due, besides declared ones.
+STRANGE: tuple[Any, ...] = (None, "", "not declared", "1e3", float(2**40), -7)
+
+
 class TabularFeaturizer(Featurizer):
     """Concatenate declared columns.
 
@@ -158,6 +162,17 @@ class TabularFeaturizer(Featurizer):
             for column in parameters["columns"]
         ]
         return cls(**{**parameters, "columns": columns})
+
+    def example_records(self) -> list[Any]:
+        """Return rows that go through declared bounds and categories, then rows of what nobody declared."""
+        choices: dict[str, list[Any]] = {
+            column.name: list(column.categories)
+            if isinstance(column, CategoricalColumn)
+            else [column.low, column.high, (column.low + column.high) / 2]
+            for column in self.columns
+        }
+        fitting = [{name: known[place % len(known)] for name, known in choices.items()} for place in range(3)]
+        return [*fitting, *(dict.fromkeys(choices, value) for value in STRANGE), {}]
 
     def raw_rows(
         self, batch: pa.RecordBatch | pa.Table | Mapping[str, Sequence[Any]] | Sequence[Mapping[str, Any]]

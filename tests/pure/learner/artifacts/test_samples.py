@@ -6,7 +6,8 @@ import json
 import numpy as np
 import pytest
 
-from learner.artifacts.samples import TEXTS, sample_records, samples_document
+from learner.artifacts.samples import samples_document
+from learner.features.base import TEXTS
 from learner.features.image import ImageFeaturizer
 from learner.features.principal import PrincipalImageFeaturizer
 from learner.features.static_encoder import StaticEncoder
@@ -47,10 +48,10 @@ def test_samples_are_what_the_model_says_of_them(featurizer):
 
 
 def test_samples_follow_from_public_parameters_alone():
-    rows = sample_records(FEATURIZERS[3])
+    rows = FEATURIZERS[3].example_records()
     assert rows[:3] == [{"age": 0, "kind": "a"}, {"age": 100, "kind": "b"}, {"age": 50.0, "kind": "a"}]
     assert {"age": None, "kind": None} in rows
-    assert sample_records(FEATURIZERS[0]) == list(TEXTS)
+    assert FEATURIZERS[0].example_records() == list(TEXTS)
 
 
 def test_a_table_travels_with_its_licence_under_the_digest_that_is_named():
