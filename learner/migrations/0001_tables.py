@@ -278,6 +278,7 @@ class Migration(FirstMigration):
                         condition=models.Q(
                             models.Q(
                                 ("block__gte", 1),
+                                ("block__isnull", False),
                                 models.Q(
                                     models.Q(("state", "done"), _negated=True),
                                     ("closes_at__isnull", False),

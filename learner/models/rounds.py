@@ -52,7 +52,8 @@ class Round(LeasedWork):
             # trigger knows, `learner_round_in_blocks`.
             models.CheckConstraint(
                 name="learner_round_block_secret",
-                condition=Q(block__gte=1) & (~Q(state="done") | Q(closes_at__isnull=False))
+                # Compared with nothing, a number is unknown, and a rule that is unknown is kept.
+                condition=Q(block__isnull=False, block__gte=1) & (~Q(state="done") | Q(closes_at__isnull=False))
                 | Q(block=None, closes_at=None),
             ),
         )

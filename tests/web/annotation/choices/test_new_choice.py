@@ -14,6 +14,7 @@ import pytest
 from django.db import IntegrityError, connection, transaction
 from django.test import Client
 from django.urls import reverse
+from django.utils import timezone
 
 from annotation.choices.person_limits import PersonLimits
 from annotation.choices.presets import PRESETS
@@ -275,6 +276,8 @@ def test_the_database_gives_its_rounds_no_block(project):
         Round.objects.create(number=1, **values | {"strategy": "secret_sample"})
     with refused("learner_round_block_secret"):
         Round.objects.create(number=1, block=0, **values | {"strategy": "secret_sample"})
+    with refused("learner_round_block_secret"):
+        Round.objects.create(number=1, closes_at=timezone.now(), **values)
     Round.objects.create(number=1, block=1, **values | {"strategy": "secret_sample"})
 
 
