@@ -100,10 +100,11 @@ def named_field(choice: type[Choice], name: str) -> forms.Field:
     return field_of(next(each for each in choice.parameters() if each.name == name))
 
 
-def percent_field(choice: type[Choice], name: str, *, label: Any, most: int = PERCENT) -> forms.IntegerField:
-    """Return the form field of a share that people type in whole percent; `share_of` reads it."""
+def percent_field(
+    choice: type[Choice], name: str, *, label: Any, least: int = 0, most: int = PERCENT
+) -> forms.IntegerField:
+    """Return the form field of a share that people type in whole percent, which `share_of` reads."""
     declared = next(each for each in choice.parameters() if each.name == name)
-    least = math.ceil(PERCENT * (declared.at_least or 0))
     return forms.IntegerField(
         required=not declared.optional,
         min_value=least,

@@ -12,8 +12,8 @@ from annotation.choices.question_plan import QuestionPlan
 from annotation.models import Dataset, DatasetRole, DatasetState, Oracle, Project
 from annotation.models.quality import Aggregation
 
-# In percent; more would leave little to learn from.
-MOST_CHECKS = 50
+# In percent: more checks would leave little to learn from, and nobody is below none.
+MOST_CHECKS, LEAST_RIGHT = 50, 1
 
 
 class QualityForm(forms.Form):
@@ -23,8 +23,12 @@ class QualityForm(forms.Form):
         QualityChecks, "gold_share", label=_("Percent of questions that are hidden checks"), most=MOST_CHECKS
     )
     gold_minimum = named_field(QualityChecks, "gold_minimum")
-    gold_warn_below = percent_field(QualityChecks, "gold_warn_below", label=_("Warn below this percent right"))
-    gold_pause_below = percent_field(QualityChecks, "gold_pause_below", label=_("Pause below this percent right"))
+    gold_warn_below = percent_field(
+        QualityChecks, "gold_warn_below", label=_("Warn below this percent right"), least=LEAST_RIGHT
+    )
+    gold_pause_below = percent_field(
+        QualityChecks, "gold_pause_below", label=_("Pause below this percent right"), least=1
+    )
     overlap_limit = named_field(QuestionPlan, "overlap_limit")
     aggregation = named_field(QualityChecks, "aggregation")
     reviewed = named_field(QualityChecks, "reviewed")

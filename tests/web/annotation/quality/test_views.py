@@ -101,6 +101,23 @@ def test_settings_are_kept_in_shares(project, manager):
     assert "gold_pause_below" in refused.context["form"].errors
 
 
+@pytest.mark.parametrize(
+    ("field", "percent"),
+    [
+        ("gold_share", 51),
+        ("gold_share", -1),
+        ("gold_warn_below", 0),
+        ("gold_pause_below", 0),
+        ("review_share", 101),
+    ],
+)
+def test_a_percentage_out_of_its_range_is_refused_at_its_field(project, manager, field, percent):
+    sent = {"gold_share": 10, "gold_minimum": 12, "aggregation": "majority", "reviewed": "differing", "review_share": 0}
+    refused = web(manager).post(reverse("annotation:quality", args=[project.slug]), sent | {field: percent})
+    assert refused.status_code == 422
+    assert field in refused.context["form"].errors
+
+
 def test_a_dispute_is_settled_on_the_page(project, manager, disputed):
     page = web(manager).get(reverse("annotation:review", args=[project.slug])).content.decode()
     assert "record 0" in page
