@@ -8,6 +8,7 @@ from fractions import Fraction
 from typing import Any, Final
 
 from annotation.choices.account_kind import DELTA_SHARE, filter_of
+from annotation.choices.answers_unit import chosen_randomizer
 from annotation.choices.catalogue import chosen_of, default_of
 from annotation.choices.configuration import frozen_settings
 from annotation.choices.planned_settings import planned_settings
@@ -140,7 +141,9 @@ def _row(project: Project, wanted: Mapping[str, Any], *, records: int, shared: b
 def _prices(settings: Mapping[str, Any], wanted: Mapping[str, Any], *, shared: bool) -> dict[str, Any]:
     """Return what a training may cost where that is not wanted; behind a gate, what all answers may."""
     if settings["oracle"] == "crowd":
-        return {"answers_epsilon": settings["labels_epsilon"]}
+        randomizer = chosen_randomizer(settings)
+        declared = {each.name for each in (() if randomizer is None else randomizer.parameters())}
+        return {"answers_epsilon": settings["labels_epsilon"]} if "answers_epsilon" in declared else {}
     planned = planned_settings(settings, shared_limit=shared)
     estimator = chosen_of(Kind.ESTIMATOR, settings)
     used = {each.name for each in (() if estimator is None else estimator.parameters())}

@@ -180,7 +180,7 @@ def _estimators(settings: Mapping[str, Any]) -> Iterator[Changes]:
     same = {"planned", "huber_svm_gaussian" if n_classes == 2 else "softmax_steps"}
     known = {settings["estimator"], *(same if settings["estimator"] in same else ())}
     every = {choice.name: choice for choice in CATALOGUE.of_kind(Kind.ESTIMATOR)}
-    for choice in (*(every.pop(name) for name in FIRST), *every.values()):
+    for choice in (*(every.pop(name) for name in FIRST if name in every), *every.values()):
         many = n_classes > MOST_DIVIDED_CLASSES and getattr(choice, "divides_epsilon", False)
         if choice.name not in known and not many and not choice.missing():
             yield {"estimator": choice.name}
