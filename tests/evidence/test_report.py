@@ -3,6 +3,8 @@
 import json
 from types import SimpleNamespace
 
+import pytest
+
 from learner.artifacts.environment import code_version
 from learner.evidence.file import read_evidence
 from tests.evidence import report as report_module
@@ -11,6 +13,13 @@ from tests.evidence.report import AUDITS, CANARY, FAULTS, Report
 
 FILE = f"{AUDITS}privacy/mechanisms/test_audits.py"
 CANARY_TOLD = {"name": "sums", "charged": 1.0, "trials": 40}
+
+
+@pytest.fixture(autouse=True)
+def whole_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ask for parts where a test does, whatever the run asks for that this one is part of."""
+    for name in ("DPAL_EVIDENCE_PART", "DPAL_EVIDENCE_RESUME"):
+        monkeypatch.delenv(name, raising=False)
 
 
 def ended(report: Report, test: str, outcome: str, teardown: str = "passed", **told: object) -> None:

@@ -15,7 +15,9 @@ from django.urls import reverse
 from annotation.choices.answers_unit import answers_unit, randomizes
 from annotation.choices.catalogue import CATALOGUE
 from annotation.choices.randomizer_base import RandomizerChoice
+from annotation.errors import InvalidConfiguration
 from annotation.projects.forms.wizard import WizardStep
+from annotation.projects.services.configuring import configure_project
 from annotation.projects.services.known_choices import note_choice
 from annotation.tokens import services as tokens
 from annotation.tokens.services import Scope
@@ -40,6 +42,12 @@ class Hushed(RandomizerChoice):
 
     name: ClassVar[str] = "hushed"
     label: ClassVar[str] = "answers said quietly"
+    sound: ClassVar[Sound] = Sound(
+        oracles=("crowd",),
+        arrivals=("pool",),
+        data_kinds=("text",),
+        why_not={"trusted": "Only a crowd's answers are randomised."},
+    )
 
     loudness: float = parameter(
         0.5, above=0, at_most=1, label="Loudness", help="Part of the epsilon that is used.", rule="Up to 1, not {got}."
@@ -131,6 +139,12 @@ def test_its_event_is_what_a_release_is_charged_and_drawn_by(crowd):
 def test_an_estimator_that_reads_answers_is_refused_before_it(declared, crowd):
     assert Hushed.broken_by({**crowd.settings, "oracle": "crowd", "estimator": "logistic"}).keys() == {"estimator"}
     assert Hushed.broken_by({**crowd.settings, "oracle": "crowd"}) == {}
+
+
+def test_in_front_of_experts_it_is_refused_in_its_words(declared, manager):
+    project = learning.open_trusted(manager, selection="random")
+    with pytest.raises(InvalidConfiguration, match="Only a crowd's answers are randomised"):
+        configure_project(project=project, changes={"label_randomizer": "hushed"}, actor=manager)
 
 
 def test_the_database_holds_the_account_to_what_it_declares(crowd, monkeypatch):
