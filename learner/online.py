@@ -5,17 +5,16 @@ Streams of projects and their simulations both come through here, so that a simu
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import groupby
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from annotation.choices.policies.updates import BatchPolicy, BatchState
 from learner.estimators.bandit import BanditGradientBaseline, BanditMutualInformationOGD
 from learner.estimators.mi_ogd import MutualInformationOGD, NoisyGradientDescent, OnlineGradientBaseline
 from learner.estimators.online_choices import GRADIENT_BOUND
-from learner.estimators.streaming import StreamingLinearClassifier
+from learner.estimators.streaming import AnsweredBatch, GuessingClassifier, StreamingLinearClassifier
 from learner.linear_model import LinearModel
 from learner.streaming import examine
 from privacy.mechanisms.randomness import RandomSource
@@ -90,44 +89,6 @@ class Online:
         return (MutualInformationOGD if private else OnlineGradientBaseline)(sigma, lipschitz=GRADIENT_BOUND, **shape)
 
 
-def learn_answers(
-    learner: NoisyGradientDescent, rows: NDArray[np.floating], choices: NDArray[np.int64], counts: Sequence[int]
-) -> None:
-    """Make the steps of batches in their order: one for each answer, and one of noise alone for a batch without any.
-
-    Parameters
-    ----------
-    learner : NoisyGradientDescent
-        A learner that was started.
-    rows : ndarray of shape (n, n_features)
-        Features of the answered records, batch by batch.
-    choices : ndarray of int64, shape (n,)
-        The class each was given.
-    counts : sequence of int
-        Answers of each batch; their sum is n.
-    """
-    for silent, own in _stretches(counts):
-        if silent:
-            learner.pass_over(silent)
-        else:
-            learner.partial_fit(rows[own], choices[own])
-
-
-def learn_confirmations(
-    learner: BanditMutualInformationOGD, directions: ArrayLike, confirmed: Sequence[bool], counts: Sequence[int]
-) -> None:
-    """Make the steps of batches in their order from whether guesses were right; `directions` are those behind them.
-
-    Only the direction tells what a step is; which class it led to was the annotator's to know.
-    """
-    moved = np.asarray(directions, dtype=np.float64)
-    for silent, own in _stretches(counts):
-        if silent:
-            learner.pass_over(silent)
-        else:
-            learner.learn_all(moved[own], confirmed[own])
-
-
 def guessed_classes(
     learner: StreamingLinearClassifier, rows: NDArray[np.floating], *, rng: RandomSource
 ) -> NDArray[np.int64]:
@@ -159,7 +120,7 @@ def guessed_classes(
 
 
 def simulated_arrival(
-    learner: NoisyGradientDescent,
+    learner: StreamingLinearClassifier,
     X: NDArray[np.float32],
     y: NDArray[np.int64],
     *,
@@ -174,7 +135,7 @@ def simulated_arrival(
 
     Parameters
     ----------
-    learner : NoisyGradientDescent
+    learner : StreamingLinearClassifier
         Started, with classes 0, 1, ...
     X, y : ndarrays of shape (n, n_features) and (n,)
         The records in the order of arrival, and their classes.
@@ -206,25 +167,18 @@ def simulated_arrival(
             most_batches=ahead,
         )
         rows, choices = X[first + seen.selected], y[first + seen.selected]
-        guesses = learner.guess_all(rows) if isinstance(learner, BanditMutualInformationOGD) else []
+        guesses = learner.guess_all(rows) if isinstance(learner, GuessingClassifier) else []
         state, ends, done = seen.state, np.array([batch.end for batch in seen.batches]), 0
         for stop in sorted({state.next_slot, *(stop for stop in stops if first < stop < state.next_slot)}):
             following = int(np.searchsorted(ends, stop, side="right"))
             counts = [len(batch.slots) for batch in seen.batches[done:following]]
             own = slice(taken := sum(len(batch.slots) for batch in seen.batches[:done]), taken + sum(counts))
-            if isinstance(learner, BanditMutualInformationOGD):
+            if isinstance(learner, GuessingClassifier):
                 right = [guess.place == choice for guess, choice in zip(guesses[own], choices[own], strict=True)]
-                learn_confirmations(learner, [guess.direction for guess in guesses[own]], right, counts)
+                learner.learn_guesses([guess.direction for guess in guesses[own]], right, counts)
             else:
-                learn_answers(learner, rows[own], choices[own], counts)
+                batches = AnsweredBatch.all_answered(rows[own], choices[own], counts)
+                learner.learn_batches(batches, new=len(batches))
             done = following
             if stop in stops:
                 yield stop
-
-
-def _stretches(counts: Sequence[int]) -> Iterator[tuple[int, slice]]:
-    """Join neighbouring batches without answers, and tell their number; with answers, and tell where these are."""
-    place = 0
-    for silent, stretch in groupby(counts, key=lambda count: count == 0):
-        sizes = list(stretch)
-        yield (len(sizes) if silent else 0), slice(place, place := place + sum(sizes))

@@ -13,7 +13,7 @@ from learner.features.base import Featurizer
 from learner.online import Online
 from learner.strategies.base import OracleName
 from learner.strategies.screen import Screen, ScreenChoice
-from privacy.accounting.events import Event, MinibatchSgdEvent, RunningSumsEvent, StreamEvent
+from privacy.accounting.events import Event, StreamEvent
 
 
 def stream_screen(project: Project, *, updates: int = 0) -> Screen | None:
@@ -61,10 +61,16 @@ def stream_event(project: Project) -> Event:
     """Return what the whole stream must be charged, before any record of it is read.
 
     Online learning asks about every record, so that nothing is told by whom it asks, and each record makes one step.
+    Whatever learns from batches is charged with the choice of what they are about.
+
+    Raises
+    ------
+    ValueError
+        If what batches make has no proof as the update of a stream.
     """
     featurizer = featurizer_of(project)
     update = learner_of(project, featurizer).event_for(featurizer.dimension)
-    if not isinstance(update, MinibatchSgdEvent | RunningSumsEvent):
+    if learns_each_answer(project.settings):
         return update
     screen, policy = stream_screen(project), policy_of(project)
     q_hi, q_lo = (1.0, 1.0) if screen is None else screen.rates

@@ -2,14 +2,17 @@
 
 import math
 import warnings
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from itertools import accumulate
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from learner.estimators.mi_ogd import NOISE_USERS, NoisyGradientDescent
+from learner.estimators.descriptions import ClassWords
+from learner.estimators.mi_ogd import NOISE_USERS, NoisyGradientDescent, stretches
+from learner.estimators.streaming import Guess, GuessingClassifier
+from learner.linear_model import LinearModel
 from privacy.accounting.events import BanditOgdEvent
 from privacy.accounting.mutual_information import bandit_gradient_bound
 from privacy.arrays import Array
@@ -26,32 +29,7 @@ class FewAnswersWarning(UserWarning):
     """The model was fitted on too few confirmations to expect more than chance."""
 
 
-@dataclass(frozen=True, slots=True)
-class Guess:
-    """What a user is asked to confirm, and the exploration behind it, which stays inside.
-
-    Attributes
-    ----------
-    place : int
-        Number of the guessed class.
-    direction : tuple of float
-        Unit vector along which the weights were moved, row by row.
-    """
-
-    place: int
-    direction: tuple[float, ...]
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the guess as JSON values, to be kept until the answer comes."""
-        return {"place": self.place, "direction": list(self.direction)}
-
-    @classmethod
-    def from_json(cls, stored: Mapping[str, Any]) -> Self:
-        """Return the guess that `to_json` wrote."""
-        return cls(int(stored["place"]), tuple(float(part) for part in stored["direction"]))
-
-
-class BanditMutualInformationOGD(NoisyGradientDescent):
+class BanditMutualInformationOGD(NoisyGradientDescent, GuessingClassifier):
     r"""Learn from "right" and "wrong": the weights are moved by :math:`\delta e`, the guess is answered, z follows.
 
     A user sees the guess of :math:`w_t + \delta e_t` for a uniform unit vector e and confirms or rejects it. The
@@ -154,6 +132,21 @@ class BanditMutualInformationOGD(NoisyGradientDescent):
     def learn(self, guess: Guess, *, confirmed: bool) -> Self:
         """Take the answer to a guess; answers may come in any order, each once."""
         return self.learn_all(np.array(guess.direction)[None], [confirmed])
+
+    def learn_guesses(self, directions: ArrayLike, confirmed: Sequence[bool], counts: Sequence[int]) -> Self:
+        """Take the answers to guesses batch by batch, and a step of noise alone for each batch without any."""
+        moved, ends = np.asarray(directions, dtype=np.float64), [0, *accumulate(counts)]
+        for silent, own in stretches(counts):
+            if silent:
+                self.pass_over(silent)
+            else:
+                answers = slice(ends[own.start], ends[own.stop])
+                self.learn_all(moved[answers], confirmed[answers])
+        return self
+
+    def first_model(self, words: ClassWords) -> LinearModel | None:
+        """Return nothing: steps from confirmations hardly leave a start, and it would pass for something learned."""
+        return None
 
     def learn_all(self, directions: Array, confirmed: Sequence[bool]) -> Self:
         """Take the answers to guesses in this order; `directions`, shape (n, D), are those that led to them."""

@@ -3,7 +3,7 @@
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Final, Literal, Protocol, Self
+from typing import Any, ClassVar, Final, Literal, Protocol, Self, runtime_checkable
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from annotation.choices.label_types.learning import LearnsLabels
 from annotation.choices.secrecy import hides_selection
 from annotation.choices.selection_rules import features_of
+from learner.estimators.descriptions import ClassWords
 from learner.linear_model import LinearModel, Multiclass
 from privacy.accounting.event import Event
 from privacy.accounting.events import RandomizedAnswersEvent
@@ -46,6 +47,9 @@ class PrivateEstimator(Protocol):
     def event_for(self, n_features: int) -> Event:
         """Return what a fit must be charged."""
 
+    def leaning(self, words: ClassWords) -> LinearModel | None:
+        """Return what a first fit leans on of the words about the classes, at epsilon 0, in this estimator's scale."""
+
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
         """Learn from rows and their classes."""
 
@@ -54,6 +58,17 @@ class PrivateEstimator(Protocol):
 
     def set_params(self, **parameters: Any) -> Self:
         """Set parameters, as scikit-learn has it."""
+
+
+@runtime_checkable
+class FitsSlots(Protocol):
+    """An estimator that cuts its rows into batches.
+
+    Batches are cut from all slots, whose number is public, and not from those that have a label.
+    """
+
+    def fit_slots(self, X: ArrayLike, y: ArrayLike, *, slots: NDArray[np.int64], n_slots: int) -> Self:
+        """Learn from rows and their classes, of which each stands in a slot of its own."""
 
 
 @dataclass(frozen=True, slots=True)

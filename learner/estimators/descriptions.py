@@ -5,6 +5,9 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
+from typing import Protocol
+
+from learner.linear_model import LinearModel
 
 SLOT = re.compile(r"\{([A-Za-z_][A-Za-z0-9_]*)\}")
 QUOTED = re.compile(r'^["“”„«»](.+)["“”«»]$')
@@ -47,6 +50,35 @@ class ClassDescription:
         """All examples with their slots filled, each once, in the order they were written."""
         filled = itertools.chain.from_iterable(fillings(example, self.slots) for example in self.examples)
         return tuple(dict.fromkeys(filled))
+
+
+class ClassWords(Protocol):
+    """All that is written about the classes of a project, as far as its features read it; estimators ask it."""
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        """The classes that are learned."""
+
+    @property
+    def knows_names(self) -> bool:
+        """Whether features read a name as a word: to hashed words it is a stranger."""
+
+    @property
+    def say_something(self) -> bool:
+        """Whether somebody wrote about the classes, or features read their names."""
+
+    @property
+    def enough_examples(self) -> bool:
+        """Whether every class has examples enough to fit a model to them."""
+
+    def model(self) -> LinearModel:
+        """Return version 0, at epsilon 0."""
+
+    def directions(self) -> LinearModel:
+        """Return the directions of the words, in the scale of softmax scores."""
+
+    def huber(self, smoothing: float) -> LinearModel | None:
+        """Return version 0 in the scale of a Huber SVM of this smoothing, None where examples are too few."""
 
 
 def fillings(template: str, slots: Mapping[str, Sequence[str]]) -> list[str]:

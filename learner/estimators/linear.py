@@ -13,8 +13,9 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from learner.estimators.convex import BLOCK_ROWS, ROUNDING, LinearObjective, LogisticLoss, MarginLoss
+from learner.estimators.descriptions import ClassWords
 from learner.estimators.rows import over_rows
-from learner.linear_model import Multiclass
+from learner.linear_model import LinearModel, Multiclass
 from privacy.accounting.events import Event
 from privacy.mechanisms.randomness import RandomSource, random_source
 
@@ -47,6 +48,10 @@ class LinearLogisticClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
     multiclass: ClassVar[Multiclass] = "one_vs_rest"
     # Hears how many of the planned steps are made; both numbers are public, and solvers' own steps are none of them.
     on_step: Callable[[int, int], None] | None = None
+
+    def leaning(self, words: ClassWords) -> LinearModel | None:
+        """Return the model, in the scale of this estimator, that a first fit leans on; None for a fit from nothing."""
+        return None
 
     def decision_function(self, X: ArrayLike) -> NDArray[np.float64]:
         """Return decision values, shape (n,) for two classes and (n, n_classes) for more."""

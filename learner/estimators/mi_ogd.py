@@ -2,13 +2,17 @@
 
 import math
 from abc import abstractmethod
+from collections.abc import Iterator, Sequence
+from itertools import groupby
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit, softmax
 
-from learner.estimators.streaming import StreamingLinearClassifier, project_to_ball
+from learner.estimators.descriptions import ClassWords
+from learner.estimators.streaming import AnsweredBatch, StreamingLinearClassifier, project_to_ball
+from learner.linear_model import LinearModel
 from privacy.accounting.composition import zcdp_epsilon
 from privacy.accounting.events import Event, MutualInformationOgdEvent
 from privacy.arrays import Array
@@ -53,6 +57,22 @@ class NoisyGradientDescent(StreamingLinearClassifier):
         """
         self._learn(*self._examples(X, y, classes=classes, begin=False))
         return self
+
+    def learn_batches(self, batches: Sequence[AnsweredBatch], *, new: int) -> Self:
+        """Take one step for each answer, and one of noise alone for each batch without any."""
+        fresh = batches[len(batches) - new :]
+        for silent, own in stretches([len(batch.classes) for batch in fresh]):
+            if silent:
+                self.pass_over(silent)
+            else:
+                stretch = fresh[own]
+                rows = np.concatenate([batch.rows for batch in stretch])
+                self.partial_fit(rows, np.concatenate([batch.classes for batch in stretch]))
+        return self
+
+    def first_model(self, words: ClassWords) -> LinearModel | None:
+        """Return version 0 where examples make it."""
+        return words.model() if words.enough_examples else None
 
     def pass_over(self, users: int = 1) -> Self:
         """Take a step of noise alone for each user who gave no answer, so that no step tells whether there was one."""
@@ -235,3 +255,11 @@ class OnlineGradientBaseline(MutualInformationOGD):
 
     def _noise(self, users: int) -> NDArray[np.int64]:
         return np.zeros((users, *self.weights_.shape), dtype=np.int64)
+
+
+def stretches(counts: Sequence[int]) -> Iterator[tuple[int, slice]]:
+    """Join neighbouring batches with answers, and tell which these are; without, and tell also how many."""
+    place = 0
+    for silent, stretch in groupby(counts, key=lambda count: count == 0):
+        size = len(list(stretch))
+        yield (size if silent else 0), slice(place, place := place + size)

@@ -1,7 +1,7 @@
 """A linear support vector machine trained by noisy mini-batch steps, each label feeding one of them."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, Self, get_args
 
@@ -11,9 +11,11 @@ from scipy import optimize
 
 from annotation.choices.selections import asks_in_secret
 from learner.estimators.choice import EstimatorChoice, Shape
+from learner.estimators.descriptions import ClassWords
 from learner.estimators.linear import NORM_SLACK, refuse_longer_rows
 from learner.estimators.logistic import PRICE_MARGIN
-from learner.estimators.streaming import StreamingLinearClassifier, project_to_ball
+from learner.estimators.streaming import AnsweredBatch, StreamingLinearClassifier, project_to_ball
+from learner.linear_model import LinearModel
 from privacy.accounting.composition import gaussian_delta
 from privacy.accounting.cost import ADJACENCIES, Adjacency
 from privacy.accounting.events import MinibatchSgdEvent
@@ -29,6 +31,8 @@ from privacy.wording import gettext_noop as _
 Noise = Literal["k_norm", "gaussian"]
 # Sums of up to this many steps of the grid are exact in float64.
 LARGEST_SUM = 2.0**52
+# Smoothing of the hinge in whose scale the words start a stream.
+STREAM_SMOOTHING = 1.0
 
 
 class MiniBatchPrivateSVM(StreamingLinearClassifier):
@@ -221,6 +225,16 @@ class MiniBatchPrivateSVM(StreamingLinearClassifier):
             self._step(rows, places, denominator or len(rows))
             self._publish()
         return self
+
+    def learn_batches(self, batches: Sequence[AnsweredBatch], *, new: int) -> Self:
+        """Take one step on each batch, divided by the public number of its questions."""
+        for batch in batches[len(batches) - new :]:
+            self.partial_fit(batch.rows, batch.classes, denominator=batch.asked)
+        return self
+
+    def first_model(self, words: ClassWords) -> LinearModel | None:
+        """Return version 0 in the scale of a hinge, None where examples are too few."""
+        return words.huber(STREAM_SMOOTHING)
 
     def _step(self, rows: NDArray[np.floating], places: NDArray[np.intp], denominator: int) -> None:
         if len(rows) * self.privacy_event_.norm_bound > LARGEST_SUM * self.grid:

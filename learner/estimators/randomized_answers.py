@@ -11,6 +11,7 @@ from sklearn.base import BaseEstimator
 from learner.estimators.adaptation import adapt_to_texts
 from learner.estimators.channel import ChannelClassifier
 from learner.estimators.choice import EstimatorChoice, PrivateEstimator, Shape
+from learner.estimators.descriptions import ClassWords
 from learner.linear_model import LinearModel, Multiclass
 from privacy.accounting.events import PostProcessingEvent, RandomizedAnswersEvent
 from privacy.choices import Sound
@@ -78,6 +79,10 @@ class RandomizedAnswersClassifier(BaseEstimator):  # type: ignore[misc]
     def event_for(self, n_features: int) -> RandomizedAnswersEvent | PostProcessingEvent:
         """Return what all answers are charged, once for any number of fits; nothing where they are no secret."""
         return self.answers or PostProcessingEvent(operation=FREE_TRAINING)
+
+    def leaning(self, words: ClassWords) -> LinearModel | None:
+        """Return the directions of the words; None where they say nothing to the features."""
+        return words.directions() if words.say_something else None
 
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
         """Say the class of each row at random, as often as the event pays for, and learn from what was said."""

@@ -10,9 +10,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from annotation.choices.label_types.base import Teaching
 from learner.estimators.choice import Shape, SumsChoice
+from learner.estimators.descriptions import ClassWords
 from learner.estimators.linear import NORM_SLACK, refuse_longer_rows
 from learner.estimators.running_total import RunningTotal
-from learner.estimators.streaming import StreamingLinearClassifier
+from learner.estimators.streaming import AnsweredBatch, StreamingLinearClassifier
 from learner.estimators.sums import PrivateSums
 from learner.linear_model import LinearModel
 from privacy.accounting.cost import Adjacency
@@ -64,6 +65,7 @@ class RunningSums(StreamingLinearClassifier):
        differential privacy", 2024 (few decaying buffers).
     """
 
+    reads_again: ClassVar[bool] = True
     privacy_event_: RunningSumsEvent
     average = False
     _total: RunningTotal
@@ -107,12 +109,27 @@ class RunningSums(StreamingLinearClassifier):
         starts = range(0, len(rows), self.batch_size)
         batches = [(rows[start : start + self.batch_size], places[start : start + self.batch_size]) for start in starts]
         for number in range(len(batches)):
-            self.update([batches[each] for each in range(self.first_of_epoch(number), number + 1)])
+            self.update([batches[each] for each in range(self.first_read(number), number + 1)])
         return self
 
-    def first_of_epoch(self, number: int) -> int:
-        """Return the first batch, all counted from 0, of the epoch that has batch `number`."""
+    def first_read(self, number: int) -> int:
+        """Return the first batch, all counted from 0, of the epoch that has batch `number`: sums add all of it up."""
         return number - number % self.updates
+
+    def first_model(self, words: ClassWords) -> LinearModel | None:
+        """Return version 0, of names alone where there are more than two: of two classes their names say too little.
+
+        The sums follow a start as far as they bear it out; until the first of them guesses come from it.
+        """
+        named = words.knows_names and len(words.classes) > 2
+        return words.model() if named or words.enough_examples else None
+
+    def learn_batches(self, batches: Sequence[AnsweredBatch], *, new: int) -> Self:
+        """Release the sums of an epoch with each new batch; the first of all batches begins an epoch."""
+        read = [(batch.rows, batch.classes) for batch in batches]
+        for place in range(len(read) - new, len(read)):
+            self.update(read[self.first_read(place) : place + 1])
+        return self
 
     def update(self, batches: Sequence[tuple[ArrayLike, ArrayLike]]) -> Self:
         """Release the sums of an epoch so far, once its newest batch is full, and make the model of all of it.

@@ -1,17 +1,76 @@
 """What linear classifiers that learn in one pass share: public starts, exact sums on a grid, states that survive."""
 
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from learner.estimators.descriptions import ClassWords
 from learner.estimators.linear import LinearLogisticClassifier
-from learner.linear_model import Multiclass
+from learner.linear_model import LinearModel, Multiclass
 from privacy.accounting.events import Event
 from privacy.arrays import Array
 from privacy.mechanisms.randomness import RandomSource, random_source
+
+
+@dataclass(frozen=True, slots=True)
+class AnsweredBatch:
+    """What a stream was answered about one of its batches.
+
+    Attributes
+    ----------
+    rows : ndarray of shape (n, n_features)
+        Features of the records whose answers name a class, in the order of arrival; there may be none.
+    classes : ndarray of int64, shape (n,)
+        The class each was given.
+    asked : int
+        A public number to divide by, >= 1: how many were asked about, where that shows, else what a window declares.
+        How many of them were answered would tell something of what the records hold.
+    """
+
+    rows: NDArray[np.floating]
+    classes: NDArray[np.int64]
+    asked: int
+
+    @classmethod
+    def all_answered(
+        cls, rows: NDArray[np.floating], classes: NDArray[np.int64], counts: Sequence[int]
+    ) -> list["AnsweredBatch"]:
+        """Cut rows and their classes into batches of so many questions, all of which were answered."""
+        ends = list(accumulate(counts))
+        return [
+            cls(rows[end - count : end], classes[end - count : end], max(1, count))
+            for count, end in zip(counts, ends, strict=True)
+        ]
+
+
+@dataclass(frozen=True, slots=True)
+class Guess:
+    """What a user is asked to confirm, and the exploration behind it, which stays inside.
+
+    Attributes
+    ----------
+    place : int
+        Number of the guessed class.
+    direction : tuple of float
+        Unit vector along which the weights were moved, row by row.
+    """
+
+    place: int
+    direction: tuple[float, ...]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the guess as JSON values, to be kept until the answer comes."""
+        return {"place": self.place, "direction": list(self.direction)}
+
+    @classmethod
+    def from_json(cls, stored: Mapping[str, Any]) -> Self:
+        """Return the guess that `to_json` wrote."""
+        return cls(int(stored["place"]), tuple(float(part) for part in stored["direction"]))
 
 
 class StreamingLinearClassifier(LinearLogisticClassifier):
@@ -33,10 +92,32 @@ class StreamingLinearClassifier(LinearLogisticClassifier):
     random_state: RandomSource | np.random.Generator | int | None
     average: bool
     radius: float
+    # Whether later updates read a batch again: then its features are made of it alone, the same each time.
+    reads_again: ClassVar[bool] = False
 
     @abstractmethod
     def event_for(self, n_features: int) -> Event:
         """Return what learning from rows of `n_features` columns must be charged, before any row is read."""
+
+    @abstractmethod
+    def learn_batches(self, batches: Sequence[AnsweredBatch], *, new: int) -> Self:
+        """Make the updates of answered batches in their order.
+
+        Parameters
+        ----------
+        batches : sequence of AnsweredBatch
+            All from `first_read` of the oldest new one on.
+        new : int
+            How many, the last ones, are learned from now; those before were, and are the same as they were then.
+        """
+
+    def first_read(self, number: int) -> int:
+        """Return the first batch, all counted from 0, whose answers the update of batch `number` reads: its own."""
+        return number
+
+    def first_model(self, words: ClassWords) -> LinearModel | None:
+        """Return the model of public words, in the scale of this learner, that a stream starts from; None for zero."""
+        return None
 
     @property
     def releasable(self) -> bool:
@@ -176,6 +257,29 @@ class StreamingLinearClassifier(LinearLogisticClassifier):
     @staticmethod
     def _n_vectors(n_classes: int) -> int:
         return 1 if n_classes == 2 else n_classes
+
+
+class GuessingClassifier(StreamingLinearClassifier):
+    """What asks about guesses of its own, each drawn around the weights, and learns from whether they were right."""
+
+    @abstractmethod
+    def guess_all(self, rows: NDArray[np.floating]) -> list[Guess]:
+        """Return what to ask about each row, shape (n, n_features)."""
+
+    @abstractmethod
+    def learn_guesses(self, directions: ArrayLike, confirmed: Sequence[bool], counts: Sequence[int]) -> Self:
+        """Make the steps of batches in their order from whether guesses were right.
+
+        Parameters
+        ----------
+        directions : array-like of shape (n, D)
+            Those behind the guesses. Only they tell what a step is; which class each led to was the annotator's to
+            know.
+        confirmed : sequence of bool, length n
+            Whether each was right.
+        counts : sequence of int
+            Answers of each batch; their sum is n.
+        """
 
 
 def project_to_ball(weights: Array, radius: float) -> Array:

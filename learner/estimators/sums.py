@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from learner.estimators.choice import OF_TRUSTED_POOLS, Shape, SumsChoice
+from learner.estimators.descriptions import ClassWords
 from learner.estimators.linear import NORM_SLACK, PricedClassifier
 from learner.estimators.sum_models import MODELS, PRIOR, Scores, calibrated, chosen_model, summarise
 from learner.linear_model import LinearModel, Multiclass
@@ -109,6 +110,10 @@ class PrivateSums(PricedClassifier[SumsEvent]):
 
     fit_intercept = True
     multiclass: ClassVar[Multiclass] = "softmax"
+
+    def leaning(self, words: ClassWords) -> LinearModel | None:
+        """Return version 0, of names alone where an encoder reads them; None where nothing is said to the features."""
+        return words.model() if words.say_something else None
 
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
         """Release the sums of rows `X`, shape (n_samples, n_features), with labels `y`, and make a model.

@@ -1,6 +1,7 @@
 """Version 0: the model that public words about classes are worth, at epsilon 0, before any label."""
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,10 +15,40 @@ from learner.linear_model import LinearModel
 Encode = Callable[[Sequence[str]], NDArray[np.floating]]
 # From so many example texts a class on, differences between examples say more than their mean.
 LEAST_EXAMPLES = 4
-# Smoothing of the hinge in whose scale the words start a stream of noisy steps.
-STREAM_SMOOTHING = 1.0
 # A regularised fit; each class weighs as much as its examples.
 REGULARIZATION = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class EncodedWords:
+    """What is written about classes, with features that read it: `ClassWords` as estimators ask for them."""
+
+    classes: tuple[str, ...]
+    descriptions: Mapping[str, ClassDescription]
+    encode: Encode
+    knows_names: bool
+
+    @property
+    def say_something(self) -> bool:
+        """Whether somebody wrote about the classes, or features read their names."""
+        return bool(self.descriptions) or self.knows_names
+
+    @property
+    def enough_examples(self) -> bool:
+        """Whether every class has examples enough to fit a model to them."""
+        return enough_examples(self.classes, self.descriptions)
+
+    def model(self) -> LinearModel:
+        """Return version 0."""
+        return version_zero(self.classes, self.descriptions, self.encode)
+
+    def directions(self) -> LinearModel:
+        """Return the directions of the words, in the scale of softmax scores."""
+        return word_directions(self.classes, self.descriptions, self.encode)
+
+    def huber(self, smoothing: float) -> LinearModel | None:
+        """Return version 0 in the scale of a Huber SVM, None where examples are too few to set one."""
+        return huber_prior(self.classes, self.descriptions, self.encode, smoothing=smoothing)
 
 
 def public_examples(
@@ -37,14 +68,6 @@ def enough_examples(classes: Sequence[str], descriptions: Mapping[str, ClassDesc
     """Say whether every class has examples enough to fit a model to them."""
     places = public_examples(classes, descriptions)[1]
     return bool(len(places)) and int(np.bincount(places, minlength=len(classes)).min()) >= LEAST_EXAMPLES
-
-
-def names_suffice(classes: Sequence[str]) -> bool:
-    """Say whether the names alone may start running sums: what tells many classes apart their names say, of two not.
-
-    The sums follow a start as far as they bear it out; until the first of them guesses come from it.
-    """
-    return len(classes) > 2
 
 
 def version_zero(classes: Sequence[str], descriptions: Mapping[str, ClassDescription], encode: Encode) -> LinearModel:

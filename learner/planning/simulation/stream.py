@@ -8,30 +8,23 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from annotation.choices.label_types.confirm import NO, YES, ConfirmGuess
+from annotation.choices.label_types.learning import learns_each_answer
 from annotation.choices.policies.fixed_batches import FixedBatches
 from annotation.choices.policies.updates import Batch, BatchState
-from learner.estimators.mi_ogd import NoisyGradientDescent
-from learner.estimators.minibatch_svm import MiniBatchPrivateSVM
-from learner.estimators.running_sums import RunningSums
-from learner.estimators.streaming import StreamingLinearClassifier
-from learner.estimators.version_zero import (
-    STREAM_SMOOTHING,
-    huber_prior,
-    names_suffice,
-    public_examples,
-    version_zero,
-)
+from learner.estimators.streaming import AnsweredBatch, StreamingLinearClassifier
+from learner.estimators.version_zero import EncodedWords, public_examples
 from learner.linear_model import LinearModel
 from learner.online import guessed_classes, simulated_arrival
 from learner.planning.simulation.noise_free import MOST_TUNED, AnswerArray, clear_answers, strength_of
 from learner.planning.simulation.outcome import MeanAccuracy, Outcome, OutcomePoint, SimulatedAccount
 from learner.planning.simulation.stream_settings import StreamSettings
 from learner.planning.simulation.task import SimulationTask
-from learner.planning.simulation.trusted import has_examples, rows_of_numbers
+from learner.planning.simulation.trusted import rows_of_numbers
 from learner.streaming import examine
 from privacy.arrays import Array
 from privacy.mechanisms.randomness import SimulationRandom
 
+Answers = tuple[NDArray[np.float32], AnswerArray]
 # Records examined at once, as a worker does it.
 RECORDS_PER_STEP = 8192
 
@@ -108,16 +101,11 @@ class _StreamPlay:
             return featurizer.transform(list(texts)).astype(np.float64)
 
         texts, places = public_examples(task.classes, task.descriptions)
-        known = version_zero(task.classes, task.descriptions, encode)
-        start: LinearModel | None = None
-        named = settings.values["estimator"] == "running_sums" and names_suffice(task.classes)
-        if named or (has_examples(task) and settings.values["estimator"] != "bandit_ogd"):
-            start = known
-            if settings.values["estimator"] == "minibatch_svm":
-                start = huber_prior(task.classes, task.descriptions, encode, smoothing=STREAM_SMOOTHING)
+        words = EncodedWords(tuple(task.classes), task.descriptions, encode, featurizer.knows_words)
+        start = settings.learner(SimulationRandom(0)).first_model(words)
         examples = encode(texts) if texts else np.empty((0, featurizer.dimension))
         rows, test = encode(task.texts), encode(task.test_texts)
-        return cls(task, settings, _narrow(rows), test, known, start, (examples, places))
+        return cls(task, settings, _narrow(rows), test, words.model(), start, (examples, places))
 
     def answers(self, seed: int, *, chosen: bool) -> list[AnswerArray]:
         """Return what is said of the test records after each number of answers."""
@@ -129,7 +117,7 @@ class _StreamPlay:
         else:
             learner.start_from(self.start.coef, self.start.intercept)
         arrival = _Arrival(self.task.n_records, self._order(seed))
-        if isinstance(learner, NoisyGradientDescent):
+        if learns_each_answer(self.settings.values):
             stops = self.task.label_counts
             order = arrival.upto(stops[-1])[: stops[-1]]
             ahead, policy = self.settings.ahead, self.settings.policy()
@@ -162,7 +150,7 @@ class _StreamPlay:
         """Examine and update until the last number of answers is there; yield after each update."""
         names, answered = tuple(map(str, learner.classes_)), 0
         state, policy = BatchState(), self.settings.policy() if chosen else FixedBatches(self._batch_size())
-        epoch: list[tuple[NDArray[np.float32], AnswerArray]] = []
+        read: list[AnsweredBatch] = []
         guessed: dict[int, int] = {}
         # Of two classes either answer to a guess names one, whatever was guessed.
         guesses_matter = self.settings.confirms and len(names) > 2
@@ -193,26 +181,20 @@ class _StreamPlay:
                     guesses = np.array([guessed.pop(slot) for slot in batch.slots])
                     said = np.where(guesses == labels, YES, NO)
                     named, labels = ConfirmGuess().targets(said, guesses, n_classes=len(self.task.classes))
-                epoch = self._update(learner, batch, (self.rows[own[named]], labels), epoch)
+                read = self._update(learner, batch, (self.rows[own[named]], labels), read)
                 answered += len(own)
                 yield answered, learner
 
+    @staticmethod
     def _update(
-        self,
-        learner: StreamingLinearClassifier,
-        batch: Batch,
-        answers: tuple[NDArray[np.float32], AnswerArray],
-        epoch: list[tuple[NDArray[np.float32], AnswerArray]],
-    ) -> list[tuple[NDArray[np.float32], AnswerArray]]:
-        """Make one batch's update and return the batches of its epoch."""
-        if isinstance(learner, RunningSums):
-            number = batch.number - 1
-            following = [answers] if learner.first_of_epoch(number) == number else [*epoch, answers]
-            learner.update(following)
-            return following
-        assert isinstance(learner, MiniBatchPrivateSVM)
-        learner.partial_fit(*answers, denominator=batch.denominator or len(batch.slots))
-        return epoch
+        learner: StreamingLinearClassifier, batch: Batch, answers: Answers, before: list[AnsweredBatch]
+    ) -> list[AnsweredBatch]:
+        """Make one batch's update and return what it has read."""
+        new = AnsweredBatch(*answers, asked=batch.denominator or len(batch.slots))
+        earlier = batch.number - 1 - learner.first_read(batch.number - 1)
+        read = [*before[len(before) - earlier :], new]
+        learner.learn_batches(read, new=1)
+        return read
 
     def _batch_size(self) -> int:
         """Return how many are asked about in one batch, about, where the policy counts windows of records."""

@@ -18,7 +18,7 @@ from learner.features.choice import FeaturesChoice, RecordShape
 from learner.online import Online
 from learner.strategies.screen import Screen, ScreenChoice
 from privacy.accounting.event import Event
-from privacy.accounting.events import MinibatchSgdEvent, RunningSumsEvent, StreamEvent
+from privacy.accounting.events import StreamEvent
 from privacy.choices import Kind
 from privacy.errors import PrivacyError
 from privacy.mechanisms.randomness import RandomSource
@@ -144,7 +144,7 @@ class StreamSettings:
         """
         update = learner.event_for(n_features)
         event: Event = update
-        if isinstance(update, MinibatchSgdEvent | RunningSumsEvent):
+        if self._by_batches:
             screen, policy = (self.screen(0) if chosen else None), self.policy()
             high, low = (1.0, 1.0) if screen is None else screen.rates
             event = StreamEvent(high, low, update, policy.selection_visible, policy.schedule)

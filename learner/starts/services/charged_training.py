@@ -13,7 +13,7 @@ from annotation.work.services.locks import hold_lock
 from learner import selectors
 from learner.configuration.classes import learned_classes, learned_numbers
 from learner.configuration.pool import estimator_of
-from learner.estimators.minibatch_svm import MiniBatchPrivateSVM
+from learner.estimators.choice import FitsSlots
 from learner.features.base import Featurizer
 from learner.linear_model import LinearModel
 from learner.models import WarmStart
@@ -81,7 +81,7 @@ def _fit(dataset: Dataset, featurizer: Featurizer) -> LinearModel:
     known = Record.objects.filter(dataset=dataset, label__isnull=False).order_by("row_number")
     table = np.array(list(known.values_list("row_number", "label")), dtype=np.int64)
     X, classes = np.asarray(features.open_features(dataset)[table[:, 0]]), learned_numbers(project, table[:, 1])
-    if isinstance(estimator, MiniBatchPrivateSVM):
+    if isinstance(estimator, FitsSlots):
         # Batches are cut from all rows, whose number is public, and not from those with a label.
         estimator.fit_slots(X, classes, slots=table[:, 0], n_slots=dataset.row_count)
     else:

@@ -7,25 +7,9 @@ from annotation.models import DataKind, Project
 from learner.configuration.classes import learned_classes
 from learner.configuration.pool import estimator_of, featurizer_of
 from learner.errors import NoVersionZero
-from learner.estimators.bandit import BanditMutualInformationOGD
 from learner.estimators.descriptions import ClassDescription
-from learner.estimators.huber_svm import PrivateHuberSVM
-from learner.estimators.logistic import PrivateLogisticRegression
-from learner.estimators.minibatch_svm import MiniBatchPrivateSVM
-from learner.estimators.randomized_answers import RandomizedAnswersClassifier
-from learner.estimators.running_sums import RunningSums
-from learner.estimators.softmax_steps import PrivateSoftmaxSteps
 from learner.estimators.streaming import StreamingLinearClassifier
-from learner.estimators.sums import PrivateSums
-from learner.estimators.version_zero import (
-    STREAM_SMOOTHING,
-    Encode,
-    enough_examples,
-    huber_prior,
-    names_suffice,
-    version_zero,
-    word_directions,
-)
+from learner.estimators.version_zero import Encode, EncodedWords, version_zero
 from learner.linear_model import LinearModel
 from learner.starts.class_words import descriptions_of
 from privacy.wording import as_message
@@ -74,52 +58,28 @@ def word_prior(project: Project) -> LinearModel | None:
 
     To hashed words a class that nobody described is a stranger, to an encoder its name says something.
     """
-    descriptions = _words(project)
-    if not descriptions and not featurizer_of(project).knows_words:
-        return None
-    return word_directions(learned_classes(project), descriptions, _encoder_of(project))
+    words = _encoded_words(project)
+    return words.directions() if words is not None and words.say_something else None
 
 
 def described_prior(project: Project) -> LinearModel | None:
-    """Return what a first training starts from, in the scale of the project's estimator; None where it cannot.
-
-    Steps and sums lean on the names of the classes where nobody wrote more and an encoder reads them. Logistic
-    regression and Huber SVMs lean on examples alone: towards names or sentences they were right less often.
-    """
-    estimator = estimator_of(project, featurizer_of(project))
-    if isinstance(estimator, RandomizedAnswersClassifier):
-        return word_prior(project)
-    descriptions = _words(project)
-    if project.data_kind != DataKind.TEXT:
-        return None
-    if isinstance(estimator, PrivateSoftmaxSteps | PrivateSums):
-        if not descriptions and not featurizer_of(project).knows_words:
-            return None
-        return version_zero(learned_classes(project), descriptions, _encoder_of(project))
-    classes = learned_classes(project)
-    if not enough_examples(classes, descriptions):
-        return None
-    if isinstance(estimator, PrivateHuberSVM):
-        return huber_prior(classes, descriptions, _encoder_of(project), smoothing=estimator.smoothing)
-    if isinstance(estimator, PrivateLogisticRegression):
-        return version_zero(classes, descriptions, _encoder_of(project))
-    return None
+    """Return what a first training starts from, in the scale of the project's estimator; None where it cannot."""
+    words = _encoded_words(project)
+    return None if words is None else estimator_of(project, featurizer_of(project)).leaning(words)
 
 
 def stream_start(project: Project, learner: StreamingLinearClassifier) -> LinearModel | None:
-    """Return what a stream starts from in the scale of its learner; None where words are too few to say it.
+    """Return what a stream starts from in the scale of its learner; None where words are too few to say it."""
+    words = _encoded_words(project)
+    return None if words is None else learner.first_model(words)
 
-    Steps from confirmations start from zero: they would hardly leave a start, and it would pass for something learned.
-    """
-    classes, descriptions = learned_classes(project), _words(project)
-    if project.data_kind != DataKind.TEXT or isinstance(learner, BanditMutualInformationOGD):
+
+def _encoded_words(project: Project) -> EncodedWords | None:
+    """Return all words about the project's classes with its features, None where these are not of texts."""
+    if project.data_kind != DataKind.TEXT:
         return None
-    by_names = isinstance(learner, RunningSums) and featurizer_of(project).knows_words and names_suffice(classes)
-    if not (by_names or enough_examples(classes, descriptions)):
-        return None
-    if isinstance(learner, MiniBatchPrivateSVM):
-        return huber_prior(classes, descriptions, _encoder_of(project), smoothing=STREAM_SMOOTHING)
-    return version_zero(classes, descriptions, _encoder_of(project))
+    knows_names = featurizer_of(project).knows_words
+    return EncodedWords(tuple(learned_classes(project)), _words(project), _encoder_of(project), knows_names)
 
 
 def _words(project: Project) -> dict[str, ClassDescription]:

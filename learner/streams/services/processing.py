@@ -21,8 +21,7 @@ from annotation.statement.label_budget import questions_left
 from learner import online
 from learner.configuration.pool import featurizer_of
 from learner.configuration.stream import policy_of, records_at_once, stream_event, stream_screen
-from learner.estimators.bandit import BanditMutualInformationOGD, Guess
-from learner.estimators.streaming import StreamingLinearClassifier
+from learner.estimators.streaming import Guess, GuessingClassifier, StreamingLinearClassifier
 from learner.linear_model import LinearModel
 from learner.models import Stream, StreamBatch, StreamGuess
 from learner.selectors import streams as stream_selectors
@@ -153,7 +152,7 @@ def _ask(
     batches = numbers[np.searchsorted(ends, slots, side="right")]
     guesses: list[Guess] = []
     places: list[int] | None = None
-    if isinstance(learner, BanditMutualInformationOGD):
+    if isinstance(learner, GuessingClassifier):
         guesses = learner.guess_all(rows[seen.selected])
         places = [guess.place for guess in guesses]
     elif label_type(project).about_guess:

@@ -12,14 +12,9 @@ from annotation.answers.selectors import label_type
 from annotation.choices.label_types.confirm import YES
 from annotation.models import Consensus, DataKind, Project, Query, QueryState
 from annotation.questions.services import labels
-from learner import online
 from learner.configuration.pool import featurizer_of
 from learner.configuration.stream import learner_of
-from learner.estimators.bandit import BanditMutualInformationOGD
-from learner.estimators.mi_ogd import NoisyGradientDescent
-from learner.estimators.minibatch_svm import MiniBatchPrivateSVM
-from learner.estimators.running_sums import RunningSums
-from learner.estimators.streaming import StreamingLinearClassifier
+from learner.estimators.streaming import AnsweredBatch, GuessingClassifier, StreamingLinearClassifier
 from learner.features.base import Featurizer
 from learner.models import Stream, StreamBatch, StreamGuess, TrainingRun
 from learner.selectors import streams as stream_selectors
@@ -55,7 +50,7 @@ def update_stream(*, project: Project, stream: Stream) -> bool:
     _withdraw_unanswered(project, numbers)
     featurizer = featurizer_of(project)
     learner = current_learner(project, stream, featurizer)
-    _learn(project, learner, batches, _answers(project, _read_for(learner, numbers)), featurizer)
+    _learn(project, learner, batches, featurizer)
     if learner.simulated_:
         raise SimulationNotReleasable("The noise came from a seed, so the weights carry no guarantee.")
     stream.learner_state = learner.state()
@@ -92,13 +87,6 @@ def start_release(*, project: Project, stream: Stream) -> TrainingRun:
     return started
 
 
-def _read_for(learner: StreamingLinearClassifier, numbers: list[int]) -> list[int]:
-    """Name the batches whose answers an update reads: its own, of running sums all of their epoch."""
-    if isinstance(learner, RunningSums):
-        return [*range(learner.first_of_epoch(numbers[0] - 1) + 1, numbers[-1] + 1)]
-    return numbers
-
-
 def _withdraw_unanswered(project: Project, numbers: list[int]) -> None:
     """Take back the questions nobody agreed on in time, and fix the answers of the others."""
     left = Query.objects.filter(project=project, round_number__in=numbers).exclude(
@@ -130,62 +118,41 @@ def _learn(
     project: Project,
     learner: StreamingLinearClassifier,
     batches: list[StreamBatch],
-    answers: dict[int, list[AgreedAnswer]],
     featurizer: Featurizer,
 ) -> None:
-    everything = [answer for batch in batches for answer in answers.get(batch.number, [])]
-    counts = [len(answers.get(batch.number, [])) for batch in batches]
-    if isinstance(learner, BanditMutualInformationOGD):
-        directions = dict(
-            StreamGuess.objects.filter(query__in=[answer.query_id for answer in everything]).values_list(
-                "query_id", "direction"
-            )
-        )
-        online.learn_confirmations(
-            learner,
-            [directions[answer.query_id] for answer in everything],
-            [answer.choice == YES for answer in everything],
-            counts,
-        )
+    """Make the updates of batches from the answers that they read: their own, and what the learner adds up again."""
+    own = [batch.number for batch in batches]
+    read = [*range(learner.first_read(own[0] - 1) + 1, own[0]), *own]
+    answers = _answers(project, read)
+    if isinstance(learner, GuessingClassifier):
+        _learn_guesses(learner, [answers.get(number, []) for number in own])
         return
-    if isinstance(learner, RunningSums):
-        _add_up(project, learner, [batch.number for batch in batches], answers, featurizer)
-        return
-    rows = (
-        featurizer.transform([answer.record for answer in everything])
-        if everything
-        else np.empty((0, featurizer.dimension), dtype=np.float32)
+    asked = {batch.number: project.window_denominator or batch.questions for batch in batches}
+    named = [_named(project, answers.get(number, [])) for number in read]
+    records = [[answer.record for answer in taught] for taught, _ in named]
+    if learner.reads_again:
+        rows = [_transformed(batch, featurizer) for batch in records]
+    else:
+        together = _transformed([record for batch in records for record in batch], featurizer)
+        rows = np.split(together, np.cumsum([len(batch) for batch in records])[:-1])
+    parts = zip(rows, named, read, strict=True)
+    known = [AnsweredBatch(part, classes, asked.get(number, 1)) for part, (_, classes), number in parts]
+    learner.learn_batches(known, new=len(own))
+
+
+def _transformed(records: list[Any], featurizer: Featurizer) -> NDArray[np.float32]:
+    return featurizer.transform(records) if records else np.empty((0, featurizer.dimension), dtype=np.float32)
+
+
+def _learn_guesses(learner: GuessingClassifier, answers: list[list[AgreedAnswer]]) -> None:
+    everything = [answer for batch in answers for answer in batch]
+    asked = StreamGuess.objects.filter(query__in=[answer.query_id for answer in everything])
+    directions = dict(asked.values_list("query_id", "direction"))
+    learner.learn_guesses(
+        [directions[answer.query_id] for answer in everything],
+        [answer.choice == YES for answer in everything],
+        [len(batch) for batch in answers],
     )
-    choices = np.array([answer.choice for answer in everything], dtype=np.int64)
-    if isinstance(learner, NoisyGradientDescent):
-        online.learn_answers(learner, rows, choices, counts)
-        return
-    assert isinstance(learner, MiniBatchPrivateSVM)
-    place = 0
-    for batch, count in zip(batches, counts, strict=True):
-        own = slice(place, place := place + count)
-        # Divided by the number that was asked, which shows, and not by how many of them were answered, which would
-        # tell something of what the records hold.
-        denominator = project.window_denominator or batch.questions
-        learner.partial_fit(rows[own], choices[own], denominator=denominator)
-
-
-def _add_up(
-    project: Project,
-    learner: RunningSums,
-    numbers: list[int],
-    answers: dict[int, list[AgreedAnswer]],
-    featurizer: Featurizer,
-) -> None:
-    """Release the sums of an epoch with each of these batches."""
-    read: dict[int, tuple[NDArray[np.float32], NDArray[np.int64]]] = {}
-    for number in _read_for(learner, numbers):
-        own, choices = _named(project, answers.get(number, []))
-        rows = featurizer.transform([answer.record for answer in own]) if own else None
-        nothing = np.empty((0, featurizer.dimension), dtype=np.float32)
-        read[number] = (nothing if rows is None else rows, choices)
-    for number in numbers:
-        learner.update([read[each] for each in range(learner.first_of_epoch(number - 1) + 1, number + 1)])
 
 
 def _named(project: Project, answers: list[AgreedAnswer]) -> tuple[list[AgreedAnswer], NDArray[np.int64]]:

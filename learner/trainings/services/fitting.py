@@ -7,8 +7,7 @@ from annotation.models import Oracle, Project
 from learner import selectors
 from learner.configuration.classes import learned_classes
 from learner.configuration.pool import charged_event, estimator_of
-from learner.estimators.choice import PrivateEstimator
-from learner.estimators.minibatch_svm import MiniBatchPrivateSVM
+from learner.estimators.choice import FitsSlots, PrivateEstimator
 from learner.features.base import Featurizer
 from learner.linear_model import LinearModel
 from learner.models import ModelRelease, TrainingRun
@@ -128,7 +127,7 @@ def _fit(
     taught, targets = label_type(run.project).targets(classes, None, n_classes=len(run.project.classes))
     progress.begin(FIT)
     estimator.on_step = progress.tell
-    if isinstance(estimator, MiniBatchPrivateSVM):
+    if isinstance(estimator, FitsSlots):
         # Batches are cut from all questions asked, whose number is public, and not from those agreed on.
         slots, n_slots = pool_selectors.question_slots(run.project, examples)
         estimator.fit_slots(rows[taught], targets, slots=slots[taught], n_slots=n_slots)

@@ -1,7 +1,6 @@
 """Learning from each answer at once: steps in the order of the batches, however many are taken together."""
 
 from dataclasses import replace
-from itertools import accumulate
 
 import numpy as np
 import pytest
@@ -11,11 +10,10 @@ from annotation.choices.policies.windows import FixedWindows
 from learner.estimators.bandit import BanditGradientBaseline, BanditMutualInformationOGD
 from learner.estimators.mi_ogd import OnlineGradientBaseline
 from learner.estimators.running_sums import RunningSums
+from learner.estimators.streaming import AnsweredBatch
 from learner.online import (
     Online,
     guessed_classes,
-    learn_answers,
-    learn_confirmations,
     simulated_arrival,
 )
 from privacy.mechanisms.randomness import SimulationRandom
@@ -42,10 +40,9 @@ def started(online: Online, *, private: bool = True, seed: int = 3, classes: int
 def test_answers_of_many_batches_make_the_steps_of_one_after_the_other():
     X, y = examples(6)
     together, single = started(ANSWERS, private=False), started(ANSWERS, private=False)
-    learn_answers(together, X, y, COUNTS)
-    ends = list(accumulate(COUNTS))
-    for count, end in zip(COUNTS, ends, strict=True):
-        learn_answers(single, X[end - count : end], y[end - count : end], [count])
+    together.learn_batches(AnsweredBatch.all_answered(X, y, COUNTS), new=len(COUNTS))
+    for batch in AnsweredBatch.all_answered(X, y, COUNTS):
+        single.learn_batches([batch], new=1)
     # A batch without an answer makes one step of noise alone.
     assert together.updates_ == single.updates_ == 6 + 4
     np.testing.assert_allclose(together.coef_, single.coef_, rtol=1e-12)
@@ -57,7 +54,7 @@ def test_confirmations_of_many_batches_make_the_steps_of_one_after_the_other(cla
     guesses = started(CONFIRMATIONS, classes=classes).guess_all(X)
     right = [True, False, False, True, True, False]
     together, single = (started(CONFIRMATIONS, private=False, classes=classes) for _ in range(2))
-    learn_confirmations(together, [guess.direction for guess in guesses], right, COUNTS)
+    together.learn_guesses([guess.direction for guess in guesses], right, COUNTS)
     for guess, confirmed in zip(guesses[:2], right[:2], strict=True):
         single.learn(guess, confirmed=confirmed)
     assert together.updates_ == 10
@@ -71,7 +68,7 @@ def test_confirmations_of_many_batches_make_the_steps_of_one_after_the_other(cla
 def test_a_guess_is_the_class_at_the_weights_moved_by_its_direction(classes):
     X, y = examples(50, classes=classes)
     learner = started(CONFIRMATIONS, classes=classes)
-    learn_confirmations(learner, [guess.direction for guess in learner.guess_all(X)], (y == 0).tolist(), [1] * 50)
+    learner.learn_guesses([guess.direction for guess in learner.guess_all(X)], (y == 0).tolist(), [1] * 50)
     wide = np.column_stack([X, np.full(50, 0.2)])
     for guess, row in zip(learner.guess_all(X), wide, strict=True):
         direction = np.array(guess.direction).reshape(learner.weights_.shape)
@@ -123,7 +120,7 @@ def test_a_guess_of_no_row_and_an_answer_to_none_change_nothing():
     learner = started(CONFIRMATIONS)
     assert isinstance(learner, BanditMutualInformationOGD)
     assert learner.guess_all(np.empty((0, 4), dtype=np.float32)) == []
-    learn_confirmations(learner, [], [], [])
+    learner.learn_guesses([], [], [])
     assert learner.updates_ == 0
 
 

@@ -401,9 +401,9 @@ def test_two_workers_keep_the_order_of_the_updates():
     seen = []
     learn = updates._learn
 
-    def note(project, learner, batches, answers, featurizer):
+    def note(project, learner, batches, featurizer):
         seen.extend(batch.number for batch in batches)
-        learn(project, learner, batches, answers, featurizer)
+        learn(project, learner, batches, featurizer)
 
     def work():
         try:

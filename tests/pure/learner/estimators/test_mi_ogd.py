@@ -15,11 +15,11 @@ from learner.estimators.bandit import (
     BanditGradientBaseline,
     BanditMutualInformationOGD,
     FewAnswersWarning,
-    Guess,
     uniform_directions,
 )
 from learner.estimators.mi_ogd import MutualInformationOGD, OnlineGradientBaseline
 from learner.estimators.minibatch_svm import MiniBatchPrivateSVM
+from learner.estimators.streaming import Guess
 from privacy.accounting.events import event_from_json
 from privacy.mechanisms.randomness import SimulationRandom
 

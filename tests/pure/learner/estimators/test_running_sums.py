@@ -25,7 +25,7 @@ def digits():
 def walked(learner, rows, labels, *, size=50, until=700):
     batches = [(rows[at : at + size], labels[at : at + size]) for at in range(0, until, size)]
     for number in range(learner.updates_, len(batches)):
-        learner.update([batches[each] for each in range(learner.first_of_epoch(number), number + 1)])
+        learner.update([batches[each] for each in range(learner.first_read(number), number + 1)])
     return learner
 
 

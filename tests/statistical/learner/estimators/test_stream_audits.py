@@ -9,9 +9,10 @@ import os
 import numpy as np
 import pytest
 
-from learner.estimators.bandit import BanditMutualInformationOGD, Guess
+from learner.estimators.bandit import BanditMutualInformationOGD
 from learner.estimators.mi_ogd import MutualInformationOGD
 from learner.estimators.minibatch_svm import MiniBatchPrivateSVM
+from learner.estimators.streaming import Guess
 from learner.linear_model import LinearModel
 from learner.strategies.bernoulli_screen import BernoulliScreen
 from learner.strategies.exponential_screen import ExponentialScreen

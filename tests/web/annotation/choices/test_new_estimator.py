@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import ClassVar
 
+import numpy as np
 import pytest
 from django.db import IntegrityError
 from django.test import Client
@@ -14,6 +15,7 @@ from django.urls import reverse
 
 from annotation.choices.label_types.learning import chosen_estimator
 from annotation.choices.stream_rules import batch_stream_epsilon
+from annotation.data.services.streams import post_records
 from annotation.projects.forms.wizard import WizardStep
 from annotation.tokens import services as tokens
 from annotation.tokens.services import Scope
@@ -22,12 +24,20 @@ from learner.configuration.pool import featurizer_of
 from learner.configuration.stream import learner_of, stream_event
 from learner.estimators.choice import EstimatorChoice, Shape
 from learner.estimators.minibatch_svm import MiniBatchPrivateSVM
+from learner.estimators.streaming import AnsweredBatch, StreamingLinearClassifier, project_to_ball
+from learner.estimators.sums import PrivateSums
+from learner.models import Stream
 from learner.planning import plan_setups
+from learner.streams.services import updates
+from privacy.choices import Sound
+from privacy.mechanisms.k_norm import EuclideanNoise
 from privacy.parameters import parameter
 from tests import learning, streaming
 from tests.declaring import declaring, fields_shown
 from tests.factories import make_user, write_settings
 from tests.pure.learner.estimators import test_release_battery
+
+GRID = 2.0**-30
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -53,6 +63,74 @@ class Unhurried(EstimatorChoice):
             intercept_scaling=shape.intercept_scaling,
             adjacency=shape.adjacency,
         )
+
+
+class NoisyMeans(StreamingLinearClassifier):
+    """Adds up, with noise, the difference of two classes in each batch of a stream, and knows no learner that ships."""
+
+    average = False
+    radius = 40.0
+    fit_intercept = True
+
+    def __init__(self, epsilon=1.0, *, classes=None, norm_bound=1.0, intercept_scaling=1.0, random_state=None):
+        self.epsilon = epsilon
+        self.classes = classes
+        self.norm_bound = norm_bound
+        self.intercept_scaling = intercept_scaling
+        self.random_state = random_state
+
+    def event_for(self, n_features):
+        return self._event(n_features, 2)
+
+    def _event(self, n_features, n_classes):
+        # One record moves the sum by its own length, as it moves the sum of hinge gradients.
+        shape = {"norm_bound": self.norm_bound, "intercept_scaling": self.intercept_scaling}
+        return MiniBatchPrivateSVM(self.epsilon, classes=self.classes, **shape).event_for(n_features)
+
+    def fit(self, X, y):
+        rows, places = self._examples(X, y, classes=None, begin=True)
+        return self.learn_batches([AnsweredBatch(rows, places, max(1, len(rows)))], new=1)
+
+    def first_model(self, words):
+        return words.model() if words.say_something else None
+
+    def learn_batches(self, batches, *, new):
+        event = self.privacy_event_
+        for batch in batches[len(batches) - new :]:
+            signed = self._extended(batch.rows) * np.where(batch.classes == 1, 1.0, -1.0)[:, None]
+            total = np.rint(signed / GRID).sum(axis=0) * GRID
+            noisy = EuclideanNoise(event.noise_scale).release(total, grid=GRID, rng=self._source)
+            self._count(project_to_ball(self.weights_ + noisy[None] / batch.asked, self.radius))
+        self._publish()
+        return self
+
+
+@dataclass(frozen=True)
+class Means(EstimatorChoice):
+    """What a project chooses of it."""
+
+    name: ClassVar[str] = "noisy_means"
+    label: ClassVar[str] = "noisy differences of class means"
+    words: ClassVar[str] = "linear model of noisy differences of class means"
+    sound: ClassVar[Sound] = Sound(oracles=("trusted",), arrivals=("stream",))
+
+    def estimator(self, shape):
+        scales = {"norm_bound": shape.norm_bound, "intercept_scaling": shape.intercept_scaling}
+        return NoisyMeans(self.training_epsilon, classes=shape.classes, **scales)
+
+
+@dataclass(frozen=True)
+class Unproved(Means):
+    """A learner whose event no stream has a proof for."""
+
+    name: ClassVar[str] = "unproved"
+    label: ClassVar[str] = "means at a price of something else"
+
+    def estimator(self, shape):
+        learner = super().estimator(shape)
+        event = PrivateSums(1.0, delta=1e-6, classes=shape.classes).event_for(3)
+        learner.event_for = lambda n_features: event
+        return learner
 
 
 @pytest.fixture
@@ -158,3 +236,36 @@ def test_it_passes_the_battery_of_all_estimators(check, n_classes):
 
     values = {"make": make, "n_classes": n_classes}
     check(**{name: values[name] for name in inspect.signature(check).parameters})
+
+
+def test_a_learner_that_is_none_of_those_that_ship_learns_from_a_stream(manager):
+    with declaring(Means):
+        stream = streaming.open_stream(manager, estimator="noisy_means", window_length=10, training_epsilon=1.3)
+        assert stream_event(stream).cost().epsilon == pytest.approx(batch_stream_epsilon(stream.settings), rel=1e-6)
+        release = streaming.run_to_release(stream, manager, version=1)
+        assert release.estimator == "noisy_means"
+        assert Stream.objects.get(project=stream).learner_state["updates"] >= 1
+
+
+def test_it_starts_a_stream_of_texts_from_words_as_it_says(manager):
+    with declaring(Means):
+        shape = {"data_kind": "text", "columns": [], "features": "planned", "training_epsilon": 1.3}
+        lines = ("honest: see you at noon", "fraud: claim your prize")
+        stream = streaming.open_stream(manager, estimator="noisy_means", class_descriptions=lines, **shape)
+        featurizer = featurizer_of(stream)
+        learner = updates.current_learner(stream, Stream(project=stream), featurizer)
+        said = featurizer.transform(["see you at noon", "claim your prize"])
+        assert learner.predict(said).tolist() == [0, 1]
+        assert learner.updates_ == 0
+
+
+def test_a_learner_without_a_proof_in_a_stream_is_never_charged_as_if_it_had_one(manager):
+    with declaring(Unproved):
+        # Its update alone would leave out what the screen tells.
+        stream = streaming.open_stream(manager, estimator="unproved", window_length=10, training_epsilon=1.3)
+        with pytest.raises(ValueError, match="is no update of a stream"):
+            stream_event(stream)
+        post_records(project=stream, records=streaming.rows(20))
+        with pytest.raises(ValueError, match="is no update of a stream"):
+            streaming.work_off(stream)
+        assert not learning.entries(stream, "reserve")
