@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from learner.estimators.descriptions import ClassWords
+from learner.estimators.descriptions import PublicWords
 from learner.estimators.mi_ogd import NOISE_USERS, NoisyGradientDescent, stretches
 from learner.estimators.streaming import Guess, GuessingClassifier
 from learner.linear_model import LinearModel
@@ -144,7 +144,7 @@ class BanditMutualInformationOGD(NoisyGradientDescent, GuessingClassifier):
                 self.learn_all(moved[answers], confirmed[answers])
         return self
 
-    def first_model(self, words: ClassWords) -> LinearModel | None:
+    def first_model(self, words: PublicWords) -> LinearModel | None:
         """Return nothing: steps from confirmations hardly leave a start, and it would pass for something learned."""
         return None
 

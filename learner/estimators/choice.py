@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from annotation.choices.label_types.learning import LearnsLabels
 from annotation.choices.secrecy import hides_selection
 from annotation.choices.selection_rules import features_of
-from learner.estimators.descriptions import ClassWords
+from learner.estimators.descriptions import PublicWords
 from learner.linear_model import LinearModel, Multiclass
 from privacy.accounting.event import Event
 from privacy.accounting.events import RandomizedAnswersEvent
@@ -47,7 +47,7 @@ class PrivateEstimator(Protocol):
     def event_for(self, n_features: int) -> Event:
         """Return what a fit must be charged."""
 
-    def leaning(self, words: ClassWords) -> LinearModel | None:
+    def leaning(self, words: PublicWords) -> LinearModel | None:
         """Return what a first fit leans on of the words about the classes, at epsilon 0, in this estimator's scale."""
 
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:

@@ -52,7 +52,7 @@ class ClassDescription:
         return tuple(dict.fromkeys(filled))
 
 
-class ClassWords(Protocol):
+class PublicWords(Protocol):
     """All that is written about the classes of a project, as far as its features read it; estimators ask it."""
 
     @property

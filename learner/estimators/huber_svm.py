@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from learner.estimators.baseline import LogisticRegressionBaseline
 from learner.estimators.choice import OF_TRUSTED_POOLS, ConvexChoice, GaussianChoice, PrivateEstimator, Shape
-from learner.estimators.descriptions import ClassWords
+from learner.estimators.descriptions import PublicWords
 from learner.estimators.linear import LinearLogisticClassifier
 from learner.estimators.logistic import PerturbationMethod, PrivateLogisticRegression
 from learner.linear_model import LinearModel
@@ -131,7 +131,7 @@ class PrivateHuberSVM(_HuberClassifier, PrivateLogisticRegression):
         )
         self.smoothing = smoothing
 
-    def leaning(self, words: ClassWords) -> LinearModel | None:
+    def leaning(self, words: PublicWords) -> LinearModel | None:
         """Return version 0 in the scale of this loss, None where examples are too few."""
         return words.huber(self.smoothing)
 

@@ -13,7 +13,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from learner.estimators.convex import BLOCK_ROWS, ROUNDING, LinearObjective, LogisticLoss, MarginLoss
-from learner.estimators.descriptions import ClassWords
+from learner.estimators.descriptions import PublicWords
 from learner.estimators.rows import over_rows
 from learner.linear_model import LinearModel, Multiclass
 from privacy.accounting.events import Event
@@ -49,7 +49,7 @@ class LinearLogisticClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
     # Hears how many of the planned steps are made; both numbers are public, and solvers' own steps are none of them.
     on_step: Callable[[int, int], None] | None = None
 
-    def leaning(self, words: ClassWords) -> LinearModel | None:
+    def leaning(self, words: PublicWords) -> LinearModel | None:
         """Return the model, in the scale of this estimator, that a first fit leans on; None for a fit from nothing."""
         return None
 

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from learner.estimators.choice import OF_TRUSTED_POOLS, ConvexChoice, GaussianChoice, Shape
 from learner.estimators.convex import minimise
-from learner.estimators.descriptions import ClassWords
+from learner.estimators.descriptions import PublicWords
 from learner.estimators.linear import NORM_SLACK, PricedClassifier
 from learner.linear_model import LinearModel
 from privacy.accounting.cost import ADJACENCIES, Adjacency
@@ -148,7 +148,7 @@ class PrivateLogisticRegression(PricedClassifier[TrainingEvent]):
         self.prior = prior
         self.random_state = random_state
 
-    def leaning(self, words: ClassWords) -> LinearModel | None:
+    def leaning(self, words: PublicWords) -> LinearModel | None:
         """Return version 0 where examples make it: towards names or sentences fits were right less often."""
         return words.model() if words.enough_examples else None
 

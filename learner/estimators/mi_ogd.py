@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit, softmax
 
-from learner.estimators.descriptions import ClassWords
+from learner.estimators.descriptions import PublicWords
 from learner.estimators.streaming import AnsweredBatch, StreamingLinearClassifier, project_to_ball
 from learner.linear_model import LinearModel
 from privacy.accounting.composition import zcdp_epsilon
@@ -70,7 +70,7 @@ class NoisyGradientDescent(StreamingLinearClassifier):
                 self.partial_fit(rows, np.concatenate([batch.classes for batch in stretch]))
         return self
 
-    def first_model(self, words: ClassWords) -> LinearModel | None:
+    def first_model(self, words: PublicWords) -> LinearModel | None:
         """Return version 0 where examples make it."""
         return words.model() if words.enough_examples else None
 

@@ -11,7 +11,7 @@ from scipy import optimize
 
 from annotation.choices.selections import asks_in_secret
 from learner.estimators.choice import EstimatorChoice, Shape
-from learner.estimators.descriptions import ClassWords
+from learner.estimators.descriptions import PublicWords
 from learner.estimators.linear import NORM_SLACK, refuse_longer_rows
 from learner.estimators.logistic import PRICE_MARGIN
 from learner.estimators.streaming import AnsweredBatch, StreamingLinearClassifier, project_to_ball
@@ -154,14 +154,7 @@ class MiniBatchPrivateSVM(StreamingLinearClassifier):
         ValueError
             If a parameter, a row or a label is not as declared.
         """
-        rows, places = self._examples(X, y, classes=None, begin=True)
-        for _epoch in range(self.epochs):
-            order = np.asarray(self._source.permutation(len(rows)), dtype=np.intp)
-            for start in range(0, len(order), self.batch_size):
-                batch = order[start : start + self.batch_size]
-                self._step(rows[batch], places[batch], len(batch))
-        self._publish()
-        return self
+        return self.fit_slots(X, y, slots=np.arange(np.size(y)), n_slots=np.size(y))
 
     def fit_slots(self, X: ArrayLike, y: ArrayLike, *, slots: NDArray[np.int64], n_slots: int) -> Self:
         """Start anew and take one step for each batch of slots, in random order, whether or not a slot has a label.
@@ -232,7 +225,7 @@ class MiniBatchPrivateSVM(StreamingLinearClassifier):
             self.partial_fit(batch.rows, batch.classes, denominator=batch.asked)
         return self
 
-    def first_model(self, words: ClassWords) -> LinearModel | None:
+    def first_model(self, words: PublicWords) -> LinearModel | None:
         """Return version 0 in the scale of a hinge, None where examples are too few."""
         return words.huber(STREAM_SMOOTHING)
 

@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator
 from learner.estimators.adaptation import adapt_to_texts
 from learner.estimators.channel import ChannelClassifier
 from learner.estimators.choice import EstimatorChoice, PrivateEstimator, Shape
-from learner.estimators.descriptions import ClassWords
+from learner.estimators.descriptions import PublicWords
 from learner.linear_model import LinearModel, Multiclass
 from privacy.accounting.events import PostProcessingEvent, RandomizedAnswersEvent
 from privacy.choices import Sound
@@ -80,7 +80,7 @@ class RandomizedAnswersClassifier(BaseEstimator):  # type: ignore[misc]
         """Return what all answers are charged, once for any number of fits; nothing where they are no secret."""
         return self.answers or PostProcessingEvent(operation=FREE_TRAINING)
 
-    def leaning(self, words: ClassWords) -> LinearModel | None:
+    def leaning(self, words: PublicWords) -> LinearModel | None:
         """Return the directions of the words; None where they say nothing to the features."""
         return words.directions() if words.say_something else None
 

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from annotation.choices.label_types.base import Teaching
 from learner.estimators.choice import Shape, SumsChoice
-from learner.estimators.descriptions import ClassWords
+from learner.estimators.descriptions import PublicWords
 from learner.estimators.linear import NORM_SLACK, refuse_longer_rows
 from learner.estimators.running_total import RunningTotal
 from learner.estimators.streaming import AnsweredBatch, StreamingLinearClassifier
@@ -116,7 +116,7 @@ class RunningSums(StreamingLinearClassifier):
         """Return the first batch, all counted from 0, of the epoch that has batch `number`: sums add all of it up."""
         return number - number % self.updates
 
-    def first_model(self, words: ClassWords) -> LinearModel | None:
+    def first_model(self, words: PublicWords) -> LinearModel | None:
         """Return version 0, of names alone where there are more than two: of two classes their names say too little.
 
         The sums follow a start as far as they bear it out; until the first of them guesses come from it.

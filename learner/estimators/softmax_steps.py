@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import softmax
 
 from learner.estimators.choice import OF_TRUSTED_POOLS, GaussianChoice, Shape
-from learner.estimators.descriptions import ClassWords
+from learner.estimators.descriptions import PublicWords
 from learner.estimators.linear import NORM_SLACK, PricedClassifier
 from learner.linear_model import LinearModel, Multiclass
 from privacy.accounting.cost import ADJACENCIES, Adjacency
@@ -110,7 +110,7 @@ class PrivateSoftmaxSteps(PricedClassifier[GradientStepsEvent]):
     fit_intercept = True
     multiclass: ClassVar[Multiclass] = "softmax"
 
-    def leaning(self, words: ClassWords) -> LinearModel | None:
+    def leaning(self, words: PublicWords) -> LinearModel | None:
         """Return version 0, of names alone where an encoder reads them; None where nothing is said to the features."""
         return words.model() if words.say_something else None
 

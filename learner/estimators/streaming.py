@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from learner.estimators.descriptions import ClassWords
+from learner.estimators.descriptions import PublicWords
 from learner.estimators.linear import LinearLogisticClassifier
 from learner.linear_model import LinearModel, Multiclass
 from privacy.accounting.events import Event
@@ -115,7 +115,7 @@ class StreamingLinearClassifier(LinearLogisticClassifier):
         """Return the first batch, all counted from 0, whose answers the update of batch `number` reads: its own."""
         return number
 
-    def first_model(self, words: ClassWords) -> LinearModel | None:
+    def first_model(self, words: PublicWords) -> LinearModel | None:
         """Return the model of public words, in the scale of this learner, that a stream starts from; None for zero."""
         return None
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from learner.estimators.choice import OF_TRUSTED_POOLS, Shape, SumsChoice
-from learner.estimators.descriptions import ClassWords
+from learner.estimators.descriptions import PublicWords
 from learner.estimators.linear import NORM_SLACK, PricedClassifier
 from learner.estimators.sum_models import MODELS, PRIOR, Scores, calibrated, chosen_model, summarise
 from learner.linear_model import LinearModel, Multiclass
@@ -111,7 +111,7 @@ class PrivateSums(PricedClassifier[SumsEvent]):
     fit_intercept = True
     multiclass: ClassVar[Multiclass] = "softmax"
 
-    def leaning(self, words: ClassWords) -> LinearModel | None:
+    def leaning(self, words: PublicWords) -> LinearModel | None:
         """Return version 0, of names alone where an encoder reads them; None where nothing is said to the features."""
         return words.model() if words.say_something else None
 

@@ -24,7 +24,6 @@ from learner.streaming import examine
 from privacy.arrays import Array
 from privacy.mechanisms.randomness import SimulationRandom
 
-Answers = tuple[NDArray[np.float32], AnswerArray]
 # Records examined at once, as a worker does it.
 RECORDS_PER_STEP = 8192
 
@@ -187,7 +186,10 @@ class _StreamPlay:
 
     @staticmethod
     def _update(
-        learner: StreamingLinearClassifier, batch: Batch, answers: Answers, before: list[AnsweredBatch]
+        learner: StreamingLinearClassifier,
+        batch: Batch,
+        answers: tuple[NDArray[np.float32], AnswerArray],
+        before: list[AnsweredBatch],
     ) -> list[AnsweredBatch]:
         """Make one batch's update and return what it has read."""
         new = AnsweredBatch(*answers, asked=batch.denominator or len(batch.slots))
