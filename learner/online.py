@@ -4,89 +4,15 @@ Streams of projects and their simulations both come through here, so that a simu
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from annotation.choices.policies.updates import BatchPolicy, BatchState
-from learner.estimators.bandit import BanditGradientBaseline, BanditMutualInformationOGD
-from learner.estimators.mi_ogd import MutualInformationOGD, NoisyGradientDescent, OnlineGradientBaseline
-from learner.estimators.online_choices import GRADIENT_BOUND
 from learner.estimators.streaming import AnsweredBatch, GuessingClassifier, StreamingLinearClassifier
 from learner.linear_model import LinearModel
 from learner.streaming import examine
 from privacy.mechanisms.randomness import RandomSource
-
-# The least noise a grid allows: it leaves the length of a step to the gradients alone.
-LEAST_SIGMA = 2.0**-20
-
-
-@dataclass(frozen=True, slots=True)
-class Online:
-    """What a project says about learning from each answer at once; all of it is public.
-
-    Attributes
-    ----------
-    confirm : bool
-        Whether people confirm or reject a guess; else they name the class.
-    sigma : float
-        Noise of each coordinate of a gradient, > 0.
-    horizon : int
-        Expected number of answers, which sets the length of a step.
-    radius : float
-        Radius of the ball of weights.
-    delta : float
-        Where epsilon is charged in accounts that count it.
-    average : bool
-        Whether a version is the average of all steps.
-    ahead : int
-        Records that may wait for answers while the next ones are examined, >= 1.
-    """
-
-    confirm: bool
-    sigma: float
-    horizon: int
-    radius: float
-    delta: float
-    average: bool
-    ahead: int = 1
-
-    def learner(
-        self,
-        classes: list[int],
-        *,
-        intercept_scaling: float,
-        private: bool = True,
-        random_state: RandomSource | None = None,
-    ) -> NoisyGradientDescent:
-        """Return the learner, not started.
-
-        Parameters
-        ----------
-        classes : list of int
-            The declared classes, by number.
-        intercept_scaling : float
-            Length of the constant column.
-        private : bool
-            False leaves out the noise and makes steps as long as without it: for comparison, never for release.
-        random_state : RandomSource, optional
-            Source of noise and directions; by default the operating system.
-        """
-        shape: dict[str, Any] = {
-            "radius": self.radius,
-            "horizon": self.horizon,
-            "delta": self.delta,
-            "classes": classes,
-            "intercept_scaling": intercept_scaling,
-            "average": self.average,
-            "random_state": random_state,
-        }
-        sigma = self.sigma if private else LEAST_SIGMA
-        if self.confirm:
-            return (BanditMutualInformationOGD if private else BanditGradientBaseline)(sigma, **shape)
-        return (MutualInformationOGD if private else OnlineGradientBaseline)(sigma, lipschitz=GRADIENT_BOUND, **shape)
 
 
 def guessed_classes(

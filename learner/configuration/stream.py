@@ -2,15 +2,15 @@
 
 from typing import cast
 
-from annotation.choices.label_types.learning import confirms, learns_each_answer
+from annotation.choices.label_types.learning import chosen_estimator, learns_each_answer
 from annotation.choices.policies.catalogue import policy_choice_of
 from annotation.choices.policies.updates import BatchPolicy
 from annotation.models import Project
 from learner.configuration.pool import estimator_choice_of, featurizer_of, strategy_choice_of
 from learner.estimators.choice import INTERCEPT_SCALING, Shape
+from learner.estimators.online_choices import OnlineChoice
 from learner.estimators.streaming import StreamingLinearClassifier
 from learner.features.base import Featurizer
-from learner.online import Online
 from learner.strategies.base import OracleName
 from learner.strategies.screen import Screen, ScreenChoice
 from privacy.accounting.events import Event, StreamEvent
@@ -36,25 +36,12 @@ def policy_of(project: Project) -> BatchPolicy:
 
 def learner_of(project: Project, featurizer: Featurizer) -> StreamingLinearClassifier:
     """Return the online learner, not started; all of its parameters are public."""
-    classes = list(range(len(project.classes)))
-    if learns_each_answer(project.settings):
-        return online_of(project).learner(classes, intercept_scaling=INTERCEPT_SCALING)
+    classes, chosen = list(range(len(project.classes))), chosen_estimator(project.settings)
+    if chosen is not None and issubclass(chosen, OnlineChoice):
+        return chosen.of(project.settings).learner(classes)
     learner = estimator_choice_of(project).estimator(Shape(classes, featurizer.norm_bound, INTERCEPT_SCALING))
     assert isinstance(learner, StreamingLinearClassifier)
     return learner
-
-
-def online_of(project: Project) -> Online:
-    """Return what a project that learns from each answer at once says about that."""
-    return Online(
-        confirm=confirms(project.settings),
-        sigma=project.noise_sigma or 1.0,
-        horizon=project.expected_answers or 1,
-        radius=project.weight_radius or 1.0,
-        delta=project.training_delta,
-        average=project.average_iterates,
-        ahead=project.windows_ahead,
-    )
 
 
 def stream_event(project: Project) -> Event:

@@ -1,5 +1,6 @@
 """What a project chooses for learning from each answer of a stream at once."""
 
+from abc import abstractmethod
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final
@@ -9,24 +10,35 @@ from annotation.choices.label_types.learning import LearnsLabels
 from annotation.choices.policies.catalogue import chosen_policy
 from annotation.choices.selection_rules import features_of
 from annotation.choices.selections import selection_choice
-from learner.estimators.bandit import ENOUGH_ANSWERS, LOSS_BOUND
+from learner.estimators.bandit import (
+    ENOUGH_ANSWERS,
+    LOSS_BOUND,
+    BanditGradientBaseline,
+    BanditMutualInformationOGD,
+)
+from learner.estimators.choice import INTERCEPT_SCALING
+from learner.estimators.mi_ogd import MutualInformationOGD, OnlineGradientBaseline
+from learner.estimators.streaming import StreamingLinearClassifier
 from privacy.accounting.event import Event
 from privacy.accounting.events_online import BanditOgdEvent, MutualInformationOgdEvent
 from privacy.choices import Kind, Sound
+from privacy.mechanisms.randomness import RandomSource
 from privacy.parameters import parameter
 from privacy.wording import as_message, joined_messages
 from privacy.wording import gettext_noop as _
 
 # Length to which online learning clips a gradient; its charge is the same in every dimension.
 GRADIENT_BOUND: Final = 1.0
+# The least noise a grid allows: it leaves the length of a step to the gradients alone.
+LEAST_SIGMA: Final = 2.0**-20
 FEWEST_ANSWERS: Final = 2
 ABOVE_ZERO: Final = _("Must be above 0, got {got}.")
 OF_STREAMS: Final = {"pool": _("Online gradient descent takes the records of a stream, one after another.")}
 
 
 @dataclass(frozen=True)
-class _Online(LearnsLabels):
-    """Learning from each answer at once; `learner.online` has its parameters."""
+class OnlineChoice(LearnsLabels):
+    """Learning from each answer of a stream at once."""
 
     sound: ClassVar[Sound] = Sound(oracles=("trusted",), arrivals=("stream",), why_not=OF_STREAMS)
     each_answer: ClassVar[bool] = True
@@ -94,6 +106,40 @@ class _Online(LearnsLabels):
         rule = as_message("The stream pays once, epsilon {whole:.4g}, more than the limit.", whole=whole)
         return {"pool_epsilon": joined_messages(" ", [rule, self.cheaper])}
 
+    @abstractmethod
+    def learner(
+        self,
+        classes: list[int],
+        *,
+        intercept_scaling: float = INTERCEPT_SCALING,
+        private: bool = True,
+        random_state: RandomSource | None = None,
+    ) -> StreamingLinearClassifier:
+        """Return the learner, not started.
+
+        Parameters
+        ----------
+        classes : list of int
+            The declared classes, by number.
+        intercept_scaling : float
+            Length of the constant column.
+        private : bool
+            False leaves out the noise and makes steps as long as without it: for comparison, never for release.
+        random_state : RandomSource, optional
+            Source of noise and directions; by default the operating system.
+        """
+
+    def _steps(self, *, private: bool, **shape: Any) -> dict[str, Any]:
+        """Return what both ways to descend are made with."""
+        return {
+            "sigma": self.noise_sigma if private else LEAST_SIGMA,
+            "radius": self.weight_radius,
+            "horizon": self.expected_answers,
+            "delta": self.training_delta,
+            "average": self.average_iterates,
+            **shape,
+        }
+
     def event(self, *, learner: Any, n_features: int, **circumstances: Any) -> Event:
         """Return the accountant's event of one record's step."""
         event: Event = learner.event_for(n_features)
@@ -101,12 +147,17 @@ class _Online(LearnsLabels):
 
 
 @dataclass(frozen=True)
-class FullInformation(_Online):
+class FullInformation(OnlineChoice):
     """One noisy gradient of each record."""
 
     name: ClassVar[str] = "mi_ogd"
     label: ClassVar[str] = _("online gradient descent, one noisy gradient of each record (has a delta)")
     words: ClassVar[str] = _("logistic regression by noisy online gradient descent")
+
+    def learner(self, classes: list[int], *, private: bool = True, **shape: Any) -> MutualInformationOGD:
+        """Return the learner, not started."""
+        steps = self._steps(classes=classes, private=private, **{"intercept_scaling": INTERCEPT_SCALING} | shape)
+        return (MutualInformationOGD if private else OnlineGradientBaseline)(lipschitz=GRADIENT_BOUND, **steps)
 
     def whole_stream(self, settings: Mapping[str, Any]) -> MutualInformationOgdEvent:
         """Return what the stream is charged; the price is the same in every dimension."""
@@ -114,7 +165,7 @@ class FullInformation(_Online):
 
 
 @dataclass(frozen=True)
-class Confirmations(_Online):
+class Confirmations(OnlineChoice):
     """One noisy step of each confirmation."""
 
     name: ClassVar[str] = "bandit_ogd"
@@ -131,6 +182,11 @@ class Confirmations(_Online):
             rule = _("Confirmations explore less the more answers are expected: expect at least 2.")
             return {"expected_answers": rule}
         return super().rules(settings)
+
+    def learner(self, classes: list[int], *, private: bool = True, **shape: Any) -> BanditMutualInformationOGD:
+        """Return the learner, not started."""
+        steps = self._steps(classes=classes, private=private, **{"intercept_scaling": INTERCEPT_SCALING} | shape)
+        return (BanditMutualInformationOGD if private else BanditGradientBaseline)(**steps)
 
     def whole_stream(self, settings: Mapping[str, Any]) -> BanditOgdEvent:
         """Return what the stream is charged.

@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 from annotation.choices.policies.immediate import ImmediateUpdates
 from learner.estimators.choice import INTERCEPT_SCALING, PrivateEstimator, Shape
 from learner.estimators.label_sets import PrivateLabelSets
+from learner.estimators.online_choices import OnlineChoice
 from learner.linear_model import LinearModel
-from learner.online import Online, simulated_arrival
-from learner.planning.setup import Setup, simulated_estimator, simulated_strategy
+from learner.online import simulated_arrival
+from learner.planning.setup import Setup, simulated_estimator, simulated_learner, simulated_strategy
 from learner.strategies.blocks import draw_blocks
 from learner.strategies.random import RandomChoice
 from privacy.accounting.event import event_from_json
@@ -63,11 +64,12 @@ def simulated(setup: Setup, data: SimulatedData, *, seeds: int = SEEDS, private:
     list of Point
         One for each release whose labels the simulated pool holds.
     """
-    if setup.online is None:
+    online = simulated_learner(setup)
+    if online is None:
         played = _run if private else _clear_run
         runs = [list(played(setup, data, seed)) for seed in range(seeds)]
     else:
-        runs = [list(_stream(setup, setup.online, data, seed, private=private)) for seed in range(seeds)]
+        runs = [list(_stream(setup, online, data, seed, private=private)) for seed in range(seeds)]
     shortest = min(len(run) for run in runs)
     points = []
     for place in range(shortest):
@@ -121,7 +123,7 @@ def _clear_run(setup: Setup, data: SimulatedData, seed: int) -> Iterator[tuple[i
 
 
 def _stream(
-    setup: Setup, online: Online, data: SimulatedData, seed: int, *, private: bool
+    setup: Setup, online: OnlineChoice, data: SimulatedData, seed: int, *, private: bool
 ) -> Iterator[tuple[int, float, float]]:
     """Yield records arrived, accuracy and macro-averaged F1 at each stop of one simulated stream."""
     X, y, X_test, y_test = _pool(data, setup, np.random.default_rng((20_261_121, seed)))
@@ -129,12 +131,10 @@ def _stream(
     wide = ((0, 0), (0, setup.simulated_dimension - X.shape[1]))
     X, X_test = np.pad(X, wide), np.pad(X_test, wide)
     source = SimulationRandom(np.random.default_rng((20_261_122, seed)))
-    learner = online.learner(
-        list(range(setup.n_classes)), intercept_scaling=INTERCEPT_SCALING, private=private, random_state=source
-    ).start(X.shape[1])
+    learner = online.learner(list(range(setup.n_classes)), private=private, random_state=source).start(X.shape[1])
     names = tuple(str(number) for number in range(setup.n_classes))
     stops, policy = setup.label_counts, ImmediateUpdates()
-    for stop in simulated_arrival(learner, X, y, policy=policy, ahead=online.ahead, stops=stops, rng=source):
+    for stop in simulated_arrival(learner, X, y, policy=policy, ahead=setup.ahead, stops=stops, rng=source):
         model = LinearModel(learner.coef_, learner.intercept_, names, "softmax")
         yield stop, *_scores(_predicted(model, X_test), y_test)
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 from django.utils.translation import gettext
 
+from annotation.choices.catalogue import chosen_of
 from annotation.choices.gates import gate_from
 from annotation.choices.label_types.learning import chosen_estimator, learns_each_answer
 from annotation.choices.policies.catalogue import policy_choice_of
@@ -19,13 +20,12 @@ from learner import selectors
 from learner.configuration.classes import learned_classes
 from learner.configuration.pool import (
     answers_event_of,
-    estimator_choice_of,
     featurizer_of,
     projection_event,
     strategy_choice_of,
     training_adjacency,
 )
-from learner.configuration.stream import online_of, policy_of, stream_event
+from learner.configuration.stream import policy_of, stream_event
 from learner.planning.selectors import Purse
 from learner.planning.setup import MOST_RELEASES, Setup, Training, simulated_strategy
 from learner.planning.splits import series_epsilon
@@ -34,6 +34,7 @@ from privacy.accounting.cost import Cost
 from privacy.accounting.event import Event
 from privacy.accounting.events import GateWindowEvent
 from privacy.charges import adjacency_of
+from privacy.choices import Kind
 from privacy.planning import passing
 from privacy.selectors import as_it_counts, guarantee
 
@@ -83,7 +84,7 @@ def setup_of(project: Project, records: int) -> Setup:
     stream = project.arrival == Arrival.STREAM
     chosen = strategy_choice_of(project)
     most_asked = chosen.most_asked(stream=stream)
-    online = learns_each_answer(project.settings)
+    trained = chosen_of(Kind.ESTIMATOR, project.settings)
     policy = policy_choice_of(project.settings)
     batch = _batch_of(project) if stream else 0
     setup = Setup(
@@ -104,8 +105,8 @@ def setup_of(project: Project, records: int) -> Setup:
         selection_epsilon=0.0,
         hidden=policy.hides_selection,
         askable=None if most_asked is None else round(most_asked * records),
-        online=online_of(project) if online else None,
-        declared={} if online else estimator_choice_of(project).document(),
+        ahead=project.windows_ahead if learns_each_answer(project.settings) else 0,
+        declared={} if trained is None else trained.of(project.settings).document(),
         answers=answers.to_json() if (answers := answers_event_of(project)) else {},
         labels_per_record=project.labels_per_record,
     )

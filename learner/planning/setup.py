@@ -9,7 +9,7 @@ import numpy as np
 from annotation.choices.catalogue import CATALOGUE
 from annotation.choices.policies.catalogue import policy_choice_of
 from learner.estimators.choice import EstimatorChoice
-from learner.online import Online
+from learner.estimators.online_choices import OnlineChoice
 from learner.strategies.base import QueryStrategy, StrategyChoice
 from learner.strategies.blocks import block_rates
 from privacy.choices import Kind
@@ -73,10 +73,11 @@ class Setup:
         Whether only trained models are published, never what was chosen: then one price covers both.
     askable : int or None
         Most questions that coins leave of the records, where coins choose.
-    online : Online or None
-        How a stream learns from each answer at once, where it does.
+    ahead : int
+        Of a stream that learns from each answer, records that may wait for theirs while the next ones are examined; 0
+        for all others.
     declared : mapping of str to object
-        Parameters of the estimator by the names of its declaration, beside that cost.
+        Parameters of the estimator by the names of its declaration.
     answers : mapping of str to object
         The event of randomised answers, where they are randomised before anything learns from them.
     labels_per_record : int
@@ -106,7 +107,7 @@ class Setup:
     selection_epsilon: float
     hidden: bool = False
     askable: int | None = None
-    online: Online | None = None
+    ahead: int = 0
     declared: Mapping[str, Any] = field(default_factory=dict)
     answers: Mapping[str, Any] = field(default_factory=dict)
     labels_per_record: int = 1
@@ -121,10 +122,8 @@ class Setup:
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> "Setup":
         """Return the setup that `as_json` described."""
-        online = values.get("online")
         built = {
             "training": Training(**values["training"]),
-            "online": online and Online(**online),
             "alternatives": tuple(map(cls.from_json, values["alternatives"])),
         }
         return cls(**{**values, **built})
@@ -132,7 +131,7 @@ class Setup:
     @property
     def can_be_simulated(self) -> bool:
         """Whether there is anything to simulate."""
-        known = self.online is not None or simulated_estimator(self) is not None
+        known = simulated_learner(self) is not None or simulated_estimator(self) is not None
         return known and self.releases > 0 and bool(self.label_counts)
 
     @property
@@ -143,7 +142,7 @@ class Setup:
     @property
     def simulated_records(self) -> int:
         """Records of a simulated pool or stream: as many as the project's where these are not too many."""
-        if self.online is None:
+        if not self.ahead:
             return min(self.records, MOST_ROWS)
         vectors = 1 if self.n_classes == 2 else self.n_classes
         return min(self.records, MOST_ARRIVALS, MOST_NOISE // (vectors * (self.simulated_dimension + 1)))
@@ -151,7 +150,7 @@ class Setup:
     @property
     def label_counts(self) -> list[int]:
         """Labels at each release, as many as the records allow; of learning at once at some of the releases."""
-        if self.online is not None:
+        if self.ahead:
             return self._arrivals()
         if self.first_rate is not None:
             rates = block_rates(self.first_rate)[: self.releases]
@@ -192,6 +191,12 @@ class Setup:
 def simulated_estimator(setup: Setup) -> type[EstimatorChoice] | None:
     choice = CATALOGUE.find(Kind.ESTIMATOR, setup.estimator)
     return choice if choice is not None and issubclass(choice, EstimatorChoice) else None
+
+
+def simulated_learner(setup: Setup) -> OnlineChoice | None:
+    """Return what learns from each answer of a simulated stream, with its parameters; None where batches teach."""
+    choice = CATALOGUE.find(Kind.ESTIMATOR, setup.estimator)
+    return choice.of(setup.declared) if choice is not None and issubclass(choice, OnlineChoice) else None
 
 
 def simulated_strategy(setup: Setup) -> QueryStrategy:

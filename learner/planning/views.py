@@ -175,7 +175,7 @@ def _context(made: Plan, plot_page: str, key: str) -> dict[str, Any]:
         "accuracy_plot": reverse(plot_page, args=[key, "accuracy", fingerprint]),
         "split_plot": reverse(plot_page, args=[key, "split", fingerprint]),
         **_shown(simulation, setup),
-        **_charts(_shown(simulation, setup), online=setup.online is not None),
+        **_charts(_shown(simulation, setup), online=setup.ahead > 0),
         "fingerprint": fingerprint,
         "why_not": planned.why_not,
         "left_out": planned.left_out,
@@ -211,7 +211,7 @@ def _picture(kind: str, fingerprint: str) -> HttpResponse:
             for curve in shown["curves"]
             if curve["plain"]
         }
-        online = setup.online is not None
+        online = setup.ahead > 0
         drawn = plots.simulation_plot(
             curves,
             title=_("Simulated accuracy by records") if online else _("Simulated accuracy by labels"),

@@ -70,7 +70,7 @@ def _results(setup: Setup, epsilon: float, lease: attempts.Lease) -> dict[str, A
     The same without privacy, too, which stands beside releases as an estimate.
     """
     # Learning from single answers is quick enough for as many seeds as a pool has.
-    seeds = STREAM_SEEDS if setup.stream and setup.online is None else SEEDS
+    seeds = STREAM_SEEDS if setup.stream and not setup.ahead else SEEDS
     ways = divisions(setup, epsilon)
     kinds = ("curves", "plain")
     wanted = [(kind, data) for kind in kinds for data in get_args(SimulatedData)]

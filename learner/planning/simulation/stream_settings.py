@@ -7,15 +7,15 @@ from typing import Any, Self, cast
 from annotation.choices.catalogue import chosen_of, declaration_of
 from annotation.choices.label_types.catalogue import label_type_of
 from annotation.choices.label_types.choose import ChooseOne
-from annotation.choices.label_types.learning import confirms, learns_each_answer
+from annotation.choices.label_types.learning import learns_each_answer
 from annotation.choices.policies.catalogue import policy_choice_of
 from annotation.choices.policies.updates import BatchPolicy
 from annotation.choices.presets import PRESETS, broken_rules
 from learner.estimators.choice import INTERCEPT_SCALING, EstimatorChoice, Shape
+from learner.estimators.online_choices import OnlineChoice
 from learner.estimators.streaming import StreamingLinearClassifier
 from learner.features.base import Featurizer
 from learner.features.choice import FeaturesChoice, RecordShape
-from learner.online import Online
 from learner.strategies.screen import Screen, ScreenChoice
 from privacy.accounting.event import Event
 from privacy.accounting.events import StreamEvent
@@ -106,33 +106,21 @@ class StreamSettings:
         """Return when answers become an update."""
         return policy_choice_of(self.values).batches()
 
-    def online(self) -> Online:
-        """Return what is said about learning from each answer at once."""
-        return Online(
-            confirm=confirms(self.values),
-            sigma=self.values["noise_sigma"],
-            horizon=self.values["expected_answers"],
-            radius=self.values["weight_radius"],
-            delta=self.values["training_delta"],
-            average=self.values["average_iterates"],
-            ahead=self.ahead,
-        )
-
     def learner(self, rng: RandomSource, *, whole: bool = False) -> StreamingLinearClassifier:
         """Return the learner, not started; where batches make updates, one may cost the `whole` of the limit."""
         classes = list(range(self.n_classes))
         price = {name: self.values[name] for name in PRICE if name in self.values}
         if whole:
             price = {name: self.values[PRICE[name]] * WHOLE for name in price}
-        if self._by_batches:
-            choice = chosen_of(Kind.ESTIMATOR, self.values)
-            assert choice is not None
+        choice = chosen_of(Kind.ESTIMATOR, self.values)
+        assert choice is not None
+        if not issubclass(choice, OnlineChoice):
             shape = Shape(classes, 1.0, INTERCEPT_SCALING)
             learner = cast(EstimatorChoice, choice.of({**self.values, **price})).estimator(shape)
             assert isinstance(learner, StreamingLinearClassifier)
             learner.set_params(random_state=rng)
             return learner
-        return self.online().learner(classes, intercept_scaling=INTERCEPT_SCALING, random_state=rng)
+        return choice.of(self.values).learner(classes, random_state=rng)
 
     def event(self, learner: StreamingLinearClassifier, *, n_features: int, chosen: bool = True) -> Event:
         """Return what the whole stream is charged; without being `chosen` records are asked about by chance alone.

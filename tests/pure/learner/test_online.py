@@ -1,7 +1,5 @@
 """Learning from each answer at once: steps in the order of the batches, however many are taken together."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
@@ -9,17 +7,14 @@ from annotation.choices.policies.immediate import ImmediateUpdates
 from annotation.choices.policies.windows import FixedWindows
 from learner.estimators.bandit import BanditGradientBaseline, BanditMutualInformationOGD
 from learner.estimators.mi_ogd import OnlineGradientBaseline
+from learner.estimators.online_choices import Confirmations, FullInformation, OnlineChoice
 from learner.estimators.running_sums import RunningSums
 from learner.estimators.streaming import AnsweredBatch
-from learner.online import (
-    Online,
-    guessed_classes,
-    simulated_arrival,
-)
+from learner.online import guessed_classes, simulated_arrival
 from privacy.mechanisms.randomness import SimulationRandom
 
-ANSWERS = Online(confirm=False, sigma=1.0, horizon=40, radius=5.0, delta=1e-6, average=True, ahead=7)
-CONFIRMATIONS = replace(ANSWERS, confirm=True)
+STEPS = {"noise_sigma": 1.0, "expected_answers": 40, "weight_radius": 5.0}
+ANSWERS, CONFIRMATIONS = FullInformation(**STEPS), Confirmations(**STEPS)
 # Batches without any answer among batches of one and of several.
 COUNTS = [0, 1, 1, 0, 0, 3, 1, 0]
 
@@ -31,7 +26,7 @@ def examples(number: int, *, classes: int = 2) -> tuple[np.ndarray, np.ndarray]:
     return X.astype(np.float32), X[:, :classes].argmax(axis=1)
 
 
-def started(online: Online, *, private: bool = True, seed: int = 3, classes: int = 2):
+def started(online: OnlineChoice, *, private: bool = True, seed: int = 3, classes: int = 2):
     source = SimulationRandom(seed)
     names = list(range(classes))
     return online.learner(names, intercept_scaling=0.2, private=private, random_state=source).start(4)

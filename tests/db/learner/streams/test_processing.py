@@ -14,8 +14,8 @@ from annotation.data.services.streams import post_records
 from annotation.models import Consensus, Query, QueryState, Record, RecordPost
 from annotation.projects.services import opening
 from annotation.questions.services import labelling
-from learner.configuration.pool import INTERCEPT_SCALING, featurizer_of
-from learner.configuration.stream import online_of, policy_of, stream_event
+from learner.configuration.pool import featurizer_of
+from learner.configuration.stream import policy_of, stream_event
 from learner.estimators.bandit import ENOUGH_ANSWERS, LOSS_BOUND
 from learner.estimators.online_choices import Confirmations
 from learner.linear_model import LinearModel
@@ -23,6 +23,7 @@ from learner.models import ModelRelease, Stream, StreamBatch, StreamGuess, Train
 from learner.next_step import Step, project_status
 from learner.online import simulated_arrival
 from learner.planning.plan_setups import setup_of
+from learner.planning.setup import simulated_learner
 from learner.rounds.services import loop
 from learner.selectors import streams as stream_selectors
 from learner.selectors import trained_on
@@ -443,8 +444,7 @@ def test_nothing_is_examined_before_it_is_paid_and_no_batch_is_used_before_it_is
 def test_a_simulated_stream_is_charged_what_the_real_one_is(preset, classes):
     project = streaming.open_stream(make_user(), preset, classes=classes, pool_epsilon=100.0)
     setup = setup_of(project, 500)
-    assert setup.online is not None
-    learner = setup.online.learner(list(range(len(classes))), intercept_scaling=INTERCEPT_SCALING)
+    learner = simulated_learner(setup).learner(list(range(len(classes))))
     assert learner.event_for(setup.simulated_dimension) == stream_event(project)
 
 
@@ -484,7 +484,7 @@ def test_a_simulation_covers_what_a_real_stream_gives_and_not_one_without_noise(
 
     def simulated(seed, *, noise=True):
         source = SimulationRandom(seed)
-        learner = online_of(project).learner([0, 1], intercept_scaling=INTERCEPT_SCALING, random_state=source)
+        learner = simulated_learner(setup_of(project, number)).learner([0, 1], random_state=source)
         if not noise:
             learner._noise = lambda users: np.zeros((users, *learner.weights_.shape), dtype=np.int64)
         learner.start(featurizer.dimension)

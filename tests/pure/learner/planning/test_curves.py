@@ -9,7 +9,6 @@ import pytest
 
 from annotation.choices.policies.doubling import Doubling
 from annotation.choices.policies.per_round import PerRound
-from learner.online import Online
 from learner.planning.curves import simulated
 from learner.planning.setup import MOST_ARRIVALS, MOST_NOISE, Setup, Training
 from learner.planning.splits import series_epsilon, splits
@@ -55,7 +54,8 @@ ONLINE = replace(
     dimension=8,
     records=400,
     labels_per_release=100,
-    online=Online(confirm=False, sigma=0.5, horizon=400, radius=5.0, delta=1e-6, average=True, ahead=50),
+    ahead=50,
+    declared={"noise_sigma": 0.5, "expected_answers": 400, "weight_radius": 5.0, "training_delta": 1e-6},
 )
 RATES_OF_SCREEN = {"screen_high": 0.4, "screen_low": 0.1, "screen_reach": 0.1}
 
@@ -104,8 +104,7 @@ def test_a_stream_learns_in_batches() -> None:
 @pytest.mark.parametrize("confirm", [False, True], ids=["answers", "confirmations"])
 @pytest.mark.parametrize("n_classes", [2, 3])
 def test_learning_from_each_answer_is_simulated_by_records(confirm: bool, n_classes: int, data: str) -> None:
-    assert ONLINE.online is not None
-    setup = replace(ONLINE, n_classes=n_classes, online=replace(ONLINE.online, confirm=confirm))
+    setup = replace(ONLINE, n_classes=n_classes, estimator="bandit_ogd" if confirm else "mi_ogd")
     points = simulated(setup, data, seeds=2)
     assert [point.labels for point in points] == [100, 200, 300, 400]
     assert all(0 <= point.low <= point.mean <= point.high <= 1 for point in points)
@@ -115,11 +114,10 @@ def test_learning_from_each_answer_is_simulated_by_records(confirm: bool, n_clas
 
 def test_the_noise_of_each_answer_takes_what_the_same_without_privacy_keeps() -> None:
     """Seeded: at fifty times the noise the best of five streams stays below the worst without any."""
-    assert ONLINE.online is not None
-    loud = replace(ONLINE, online=replace(ONLINE.online, sigma=25.0))
+    loud = replace(ONLINE, declared={**ONLINE.declared, "noise_sigma": 25.0})
     noisy, plain = (simulated(loud, "made_up", seeds=5, private=private)[-1] for private in (True, False))
     assert noisy.high < plain.low
-    quiet = replace(ONLINE, online=replace(ONLINE.online, sigma=0.01))
+    quiet = replace(ONLINE, declared={**ONLINE.declared, "noise_sigma": 0.01})
     near, bare = (simulated(quiet, "made_up", seeds=5, private=private)[-1] for private in (True, False))
     assert near.mean == pytest.approx(bare.mean, abs=0.02)
 
