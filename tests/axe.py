@@ -12,8 +12,14 @@ WCAG = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
 
 def problems_of(page: "Page") -> list[str]:
     """Return what axe finds, and by how much the page is too wide."""
-    wide = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
-    return [item["id"] for item in violations(page)] + ([f"{wide} pixels too wide"] if wide else [])
+    found, wide = [item["id"] for item in violations(page)], too_wide(page)
+    return found + ([f"{wide} pixels too wide"] if wide else [])
+
+
+def too_wide(page: "Page") -> int:
+    """Return by how many pixels a page scrolls sideways, once all of it is there and its style, too."""
+    _wait_until_complete(page)
+    return int(page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth"))
 
 
 def violations(page: "Page") -> list[dict[str, Any]]:
@@ -22,8 +28,12 @@ def violations(page: "Page") -> list[dict[str, Any]]:
     A page that is still coming is waited for. What a click leads to is for the caller to wait for: until the answer
     is there, the page is the one before it.
     """
-    page.wait_for_load_state("load")
-    page.wait_for_function("document.documentElement !== null && document.readyState === 'complete'")
+    _wait_until_complete(page)
     options = {"runOnly": WCAG, "resultTypes": ["violations"]}
     found: list[dict[str, Any]] = Axe().run(page, options=options).response["violations"]
     return found
+
+
+def _wait_until_complete(page: "Page") -> None:
+    page.wait_for_load_state("load")
+    page.wait_for_function("document.documentElement !== null && document.readyState === 'complete'")

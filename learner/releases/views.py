@@ -14,7 +14,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_POST
 
-from annotation.models import DataKind, Features, Project
+from annotation.models import DataKind, Project
 from annotation.people.identity import person_of
 from annotation.projects.settings_words import setting_value
 from annotation.statement import presenters
@@ -27,6 +27,7 @@ from learner.artifacts.signatures import signer_key_id
 from learner.cards.described import VERSION
 from learner.charts import pages as page_charts
 from learner.charts import plots
+from learner.configuration.pool import featurizer_of
 from learner.evaluations import selectors as evaluation_selectors
 from learner.evaluations.no_privacy import estimate_of_run, estimate_said
 from learner.models import Evaluation, ModelRelease, ReleaseState
@@ -162,7 +163,7 @@ def _taken_for(classes: Sequence[str], found: Mapping[str, Any]) -> list[dict[st
 def what_helps(project: Project) -> list[str]:
     """Return what usually makes a project's models better, the most useful first, from its settings alone."""
     hints = []
-    if project.data_kind == DataKind.TEXT and project.features == Features.STANDARD:
+    if project.data_kind == DataKind.TEXT and not featurizer_of(project).knows_words:
         hints.append(_("Features of a public sentence encoder instead of hashed words."))
     if project.data_kind == DataKind.TEXT and not project.settings.get("class_descriptions"):
         hints.append(_("A few lines of words about each class: they cost nothing."))

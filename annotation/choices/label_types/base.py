@@ -59,7 +59,7 @@ class LabelType(Choice):
     teaches : Teaching
         What a model learns from; whoever learns from it, `LearnsLabels` says.
     not_learned : str
-        What is said to a model that does not.
+        What is said to a model that does not; {wanted} stands for the names of those that do.
     """
 
     kind: ClassVar[Kind] = Kind.LABEL_TYPE

@@ -9,6 +9,7 @@ from annotation.choices.label_types.base import LabelType, Teaching
 from annotation.choices.label_types.choose import ChooseOne
 from privacy.accounting.event import Event
 from privacy.choices import Choice, Kind
+from privacy.wording import as_message
 
 
 @dataclass(frozen=True)
@@ -89,14 +90,18 @@ def confirms(settings: Mapping[str, Any]) -> bool:
 
 def learn_responses() -> str:
     """Name what learns from randomised answers alone."""
-    every = CATALOGUE.of_kind(Kind.ESTIMATOR)
-    return ", ".join(each.name for each in every if issubclass(each, LearnsLabels) and each.learns_responses)
+    return ", ".join(each.name for each in _learners() if each.learns_responses)
 
 
 def not_learned(settings: Mapping[str, Any]) -> str:
     """Say why a project's estimator learns nothing from what its annotators are asked; empty where it does."""
     asked = chosen_of(Kind.LABEL_TYPE, {Kind.LABEL_TYPE.key: ChooseOne.name, **settings})
     learner = chosen_estimator(settings)
-    if asked is None or learner is None or not issubclass(asked, LabelType):
+    if asked is None or learner is None or not issubclass(asked, LabelType) or asked.teaches in learner.learns:
         return ""
-    return "" if asked.teaches in learner.learns else learner.learns_only or asked.not_learned
+    able = ", ".join(each.name for each in _learners() if asked.teaches in each.learns)
+    return learner.learns_only or as_message(asked.not_learned, wanted=able)
+
+
+def _learners() -> list[type[LearnsLabels]]:
+    return [each for each in CATALOGUE.of_kind(Kind.ESTIMATOR) if issubclass(each, LearnsLabels)]

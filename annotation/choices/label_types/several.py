@@ -43,9 +43,8 @@ class ChooseSeveral(LabelType):
     takes_several: ClassVar[bool] = True
     grows: ClassVar[bool] = True
     teaches: ClassVar[Teaching] = Teaching.SETS
-    # By the one estimator whose sensitivity grows with the most labels of a record, and by the root of them alone.
-    not_learned: ClassVar[str] = as_message(
-        "Several classes a record are learned by {wanted} alone: its noise is proven for them.", wanted="label_sets"
+    not_learned: ClassVar[str] = _(
+        "Several classes a record are learned by {wanted} alone, whose noise is proven for them."
     )
     coefficient: ClassVar[str] = _("Krippendorff's alpha with the MASI distance of sets")
 
