@@ -162,7 +162,7 @@ def outcomes(
         with tempfile.TemporaryDirectory() as folder:
             files = write_files(Path(folder), records, label, words)
             for epsilon in TARGETS[name]:
-                yield name, epsilon, simulated(files, {**settings, "labels_epsilon": str(epsilon)}, seeds=seeds)
+                yield name, epsilon, simulated(files, {**settings, "answers_epsilon": str(epsilon)}, seeds=seeds)
 
 
 def reached(found: list[dict[str, Any]]) -> Iterator[str]:

@@ -56,7 +56,7 @@ def simulate_crowd(task: SimulationTask, *, encode: Encode | None = None, prior:
     settings = CrowdSettings.of(task.settings)
     if task.rows is not None:
         raise ValueError("only texts can pass a gate, so a crowd is shown nothing else")
-    encode = StaticEncoder(normalizer=settings.preset["normalizer"]).transform if encode is None else encode
+    encode = StaticEncoder(normalizer=settings.values["normalizer"]).transform if encode is None else encode
     prior = word_directions(task.classes, task.descriptions, encode) if prior is None else prior
     test = np.asarray(encode(settings.normalized(task.test_texts)), dtype=np.float32)
     pools = [crowd_pool(task, settings, seed=seed) for seed in range(task.seeds)]
@@ -89,19 +89,19 @@ class _CrowdPlay:
 
     def course(self, *, chosen: bool, private: bool) -> Course:
         """Ask, settle, say and learn until the last number of labels; `chosen` at random otherwise."""
-        response = RandomizedResponse.for_epsilon(self.settings.epsilon_once, len(self.task.classes))
-        strategy = ClusteredUncertainty("response" if private else "entropy", epsilon=self.settings.epsilon_once)
+        event = self.settings.answers_event(len(self.task.classes))
+        response = RandomizedResponse.for_epsilon(event.epsilon, event.n_classes)
+        strategy = self.settings.strategy(private=private) if chosen else RandomChoice()
         left, asked = np.arange(len(self.rows)), np.empty(0, dtype=np.int64)
         likelihoods = np.empty((0, len(self.task.classes)))
         moved = adapt_to_texts(self.prior, self.rows, self.pool.counts)
         model, penalty, found = moved, FIRST_PENALTY, []
         for size, is_point in _rounds(self.task.label_counts, self.settings.round_size):
-            if chosen:
-                batch = strategy.query(self.rows, left, model, size, self.rng, counts=self.pool.counts, asked=asked)
-            else:
-                batch = RandomChoice().query(self.rows, left, None, size, self.rng)
+            spread = {"counts": self.pool.counts, "asked": asked} if isinstance(strategy, ClusteredUncertainty) else {}
+            batch = strategy.query(self.rows, left, model, size, self.rng, **spread)
             left, asked = np.setdiff1d(left, batch, assume_unique=True), np.concatenate([asked, batch])
-            likelihoods = np.concatenate([likelihoods, self._said(batch, model, response if private else None)])
+            said = self._said(batch, model, response if private else None, times=event.randomizations)
+            likelihoods = np.concatenate([likelihoods, said])
             fitted = ChannelClassifier(
                 classes=self.task.classes, prior=self.prior, regularization=None if is_point else penalty
             ).fit(self.rows[asked], likelihoods, texts=self.rows, weights=self.pool.counts, moved=moved)
@@ -111,7 +111,7 @@ class _CrowdPlay:
         return found
 
     def _said(
-        self, batch: NDArray[np.int64], model: LinearModel, response: RandomizedResponse | None
+        self, batch: NDArray[np.int64], model: LinearModel, response: RandomizedResponse | None, *, times: int
     ) -> NDArray[np.float64]:
         """Settle each question by its own answers and return the likelihoods of what is said of it."""
         truth = np.array([self._consensus(question) for question in batch])
@@ -122,7 +122,7 @@ class _CrowdPlay:
         if self.settings.uses_prior:
             kept = response.kept(model.predict_proba(self.rows[batch]))
         together = np.ones(kept.shape)
-        for _time in range(self.settings.randomizations):
+        for _time in range(times):
             together = together * response.likelihoods(response.release(truth, kept, rng=self.rng), kept)
         return together
 
@@ -206,7 +206,7 @@ def _notes(task: SimulationTask, settings: CrowdSettings, pools: Sequence[CrowdP
         )
     else:
         notes.append(f"The gate let {first.passed:,} of {first.different:,} different texts out.")
-    if task.contributors is None and settings.preset["privacy_unit"] == "contributor":
+    if task.contributors is None and settings.values["privacy_unit"] == "contributor":
         notes.append("No contributors are named, so the gate ran for records.")
     notes.append(
         f"One label is one question, settled by {settings.overlap} simulated answers and said at random; all questions "

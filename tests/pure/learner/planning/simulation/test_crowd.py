@@ -56,7 +56,7 @@ def play(task):
 
 @pytest.fixture(scope="module")
 def outcome():
-    return play(crowd_task(settings=OPEN_GATE | {"labels_epsilon": "3", "round_size": "12"}))
+    return play(crowd_task(settings=OPEN_GATE | {"answers_epsilon": "3", "round_size": "12"}))
 
 
 def test_answers_said_at_random_teach_more_than_words_alone(outcome):
@@ -104,11 +104,11 @@ def test_a_threshold_gate_a_uniform_prior_and_repeated_responses():
         "gate_epsilon": "4.0",
         "gate_delta": "0.01",
         "texts_per_contributor": "20",
-        "label_randomizer": "uniform",
-        "labels_epsilon": "6",
+        "response_classes": "uniform",
+        "answers_epsilon": "6",
         "randomizations": "2",
-        "labels_unit": "annotator",
-        "questions_per_annotator": "3",
+        "answers_unit": "annotator",
+        "answers_cap": "3",
     }
     found = play(crowd_task(settings=settings, seeds=1))
     assert (found.accounts[1].unit, found.accounts[1].epsilon) == ("annotator", pytest.approx(6.0))
@@ -117,7 +117,7 @@ def test_a_threshold_gate_a_uniform_prior_and_repeated_responses():
 
 def test_answers_reach_the_model_through_the_response_alone():
     """At an epsilon of next to nothing the answers of everybody may be others, and no prediction moves."""
-    silent = {"labels_epsilon": "0.000001", "label_randomizer": "uniform"}
+    silent = {"answers_epsilon": "0.000001", "response_classes": "uniform"}
     task = crowd_task(seeds=1, settings=OPEN_GATE | silent)
     turned = crowd_task(seeds=1, settings=OPEN_GATE | silent)
     object.__setattr__(turned, "labels", (task.labels + 1) % 3)
@@ -131,12 +131,12 @@ def test_answers_reach_the_model_through_the_response_alone():
     [
         ({"epsilonn": "1"}, "unknown settings epsilonn"),
         ({"gate_k": "many"}, "gate_k must be of type int"),
-        ({"labels_epsilon": "0"}, "epsilon"),
-        ({"labels_epsilon": "50"}, "epsilon"),
-        ({"label_randomizer": "laplace"}, "label_randomizer"),
+        ({"answers_epsilon": "0"}, "epsilon"),
+        ({"answers_epsilon": "50"}, "epsilon"),
+        ({"response_classes": "laplace"}, "response_classes"),
         ({"round_size": "0"}, "round_size"),
         ({"gate_kind": "k_anonymity", "gate_k": "1"}, "gate_k: Must be at least 2"),
-        ({"questions_per_annotator": "5"}, "questions_per_annotator"),
+        ({"answers_cap": "5"}, "answers_cap"),
     ],
 )
 def test_settings_are_checked(settings, named):

@@ -1,0 +1,47 @@
+"""What somebody gives a simulation in place of a preset's own values, read as its declaration says."""
+
+from collections.abc import Collection, Mapping
+from typing import Any, Final
+
+from annotation.choices.catalogue import CATALOGUE, declaration_of, parameter_names
+from privacy.choices import Kind
+
+# Settings that no choice declares, with their types.
+PLAIN: Final[Mapping[str, type]] = {"privacy_unit": str, "pool_epsilon": float, "pool_delta": float}
+TRUTHS: Final = {"true": True, "1": True, "false": False, "0": False}
+
+
+def names_of(*kinds: Kind) -> set[str]:
+    """Name what is chosen of each kind, and the parameters of all that there is to choose."""
+    return {name for kind in kinds for name in (kind.key, *parameter_names(kind)) if name}
+
+
+def with_given(values: Mapping[str, Any], given: Mapping[str, str], names: Collection[str]) -> dict[str, Any]:
+    """Return values with those `given` in their place; what is given as nothing is left out.
+
+    Raises
+    ------
+    ValueError
+        If a name is not among `names`, or a value cannot be read or is out of its declared range.
+    """
+    if unknown := sorted(set(given) - set(names)):
+        raise ValueError(f"unknown settings {', '.join(unknown)}; there are {', '.join(sorted(names))}")
+    read = {name: _read(name, text) for name, text in given.items() if text}
+    return {name: value for name, value in values.items() if given.get(name) != ""} | read
+
+
+def _read(name: str, text: str) -> Any:
+    """Return a text in the type of a setting."""
+    for kind in Kind:
+        if kind.key == name and CATALOGUE.find(kind, text) is None:
+            known = ", ".join(choice.name for choice in CATALOGUE.of_kind(kind))
+            raise ValueError(f"{name} must be one of {known}, got {text!r}")
+    declared = declaration_of(name)
+    wanted = PLAIN.get(name, str) if declared is None else declared.type
+    try:
+        value = TRUTHS[text.lower()] if wanted is bool else wanted(text)
+    except (KeyError, ValueError) as error:
+        raise ValueError(f"{name} must be of type {wanted.__name__}, got {text!r}") from error
+    if declared is not None and (rule := declared.broken(value)):
+        raise ValueError(f"{name}: {rule}")
+    return value
