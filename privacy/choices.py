@@ -156,7 +156,10 @@ class Choice(ABC):
         return {}
 
     def rules(self, settings: Mapping[str, Any]) -> Mapping[str, str]:
-        """Return the rules between several settings that are broken, by the setting that breaks them."""
+        """Return the rules between several settings that are broken, by the setting that breaks them.
+
+        Those of the classes that this derives from are asked, too.
+        """
         return {}
 
     @classmethod
@@ -201,7 +204,7 @@ class Choice(ABC):
             for each in cls.parameters()
             if arrival not in each.arrivals and getattr(chosen, each.name) != each.default
         }
-        broken |= _out_of_order(chosen) | dict(chosen.rules(settings))
+        broken |= _out_of_order(chosen) | _broken_rules(chosen, settings)
         if not broken and "pool_epsilon" in settings and (event := chosen.opening(settings)) is not None:
             epsilon = event.cost().epsilon
             if epsilon > settings["pool_epsilon"]:
@@ -236,6 +239,12 @@ class Choice(ABC):
         """Return its line of the catalogue."""
         sound = {name: sorted(getattr(cls.sound, name)) for name in ("oracles", "arrivals", "data_kinds")}
         return {"kind": cls.kind.value, "name": cls.name, "label": cls.label, **sound, "schema": cls.json_schema()}
+
+
+def _broken_rules(chosen: Choice, settings: Mapping[str, Any]) -> dict[str, str]:
+    """Return what its own rules refuse and those of all it derives from: none is lost to who does not call them."""
+    declared = [vars(base)["rules"] for base in reversed(type(chosen).__mro__) if "rules" in vars(base)]
+    return {name: rule for rules in declared for name, rule in rules(chosen, settings).items()}
 
 
 def _out_of_order(chosen: Choice) -> dict[str, str]:

@@ -177,11 +177,14 @@ class Confirmations(OnlineChoice):
     enough_answers: ClassVar[int] = ENOUGH_ANSWERS
 
     def rules(self, settings: Mapping[str, Any]) -> Mapping[str, str]:
-        """Refuse also a single answer."""
-        if self.expected_answers < FEWEST_ANSWERS:
-            rule = _("Confirmations explore less the more answers are expected: expect at least 2.")
-            return {"expected_answers": rule}
-        return super().rules(settings)
+        """Refuse a single answer."""
+        if self.expected_answers >= FEWEST_ANSWERS:
+            return {}
+        return {"expected_answers": _("Confirmations explore less the more answers are expected: expect at least 2.")}
+
+    def _too_dear(self, settings: Mapping[str, Any]) -> dict[str, str]:
+        # Of a single answer there is no price.
+        return super()._too_dear(settings) if self.expected_answers >= FEWEST_ANSWERS else {}
 
     def learner(self, classes: list[int], *, private: bool = True, **shape: Any) -> BanditMutualInformationOGD:
         """Return the learner, not started."""

@@ -32,7 +32,7 @@ class ConfirmGuess(LabelType):
     words: ClassVar[Sequence[str]] = (_("Yes, it is right"), _("No, it is wrong"))
     letters: ClassVar[Sequence[str]] = (_("Y"), _("N"))
     teaches: ClassVar[Teaching] = Teaching.CONFIRMATIONS
-    not_learned: ClassVar[str] = _("From a no learn {wanted} alone.")
+    not_learned: ClassVar[str] = _("Only {wanted} learn from a no.")
     coefficient: ClassVar[str] = _("Krippendorff's alpha")
 
     def possible(self, n_classes: int) -> int:

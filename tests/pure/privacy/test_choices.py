@@ -52,6 +52,16 @@ class Chance(Choice):
         return PostProcessingEvent(operation="chance")
 
 
+@dataclass(frozen=True)
+class Hasty(Clusters):
+    """One that has a rule of its own and does not call the one that it is bound by."""
+
+    name: ClassVar[str] = "hasty"
+
+    def rules(self, settings):
+        return {"again": "Never twice."} if self.again else {}
+
+
 POOL = {"oracle": "trusted", "arrival": "pool", "data_kind": "text"}
 
 
@@ -225,3 +235,8 @@ def test_a_source_may_ask_for_the_choices_so_far_and_is_asked_again_where_it_fai
         list(catalogue.all())
     assert list(catalogue.all()) == [Chance]
     assert tries == [[], []]
+
+
+def test_a_rule_of_what_a_choice_derives_from_is_never_lost():
+    broken = Hasty.broken_by(POOL | {"cap": 9, "again": True})
+    assert broken == {"cap": "At most as many as there are clusters.", "again": "Never twice."}

@@ -17,7 +17,7 @@ SOUND |= {"estimator": "label_sets", "selection": "secret_sample"}
         ({"estimator": "sums"}, "learned by label_sets alone"),
         ({"question_kind": "choose"}, "here each answer names one"),
         ({"question_kind": "rating"}, "here each answer names one"),
-        ({"question_kind": "confirm", "estimator": "sums"}, "From a no learn running_sums, bandit_ogd alone"),
+        ({"question_kind": "confirm", "estimator": "sums"}, "Only running_sums, bandit_ogd learn from a no"),
         ({"question_kind": "rating", "estimator": "sums"}, ""),
         ({"question_kind": "rating", "estimator": "bandit_ogd"}, "learns from nothing else"),
     ],
