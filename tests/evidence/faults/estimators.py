@@ -12,6 +12,7 @@ SUMS_TESTS = "tests/pure/learner/estimators/test_sums.py"
 SETS = "learner/estimators/label_sets.py"
 SETS_TESTS = "tests/pure/learner/estimators/test_label_sets.py"
 SEVERAL_TESTS = "tests/pure/annotation/choices/label_types/test_several.py"
+STREAMS_TESTS = "tests/db/learner/streams/test_processing.py"
 BATTERY = "tests/pure/learner/estimators/test_release_battery.py"
 
 ESTIMATORS = [
@@ -282,5 +283,32 @@ ESTIMATORS = [
         "        less = replace(event, class_sigma=0.7 * event.class_sigma, moment_sigma=0.7 * event.moment_sigma)\n"
         "        released = release_sums(blocks, less, rng=rng)",
         (f"{ESTIMATOR_NOISE}::test_sums_of_nothing[0.0]", f"{ESTIMATOR_NOISE}::test_sums_of_nothing[0.3]"),
+    ),
+    Mutant(
+        "steps of a stream that are divided by how many answered",
+        "learner/streams/services/updates.py",
+        "project.window_denominator or batch.questions for",
+        "max(1, len(answers.get(batch.number, []))) for",
+        (f"{STREAMS_TESTS}::test_a_step_is_divided_by_a_public_number_and_not_by_how_many_answered",),
+    ),
+    Mutant(
+        "what learns from batches of a stream charged without the choice of what they are about",
+        "learner/configuration/stream.py",
+        "if learns_each_answer(project.settings):",
+        "if update is not None:",
+        (
+            f"{STREAMS_TESTS}::test_the_whole_stream_is_charged_once_before_its_first_record",
+            "tests/web/annotation/choices/test_new_estimator.py"
+            "::test_a_learner_without_a_proof_in_a_stream_is_never_charged_as_if_it_had_one",
+        ),
+    ),
+    Mutant(
+        "running sums that add up the batches of another epoch",
+        "learner/estimators/running_sums.py",
+        "read[self.first_read(place) : place + 1]",
+        "read[max(0, self.first_read(place) - 1) : place + 1]",
+        (
+            "tests/db/learner/streams/test_running_streams.py::test_every_update_reads_its_epoch_and_keeps_no_sums_without_noise",
+        ),
     ),
 ]

@@ -17,6 +17,7 @@ from annotation.questions.services import labelling
 from learner.configuration.pool import featurizer_of
 from learner.configuration.stream import policy_of, stream_event
 from learner.estimators.bandit import ENOUGH_ANSWERS, LOSS_BOUND
+from learner.estimators.minibatch_svm import MiniBatchPrivateSVM
 from learner.estimators.online_choices import Confirmations
 from learner.linear_model import LinearModel
 from learner.models import ModelRelease, Stream, StreamBatch, StreamGuess, TrainingRun
@@ -240,6 +241,32 @@ def test_visible_batches_say_how_many_were_asked_not_how_many_were_answered():
     streaming.let_time_pass(project)
     streaming.work_off(project)
     assert trained_on(ModelRelease.objects.get().training_run).questions == 5
+
+
+@pytest.mark.parametrize(
+    ("changes", "posted", "answered", "divided_by"),
+    [({"selection": "all", "window_length": 5}, 5, 3, 5), (HIDDEN | {"screen_low": 0.1}, 40, 1, 4)],
+    ids=["visible", "hidden"],
+)
+def test_a_step_is_divided_by_a_public_number_and_not_by_how_many_answered(
+    changes, posted, answered, divided_by, monkeypatch
+):
+    noted = []
+    step = MiniBatchPrivateSVM.partial_fit
+
+    def note(learner, X, y, classes=None, *, denominator=None):
+        if type(learner) is MiniBatchPrivateSVM and not learner.simulated_:
+            noted.append((len(X), denominator))
+        return step(learner, X, y, classes, denominator=denominator)
+
+    monkeypatch.setattr(MiniBatchPrivateSVM, "partial_fit", note)
+    project = streaming.open_stream(make_user(), **changes)
+    post_records(project=project, records=streaming.rows(posted))
+    streaming.work_off(project)
+    said = streaming.answer(project, make_user(), at_most=answered)
+    streaming.let_time_pass(project)
+    streaming.work_off(project)
+    assert noted == [(said, divided_by)]
 
 
 # --- learners
