@@ -22,12 +22,17 @@ def with_given(values: Mapping[str, Any], given: Mapping[str, str], names: Colle
     Raises
     ------
     ValueError
-        If a name is not among `names`, or a value cannot be read or is out of its declared range.
+        If a name is not among `names`, or a value cannot be read or is out of the range that what is chosen declares.
     """
     if unknown := sorted(set(given) - set(names)):
         raise ValueError(f"unknown settings {', '.join(unknown)}; there are {', '.join(sorted(names))}")
     read = {name: _read(name, text) for name, text in given.items() if text}
-    return {name: value for name, value in values.items() if given.get(name) != ""} | read
+    found = {name: value for name, value in values.items() if given.get(name) != ""} | read
+    for choice in CATALOGUE.chosen(found):
+        for each in choice.parameters():
+            if each.name in read and (rule := each.broken(read[each.name])):
+                raise ValueError(f"{each.name}: {rule}")
+    return found
 
 
 def _read(name: str, text: str) -> Any:
@@ -39,9 +44,6 @@ def _read(name: str, text: str) -> Any:
     declared = declaration_of(name)
     wanted = PLAIN.get(name, str) if declared is None else declared.type
     try:
-        value = TRUTHS[text.lower()] if wanted is bool else wanted(text)
-    except (KeyError, ValueError) as error:
+        return TRUTHS[text.lower()] if wanted is bool else wanted(text)
+    except (ArithmeticError, KeyError, TypeError, ValueError) as error:
         raise ValueError(f"{name} must be of type {wanted.__name__}, got {text!r}") from error
-    if declared is not None and (rule := declared.broken(value)):
-        raise ValueError(f"{name}: {rule}")
-    return value

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Self, cast
 
-from annotation.choices.catalogue import chosen_of, declaration_of
+from annotation.choices.catalogue import chosen_of
 from annotation.choices.label_types.catalogue import label_type_of
 from annotation.choices.label_types.choose import ChooseOne
 from annotation.choices.label_types.learning import learns_each_answer
@@ -16,16 +16,16 @@ from learner.estimators.online_choices import OnlineChoice
 from learner.estimators.streaming import StreamingLinearClassifier
 from learner.features.base import Featurizer
 from learner.features.choice import FeaturesChoice, RecordShape
+from learner.planning.simulation.given import names_of, with_given
 from learner.strategies.screen import Screen, ScreenChoice
 from privacy.accounting.event import Event
 from privacy.accounting.events import StreamEvent
 from privacy.choices import Kind
-from privacy.errors import PrivacyError
 from privacy.mechanisms.randomness import RandomSource
 from privacy.wording import joined_rules
 
-# Settings that no choice declares, with their types.
-PLAIN: Mapping[str, type] = {"pool_epsilon": float, "pool_delta": float, "overlap": int}
+# What is played as it is chosen.
+PLAYED = (Kind.STRATEGY, Kind.ESTIMATOR, Kind.POLICY, Kind.FEATURES, Kind.STREAM, Kind.RELEASES)
 # Prices of one update, and the limits they are part of.
 PRICE: Mapping[str, str] = {"training_epsilon": "pool_epsilon", "training_delta": "pool_delta"}
 # What a rounding may add to a price that is planned to be the whole limit.
@@ -57,13 +57,8 @@ class StreamSettings:
             If a name is unknown, a value cannot be read, or the whole breaks a rule.
         """
         values = dict(PRESETS[preset].defaults) | {"oracle": PRESETS[preset].oracle}
-        for name, text in given.items():
-            kind = _kind_of(name)
-            if text:
-                values[name] = _read(name, kind, text)
-            else:
-                values.pop(name, None)
         values |= {"classes": list(classes), "data_kind": data_kind}
+        values = with_given(values, given, {"normalizer", *PRICE.values(), *names_of(*PLAYED)})
         if broken := broken_rules(values):
             raise ValueError(str(joined_rules(broken)))
         return cls(values, len(classes))
@@ -117,7 +112,8 @@ class StreamSettings:
         if not issubclass(choice, OnlineChoice):
             shape = Shape(classes, 1.0, INTERCEPT_SCALING)
             learner = cast(EstimatorChoice, choice.of({**self.values, **price})).estimator(shape)
-            assert isinstance(learner, StreamingLinearClassifier)
+            if not isinstance(learner, StreamingLinearClassifier):
+                raise ValueError(f"{Kind.ESTIMATOR.key}: {choice.name} makes no updates of batches")
             learner.set_params(random_state=rng)
             return learner
         return choice.of(self.values).learner(classes, random_state=rng)
@@ -140,24 +136,3 @@ class StreamSettings:
         if cost.epsilon > self.values["pool_epsilon"] or cost.delta > self.values["pool_delta"]:
             raise ValueError(f"the stream costs ({cost.epsilon}, {cost.delta}), more than the account holds")
         return event
-
-
-def _kind_of(name: str) -> type:
-    known = declaration_of(name)
-    kind = PLAIN.get(name) or (known.type if known is not None else str if name in _keys() else None)
-    if kind is None or kind is tuple:
-        raise ValueError(f"unknown setting {name} of a stream")
-    return kind
-
-
-def _read(name: str, kind: type, text: str) -> Any:
-    try:
-        if kind is bool:
-            return {"true": True, "false": False}[text.lower()]
-        return kind(text)
-    except (KeyError, ValueError, PrivacyError) as error:
-        raise ValueError(f"{name} must be of type {kind.__name__}, got {text!r}") from error
-
-
-def _keys() -> set[str]:
-    return {kind.key for kind in (Kind.STRATEGY, Kind.ESTIMATOR, Kind.POLICY, Kind.FEATURES)}

@@ -56,7 +56,7 @@ def test_texts_become_what_is_declared_and_nothing_leaves_a_setting_out():
 )
 def test_what_is_refused_names_the_setting(given, said):
     with pytest.raises(ValueError, match=said):
-        with_given({}, given, names_of(Kind.STRATEGY))
+        with_given({"selection": "secret_sample"}, given, names_of(Kind.STRATEGY))
 
 
 def test_a_way_to_randomise_that_is_declared_here_is_simulated_with_its_parameters(declared):

@@ -147,8 +147,8 @@ def test_the_same_seeds_give_the_same_outcome_and_others_do_not():
 @pytest.mark.parametrize(
     ("settings", "said"),
     [
-        ({"wombats": "3"}, "unknown setting wombats"),
-        ({"wombats": ""}, "unknown setting wombats"),
+        ({"wombats": "3"}, "unknown settings wombats"),
+        ({"wombats": ""}, "unknown settings wombats"),
         ({"window_denominator": ""}, "public number"),
         ({"window_length": "many"}, "window_length must be of type int"),
         ({"drop_unselected": "perhaps"}, "drop_unselected must be of type bool"),
