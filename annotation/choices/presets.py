@@ -30,7 +30,7 @@ OTHER_KINDS = (
     Kind.BUDGET,
 )
 LONGEST_CLASS = 200
-NO_FEATURES_COST = "Only principal directions cost anything; leave this empty."
+NO_FEATURES_COST = "These features cost nothing; leave this empty."
 
 PRESETS: dict[str, Preset] = {
     preset.key: preset

@@ -56,4 +56,3 @@ class Features(StrEnum):
     """Featurisers that code names; the learner's catalogue has all of them, with their labels."""
 
     STANDARD = "standard"
-    PRINCIPAL = "principal"

@@ -5,13 +5,12 @@ from typing import Literal, cast
 from annotation.choices.answers_unit import chosen_randomizer
 from annotation.choices.catalogue import CATALOGUE, chosen_of
 from annotation.choices.randomizer_base import ANNOTATOR
-from annotation.models import DataKind, Project, Selection
+from annotation.models import Project, Selection
 from learner.configuration.classes import learned_classes
 from learner.errors import UnknownChoice
 from learner.estimators.choice import INTERCEPT_SCALING, EstimatorChoice, PrivateEstimator, Shape
 from learner.features.base import Featurizer
-from learner.features.choice import FeaturesChoice, RecordShape
-from learner.features.principal import PrincipalDirections, PrincipalImageFeaturizer
+from learner.features.choice import FeaturesChoice, Finding, RecordShape
 from learner.linear_model import LinearModel
 from learner.models import FeatureProjection
 from learner.strategies.base import OracleName, QueryStrategy, StrategyChoice
@@ -19,7 +18,6 @@ from learner.strategies.blocks import block_rates
 from learner.strategies.screen import Screen
 from learner.strategies.secret_sample import BlocksChoice, SecretSample
 from privacy.accounting.events import Event, LabelTrainingEvent, RandomizedAnswersEvent
-from privacy.accounting.events_features import SecondMomentsEvent
 from privacy.choices import Kind
 from privacy.models import AccountUnit, Filter
 from privacy.parameters import Parameter
@@ -51,24 +49,14 @@ def record_shape_of(project: Project) -> RecordShape:
 
 def featurizer_of(project: Project) -> Featurizer:
     """Return the project's featuriser, fixed by its configuration alone and by what was found for it and paid."""
-    choice = features_choice_of(project)
-    if isinstance(choice, PrincipalDirections) and project.data_kind == DataKind.IMAGE:
-        return principal_featurizer_of(project)
-    return choice.featurizer(record_shape_of(project))
+    choice, shape = features_choice_of(project), record_shape_of(project)
+    found = FeatureProjection.objects.filter(project=project).first() if choice.no_start else None
+    return choice.featurizer(shape) if found is None else choice.found(shape, found.components)
 
 
-def principal_featurizer_of(project: Project) -> PrincipalImageFeaturizer:
-    """Return the project's principal directions, or before they are paid for a featuriser that only knows its width."""
-    found = FeatureProjection.objects.filter(project=project).first()
-    choice = PrincipalDirections.of(project.settings)
-    return choice.found(record_shape_of(project), found.components if found else None)
-
-
-def projection_event(project: Project) -> SecondMomentsEvent:
-    """Return what finding the project's principal directions costs, before any row is read."""
-    event = PrincipalDirections.of(project.settings).event(shape=record_shape_of(project))
-    assert isinstance(event, SecondMomentsEvent)
-    return event
+def finding_of(project: Project) -> Finding | None:
+    """Return what the project's features need found in its pool, before any row is read; None where that is nothing."""
+    return features_choice_of(project).finding(record_shape_of(project))
 
 
 def estimator_choice_of(project: Project) -> EstimatorChoice:

@@ -1,5 +1,6 @@
 """Images by privately found principal directions: the one featuriser that is paid for, once for each project."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, ClassVar, Self
 
@@ -8,13 +9,15 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import linalg
 
 from learner.features.base import Featurizer, scale_rows
-from learner.features.choice import RecordShape
+from learner.features.choice import Finding, RecordShape
 from learner.features.clipping import check_norm_bound
 from learner.features.image import ImageFeaturizer, ReadsImages, cells_of, hues_side
-from privacy.accounting.event import Event
 from privacy.accounting.events_features import second_moments_event
 from privacy.choices import Sound
+from privacy.mechanisms.randomness import RandomSource
+from privacy.mechanisms.second_moments import release_second_moments
 from privacy.parameters import parameter
+from privacy.wording import as_message
 from privacy.wording import gettext_noop as _
 
 # Written into every release; finer steps than features need.
@@ -131,6 +134,7 @@ class PrincipalDirections(ReadsImages):
             ("crowd", "text", "table"), _("Principal directions are found in the images of a trusted project.")
         ),
     )
+    no_start: ClassVar[str] = _("role: principal directions are found in the pool, so nothing can start before them")
 
     features_epsilon: float = parameter(
         None,
@@ -142,18 +146,33 @@ class PrincipalDirections(ReadsImages):
 
     def featurizer(self, shape: RecordShape) -> Featurizer:
         """Return a featuriser that only knows its width, as before its directions are paid for."""
-        return self.found(shape, None)
+        return self._projecting(shape, None)
 
-    def found(self, shape: RecordShape, components: NDArray[np.float64] | None) -> PrincipalImageFeaturizer:
+    def found(self, shape: RecordShape, released: list[Any]) -> Featurizer:
         """Return the featuriser with the directions that were found."""
+        return self._projecting(shape, released)
+
+    def _projecting(self, shape: RecordShape, components: list[Any] | None) -> PrincipalImageFeaturizer:
         height, width = shape.image_height, shape.image_width
         largest = LARGEST_COLOURED_SIDE if self.is_colour else LARGEST_COVARIANCE_SIDE
         hues = cells_of(shape, hues_side(largest)) if self.is_colour else None
         pixels = ImageFeaturizer(height, width, pooled=cells_of(shape, largest), centered=True, hues=hues)
         return PrincipalImageFeaturizer(pixels, min(shape.dimension, pixels.dimension), components)
 
-    def event(self, *, shape: RecordShape | None = None, **circumstances: Any) -> Event | None:
-        """Return what finding the directions costs."""
-        assert shape is not None
-        pixels = self.found(shape, None).pixels
-        return second_moments_event(self.features_epsilon, pixels.dimension, norm_bound=pixels.norm_bound)
+    def finding(self, shape: RecordShape) -> Finding:
+        """Return noisy second moments of the images, of which the directions are the leading eigenvectors."""
+        waiting = self._projecting(shape, None)
+        pixels = waiting.pixels
+        event = second_moments_event(self.features_epsilon, pixels.dimension, norm_bound=pixels.norm_bound)
+
+        def release(batches: Iterable[ArrayLike], rng: RandomSource) -> list[Any]:
+            moments = release_second_moments((pixels.transform(batch) for batch in batches), event, rng=rng)
+            directions: list[Any] = principal_directions(moments, waiting.n_components).tolist()
+            return directions
+
+        return Finding(
+            event,
+            purpose=as_message("find principal directions of the images"),
+            no_pool=_("There is no pool to find principal directions in."),
+            release=release,
+        )

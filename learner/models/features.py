@@ -27,7 +27,7 @@ class FeatureMatrix(models.Model):
 
 
 class FeatureProjection(models.Model):
-    """Principal directions of a project's images: found once, paid by the pool, part of every release."""
+    """What a project's features need found in its pool, as principal directions: paid once, part of every release."""
 
     project = models.OneToOneField(Project, models.CASCADE, related_name="feature_projection")
     components = models.JSONField(help_text=_("Released directions, one row each."))
@@ -35,4 +35,4 @@ class FeatureProjection(models.Model):
     created_at = models.DateTimeField(auto_now_add=True)
 
     def __str__(self) -> str:
-        return f"principal directions of {self.project_id}"
+        return f"what was found in the pool of {self.project_id}"

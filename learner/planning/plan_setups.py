@@ -21,7 +21,7 @@ from learner.configuration.classes import learned_classes
 from learner.configuration.pool import (
     answers_event_of,
     featurizer_of,
-    projection_event,
+    finding_of,
     strategy_choice_of,
     training_adjacency,
 )
@@ -230,8 +230,8 @@ def _payable_releases(project: Project, setup: Setup) -> int:
     if project.arrival == Arrival.STREAM:
         return MOST_COUNTED
     purse = Purse(selectors.training_account(project))
-    if project.features == "principal":
-        purse.pay(projection_event(project))
+    if (finding := finding_of(project)) is not None:
+        purse.pay(finding.event)
     planned = project.maximum_releases or MOST_COUNTED
     opening = opening_event(project.settings)
     if opening is not None:

@@ -9,12 +9,12 @@ from django.db import connection
 from django.db.models import Q, QuerySet, Sum
 from numpy.typing import NDArray
 
+from annotation.choices.features_base import no_start_before
 from annotation.models import (
     Consensus,
     Dataset,
     DatasetRole,
     DatasetState,
-    Features,
     Oracle,
     Project,
     Query,
@@ -109,9 +109,9 @@ def pool_datasets(project: Project) -> QuerySet[Dataset]:
 def start_datasets(project: Project) -> QuerySet[Dataset]:
     """Return the public uploads with labels that may start the first model, oldest first.
 
-    Principal directions are found in the pool, so nothing can be trained in them before they are paid for.
+    Where features are found in the pool, nothing can be trained in them before they are paid for.
     """
-    if project.features == Features.PRINCIPAL:
+    if no_start_before(project.settings):
         return Dataset.objects.none()
     ready = Dataset.objects.filter(project=project, role=DatasetRole.PUBLIC_START, state=DatasetState.READY)
     return ready.filter(records__label__isnull=False).distinct().select_related("project").order_by("pk")

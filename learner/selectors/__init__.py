@@ -11,7 +11,6 @@ from annotation import selectors as annotation_selectors
 from annotation.models import (
     Consensus,
     Dataset,
-    Features,
     Project,
     Query,
     QueryState,
@@ -25,7 +24,7 @@ from learner.configuration.pool import (
     charged_event,
     estimator_of,
     featurizer_of,
-    projection_event,
+    finding_of,
     secret_sample_of,
     strategy_of,
 )
@@ -260,9 +259,8 @@ def question_counts(project: Project) -> QuestionCounts:
 
 def pending_projection(project: Project) -> list[Event]:
     """Return the event of finding the project's features, until they are found: whatever comes first needs them."""
-    if project.features != Features.PRINCIPAL or FeatureProjection.objects.filter(project=project).exists():
-        return []
-    return [projection_event(project)]
+    finding = finding_of(project)
+    return [] if finding is None or FeatureProjection.objects.filter(project=project).exists() else [finding.event]
 
 
 def training_account(project: Project) -> BudgetAccount:

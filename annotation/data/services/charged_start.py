@@ -4,9 +4,10 @@ import math
 
 from django.contrib.auth.models import AbstractBaseUser
 
+from annotation.choices.features_base import no_start_before
 from annotation.choices.label_types.learning import chosen_estimator
 from annotation.errors import InvalidUpload
-from annotation.models import Arrival, Dataset, DatasetRole, DatasetState, Features, Project
+from annotation.models import Arrival, Dataset, DatasetRole, DatasetState, Project
 from privacy.models import BudgetAccount
 from privacy.services import ledger, populations
 from privacy.wording import as_message
@@ -21,8 +22,8 @@ def check_start(project: Project, epsilon: float | None) -> float:
     least = _training_of(project)[0]
     if least is None:
         raise InvalidUpload("role: what learns from randomised answers alone takes no private start")
-    if project.features == Features.PRINCIPAL:
-        raise InvalidUpload("role: principal directions are found in the pool, so nothing can start before them")
+    if reason := no_start_before(project.settings):
+        raise InvalidUpload(reason)
     if epsilon is None or not math.isfinite(epsilon) or epsilon > MOST_EPSILON:
         raise InvalidUpload(
             as_message(

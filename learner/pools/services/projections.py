@@ -1,29 +1,24 @@
-"""Principal directions of a project's images: charged to the pool once, before any row is read."""
+"""What a project's features need found in its pool: charged to it once, before any row is read."""
 
 import hashlib
 import json
-from collections.abc import Iterator
+from itertools import chain
 from uuid import NAMESPACE_URL, uuid5
 
-import numpy as np
 from django.db import transaction
-from numpy.typing import NDArray
 
-from annotation.models import Features, Project
+from annotation.models import Project
 from annotation.work.services.locks import hold_lock
-from learner.configuration.pool import principal_featurizer_of, projection_event
+from learner.configuration.pool import finding_of
 from learner.errors import NothingToAsk
-from learner.features.image import ImageFeaturizer
-from learner.features.principal import principal_directions
+from learner.features.choice import Finding
 from learner.models import FeatureProjection
 from learner.pools import selectors as pool_selectors
-from learner.pools.services.pixels import pixel_batches
+from learner.pools.services.feature_rows import batches
 from privacy.mechanisms.randomness import SecureRandom
-from privacy.mechanisms.second_moments import release_second_moments
 from privacy.models import EntryKind, LedgerEntry
 from privacy.services import ledger
 from privacy.services.faults import fault_point
-from privacy.wording import as_message
 
 SUBJECT = "features"
 # The first half of the lock's number; the second is the project's.
@@ -31,16 +26,17 @@ LOCK = 7_301
 
 
 def ensure_projection(project: Project) -> None:
-    """Find the directions of a project that asks for them and has none yet, on the pool as it is now.
+    """Find what the project's features need and do not have yet, on the pool as it is now.
 
     One worker does it while others wait. What an attempt that died had reserved is charged, and the next one reserves
-    anew. Later uploads are projected on the same directions, which is free.
+    anew. Later uploads are read by what was found, which is free.
     """
-    if project.features != Features.PRINCIPAL or FeatureProjection.objects.filter(project=project).exists():
+    finding = finding_of(project)
+    if finding is None or FeatureProjection.objects.filter(project=project).exists():
         return
     with hold_lock(kind=LOCK, number=project.pk):
         if not FeatureProjection.objects.filter(project=project).exists():
-            _find(project)
+            _find(project, finding)
 
 
 def projection_entries(project: Project) -> list[LedgerEntry]:
@@ -49,29 +45,20 @@ def projection_entries(project: Project) -> list[LedgerEntry]:
     return [found.entry] if found else []
 
 
-def _find(project: Project) -> None:
+def _find(project: Project, finding: Finding) -> None:
     datasets = list(pool_selectors.pool_datasets(project))
     if not datasets:
-        raise NothingToAsk("There is no pool to find principal directions in.")
+        raise NothingToAsk(finding.no_pool)
     earlier = LedgerEntry.objects.filter(account=project.pool_account, subject=SUBJECT, kind=EntryKind.RESERVE)
     ledger.charge_open(entries=earlier)
-    featurizer = principal_featurizer_of(project)
-    event = projection_event(project)
     reservation = ledger.reserve(
         account=project.pool_account,
-        event=event,
-        purpose=as_message("find principal directions of the images"),
+        event=finding.event,
+        purpose=finding.purpose,
         key=uuid5(NAMESPACE_URL, f"dpal:projection:{project.pk}:{earlier.count() + 1}"),
         subject=SUBJECT,
     )
-
-    def blocks(pixels: ImageFeaturizer) -> Iterator[NDArray[np.float32]]:
-        for dataset in datasets:
-            for batch in pixel_batches(dataset):
-                yield pixels.transform(batch)
-
-    moments = release_second_moments(blocks(featurizer.pixels), event, rng=SecureRandom())
-    components = principal_directions(moments, featurizer.n_components).tolist()
+    components = finding.release(chain.from_iterable(map(batches, datasets)), SecureRandom())
     fault_point("projection_found")
     digest = hashlib.sha256(json.dumps(components).encode()).hexdigest()
     with transaction.atomic():

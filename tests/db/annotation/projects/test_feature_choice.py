@@ -27,7 +27,7 @@ def test_an_encoder_is_offered_where_it_is_installed(monkeypatch, installed):
     encoders = ["encoder"] if installed else []
     always = [Features.STANDARD, "planned", "static_encoder"]
     assert offered("voice-crowd") == [*always, *encoders]
-    assert offered("pool-experts") == [*always, *encoders, Features.PRINCIPAL]
+    assert offered("pool-experts") == [*always, *encoders, "principal"]
 
 
 def test_only_a_trusted_project_is_asked_what_directions_may_cost():

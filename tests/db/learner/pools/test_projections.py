@@ -7,11 +7,11 @@ from django.db import IntegrityError, connection, transaction
 from annotation.errors import InvalidConfiguration
 from annotation.models import Membership, Role
 from annotation.questions.services import labels, queue
-from learner.configuration.pool import featurizer_of, projection_event
+from learner.configuration.pool import featurizer_of, finding_of
 from learner.models import FeatureMatrix, FeatureProjection
 from learner.next_step import Step, project_status
 from learner.planning.selectors import plan_forecast
-from learner.pools.services import features, projections
+from learner.pools.services import feature_rows, features, projections
 from privacy.accounting.event import event_from_json
 from privacy.errors import BudgetExceeded
 from privacy.services import audit
@@ -49,7 +49,7 @@ def test_the_pool_pays_once_before_the_directions_exist(project):
     (commit,) = learning.entries(project, "commit")
     assert found.entry == commit
     event = event_from_json(commit.parent.event)
-    assert event == projection_event(project)
+    assert event == finding_of(project).event
     assert commit.epsilon_nano == pytest.approx(0.5e9, rel=1e-6)
     assert commit.epsilon_nano <= 0.5e9
     assert learning.open_reservations(project) == 0
@@ -116,7 +116,7 @@ def test_an_account_that_cannot_pay_lets_nothing_be_read(project, monkeypatch):
     def read(dataset):
         raise AssertionError("an image was read")
 
-    monkeypatch.setattr(projections, "pixel_batches", read)
+    monkeypatch.setattr(feature_rows, "pixel_batches", read)
     write_settings(project, features_epsilon=50.0)
     project.refresh_from_db()
     with pytest.raises(BudgetExceeded):
