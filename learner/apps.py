@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from django.apps import AppConfig
 
 from annotation.choices.catalogue import CATALOGUE
-from privacy.choices import Choice
+from privacy.choices import Choice, Kind
 
 if TYPE_CHECKING:
     from annotation.projects.selectors import CardModel
@@ -50,10 +50,20 @@ def newest_models(projects: Collection[int]) -> "Mapping[int, CardModel]":
 
 
 def learner_choices() -> Iterable[type[Choice]]:
-    """Return what the learner declares; its catalogues have one line for each choice."""
+    """Return what the learner declares; its catalogues have one line for each choice.
+
+    What annotation knows only by what is chosen, the learner must be able to make: it takes no other from now on.
+    """
     from learner.estimators import catalogue as estimators  # noqa: PLC0415  # slow import
+    from learner.estimators.choice import EstimatorChoice  # noqa: PLC0415  # slow import
+    from learner.estimators.online_choices import OnlineChoice  # noqa: PLC0415  # slow import
     from learner.features import catalogue as features  # noqa: PLC0415  # slow import
+    from learner.features.choice import FeaturesChoice  # noqa: PLC0415  # slow import
     from learner.starts import class_words  # noqa: PLC0415  # slow import
     from learner.strategies import catalogue as strategies  # noqa: PLC0415  # slow import
+    from learner.strategies.base import StrategyChoice  # noqa: PLC0415  # slow import
 
+    CATALOGUE.require(Kind.ESTIMATOR, EstimatorChoice, OnlineChoice)
+    CATALOGUE.require(Kind.FEATURES, FeaturesChoice)
+    CATALOGUE.require(Kind.STRATEGY, StrategyChoice)
     return (*strategies.CHOICES, *estimators.CHOICES, *features.CHOICES, *class_words.CHOICES)

@@ -19,12 +19,12 @@ class Catalogue:
         self._kinds: dict[str, Kind] | None = None
         self._parameters: Mapping[str, Parameter] | None = None
         # What the product asks of every choice of a kind, where that is more than of any choice.
-        self._bases: dict[Kind, type] = {}
+        self._bases: dict[Kind, tuple[type, ...]] = {}
         self._registering, self._thread = Lock(), local()
 
-    def require(self, kind: Kind, base: type) -> None:
-        """Take no choice of a kind from now on but those that answer what the product asks of it."""
-        self._bases[kind] = base
+    def require(self, kind: Kind, *bases: type) -> None:
+        """Take no choice of a kind from now on but those that derive from one of these: they answer what is asked."""
+        self._bases[kind] = bases
 
     def register(self, *choices: type[Choice]) -> None:
         """Add choices.
@@ -37,9 +37,10 @@ class Catalogue:
             If a choice does not answer what the product asks of its kind.
         """
         for choice in choices:
-            base = self._bases.get(choice.kind, Choice)
-            if not issubclass(choice, base):
-                raise TypeError(f"{choice.kind} {choice.name} must be a {base.__name__}, since nothing else is asked")
+            bases = self._bases.get(choice.kind, (Choice,))
+            if not issubclass(choice, bases):
+                wanted = " or ".join(base.__name__ for base in bases)
+                raise TypeError(f"{choice.kind} {choice.name} must be a {wanted}, since nothing else is asked")
             if left_out := ", ".join(sorted(choice.__abstractmethods__)):
                 raise TypeError(f"{choice.kind} {choice.name} leaves out {left_out}")
             taken = self._choices.get((choice.kind, choice.name))

@@ -13,7 +13,8 @@ from django.db import IntegrityError
 from django.test import Client
 from django.urls import reverse
 
-from annotation.choices.label_types.learning import chosen_estimator
+from annotation.choices.catalogue import CATALOGUE
+from annotation.choices.label_types.learning import LearnsLabels, chosen_estimator
 from annotation.choices.stream_rules import batch_stream_epsilon
 from annotation.data.services.streams import post_records
 from annotation.projects.forms.wizard import WizardStep
@@ -29,7 +30,7 @@ from learner.estimators.sums import PrivateSums
 from learner.models import Stream
 from learner.planning import plan_setups
 from learner.streams.services import updates
-from privacy.choices import Sound
+from privacy.choices import Kind, Sound
 from privacy.mechanisms.k_norm import EuclideanNoise
 from privacy.parameters import parameter
 from tests import learning, streaming
@@ -269,3 +270,20 @@ def test_a_learner_without_a_proof_in_a_stream_is_never_charged_as_if_it_had_one
         with pytest.raises(ValueError, match="is no update of a stream"):
             streaming.work_off(stream)
         assert not learning.entries(stream, "reserve")
+
+
+def test_a_learner_that_nobody_could_make_is_not_taken():
+    @dataclass(frozen=True)
+    class Wordless(LearnsLabels):
+        """What annotation could offer, and the learner would not know how to make."""
+
+        name: ClassVar[str] = "wordless"
+        label: ClassVar[str] = "nothing that learns"
+
+        def event(self, **circumstances):
+            return None
+
+    assert CATALOGUE.find(Kind.ESTIMATOR, "wordless") is None
+    with pytest.raises(TypeError, match="estimator wordless must be a EstimatorChoice or OnlineChoice"):
+        CATALOGUE.register(Wordless)
+    assert CATALOGUE.find(Kind.ESTIMATOR, "wordless") is None

@@ -92,7 +92,8 @@ def pool(declared, manager):
 
 @pytest.fixture
 def stream(declared, manager):
-    grows = {"update_policy": "growing", "growth": 2, "window_length": 40}
+    # Of a visible block that asks about nobody there is no batch: at these rates one such block in 10^12.
+    grows = {"update_policy": "growing", "growth": 2, "window_length": 40, "screen_high": 0.6, "screen_low": 0.5}
     return streaming.open_stream(manager, selection="bernoulli_screen", pool_epsilon=4.0, **grows)
 
 
