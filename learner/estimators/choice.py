@@ -163,18 +163,23 @@ class EstimatorChoice(LearnsLabels):
         return self.event(shape=shape, n_features=features_of(settings))
 
 
-@dataclass(frozen=True)
-class GaussianChoice(EstimatorChoice):
-    """An estimator whose noise leaves a delta."""
-
-    training_delta: float = parameter(
+def delta_of_training() -> Any:
+    """Return the one declaration of the delta of a training; whatever has Gaussian noise has it as `training_delta`."""
+    return parameter(
         1e-6,
         above=0,
         below=1,
         label=_("Delta of one training"),
-        help=_("What Gaussian noise leaves outside epsilon."),
+        help=_("What Gaussian noise leaves outside epsilon. Online learning is one training for the whole stream."),
         rule=_("Gaussian noise has a delta; it must lie between 0 and 1, got {got}."),
     )
+
+
+@dataclass(frozen=True)
+class GaussianChoice(EstimatorChoice):
+    """An estimator whose noise leaves a delta."""
+
+    training_delta: float = delta_of_training()
 
     @property
     def delta(self) -> float:

@@ -16,7 +16,7 @@ from learner.estimators.bandit import (
     BanditGradientBaseline,
     BanditMutualInformationOGD,
 )
-from learner.estimators.choice import INTERCEPT_SCALING
+from learner.estimators.choice import INTERCEPT_SCALING, delta_of_training
 from learner.estimators.mi_ogd import MutualInformationOGD, OnlineGradientBaseline
 from learner.estimators.streaming import StreamingLinearClassifier
 from privacy.accounting.event import Event
@@ -72,14 +72,7 @@ class OnlineChoice(LearnsLabels):
         label=_("Release the average of all updates"),
         help=_("Averaging takes noise out of the weights and costs nothing."),
     )
-    training_delta: float = parameter(
-        1e-6,
-        above=0,
-        below=1,
-        label=_("Delta of the stream"),
-        help=_("At which its epsilon is stated; the pool's limit must exceed it."),
-        rule=_("Must lie between 0 and 1, got {got}: Gaussian noise has an epsilon at a delta."),
-    )
+    training_delta: float = delta_of_training()
 
     def rules(self, settings: Mapping[str, Any]) -> Mapping[str, str]:
         """Refuse a stream that the charge is not proved for, and one that its account cannot pay."""

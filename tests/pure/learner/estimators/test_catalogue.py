@@ -83,3 +83,23 @@ def test_what_is_planned_is_a_huber_svm_for_two_classes_and_steps_for_more(numbe
     alike = expected.estimator(replace(SHAPE, classes=list(range(number))))
     assert type(estimator) is type(alike)
     assert estimator.get_params() == alike.get_params()
+
+
+def test_what_several_choices_have_is_called_alike_by_each():
+    """Histories, pages and programs know a parameter by its name alone."""
+    labels = {}
+    for choice in CATALOGUE.all():
+        for each in choice.parameters():
+            labels.setdefault(each.name, set()).add(each.label)
+    assert {name: found for name, found in labels.items() if len(found) > 1} == {}
+
+
+def test_a_delta_is_declared_once_for_batches_and_for_each_answer():
+    found = [
+        each
+        for choice in CATALOGUE.of_kind(Kind.ESTIMATOR)
+        for each in choice.parameters()
+        if each.name == "training_delta"
+    ]
+    assert len(found) > 5
+    assert all(each == found[0] for each in found)
