@@ -15,9 +15,10 @@ from annotation.api import router as annotation_router
 from annotation.browsing.api import router as browsing_router
 from annotation.crowds.api import router as crowds_router
 from annotation.data.api import router as data_router
-from annotation.data.gate_api import router as gate_router
+from annotation.data.gate_api import router as dataset_gate_router
 from annotation.errors import AnnotationError, InvalidRecords
 from annotation.exports.api import router as exports_router
+from annotation.gates.api import router as gates_router
 from annotation.guidelines.api import router as guidelines_router
 from annotation.guidelines.pictures_api import router as guideline_pictures_router
 from annotation.people.groups_api import router as groups_router
@@ -28,7 +29,6 @@ from annotation.populations.api import router as populations_router
 from annotation.populations.managers_api import router as managers_router
 from annotation.projects.api import router as configuration_router
 from annotation.projects.beside_api import router as beside_router
-from annotation.projects.gate_plan_api import router as gate_plan_router
 from annotation.projects.kind_api import router as kind_router
 from annotation.projects.state_api import router as state_router
 from annotation.quality.api import router as quality_router
@@ -128,7 +128,7 @@ api = DescribedAPI(
 )
 api.add_router("", annotation_router)
 api.add_router("", data_router)
-api.add_router("", gate_router)
+api.add_router("", dataset_gate_router)
 api.add_router("", questions_router)
 api.add_router("", exports_router)
 api.add_router("", guideline_pictures_router)
@@ -148,7 +148,7 @@ api.add_router("", members_router)
 api.add_router("", joining_router)
 api.add_router("", groups_router)
 api.add_router("", mails_router)
-api.add_router("", gate_plan_router)
+api.add_router("", gates_router)
 api.add_router("", quality_router)
 api.add_router("", guidelines_router)
 api.add_router("", answering_router)

@@ -62,6 +62,9 @@ TESTED_THROUGH_OTHERS: dict[tuple[str, str], tuple[str, ...]] = {
         "annotation/rest/responses.py",
         "annotation/work/services/idempotency.py",
     ),
+    ("tests/web/annotation/gates/test_api.py", "work that a route starts, as every such route describes it"): (
+        "annotation/rest/jobs.py",
+    ),
     ("tests/web/annotation/quality/test_api.py", "a list in pages, as every route gives one"): (
         "annotation/rest/pagination.py",
     ),

@@ -1,7 +1,6 @@
 """REST routes of uploads, the jobs that read them, and records of a stream."""
 
 import json
-from datetime import datetime
 from typing import Any
 from uuid import UUID
 
@@ -17,6 +16,7 @@ from annotation.models import BadRows, Dataset, DatasetRole, Job, PoolSource, Ro
 from annotation.people.identity import person_of
 from annotation.rest.base import project_for, require_scope
 from annotation.rest.idempotency import idempotent
+from annotation.rest.jobs import JobOut
 from annotation.rest.pagination import Page, page_of
 from annotation.rest.responses import IDEMPOTENCY_KEY, LONGEST_KEY, SaidOut, as_code, paged, responses, write_responses
 from annotation.statement import charges
@@ -26,63 +26,6 @@ from privacy.accounting.cost import Cost
 from privacy.wording import as_message
 
 router = Router()
-
-
-class ExportOut(Schema):
-    """A file of labels that a job writes; `file` is where it is below `/api/v1/`, for whoever may read labels.
-
-    It is null before the file is there, after `expires_at`, and once something in the project was forgotten.
-    """
-
-    format: str
-    history: bool
-    file: str | None
-    size: int | None
-    sha256: str | None
-    expires_at: datetime | None
-
-
-class JobOut(Schema):
-    """How far long work is."""
-
-    id: UUID
-    kind: str
-    state: str
-    progress_done: int
-    progress_total: int | None
-    message: str
-    message_as_code: SaidOut | None = None
-    error: str
-    error_as_code: SaidOut | None = None
-    created_at: datetime
-    finished_at: datetime | None
-    export: ExportOut | None = Field(None, description="What a job of the kind `export` writes.")
-
-    @staticmethod
-    def resolve_export(job: Job) -> dict[str, Any] | None:
-        """Return the file that the job wrote, while somebody may have it."""
-        export = getattr(job, "export", None) if job.kind == jobs.EXPORT else None
-        if export is None:
-            return None
-        described: dict[str, Any] = {
-            "format": export.format,
-            "history": export.history,
-            "expires_at": export.expires_at,
-        }
-        if not export.may_be_read:
-            return described | {"file": None, "size": None, "sha256": None}
-        file = f"projects/{export.project.slug}/exports/{job.pk}/file"
-        return described | {"file": file, "size": export.size, "sha256": export.sha256}
-
-    @staticmethod
-    def resolve_message_as_code(job: Job) -> dict[str, Any] | None:
-        """Return what `message` was made from."""
-        return as_code(job.message)
-
-    @staticmethod
-    def resolve_error_as_code(job: Job) -> dict[str, Any] | None:
-        """Return what `error` was made from."""
-        return as_code(job.error)
 
 
 class BadRowOut(Schema):

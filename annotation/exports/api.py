@@ -8,7 +8,6 @@ from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404
 from ninja import Field, Router, Schema, Status
 
-from annotation.data.api import JobOut
 from annotation.exports.downloads import export_response, labels_response
 from annotation.exports.services import kept_files
 from annotation.exports.services.label_files import MEDIA_TYPES, ExportFormat
@@ -17,6 +16,7 @@ from annotation.models.exports import Export
 from annotation.people.identity import person_of
 from annotation.rest.base import project_for, require_scope
 from annotation.rest.idempotency import idempotent
+from annotation.rest.jobs import JobOut
 from annotation.rest.ranges import CONDITIONS, file_answers
 from annotation.rest.responses import responses, write_responses
 from annotation.tokens.services import Scope

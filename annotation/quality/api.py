@@ -12,7 +12,6 @@ from annotation import selectors
 from annotation.answers.selectors import answer_name
 from annotation.checks import services as gold
 from annotation.checks.selectors import checks_in_use
-from annotation.data.api import JobOut
 from annotation.errors import InvalidConfiguration
 from annotation.models import Membership, Oracle, Role
 from annotation.models.quality import Aggregation, GoldQuery, GoldSource, PauseReason, QualityReport
@@ -22,6 +21,7 @@ from annotation.quality import services as comparing
 from annotation.questions.images import IMAGE_ANSWER, image_response
 from annotation.rest.base import project_for, require_scope
 from annotation.rest.idempotency import idempotent
+from annotation.rest.jobs import JobOut
 from annotation.rest.pagination import Page, page_of
 from annotation.rest.responses import paged, responses, write_responses
 from annotation.rest.row_ids import row_id

@@ -14,11 +14,11 @@ from django.urls import reverse
 from annotation.choices.gate_base import GateChoice
 from annotation.choices.gates import run_event
 from annotation.choices.presets import broken_rules
+from annotation.gates.api import gate_fields
 from annotation.gates.receipts import receipt_of
 from annotation.gates.services import planning, runs
 from annotation.models import GateRun, Query
 from annotation.projects.forms.wizard import WizardStep
-from annotation.projects.gate_plan_api import gate_fields
 from annotation.projects.services import configuring
 from annotation.tokens import services as tokens
 from annotation.tokens.services import Scope

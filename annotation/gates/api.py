@@ -8,7 +8,6 @@ from ninja import Field, Query, Router, Schema, Status
 from pydantic import create_model
 
 from annotation.choices.gates import own_gate_parameters
-from annotation.data.api import JobOut
 from annotation.gates import comparison
 from annotation.gates.forms import GateChoiceForm, GatePlanForm
 from annotation.gates.services import planning
@@ -17,6 +16,7 @@ from annotation.people.identity import person_of
 from annotation.rest.base import project_for, require_scope
 from annotation.rest.checking import checked
 from annotation.rest.idempotency import idempotent
+from annotation.rest.jobs import JobOut
 from annotation.rest.responses import write_responses
 from annotation.rest.row_ids import row_id
 from annotation.statement import charges
