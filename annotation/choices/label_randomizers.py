@@ -1,7 +1,7 @@
 """How the answers of a crowd leave the trusted side: randomised, one question at a time."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final
 
@@ -36,6 +36,7 @@ class RandomizedConsensus(RandomizerChoice):
             "stream": _("The records of a stream pay once, so their answers are not said a second way."),
         },
     )
+    tried: ClassVar[Collection[str]] = ("response_classes",)
 
     answers_epsilon: float = parameter(
         4.0,

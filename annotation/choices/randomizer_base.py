@@ -1,7 +1,7 @@
 """What every way for a crowd's answers to leave the trusted side declares: its event, and whose change that hides."""
 
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final
 
@@ -26,6 +26,8 @@ class RandomizerChoice(Choice):
     ----------
     open_answers : bool
         Whether answers are declared to be no secret: then nothing is drawn and nothing is charged.
+    tried : collection of str
+        Parameters whose other options a plan tries, since they change no price.
     refusal : str
         What is said to an estimator that reads answers by itself; `{wanted}` are those that do not.
     """
@@ -33,6 +35,7 @@ class RandomizerChoice(Choice):
     kind: ClassVar[Kind] = Kind.RANDOMIZER
     sound: ClassVar[Sound] = Sound(oracles=("crowd",), arrivals=("pool",), data_kinds=("text",))
     open_answers: ClassVar[bool] = False
+    tried: ClassVar[Collection[str]] = ()
     refusal: ClassVar[str] = _("Randomised answers are learned from by {wanted} alone.")
 
     @abstractmethod

@@ -1,7 +1,7 @@
 """What projects choose to train with: the base of every such choice, and what a training asks of an estimator."""
 
 from abc import abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final, Literal, Protocol, Self, runtime_checkable
 
@@ -17,7 +17,7 @@ from privacy.accounting.event import Event
 from privacy.accounting.events import RandomizedAnswersEvent
 from privacy.accounting.events_labels import Loss
 from privacy.choices import Sound
-from privacy.parameters import parameter
+from privacy.parameters import ARRIVALS, parameter
 from privacy.wording import as_message
 from privacy.wording import gettext_noop as _
 
@@ -118,11 +118,17 @@ class EstimatorChoice(LearnsLabels):
         out (`LabelTrainingEvent`).
     divides_epsilon : bool
         Whether each of more than two classes has a share of epsilon.
+    rank : int
+        Its place among the models that a plan tries, the lower the likelier to help.
+    tried_of : collection of str
+        How records arrive of which a plan tries it.
     """
 
     words: ClassVar[str]
     loss: ClassVar[Loss] = "other"
     divides_epsilon: ClassVar[bool] = False
+    rank: ClassVar[int] = 9
+    tried_of: ClassVar[Collection[str]] = ARRIVALS
     # Each training pays for itself; of a stream everything stays.
     stays: ClassVar[bool] = False
 
@@ -141,6 +147,14 @@ class EstimatorChoice(LearnsLabels):
     def epsilon(self) -> float | None:
         """What one training, or one update of a stream, is meant to cost."""
         return self.training_epsilon
+
+    @classmethod
+    def stands_for(cls, n_classes: int, *, texts: int | None = None) -> "type[EstimatorChoice]":
+        """Return the choice whose estimator this has for so many classes.
+
+        Of one release of the whole limit the number of labelled `texts` may be known, too.
+        """
+        return cls
 
     @abstractmethod
     def estimator(self, shape: Shape) -> PrivateEstimator:

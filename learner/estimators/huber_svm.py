@@ -208,6 +208,7 @@ class HuberSvmGaussian(HuberChoice, GaussianChoice):
     label: ClassVar[str] = _("Huber SVM, Gaussian objective perturbation (has a delta)")
     words: ClassVar[str] = _("support vector machine of Huber loss with Gaussian objective perturbation")
     sound: ClassVar[Sound] = OF_TRUSTED_POOLS
+    rank: ClassVar[int] = 4
     method: ClassVar[PerturbationMethod] = "gaussian"
 
 

@@ -7,14 +7,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
-from annotation.choices.answers_unit import randomizes
-from annotation.choices.catalogue import CATALOGUE, chosen_of
+from annotation.choices.answers_unit import chosen_randomizer, randomizes
+from annotation.choices.catalogue import CATALOGUE, chosen_of, declaration_of
 from annotation.choices.label_types.learning import learns_each_answer
 from annotation.choices.planned_settings import DIGITS, rounded_down
 from annotation.choices.selection_rules import TEXT_COLUMNS
-from learner.estimators.running_sums import OfRunningSums
+from learner.estimators.choice import EstimatorChoice
 from learner.features.static_encoder import MOST_COLUMNS
-from learner.planning.setup import Setup, simulated_strategy
+from learner.planning.setup import Setup, simulated_strategy, strategy_choice
 from learner.planning.splits import divisions, series_epsilon
 from learner.strategies.base import StrategyChoice
 from learner.strategies.screen import Screen
@@ -23,9 +23,6 @@ from privacy.wording import as_message
 
 # Of more classes than this, estimators that divide epsilon over the classes are known to lose, and take long.
 MOST_DIVIDED_CLASSES: Final = 10
-FIRST: Final = ("planned", "softmax_steps", "sums", "huber_svm_gaussian", "logistic_gaussian")
-BLOCK_RATES: Final = (0.05, 0.1, 0.2, 0.35)
-RATES_OF_ONE_BLOCK: Final = (0.2, 0.5)
 RELEASES: Final = (1, 2, 4)
 # Of a stream's hidden windows, the rates by their share of the one that stands.
 RATE_SHARES: Final = (0.5, 2.0)
@@ -82,19 +79,18 @@ def settings_to_try(settings: Mapping[str, Any], setup: Setup, epsilon: float) -
     if settings["oracle"] == "crowd":
         yield {}
         yield from _columns(settings)
-        if stands := settings.get("response_classes"):
-            yield {"response_classes": "uniform" if stands == "top_k" else "top_k"}
+        yield from _responses(settings)
         return
     if setup.stream:
         yield {}
         yield from _hidden_rates(settings) if setup.hidden else _divided(setup, epsilon)
         yield from _columns(settings)
-        if settings["estimator"] != OfRunningSums.name:
-            yield {"estimator": OfRunningSums.name}
+        yield from _estimators(settings)
         return
-    base: Changes = {} if setup.first_rate is not None else _shared(setup, epsilon)
+    in_blocks = setup.first_rate is not None
+    base: Changes = {} if in_blocks else _shared(setup, epsilon)
     yield base
-    yield from _blocks() if setup.first_rate is not None else _rounds(setup, epsilon)
+    yield from map(dict, strategy_choice(setup).other_blocks()) if in_blocks else _rounds(settings, setup, epsilon)
     for wanted in (*_columns(settings), *_estimators(settings)):
         yield base | wanted
 
@@ -109,18 +105,21 @@ def _shared(setup: Setup, epsilon: float) -> Changes:
     return {"maximum_releases": setup.releases, "training_epsilon": training}
 
 
-def _blocks() -> Iterator[Changes]:
-    for rate in BLOCK_RATES:
-        yield {"selection_rate": rate, "maximum_releases": None}
-    for rate in RATES_OF_ONE_BLOCK:
-        yield {"selection_rate": rate, "maximum_releases": 1}
+def _responses(settings: Mapping[str, Any]) -> Iterator[Changes]:
+    """Name the other options of how answers are randomised, where these change no price."""
+    randomizer = chosen_randomizer(settings)
+    for name in () if randomizer is None else randomizer.tried:
+        declared, stands = declaration_of(name), settings.get(name)
+        if declared is not None and stands:
+            yield from ({name: option} for option in declared.options if option != stands)
 
 
-def _rounds(setup: Setup, epsilon: float) -> Iterator[Changes]:
-    """Try a secret sample, chance, other divisions, and fewer or more models of as many labels."""
-    yield {"selection": "secret_sample", "maximum_releases": None}
-    if setup.selection != "random":
-        yield {"selection": "random", "maximum_releases": setup.releases}
+def _rounds(settings: Mapping[str, Any], setup: Setup, epsilon: float) -> Iterator[Changes]:
+    """Try other strategies, other divisions, and fewer or more models of as many labels."""
+    for choice in CATALOGUE.of_kind(Kind.STRATEGY):
+        assert issubclass(choice, StrategyChoice)
+        if choice.tried and choice.name != setup.selection and not choice.sound.broken(settings):
+            yield {"selection": choice.name, "maximum_releases": None if choice.in_blocks else setup.releases}
     yield from _divided(setup, epsilon)
     labels = setup.label_counts[-1] if setup.label_counts else 0
     if not (setup.comes_evenly and labels):
@@ -176,11 +175,11 @@ def _columns(settings: Mapping[str, Any]) -> Iterator[Changes]:
 
 def _estimators(settings: Mapping[str, Any]) -> Iterator[Changes]:
     """Name the other models; what is planned by the number of classes is one of them under another name."""
-    n_classes = len(settings["classes"])
-    same = {"planned", "huber_svm_gaussian" if n_classes == 2 else "softmax_steps"}
-    known = {settings["estimator"], *(same if settings["estimator"] in same else ())}
-    every = {choice.name: choice for choice in CATALOGUE.of_kind(Kind.ESTIMATOR)}
-    for choice in (*(every.pop(name) for name in FIRST if name in every), *every.values()):
-        many = n_classes > MOST_DIVIDED_CLASSES and getattr(choice, "divides_epsilon", False)
-        if choice.name not in known and not many and not choice.missing():
+    n_classes, standing = len(settings["classes"]), chosen_of(Kind.ESTIMATOR, settings)
+    every = [choice for choice in CATALOGUE.of_kind(Kind.ESTIMATOR) if issubclass(choice, EstimatorChoice)]
+    same = standing.stands_for(n_classes) if standing in every else None
+    for choice in sorted(every, key=lambda each: each.rank):
+        many = n_classes > MOST_DIVIDED_CLASSES and choice.divides_epsilon
+        sound = settings.get("arrival", "pool") in choice.tried_of and not choice.sound.broken(settings)
+        if sound and not many and choice.stands_for(n_classes) is not same and not choice.missing():
             yield {"estimator": choice.name}

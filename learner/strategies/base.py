@@ -198,11 +198,14 @@ class StrategyChoice(SelectionChoice):
     ----------
     in_rounds : bool
         Whether questions come in rounds of a fixed size, and a training after so many answers.
+    tried : bool
+        Whether a plan tries it in place of what asks in rounds in the open.
     order : str
         What a crowd project's managers read of the order in which texts are asked, where no page ranks them.
     """
 
     in_rounds: ClassVar[bool] = True
+    tried: ClassVar[bool] = False
     order: ClassVar[str] = _(
         "The next round chooses among them by a rule that knows these texts and released models only."
     )
@@ -225,6 +228,10 @@ class StrategyChoice(SelectionChoice):
 
     def divisions(self, shared: SharedLimit) -> Iterable[Division]:
         """Yield other ways to divide a limit between choosing and training, none where there is nothing to divide."""
+        return ()
+
+    def other_blocks(self) -> Iterable[Mapping[str, Any]]:
+        """Yield other parameters of secret blocks, each with how many release, that a plan tries; none of rounds."""
         return ()
 
     def undivided(self, *, hidden: bool) -> str:

@@ -18,6 +18,8 @@ from privacy.wording import gettext_noop as _
 
 # A screened block asks about one in so many of its records far from the boundary.
 OUTSIDE_SLAB = 5
+# What a plan tries: all blocks of a first one of such a rate, or that one alone.
+TRIED_RATES, TRIED_ALONE = (0.05, 0.1, 0.2, 0.35), (0.2, 0.5)
 
 
 @dataclass(frozen=True)
@@ -26,6 +28,7 @@ class SecretBlocks(BlocksChoice):
 
     name: ClassVar[str] = "secret_sample"
     label: ClassVar[str] = _("secret sample: only models are published")
+    tried: ClassVar[bool] = True
 
     selection_rate: float = parameter(
         0.1,
@@ -103,6 +106,11 @@ class SecretBlocks(BlocksChoice):
             training = of_one_price(shared.epsilon, lambda each, rates=rates: blocks_epsilon(each, rates))  # type: ignore[misc]
             if training is not None:
                 yield Division(changes={"selection_rate": rate}, training=training, rate=rate)
+
+    def other_blocks(self) -> Iterable[Mapping[str, Any]]:
+        """Vary the rate of the first block, and how many blocks release."""
+        for rates, releases in ((TRIED_RATES, None), (TRIED_ALONE, 1)):
+            yield from ({"selection_rate": rate, "maximum_releases": releases} for rate in rates)
 
     def opening(self, settings: Mapping[str, Any]) -> Event | None:
         """Return what counting the cells costs, None where they are not."""

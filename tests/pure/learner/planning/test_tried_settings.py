@@ -1,13 +1,22 @@
 """What a plan tries: one thing changed at a time, and what choosing leaves of the limit shared by as many models."""
 
-from dataclasses import replace
-from typing import Any
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
 
 import pytest
 
+from annotation.choices.catalogue import CATALOGUE
+from annotation.choices.label_randomizers import RandomizedConsensus
+from learner.estimators.choice import EstimatorChoice, PrivateEstimator, Shape
+from learner.estimators.sums import PrivateSums
 from learner.planning.splits import series_epsilon
 from learner.planning.tried_settings import MOST_DIVIDED_CLASSES, left_out, settings_to_try, untried
+from learner.strategies.random import Chance
+from learner.strategies.secret_sample import BlocksChoice, SecretSample
 from learner.strategies.top_c import TopC
+from privacy.choices import Sound
+from privacy.parameters import parameter
 from tests.pure.learner.planning.test_curves import OPEN, RATES_OF_SCREEN, SECRET
 
 SETTINGS: dict[str, Any] = {
@@ -94,3 +103,101 @@ def test_where_nothing_is_tried_the_reason_is_said(changes: dict[str, Any], why:
     assert why in untried(SETTINGS | changes)
     assert list(settings_to_try(SETTINGS | changes, OPEN, 2.0)) == []
     assert untried(SETTINGS) == ""
+
+
+@dataclass(frozen=True)
+class Means(EstimatorChoice):
+    """What is declared here alone, of pools and of streams."""
+
+    name: ClassVar[str] = "means_of_here"
+    label: ClassVar[str] = "class means"
+    words: ClassVar[str] = "class means"
+    sound: ClassVar[Sound] = Sound(oracles=("trusted",))
+    rank: ClassVar[int] = 0
+
+    def estimator(self, shape: Shape) -> PrivateEstimator:
+        return PrivateSums(self.training_epsilon, model="means", classes=shape.classes)
+
+
+@dataclass(frozen=True)
+class Parts(BlocksChoice):
+    """Secret blocks, the first of which is so many parts of the pool."""
+
+    name: ClassVar[str] = "parts_of_here"
+    label: ClassVar[str] = "secret parts"
+    tried: ClassVar[bool] = True
+
+    parts: int = parameter(8, at_least=2, label="Parts")
+
+    @property
+    def first_rate(self) -> float:
+        return 1 / self.parts
+
+    def strategy(self) -> SecretSample:
+        return SecretSample(self.first_rate)
+
+    def of_block(self, block: int, rate: float) -> SecretSample:
+        return SecretSample(rate)
+
+    def other_blocks(self) -> Iterator[dict[str, Any]]:
+        yield {"parts": 2 * self.parts, "maximum_releases": None}
+
+
+@dataclass(frozen=True)
+class Coins(Chance):
+    """Chance under another name, which rounds may be chosen by."""
+
+    name: ClassVar[str] = "coins_of_here"
+
+
+@dataclass(frozen=True)
+class Louder(RandomizedConsensus):
+    """Answers said another way, of which two sides are the same price."""
+
+    name: ClassVar[str] = "louder_of_here"
+    tried: ClassVar[tuple[str, ...]] = ("side",)
+
+    side: str = parameter("left", options={"left": "left", "right": "right", "both": "both"}, label="Side")
+
+
+@pytest.fixture
+def declared() -> Iterator[None]:
+    every = (Means, Parts, Coins, Louder)
+    CATALOGUE.register(*every)
+    yield
+    for choice in every:
+        CATALOGUE.withdraw(choice)
+
+
+def test_what_is_declared_here_is_tried(declared: None) -> None:
+    rounds = list(settings_to_try(SETTINGS | {"selection": "top_c"}, replace(OPEN, selection="random"), 6.0))
+    assert {"selection": "parts_of_here", "maximum_releases": None} in rounds
+    assert {"selection": "coins_of_here", "maximum_releases": OPEN.releases} in rounds
+    models = [wanted["estimator"] for wanted in rounds if "estimator" in wanted]
+    assert models[0] == "means_of_here"
+    stream = SETTINGS | {"arrival": "stream", "selection": "all", "estimator": "running_sums"}
+    asking_all = replace(OPEN, selection="all", parameters={}, stream=True)
+    tried = [wanted["estimator"] for wanted in settings_to_try(stream, asking_all, 2.0) if "estimator" in wanted]
+    assert tried == ["means_of_here"]
+
+
+def test_blocks_declared_here_say_which_others_are_tried(declared: None) -> None:
+    setup = replace(SECRET, selection="parts_of_here", parameters={"parts": 5}, first_rate=0.2)
+    found = list(settings_to_try(SETTINGS | {"selection": "parts_of_here", "parts": 5}, setup, 2.0))
+    assert {"parts": 10, "maximum_releases": None} in found
+    assert not any("selection_rate" in wanted for wanted in found)
+
+
+def test_answers_randomised_as_declared_here_say_what_is_tried(declared: None) -> None:
+    crowd = SETTINGS | {"oracle": "crowd", "label_randomizer": "louder_of_here", "side": "left"}
+    found = list(settings_to_try(crowd | {"response_classes": "top_k"}, OPEN, 2.0))
+    assert [wanted for wanted in found if "side" in wanted] == [{"side": "right"}, {"side": "both"}]
+    assert not any("response_classes" in wanted for wanted in found)
+    usual = SETTINGS | {"oracle": "crowd", "label_randomizer": "randomized_consensus", "response_classes": "uniform"}
+    assert {"response_classes": "top_k"} in list(settings_to_try(usual, OPEN, 2.0))
+
+
+def test_what_is_planned_is_one_of_the_others_by_another_name() -> None:
+    for n_classes, name in ((2, "huber_svm_gaussian"), (3, "softmax_steps")):
+        settings = SETTINGS | {"classes": [str(number) for number in range(n_classes)], "estimator": name}
+        assert {"estimator": "planned"} not in list(settings_to_try(settings, SECRET, 2.0))
