@@ -48,7 +48,7 @@ def screened(found: PublicTask, data: Path, seeds: int) -> dict[str, Any]:
                 task = found.task(Path(folder), data, seeds=seeds, settings=settings)
                 play = Play.of(task, settings_of(task))
                 labels = size * sum(play.settings.rates)
-                suited = play.settings.suited(n_classes=len(task.classes), labels=int(labels), texts=task.rows is None)
+                suited = play.settings.suited(labels=int(labels))
                 with threadpool_limits(limits=1, user_api="blas"):
                     made = [play.series(suited, SimulationRandom(1_000_003 * n + size), labels) for n in range(seeds)]
                 right[kind] = [float((releases[-1] == task.test_labels).mean()) for releases, _rows in made]

@@ -61,9 +61,9 @@ def _settings(kind: str, share: float) -> dict[str, str]:
 
 def _played(play: Play, kind: str, share: float, labels: int) -> dict[str, Any]:
     task = play.task
-    size, classes = task.n_records, range(len(task.classes))
+    size = task.n_records
     settings = settings_of(replace(task, settings=_settings(kind, share)))
-    suited = settings.suited(n_classes=len(classes), labels=labels, texts=task.rows is None)
+    suited = settings.suited(labels=labels)
     right: list[float] = []
     asked: list[int] = []
     met: list[int] = []
@@ -72,7 +72,7 @@ def _played(play: Play, kind: str, share: float, labels: int) -> dict[str, Any]:
         rows: NDArray[np.intp]
         if kind == OPEN:
             rows = rng.generator.permutation(size)[:labels]
-            estimator = suited.training(1.0, classes=classes, prior=play.prior, rng=rng)
+            estimator = suited.training(1.0, prior=play.prior, rng=rng)
             suited.event(estimator, rate=1.0, n_features=play.rows.shape[1])
             estimator.fit(play.rows[rows], task.labels[rows])
             answers = np.asarray(estimator.predict(play.test), dtype=np.int64)

@@ -7,6 +7,7 @@ from django.utils.formats import number_format
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
+from annotation.choices.randomizer_base import ANNOTATOR
 from annotation.models import Project
 from learner.configuration.pool import answers_event_of
 from privacy.accounting.events import RandomizedAnswersEvent
@@ -59,7 +60,7 @@ def _too_little(event: RandomizedAnswersEvent, questions: int) -> str:
 
 def _people(project: Project, event: RandomizedAnswersEvent, questions: int) -> str:
     """Say how many annotators are needed where none may answer more than a cap."""
-    if event.unit != "annotator":
+    if event.unit != ANNOTATOR:
         return ""
     people = max(project.overlap, math.ceil(questions * project.overlap / event.questions_per_annotator))
     return ngettext(

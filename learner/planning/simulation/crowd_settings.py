@@ -49,8 +49,7 @@ class CrowdSettings:
         broken: dict[str, str] = {}
         for kind in PLAYED:
             choice = chosen_of(kind, values)
-            if choice is None:
-                raise ValueError(f"{kind.key} must be chosen")
+            assert choice is not None
             broken |= choice.broken_by(values)
         if broken:
             raise ValueError(str(joined_rules(broken)))

@@ -3,17 +3,20 @@
 from collections.abc import Collection, Mapping
 from typing import Any, Final
 
-from annotation.choices.catalogue import CATALOGUE, declaration_of, parameter_names
-from privacy.choices import Kind
+from annotation.choices.catalogue import CATALOGUE, KEYS, declaration_of
+from privacy.choices import Choice, Kind
 
 # Settings that no choice declares, with their types.
 PLAIN: Final[Mapping[str, type]] = {"privacy_unit": str, "pool_epsilon": float, "pool_delta": float}
 TRUTHS: Final = {"true": True, "1": True, "false": False, "0": False}
 
 
-def names_of(*kinds: Kind) -> set[str]:
-    """Name what is chosen of each kind, and the parameters of all that there is to choose."""
-    return {name for kind in kinds for name in (kind.key, *parameter_names(kind)) if name}
+def names_of(*kinds: Kind, playing: type = Choice) -> set[str]:
+    """Name what is chosen of each kind, and the parameters of all that there is to choose and can be played."""
+    found = {kind.key for kind in kinds if kind.key}
+    for choice in (each for kind in kinds for each in CATALOGUE.of_kind(kind)):
+        found |= {each.name for each in choice.parameters() if issubclass(choice, playing)}
+    return found
 
 
 def with_given(values: Mapping[str, Any], given: Mapping[str, str], names: Collection[str]) -> dict[str, Any]:
@@ -26,6 +29,8 @@ def with_given(values: Mapping[str, Any], given: Mapping[str, str], names: Colle
     """
     if unknown := sorted(set(given) - set(names)):
         raise ValueError(f"unknown settings {', '.join(unknown)}; there are {', '.join(sorted(names))}")
+    if unchosen := [name for name in KEYS if name in values and given.get(name) == ""]:
+        raise ValueError(f"{', '.join(unchosen)} must be chosen")
     read = {name: _read(name, text) for name, text in given.items() if text}
     found = {name: value for name, value in values.items() if given.get(name) != ""} | read
     for choice in CATALOGUE.chosen(found):

@@ -7,11 +7,10 @@ import numpy as np
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
-from learner.estimators.version_zero import enough_examples, huber_prior, public_examples, version_zero
+from learner.estimators.version_zero import EncodedWords, enough_examples, public_examples
 from learner.features.choice import RecordShape
 from learner.features.declared_rules import DeclaredRules
-from learner.features.image import ImageFeaturizer
-from learner.features.static_encoder import StaticEncoder
+from learner.features.image import ImageFeaturizer, ReadsImages
 from learner.linear_model import LinearModel
 from learner.planning.simulation.course import course
 from learner.planning.simulation.noise_free import MOST_TUNED, AnswerArray, clear_answers, strength_of
@@ -67,7 +66,7 @@ def _played(task: SimulationTask, settings: TrustedSettings) -> Outcome:
         project, chance, words, plain, always = (MeanAccuracy.over_seeds(found, task.test_labels) for found in made)
         each = tuple(MeanAccuracy.over_seeds(found, task.test_labels) for found in releases)
         points.append(OutcomePoint(labels, project, chance, words, plain, always, each if len(each) > 1 else ()))
-    account = SimulatedAccount("pool", "record", settings.pool_epsilon, settings.pool_delta)
+    account = SimulatedAccount("pool", "record", *settings.limit)
     return Outcome((account,), tuple(points), _notes(task, settings, points))
 
 
@@ -92,31 +91,22 @@ class Play:
             return cls(task, settings, rows, test, None, None, nothing)
         encode = _encoder(settings)
         texts, places = public_examples(task.classes, task.descriptions)
-        known = version_zero(task.classes, task.descriptions, encode)
-        prior: LinearModel | None = known
-        if len(task.classes) == 2 and settings.estimator in ("planned", "huber_svm_gaussian"):
-            prior = huber_prior(task.classes, task.descriptions, encode, smoothing=settings.smoothing)
-        return cls(
-            task,
-            settings,
-            rows,
-            test,
-            known,
-            prior,
-            (encode(texts), places),
-        )
+        words = EncodedWords(tuple(task.classes), task.descriptions, encode, knows_names=True)
+        suited = settings.suited(labels=task.label_counts[-1])
+        prior = suited.training(1.0, prior=None, rng=SimulationRandom(0)).leaning(words)
+        return cls(task, settings, rows, test, words.model(), prior, (encode(texts), places))
 
     def predictions(self, labels: int) -> tuple[list[list[AnswerArray]], list[AnswerArray], list[AnswerArray]]:
         """Return test answers of each release of the project, of random choice and of no privacy, one array a seed."""
         project: list[list[AnswerArray]] = []
         random, clear = [], []
-        suited = self.settings.suited(n_classes=len(self.task.classes), labels=labels, texts=self.task.rows is None)
+        suited = self.settings.suited(labels=labels)
         rate = labels / self.task.n_records
         large = labels * len(self.task.classes) > LARGE_BASELINE
         strength: float | None = None
         for seed in range(self.task.seeds):
             rng = SimulationRandom(1_000_003 * seed + labels)
-            if suited.selection_rate is None:
+            if not suited.in_series:
                 secret = np.flatnonzero(rng.generator.random(self.task.n_records) < rate)
                 project.append([self._private(suited, secret, rate, rng, labels)])
             else:
@@ -154,13 +144,11 @@ class Play:
     def _private(
         self, settings: TrustedSettings, chosen: NDArray[np.intp], rate: float, rng: SimulationRandom, labels: int
     ) -> AnswerArray:
-        estimator = settings.training(
-            rate, classes=range(len(self.task.classes)), prior=self._prior_for(labels), rng=rng
-        )
+        estimator = settings.training(rate, prior=self._prior_for(labels), rng=rng)
         settings.event(estimator, rate=rate, n_features=self.rows.shape[1])
         estimator.fit(self.rows[chosen], self.task.labels[chosen])
-        answers: AnswerArray = np.asarray(estimator.predict(self.test), dtype=np.int64)
-        return answers
+        model = LinearModel(estimator.coef_, estimator.intercept_, tuple(self.task.classes), estimator.multiclass)
+        return model.leaders(model.decision_function(self.test)).astype(np.int64)
 
     def _prior_for(self, labels: int) -> LinearModel | None:
         """Return what to lean on: always what was described, bare names only beside few labels."""
@@ -176,13 +164,15 @@ class Play:
 
 def settings_of(task: SimulationTask) -> TrustedSettings:
     """Return the recipe of a task: what is planned for its classes and words, with its own settings in their place."""
-    return TrustedSettings.of(task.settings, n_classes=len(task.classes), described=has_examples(task))
+    kind = "text" if task.rows is None else "table" if task.rows.ndim == 2 else "image"
+    described = has_examples(task)
+    return TrustedSettings.of(task.settings, n_classes=len(task.classes), described=described, data_kind=kind)
 
 
 def encoded_records(task: SimulationTask, settings: TrustedSettings) -> tuple[Array, Array]:
     """Return the rows of all records and of the test records, each of norm one at most, as a training reads them."""
     if task.rows is not None and task.test_rows is not None:
-        colour = settings.image_colours == "colour"
+        colour = isinstance(settings.features, ReadsImages) and settings.features.is_colour
         return rows_of_numbers(task.rows, colour=colour), rows_of_numbers(task.test_rows, colour=colour)
     encode = _encoder(settings)
     return encode(task.texts), encode(task.test_texts)
@@ -195,8 +185,8 @@ def has_examples(task: SimulationTask) -> bool:
 
 def _encoder(settings: TrustedSettings) -> Callable[[Sequence[str]], Array]:
     def encode(texts: Sequence[str]) -> NDArray[np.float64]:
-        encoder = StaticEncoder(n_features=settings.feature_dimension, normalizer=settings.normalizer)
-        return encoder.transform(texts).astype(np.float64)
+        shape = RecordShape("text", settings.values["feature_dimension"], settings.values["normalizer"])
+        return settings.features.featurizer(shape).transform(list(texts)).astype(np.float64)
 
     return encode
 
@@ -217,7 +207,7 @@ def rows_of_numbers(images: NDArray[np.generic], *, colour: bool = False) -> Arr
 
 
 def _releases_note(settings: TrustedSettings) -> str:
-    if settings.selection_rate is None:
+    if not settings.in_series:
         return (
             "Each number of labels is a project of its own: one secret sample, one release, the whole limit. A project "
             "on a site divides its limit among blocks unless its settings say one release; selection_rate=0.1 does so "
@@ -231,14 +221,11 @@ def _releases_note(settings: TrustedSettings) -> str:
 
 
 def _notes(task: SimulationTask, settings: TrustedSettings, points: list[OutcomePoint]) -> tuple[str, ...]:
-    kinds = (
-        settings.suited(n_classes=len(task.classes), labels=point.labels, texts=task.rows is None).estimator
-        for point in points
-    )
+    kinds = (settings.suited(labels=point.labels).estimator for point in points)
     estimators = ", ".join(dict.fromkeys(kinds))
     notes = [
         _releases_note(settings),
-        f"Training: {estimators}, {settings.feature_dimension} columns of the static encoder."
+        f"Training: {estimators}, {settings.values['text_columns']} columns of the static encoder."
         if task.rows is None
         else f"Training: {estimators} on rows of norm one; images pooled to {IMAGE_SIDE} by {IMAGE_SIDE}.",
         "No privacy: logistic regression on the same columns and labels, public examples added, its strength chosen by "

@@ -29,8 +29,6 @@ ELSEWHERE = {
     },
     # Refusing what is left over from another choice, in words of its own.
     "screen_shrinks": {"annotation/choices/stream_rules.py", "annotation/migrations/sql/project_rules.sql"},
-    "cluster_epsilon": {"learner/planning/simulation/trusted_settings.py"},
-    "cluster_spread": {"learner/planning/simulation/trusted_settings.py"},
 }
 
 

@@ -22,7 +22,7 @@ def played(*, prior=None, **given):
     rows, labels = clouds(2000, seed=1)
     test, truth = clouds(300, seed=2)
     found, asked = course(
-        settings.suited(n_classes=3, labels=2000, texts=True),
+        settings.suited(labels=2000),
         rows,
         labels,
         test,

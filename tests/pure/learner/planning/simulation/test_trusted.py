@@ -89,7 +89,7 @@ def test_a_series_costs_the_limit_and_no_more(estimator, releases):
     )
     event, costs = None, []
     for block in range(1, int(releases) + 1):
-        shape = {"classes": range(2), "prior": None, "random_state": SimulationRandom(block)}
+        shape = {"prior": None, "random_state": SimulationRandom(block)}
         _estimator, event = settings.of_block(event, block=block, n_features=20, **shape)
         costs.append(event.cost())
     assert 0.999 * 2.0 <= sum(cost.epsilon for cost in costs) <= 2.0
@@ -99,10 +99,10 @@ def test_a_series_costs_the_limit_and_no_more(estimator, releases):
 def test_a_block_that_was_promised_less_is_refused():
     low = TrustedSettings.of({"selection_rate": "0.1", "pool_epsilon": "1"}, n_classes=2, described=False)
     high = TrustedSettings.of({"selection_rate": "0.1"}, n_classes=2, described=False)
-    shape = {"classes": range(2), "prior": None, "random_state": SimulationRandom(1), "n_features": 20}
-    _estimator, event = low.suited(n_classes=2, labels=1, texts=True).of_block(None, block=1, **shape)
+    shape = {"prior": None, "random_state": SimulationRandom(1), "n_features": 20}
+    _estimator, event = low.suited(labels=1).of_block(None, block=1, **shape)
     with pytest.raises(ValueError, match="costs more"):
-        high.suited(n_classes=2, labels=1, texts=True).of_block(event, block=2, **shape)
+        high.suited(labels=1).of_block(event, block=2, **shape)
 
 
 def test_blocks_of_live_projects_are_what_is_played():
@@ -129,18 +129,18 @@ def test_blocks_of_live_projects_are_what_is_played():
 )
 def test_classes_and_labels_choose_the_estimator_of_one_release(classes, labels, estimator):
     settings = TrustedSettings.of({}, n_classes=classes, described=False)
-    assert settings.suited(n_classes=classes, labels=labels, texts=True).estimator == estimator
-    assert settings.feature_dimension == (192 if classes > 30 else 128)
+    assert settings.suited(labels=labels).estimator == estimator
+    assert settings.values["text_columns"] == (192 if classes > 30 else 128)
     # What somebody typed stays.
     typed = TrustedSettings.of({"estimator": "sums"}, n_classes=classes, described=False)
-    assert typed.suited(n_classes=classes, labels=labels, texts=True).estimator == "sums"
+    assert typed.suited(labels=labels).estimator == "sums"
 
 
 @pytest.mark.parametrize("estimator", ["softmax_steps", "sums", "huber_svm_gaussian"])
 @pytest.mark.parametrize("rate", [0.01, 0.3, 1.0])
 def test_a_release_costs_the_limit_and_no_more(estimator, rate):
     settings = TrustedSettings.of({"estimator": estimator}, n_classes=2, described=False)
-    trained = settings.training(rate, classes=range(2), prior=None, rng=SimulationRandom(1))
+    trained = settings.training(rate, prior=None, rng=SimulationRandom(1))
     cost = settings.event(trained, rate=rate, n_features=20).cost()
     assert 0.999 * 2.0 <= cost.epsilon <= 2.0
     assert 0.999 * 5e-6 <= cost.delta <= 5e-6
@@ -148,7 +148,7 @@ def test_a_release_costs_the_limit_and_no_more(estimator, rate):
 
 def test_a_recipe_that_costs_more_than_the_account_holds_is_refused():
     settings = TrustedSettings.of({"estimator": "huber_svm_gaussian"}, n_classes=2, described=False)
-    trained = settings.training(0.1, classes=range(2), prior=None, rng=SimulationRandom(1))
+    trained = settings.training(0.1, prior=None, rng=SimulationRandom(1))
     with pytest.raises(ValueError, match="more than the account holds"):
         settings.event(trained, rate=0.2, n_features=20)
 
@@ -216,12 +216,12 @@ def test_classes_of_one_brightness_are_told_apart_in_colour_alone():
 @pytest.mark.parametrize(
     ("settings", "said"),
     [
-        ({"image_colours": "red"}, "must be grey or colour"),
+        ({"image_colours": "red"}, "image_colours: Must be one of grey, colour, got red"),
         ({"estimator": "forest"}, "estimator must be"),
-        ({"feature_dimension": "many"}, "type int"),
+        ({"text_columns": "many"}, "text_columns must be of type int"),
         ({"colour": "red"}, "unknown settings"),
         ({"maximum_releases": "2"}, "need a selection_rate"),
-        ({"selection_rate": "1"}, r"must lie in \(0, 1\)"),
+        ({"selection_rate": "1"}, r"selection_rate: Must lie between 0 and 1, got 1\.0"),
     ],
 )
 def test_settings_are_read_or_refused(settings, said):
