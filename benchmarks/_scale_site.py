@@ -182,10 +182,11 @@ class Bench:
     def trusted_stages(self, dataset: Any) -> dict[str, Cell]:
         """Make features and ask, then score and ask once more."""
         from annotation.models import Dataset
+        from annotation.work.services.sending import send_on_commit
         from learner.configuration.pool import featurizer_of
         from learner.models import FeatureMatrix, Round
         from learner.rounds.services import loop
-        from learner.work.services.dispatch import RUN_ROUND_TASK, send_on_commit
+        from learner.work.task_names import RUN_ROUND_TASK
         from privacy.models import LedgerEntry
 
         project = self.trusted()

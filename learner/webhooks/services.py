@@ -21,10 +21,11 @@ from annotation.choices.secrecy import hides_selection
 from annotation.errors import AddressRefused
 from annotation.models import Project, ReportKind
 from annotation.outgoing import parse_target, pinned_address
+from annotation.work.services.sending import send_on_commit
 from learner.errors import WebhookRefused
 from learner.models.webhooks import DeliveryState, Webhook, WebhookDelivery, WebhookEvent
 from learner.webhooks.address import post
-from learner.work.services.dispatch import SEND_WEBHOOK_TASK, send_on_commit
+from learner.work.task_names import SEND_WEBHOOK_TASK
 
 # What annotators say about questions, for managers to look at.
 TO_MANAGERS = (ReportKind.COMMENT, ReportKind.BROKEN, ReportKind.SENSITIVE)

@@ -7,13 +7,15 @@ from django.contrib.auth.models import User
 from django.db.models.functions import Now
 
 from annotation.crowds.prolific import PlatformFault, Prolific
-from annotation.crowds.services.sending import CHECK_ACCOUNT_TASK, FOLLOW_TASK, tell_worker
 from annotation.errors import StudyRefused
 from annotation.models import Oracle, Project
 from annotation.models.crowds import CrowdStudy, PlatformAccount
 from annotation.tokens.digests import sealer
+from annotation.work.services.sending import send_on_commit
 
 PURPOSE = b"crowd platforms"
+FOLLOW_TASK = "annotation.tasks.follow_study_task"
+CHECK_ACCOUNT_TASK = "annotation.tasks.check_platform_account_task"
 # What the platform calls a token, by its letters.
 LETTERS_OF_TOKENS = r"^[A-Za-z0-9._~+/=-]{8,400}$"
 
@@ -32,11 +34,11 @@ def connect_account(*, project: Project, token: str, fee_percent: Decimal, actor
             "created_at": Now(),
         },
     )
-    tell_worker(CHECK_ACCOUNT_TASK, project_id=project.pk)
+    send_on_commit(CHECK_ACCOUNT_TASK, project_id=project.pk)
     # What waited for a token that is taken goes on.
     for study in CrowdStudy.objects.filter(project=project, next_at__isnull=False):
         CrowdStudy.objects.filter(pk=study.pk).update(next_at=Now(), attempts=0)
-        tell_worker(FOLLOW_TASK, study_id=study.pk)
+        send_on_commit(FOLLOW_TASK, study_id=study.pk)
     return account
 
 

@@ -19,9 +19,8 @@ from django.utils import timezone
 from annotation import access
 from annotation.crowds import selectors
 from annotation.crowds.prolific import PlatformFault, Prolific, StudyDraft, StudyThere, SubmissionThere
-from annotation.crowds.services.accounts import interface_of
+from annotation.crowds.services.accounts import FOLLOW_TASK, interface_of
 from annotation.crowds.services.bonuses import carry_out_bonuses
-from annotation.crowds.services.sending import FOLLOW_TASK, tell_worker
 from annotation.crowds.services.studies import link_secret
 from annotation.models.crowds import (
     BUSY,
@@ -36,6 +35,7 @@ from annotation.models.crowds import (
 )
 from annotation.models.joining import CrowdLink, Platform
 from annotation.people.services.crowd_links import pid_digest
+from annotation.work.services.sending import send_on_commit
 from privacy.wording import as_message
 
 # Longer than a turn can take: whose worker died is taken over after it.
@@ -65,7 +65,7 @@ def follow_due() -> None:
     due = CrowdStudy.objects.filter(next_at__lte=Now(), project__platform_account__isnull=False)
     due = due.exclude(project__state__in=access.CLOSED)
     for study_id in due.order_by("next_at").values_list("pk", flat=True)[:AT_ONCE]:
-        tell_worker(FOLLOW_TASK, study_id=study_id)
+        send_on_commit(FOLLOW_TASK, study_id=study_id)
 
 
 def follow_study(*, study_id: int) -> None:
@@ -95,7 +95,7 @@ def follow_study(*, study_id: int) -> None:
     if not mine.filter(next_at=ends).update(leased_until=None, **changes):
         mine.update(leased_until=None)
     if CrowdStudy.objects.filter(pk=study.pk, next_at__lte=Now()).exists():
-        tell_worker(FOLLOW_TASK, study_id=study.pk)
+        send_on_commit(FOLLOW_TASK, study_id=study.pk)
 
 
 def _after_fault(study: CrowdStudy, account: PlatformAccount, fault: PlatformFault) -> dict[str, Any]:

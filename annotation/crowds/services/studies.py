@@ -20,8 +20,7 @@ from django.db.models.functions import Now
 
 from annotation import access
 from annotation.crowds import selectors
-from annotation.crowds.services.accounts import refuse_without_platform
-from annotation.crowds.services.sending import FOLLOW_TASK, tell_worker
+from annotation.crowds.services.accounts import FOLLOW_TASK, refuse_without_platform
 from annotation.errors import StudyRefused
 from annotation.models import Project
 from annotation.models.crowds import (
@@ -39,6 +38,7 @@ from annotation.models.crowds import (
 )
 from annotation.models.joining import Platform
 from annotation.people.services import crowd_links
+from annotation.work.services.sending import send_on_commit
 from privacy.services.entries import broken_rule
 from privacy.wording import as_message
 
@@ -101,7 +101,7 @@ def open_study(
                 next_at=Now(),
                 created_by=owner,
             )
-        tell_worker(FOLLOW_TASK, study_id=study.pk)
+        send_on_commit(FOLLOW_TASK, study_id=study.pk)
     return study
 
 
@@ -223,7 +223,7 @@ def forget_people(*, study: CrowdStudy) -> None:
 def follow_soon(study: CrowdStudy) -> None:
     """Let a worker look at a study now."""
     CrowdStudy.objects.filter(pk=study.pk).update(next_at=Now(), attempts=0)
-    tell_worker(FOLLOW_TASK, study_id=study.pk)
+    send_on_commit(FOLLOW_TASK, study_id=study.pk)
 
 
 def _locked(study: CrowdStudy) -> CrowdStudy:

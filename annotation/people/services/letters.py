@@ -12,10 +12,8 @@ from base64 import urlsafe_b64encode
 from collections.abc import Sequence
 from datetime import timedelta
 from email.utils import parseaddr
-from functools import partial
 from typing import Any
 
-from celery import current_app
 from django.conf import settings
 from django.contrib.auth.models import User
 from django.core.mail import EmailMultiAlternatives
@@ -30,7 +28,7 @@ from annotation.models.letters import Letter, LetterState, Notice
 from annotation.people.letter_words import WrittenLetter, invitation_letter, letter_about
 from annotation.people.services import invitations, mail_choices
 from annotation.work.services import rates
-from annotation.work.services.broker import AWAY
+from annotation.work.services.sending import send_on_commit
 
 logger = logging.getLogger(__name__)
 FIRST_PAUSE = timedelta(minutes=1)
@@ -59,7 +57,7 @@ def invite_by_mail(*, address: str, language: str, **invitation: Any) -> tuple[I
     with transaction.atomic():
         made, secret = invitations.create_invitation(secret=_secret_of(salt), **invitation)
         letter = Letter.objects.create(invitation=made, address=address, salt=salt, language=language)
-        _send_on_commit(letter)
+        send_on_commit(SEND_TASK, letter_id=str(letter.pk))
     return made, secret
 
 
@@ -79,7 +77,7 @@ def gather_letters() -> int:
         gathered += _gather(person_id)
     waiting = Letter.objects.filter(state=LetterState.WAITING, next_at__lte=Now())
     for letter in waiting.order_by("next_at")[:AT_ONCE]:
-        _send_on_commit(letter)
+        send_on_commit(SEND_TASK, letter_id=str(letter.pk))
     Letter.objects.filter(created_at__lt=timezone.now() - KEPT).exclude(state=LetterState.WAITING).delete()
     return gathered
 
@@ -170,14 +168,3 @@ def _secret_of(salt: bytes) -> str:
     """Derive the secret of an invitation that goes by mail: no row holds it, and a worker can write it all the same."""
     key = hmac.new(settings.SECRET_KEY.encode(), b"dpal invitation\0" + salt, hashlib.sha256)
     return urlsafe_b64encode(key.digest()).decode().rstrip("=")
-
-
-def _send_on_commit(letter: Letter) -> None:
-    transaction.on_commit(partial(_send, str(letter.pk)))
-
-
-def _send(letter_id: str) -> None:
-    try:
-        current_app.send_task(SEND_TASK, kwargs={"letter_id": letter_id}, retry=False)
-    except AWAY as error:
-        logger.warning("letter %s left to the beat, broker not reached: %s", letter_id, type(error).__name__)

@@ -3,13 +3,10 @@
 Locks are always taken question first, then assignment, so that nobody waits in a circle.
 """
 
-import logging
 from collections.abc import Sequence
-from functools import partial
 from typing import Any
 from uuid import UUID
 
-from celery import current_app
 from django.conf import settings
 from django.db import transaction
 from django.db.models import F
@@ -23,10 +20,9 @@ from annotation.models import Assignment, AssignmentState, Label, Project, Query
 from annotation.models.prepared import fetch_one
 from annotation.questions.services import overlap
 from annotation.reports.services import setting_aside
-from annotation.work.services import broker, leases
+from annotation.work.services import leases
+from annotation.work.services.sending import send_on_commit
 from privacy.wording import as_message
-
-logger = logging.getLogger(__name__)
 
 # The click itself. The question's lock makes the answers of one question come one after another, so that whoever gives
 # the last one sees all others.
@@ -155,7 +151,7 @@ def _answer(assignment: Assignment, choice: int, key: UUID | None, *, only: bool
         return None
     pk, created_at, supersedes_id, *somebody_waits = row
     if any(somebody_waits):
-        transaction.on_commit(partial(_tell_project_changed, assignment.project_id))
+        send_on_commit(settings.PROJECT_CHANGED_TASK, project_id=assignment.project_id)
     return Label(
         pk=pk,
         assignment=assignment,
@@ -226,15 +222,7 @@ def close_query(project: Project, query: Query, votes: Sequence[int]) -> None:
     }
     row = fetch_one(CLOSE, values)
     if row and row[0]:
-        transaction.on_commit(partial(_tell_project_changed, project.pk))
-
-
-def _tell_project_changed(project_id: int) -> None:
-    """Let the project take its next step; a broker that is down delays it until the next beat, and loses no label."""
-    try:
-        current_app.send_task(settings.PROJECT_CHANGED_TASK, kwargs={"project_id": project_id}, retry=False)
-    except broker.AWAY as error:
-        logger.warning("project %s: next step left to the beat, broker not reached: %s", project_id, type(error))
+        send_on_commit(settings.PROJECT_CHANGED_TASK, project_id=project.pk)
 
 
 def skip_assignment(*, assignment: Assignment, reason: str) -> Assignment:

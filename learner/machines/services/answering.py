@@ -23,9 +23,10 @@ from annotation.people.services import members
 from annotation.questions.services import labels, queue
 from annotation.reports.services.setting_aside import MACHINE_SKIPPED
 from annotation.work.services import leases
+from annotation.work.services.sending import send_on_commit
 from learner.machines.endpoint import Endpoint, EndpointFault, Reply, ask_model
 from learner.machines.prompts import class_of, messages_for
-from learner.work.services.dispatch import ANSWER_BY_MACHINE_TASK, send_on_commit
+from learner.work.task_names import ANSWER_BY_MACHINE_TASK
 from privacy.wording import as_message
 
 RUN_SECONDS = 60.0

@@ -9,6 +9,7 @@ from django.db.models import QuerySet
 from django.db.models.functions import Now
 
 from annotation.models import Arrival
+from annotation.work.services.sending import send_on_commit
 from learner.artifacts.environment import code_version
 from learner.artifacts.files import verify_release
 from learner.artifacts.services import storage
@@ -20,7 +21,7 @@ from learner.errors import ArtifactCorrupt
 from learner.features.base import featurizer_from_json
 from learner.models import MechanismAudit, ModelRelease, ReleaseState
 from learner.selectors import guarantee_accounts
-from learner.work.services.dispatch import CHECK_RELEASE_TASK, send_on_commit
+from learner.work.task_names import CHECK_RELEASE_TASK
 from privacy.models import EntryKind
 from privacy.services.audit import audit_accounts
 from privacy.services.counter import site_counter

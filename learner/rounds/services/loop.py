@@ -16,6 +16,7 @@ from annotation.models import Arrival, Consensus, Oracle, Project, ProjectState,
 from annotation.questions.services import labels, queue
 from annotation.work.services import broker, jobs
 from annotation.work.services.attempts import finish_work
+from annotation.work.services.sending import send_on_commit
 from learner import failures, next_step, selectors
 from learner.answers.services import randomization
 from learner.configuration.pool import featurizer_of, screen_of, strategy_choice_of, strategy_of
@@ -45,15 +46,14 @@ from learner.strategies.clustered_uncertainty import ClusteredUncertainty
 from learner.streams.services import updates
 from learner.work.purposes import CHOOSE_QUESTIONS
 from learner.work.services import attempts
-from learner.work.services.dispatch import (
+from learner.work.services.progress import CHOICE_PAID, CHOOSING, FEATURES, QUESTIONS, SCORES, Progress
+from learner.work.task_names import (
     CHECK_RELEASE_TASK,
     EVALUATE_RELEASE_TASK,
     RUN_ROUND_TASK,
     RUN_STREAM_TASK,
     TRAIN_MODEL_TASK,
-    send_on_commit,
 )
-from learner.work.services.progress import CHOICE_PAID, CHOOSING, FEATURES, QUESTIONS, SCORES, Progress
 from privacy.mechanisms.randomness import SecureRandom
 from privacy.models import LedgerEntry
 from privacy.services import ledger

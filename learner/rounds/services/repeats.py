@@ -5,6 +5,7 @@ from django.db import transaction
 
 from annotation.questions.services import repeats
 from annotation.work.services.attempts import finish_work
+from annotation.work.services.sending import send_on_commit
 from learner.configuration.pool import featurizer_of, strategy_of
 from learner.errors import NothingToAsk
 from learner.models import Round
@@ -16,7 +17,6 @@ from learner.strategies.rows import ListedRows
 from learner.strategies.uncertainty import Uncertainty
 from learner.work.purposes import CHOOSE_QUESTIONS
 from learner.work.services import attempts
-from learner.work.services.dispatch import send_on_commit
 from learner.work.services.progress import QUESTIONS, SCORES, Progress
 from privacy.services.faults import fault_point
 from privacy.wording import as_message

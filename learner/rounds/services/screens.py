@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from annotation.questions.services import queue
 from annotation.work.services.attempts import finish_work
+from annotation.work.services.sending import send_on_commit
 from learner.configuration.pool import featurizer_of
 from learner.errors import NothingToAsk
 from learner.linear_model import LinearModel
@@ -25,7 +26,6 @@ from learner.strategies.rows import OpenRows
 from learner.strategies.screen import Screen, note_looks
 from learner.work.purposes import CHOOSE_QUESTIONS
 from learner.work.services import attempts
-from learner.work.services.dispatch import send_on_commit
 from learner.work.services.progress import CHOICE_PAID, FEATURES, QUESTIONS, SCORES, Progress
 from privacy.mechanisms.randomness import SecureRandom
 from privacy.services import ledger

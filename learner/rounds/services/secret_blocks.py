@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from annotation.models import Dataset, Project, WorkState
 from annotation.questions.services import queue
 from annotation.work.services.attempts import finish_work
+from annotation.work.services.sending import send_on_commit
 from learner import selectors
 from learner.configuration.pool import featurizer_of, first_block_rate, secret_sample_of
 from learner.errors import BlockNotOpen, NothingToAsk
@@ -36,8 +37,8 @@ from learner.strategies.noisy_clusters import NoisyClusters
 from learner.strategies.rows import ListedRows
 from learner.strategies.secret_sample import ScreenedSecretSample, SecretSample
 from learner.work.purposes import CHOOSE_BLOCK
-from learner.work.services.dispatch import RUN_ROUND_TASK, send_on_commit
 from learner.work.services.progress import CHOICE_PAID, FEATURES, QUESTIONS, Progress, silent
+from learner.work.task_names import RUN_ROUND_TASK
 from privacy.accounting.events import Event
 from privacy.mechanisms.randomness import RandomSource, SecureRandom
 from privacy.services import ledger

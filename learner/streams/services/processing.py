@@ -18,6 +18,7 @@ from annotation.data.selectors import waiting_posts
 from annotation.data.services import streams as records
 from annotation.models import Project
 from annotation.statement.label_budget import questions_left
+from annotation.work.services.sending import send_on_commit
 from learner import online
 from learner.configuration.pool import featurizer_of
 from learner.configuration.stream import policy_of, records_at_once, stream_event, stream_screen
@@ -28,7 +29,7 @@ from learner.selectors import streams as stream_selectors
 from learner.streaming import Examination, examine
 from learner.streams.services import updates
 from learner.work.services import attempts
-from learner.work.services.dispatch import RUN_STREAM_TASK, send_on_commit
+from learner.work.task_names import RUN_STREAM_TASK
 from privacy.errors import BudgetExceeded
 from privacy.mechanisms.randomness import SecureRandom
 from privacy.services.faults import fault_point

@@ -12,6 +12,7 @@ from annotation.answers.selectors import label_type
 from annotation.choices.label_types.confirm import YES
 from annotation.models import Consensus, DataKind, Project, Query, QueryState
 from annotation.questions.services import labels
+from annotation.work.services.sending import send_on_commit
 from learner.configuration.pool import featurizer_of
 from learner.configuration.stream import learner_of
 from learner.estimators.streaming import AnsweredBatch, GuessingClassifier, StreamingLinearClassifier
@@ -19,7 +20,7 @@ from learner.features.base import Featurizer
 from learner.models import Stream, StreamBatch, StreamGuess, TrainingRun
 from learner.selectors import streams as stream_selectors
 from learner.starts.services import labelled_examples, version_zero
-from learner.work.services.dispatch import TRAIN_MODEL_TASK, send_on_commit
+from learner.work.task_names import TRAIN_MODEL_TASK
 from privacy.errors import SimulationNotReleasable
 from privacy.services.faults import fault_point
 

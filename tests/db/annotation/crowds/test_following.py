@@ -272,12 +272,12 @@ def test_what_is_due_is_handed_out(server, study, crowd, manager):
     CrowdStudy.objects.update(next_at=timezone.now() + timedelta(hours=1))
     due = open_study(crowd, manager)
     sent = []
-    following_tell = following.tell_worker
-    following.tell_worker = lambda task, **ids: sent.append(ids)
+    following_send = following.send_on_commit
+    following.send_on_commit = lambda task, **ids: sent.append(ids)
     try:
         following.follow_due()
     finally:
-        following.tell_worker = following_tell
+        following.send_on_commit = following_send
     assert sent == [{"study_id": due.pk}]
 
 

@@ -24,7 +24,7 @@ def tasks(monkeypatch):
     """Nothing reaches a broker; what would is listed."""
     handed = []
     monkeypatch.setattr(
-        "annotation.people.services.letters.current_app.send_task",
+        "annotation.work.services.sending.current_app.send_task",
         lambda _name, kwargs, **_: handed.append(kwargs["letter_id"]),
     )
     return handed

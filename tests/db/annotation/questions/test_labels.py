@@ -217,14 +217,6 @@ class TestTellingTheProject:
         assert Consensus.objects.count() == 1
         assert "broker not reached" in caplog.text
 
-    def test_an_address_without_a_broker_raises_what_is_caught(self, caplog):
-        with pytest.MonkeyPatch.context() as patched:
-            patched.setattr(current_app.conf, "broker_url", "redis://127.0.0.1:9/0")
-            patched.setattr(current_app, "amqp", current_app.subclass_with_self("celery.app.amqp:AMQP")(current_app))
-            patched.setattr(current_app, "_pool", None)
-            labels._tell_project_changed(1)
-        assert "broker not reached" in caplog.text
-
 
 @pytest.mark.django_db
 class TestKeys:

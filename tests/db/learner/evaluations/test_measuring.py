@@ -9,7 +9,7 @@ from learner import tasks
 from learner.models import Evaluation, ModelRelease
 from learner.pools.services import features
 from learner.rounds.services import loop
-from learner.work.services.dispatch import EVALUATE_RELEASE_TASK
+from learner.work.task_names import EVALUATE_RELEASE_TASK
 from tests import learning
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -14,7 +14,7 @@ from learner.models import Evaluation, MechanismAudit, ModelRelease, ReleaseStat
 from learner.next_step import Step
 from learner.releases.services import checks, versions
 from learner.rounds.services import loop
-from learner.work.services.dispatch import CHECK_RELEASE_TASK
+from learner.work.task_names import CHECK_RELEASE_TASK
 from privacy.mechanisms.k_norm import EuclideanNoise
 from tests import learning
 from tests.factories import make_user

@@ -46,7 +46,7 @@ def test_a_candidate_is_checked_again(ask, engineer, project, monkeypatch):
     held = checks.check_release(release_id=candidate.pk)
     assert "do not match" in held.held_back
     sent = []
-    monkeypatch.setattr("learner.work.services.dispatch.current_app.send_task", lambda task, **_: sent.append(task))
+    monkeypatch.setattr("annotation.work.services.sending.current_app.send_task", lambda task, **_: sent.append(task))
     assert engineer("POST", "models/1/check", {}).status_code == 404
     assert sent == []
     asked = ask("POST", "models/1/check", {})

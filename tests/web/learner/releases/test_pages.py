@@ -322,7 +322,9 @@ class TestCandidate:
 
     def test_a_manager_has_it_checked_again(self, project, held, manager, monkeypatch):
         sent = []
-        monkeypatch.setattr("learner.work.services.dispatch.current_app.send_task", lambda task, **_: sent.append(task))
+        monkeypatch.setattr(
+            "annotation.work.services.sending.current_app.send_task", lambda task, **_: sent.append(task)
+        )
         address = reverse("learner:check_again", args=(project.slug, 1))
         assert member(project, Role.ENGINEER).post(address).status_code == 403
         assert client_of(make_user()).post(address).status_code == 404

@@ -23,7 +23,7 @@ def sent(monkeypatch, settings):
     """Nothing reaches a broker."""
     settings.WEBHOOK_HOSTS = ["hooks.example"]
     tasks = []
-    monkeypatch.setattr("learner.work.services.dispatch.current_app.send_task", lambda task, **_: tasks.append(task))
+    monkeypatch.setattr("annotation.work.services.sending.current_app.send_task", lambda task, **_: tasks.append(task))
     return tasks
 
 

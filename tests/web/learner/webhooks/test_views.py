@@ -43,7 +43,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 def sent(monkeypatch):
     """Nothing reaches a broker."""
     tasks = []
-    monkeypatch.setattr("learner.work.services.dispatch.current_app.send_task", lambda task, **_: tasks.append(task))
+    monkeypatch.setattr("annotation.work.services.sending.current_app.send_task", lambda task, **_: tasks.append(task))
     return tasks
 
 

@@ -1,4 +1,4 @@
-"""Telling a worker that a study wants something; where the broker is away, the beat tells it."""
+"""Send a task by name once the data it is about is committed; where the broker is away, the beat sends it again."""
 
 import logging
 from functools import partial
@@ -9,16 +9,14 @@ from django.db import transaction
 from annotation.work.services.broker import AWAY
 
 logger = logging.getLogger(__name__)
-FOLLOW_TASK = "annotation.tasks.follow_study_task"
-CHECK_ACCOUNT_TASK = "annotation.tasks.check_platform_account_task"
 
 
-def tell_worker(task: str, **ids: int) -> None:
-    """Send the task after the commit."""
+def send_on_commit(task: str, **ids: int | str) -> None:
+    """Send the task after the commit; a broker that is down delays it until the beat sends it again."""
     transaction.on_commit(partial(_send, task, ids))
 
 
-def _send(task: str, ids: dict[str, int]) -> None:
+def _send(task: str, ids: dict[str, int | str]) -> None:
     try:
         current_app.send_task(task, kwargs=ids, retry=False)
     except AWAY as error:
