@@ -108,6 +108,10 @@ class RandomizedConsensus(RandomizerChoice):
             return self.answers_epsilon
         return math.nextafter(self.answers_epsilon / responses, 0.0)
 
+    def planned(self, settings: Mapping[str, Any]) -> Mapping[str, float]:
+        """Spend all of the answers' account."""
+        return {"answers_epsilon": settings["labels_epsilon"]}
+
     def rules(self, settings: Mapping[str, Any]) -> Mapping[str, str]:
         """Refuse an account that cannot pay, an estimator that reads answers, and repeats nobody would pay for."""
         broken: dict[str, str] = {**super().rules(settings)}

@@ -142,8 +142,7 @@ def _prices(settings: Mapping[str, Any], wanted: Mapping[str, Any], *, shared: b
     """Return what a training may cost where that is not wanted; behind a gate, what all answers may."""
     if settings["oracle"] == "crowd":
         randomizer = chosen_randomizer(settings)
-        declared = {each.name for each in (() if randomizer is None else randomizer.parameters())}
-        return {"answers_epsilon": settings["labels_epsilon"]} if "answers_epsilon" in declared else {}
+        return {} if randomizer is None else dict(randomizer.of(settings).planned(settings))
     planned = planned_settings(settings, shared_limit=shared)
     estimator = chosen_of(Kind.ESTIMATOR, settings)
     used = {each.name for each in (() if estimator is None else estimator.parameters())}
