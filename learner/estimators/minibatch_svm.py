@@ -154,7 +154,7 @@ class MiniBatchPrivateSVM(StreamingLinearClassifier):
         ValueError
             If a parameter, a row or a label is not as declared.
         """
-        return self.fit_slots(X, y, slots=np.arange(np.size(y)), n_slots=np.size(y))
+        return self.fit_slots(X, y, slots=np.arange(np.asarray(y).size), n_slots=np.asarray(y).size)
 
     def fit_slots(self, X: ArrayLike, y: ArrayLike, *, slots: NDArray[np.int64], n_slots: int) -> Self:
         """Start anew and take one step for each batch of slots, in random order, whether or not a slot has a label.
