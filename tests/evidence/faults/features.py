@@ -1,6 +1,8 @@
-"""Faults in the rows that mechanisms lean on: how long they are."""
+"""Faults in the rows that mechanisms lean on: how long they are, and what is found in the pool for them first."""
 
 from tests.evidence.planting import Mutant
+
+PAID = "tests/web/annotation/choices/test_new_paid_featurizer.py"
 
 FEATURES = [
     Mutant(
@@ -16,5 +18,33 @@ FEATURES = [
         "narrow[grown] = np.nextafter(narrow[grown], np.float32(0))",
         "pass",
         ("tests/pure/learner/features/test_clipping.py::test_rounding_never_grows_a_number",),
+    ),
+    Mutant(
+        "a private start before what its features need is found in the pool",
+        "annotation/data/services/charged_start.py",
+        "    if reason := no_start_before(project.settings):",
+        '    if reason := "":',
+        (f"{PAID}::test_nothing_starts_before_it",),
+    ),
+    Mutant(
+        "public examples that are read before what their features need is found in the pool",
+        "learner/pools/selectors.py",
+        "    if no_start_before(project.settings):",
+        "    if False:",
+        (f"{PAID}::test_nothing_starts_before_it",),
+    ),
+    Mutant(
+        "features found in the pool at a price that nobody reckons with",
+        "learner/selectors/__init__.py",
+        "return [] if finding is None or",
+        "return [] if True or",
+        (f"{PAID}::test_it_waits_for_a_pool_and_is_counted_until_it_is_found",),
+    ),
+    Mutant(
+        "a featuriser that finds something in the pool and lets a start come before",
+        "learner/features/choice.py",
+        "        if len(said) > 1:",
+        "        if False:",
+        (f"{PAID}::test_a_class_that_finds_something_says_all_of_it",),
     ),
 ]
