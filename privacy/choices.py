@@ -123,6 +123,9 @@ class Choice(ABC):
         Whether what was paid for goes on under its parameters, so that these stay after the first charge.
     hides_selection : bool
         Whether ids, numbers and times of what is asked stay among those who see the records.
+    no_start : str
+        Of what is found in the pool's records, at a price that the pool pays before anything else: what is said to a
+        start from labelled examples, which would come before it. Empty for all others.
     """
 
     kind: ClassVar[Kind]
@@ -132,6 +135,7 @@ class Choice(ABC):
     sound: ClassVar[Sound] = Sound()
     stays: ClassVar[bool] = True
     hides_selection: ClassVar[bool] = False
+    no_start: ClassVar[str] = ""
 
     def __post_init__(self) -> None:
         """Refuse a value outside its range."""

@@ -5,7 +5,6 @@ from typing import Final
 
 from annotation.choices.answer_budget import AnswerBudget
 from annotation.choices.class_looks import ClassLooks
-from annotation.choices.features_base import MakesVectors
 from annotation.choices.gate_base import GateChoice
 from annotation.choices.gates import CHOICES as GATES
 from annotation.choices.label_randomizers import RandomizedConsensus
@@ -46,7 +45,6 @@ CHOICES: tuple[type[Choice], ...] = (
 # What the product asks of every choice of a kind; one that does not answer would be chosen, stored, and never used.
 ASKED: Final[Mapping[Kind, type]] = {
     Kind.GATE: GateChoice,
-    Kind.FEATURES: MakesVectors,
     Kind.STRATEGY: SelectionChoice,
     Kind.ESTIMATOR: LearnsLabels,
     Kind.POLICY: PolicyChoice,

@@ -3,11 +3,11 @@
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
-from annotation.choices.features_base import MakesVectors
 from learner.features.base import Featurizer
 from privacy.accounting.event import Event
+from privacy.choices import Choice, Kind
 from privacy.mechanisms.randomness import RandomSource
 from privacy.parameters import parameter
 from privacy.wording import gettext_noop as _
@@ -69,12 +69,14 @@ class Finding:
 
 
 @dataclass(frozen=True)
-class FeaturesChoice(MakesVectors):
+class FeaturesChoice(Choice):
     """A featuriser with its parameters as a project chooses them.
 
     What must first be found in the pool says so by `no_start`, `finding` and `found`, and declares as
     `features_epsilon` what that costs.
     """
+
+    kind: ClassVar[Kind] = Kind.FEATURES
 
     feature_dimension: int = parameter(
         64,

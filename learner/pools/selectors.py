@@ -9,7 +9,7 @@ from django.db import connection
 from django.db.models import Q, QuerySet, Sum
 from numpy.typing import NDArray
 
-from annotation.choices.features_base import no_start_before
+from annotation.choices.starts import no_start_before
 from annotation.models import (
     Consensus,
     Dataset,

@@ -9,7 +9,7 @@ import pytest
 from django.db import IntegrityError, transaction
 from django.urls import reverse
 
-from annotation.choices.features_base import no_start_before
+from annotation.choices.starts import no_start_before
 from annotation.errors import InvalidConfiguration, InvalidUpload
 from learner.features.base import Featurizer
 from learner.features.choice import FeaturesChoice, Finding
