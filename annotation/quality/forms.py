@@ -27,7 +27,7 @@ class QualityForm(forms.Form):
         QualityChecks, "gold_warn_below", label=_("Warn below this percent right"), least=LEAST_RIGHT
     )
     gold_pause_below = percent_field(
-        QualityChecks, "gold_pause_below", label=_("Pause below this percent right"), least=1
+        QualityChecks, "gold_pause_below", label=_("Pause below this percent right"), least=LEAST_RIGHT
     )
     overlap_limit = named_field(QuestionPlan, "overlap_limit")
     aggregation = named_field(QualityChecks, "aggregation")

@@ -2,7 +2,7 @@
 
 from typing import cast
 
-from annotation.choices.label_types.learning import chosen_estimator, learns_each_answer
+from annotation.choices.label_types.learning import chosen_estimator
 from annotation.choices.policies.catalogue import policy_choice_of
 from annotation.choices.policies.updates import BatchPolicy
 from annotation.models import Project
@@ -36,19 +36,25 @@ def policy_of(project: Project) -> BatchPolicy:
 
 def learner_of(project: Project, featurizer: Featurizer) -> StreamingLinearClassifier:
     """Return the online learner, not started; all of its parameters are public."""
-    classes, chosen = list(range(len(project.classes))), chosen_estimator(project.settings)
-    if chosen is not None and issubclass(chosen, OnlineChoice):
-        return chosen.of(project.settings).learner(classes)
+    classes, online = list(range(len(project.classes))), online_choice_of(project)
+    if online is not None:
+        return online.learner(classes)
     learner = estimator_choice_of(project).estimator(Shape(classes, featurizer.norm_bound, INTERCEPT_SCALING))
     assert isinstance(learner, StreamingLinearClassifier)
     return learner
 
 
+def online_choice_of(project: Project) -> OnlineChoice | None:
+    """Return what learns from each answer of the project's stream, with its parameters; None where batches teach."""
+    chosen = chosen_estimator(project.settings)
+    return chosen.of(project.settings) if chosen is not None and issubclass(chosen, OnlineChoice) else None
+
+
 def stream_event(project: Project) -> Event:
     """Return what the whole stream must be charged, before any record of it is read.
 
-    Online learning asks about every record, so that nothing is told by whom it asks, and each record makes one step.
-    Whatever learns from batches is charged with the choice of what they are about.
+    Online learning asks about every record, as its rules demand, so that nothing is told by whom it asks, and each
+    record makes one step. Whatever else learns is charged with the choice of what its batches are about.
 
     Raises
     ------
@@ -57,7 +63,7 @@ def stream_event(project: Project) -> Event:
     """
     featurizer = featurizer_of(project)
     update = learner_of(project, featurizer).event_for(featurizer.dimension)
-    if learns_each_answer(project.settings):
+    if online_choice_of(project) is not None:
         return update
     screen, policy = stream_screen(project), policy_of(project)
     q_hi, q_lo = (1.0, 1.0) if screen is None else screen.rates

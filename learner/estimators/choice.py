@@ -152,7 +152,13 @@ class EstimatorChoice(LearnsLabels):
     def stands_for(cls, n_classes: int, *, texts: int | None = None) -> "type[EstimatorChoice]":
         """Return the choice whose estimator this has for so many classes.
 
-        Of one release of the whole limit the number of labelled `texts` may be known, too.
+        Parameters
+        ----------
+        n_classes : int
+            Declared classes, >= 2.
+        texts : int, optional
+            Of one release of the whole limit, how many labelled texts it has; None where that is not known, or where
+            records are no texts.
         """
         return cls
 

@@ -258,7 +258,18 @@ class OnlineGradientBaseline(MutualInformationOGD):
 
 
 def stretches(counts: Sequence[int]) -> Iterator[tuple[int, slice]]:
-    """Join neighbouring batches with answers, and tell which these are; without, and tell also how many."""
+    """Join neighbouring batches that have answers, and those that have none.
+
+    Parameters
+    ----------
+    counts : sequence of int
+        Answers of each batch, >= 0.
+
+    Yields
+    ------
+    tuple of int and slice
+        How many batches without an answer were joined, 0 for batches with some; and which of all batches they are.
+    """
     place = 0
     for silent, stretch in groupby(counts, key=lambda count: count == 0):
         size = len(list(stretch))

@@ -130,6 +130,7 @@ class OnlineChoice(LearnsLabels):
             "horizon": self.expected_answers,
             "delta": self.training_delta,
             "average": self.average_iterates,
+            "intercept_scaling": INTERCEPT_SCALING,
             **shape,
         }
 
@@ -149,7 +150,7 @@ class FullInformation(OnlineChoice):
 
     def learner(self, classes: list[int], *, private: bool = True, **shape: Any) -> MutualInformationOGD:
         """Return the learner, not started."""
-        steps = self._steps(classes=classes, private=private, **{"intercept_scaling": INTERCEPT_SCALING} | shape)
+        steps = self._steps(classes=classes, private=private, **shape)
         return (MutualInformationOGD if private else OnlineGradientBaseline)(lipschitz=GRADIENT_BOUND, **steps)
 
     def whole_stream(self, settings: Mapping[str, Any]) -> MutualInformationOgdEvent:
@@ -181,7 +182,7 @@ class Confirmations(OnlineChoice):
 
     def learner(self, classes: list[int], *, private: bool = True, **shape: Any) -> BanditMutualInformationOGD:
         """Return the learner, not started."""
-        steps = self._steps(classes=classes, private=private, **{"intercept_scaling": INTERCEPT_SCALING} | shape)
+        steps = self._steps(classes=classes, private=private, **shape)
         return (BanditMutualInformationOGD if private else BanditGradientBaseline)(**steps)
 
     def whole_stream(self, settings: Mapping[str, Any]) -> BanditOgdEvent:

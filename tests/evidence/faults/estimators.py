@@ -294,7 +294,7 @@ ESTIMATORS = [
     Mutant(
         "what learns from batches of a stream charged without the choice of what they are about",
         "learner/configuration/stream.py",
-        "if learns_each_answer(project.settings):",
+        "if online_choice_of(project) is not None:",
         "if update is not None:",
         (
             f"{STREAMS_TESTS}::test_the_whole_stream_is_charged_once_before_its_first_record",

@@ -134,6 +134,15 @@ class Unproved(Means):
         return learner
 
 
+@dataclass(frozen=True)
+class Eager(Means):
+    """One that says it learns from each answer, and learns from batches."""
+
+    name: ClassVar[str] = "eager"
+    label: ClassVar[str] = "means of each answer at once"
+    each_answer: ClassVar[bool] = True
+
+
 @pytest.fixture
 def declared() -> Iterator[None]:
     with declaring(Unhurried):
@@ -270,6 +279,16 @@ def test_a_learner_without_a_proof_in_a_stream_is_never_charged_as_if_it_had_one
         with pytest.raises(ValueError, match="is no update of a stream"):
             streaming.work_off(stream)
         assert not learning.entries(stream, "reserve")
+
+
+def test_who_only_says_to_learn_from_each_answer_is_charged_with_the_choice(manager):
+    with declaring(Means, Eager):
+        settings = {"window_length": 10, "training_epsilon": 1.3}
+        honest, eager = (
+            streaming.open_stream(manager, estimator=name, **settings) for name in ("noisy_means", "eager")
+        )
+        assert stream_event(eager) == stream_event(honest)
+        assert stream_event(eager).kind == "stream"
 
 
 def test_a_learner_that_nobody_could_make_is_not_taken():
