@@ -3,6 +3,7 @@
 import math
 import warnings
 from collections.abc import Sequence
+from dataclasses import KW_ONLY, dataclass
 from itertools import accumulate
 from typing import Any, ClassVar, Self
 
@@ -29,6 +30,7 @@ class FewAnswersWarning(UserWarning):
     """The model was fitted on too few confirmations to expect more than chance."""
 
 
+@dataclass(eq=False, repr=False)
 class BanditMutualInformationOGD(NoisyGradientDescent, GuessingClassifier):
     r"""Learn from "right" and "wrong": the weights are moved by :math:`\delta e`, the guess is answered, z follows.
 
@@ -69,34 +71,18 @@ class BanditMutualInformationOGD(NoisyGradientDescent, GuessingClassifier):
     .. [2] Flaxman, Kalai, McMahan, "Online convex optimization in the bandit setting", 2005.
     """
 
-    privacy_event_: BanditOgdEvent
-
-    def __init__(
-        self,
-        sigma: float = 1.0,
-        *,
-        radius: float = 5.0,
-        exploration: float | None = None,
-        horizon: int = ENOUGH_ANSWERS,
-        delta: float = 1e-6,
-        classes: Any = None,
-        fit_intercept: bool = True,
-        intercept_scaling: float = 1.0,
-        average: bool = True,
-        grid: float = 2.0**-30,
-        random_state: RandomSource | np.random.Generator | int | None = None,
-    ) -> None:
-        self.sigma = sigma
-        self.radius = radius
-        self.exploration = exploration
-        self.horizon = horizon
-        self.delta = delta
-        self.classes = classes
-        self.fit_intercept = fit_intercept
-        self.intercept_scaling = intercept_scaling
-        self.average = average
-        self.grid = grid
-        self.random_state = random_state
+    sigma: float = 1.0
+    _: KW_ONLY
+    radius: float = 5.0
+    exploration: float | None = None
+    horizon: int = ENOUGH_ANSWERS
+    delta: float = 1e-6
+    classes: Any = None
+    fit_intercept: bool = True
+    intercept_scaling: float = 1.0
+    average: bool = True
+    grid: float = 2.0**-30
+    random_state: RandomSource | np.random.Generator | int | None = None
 
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
         """Start anew and play the game with each row once, in order: guess, hear right or wrong, step."""

@@ -1,6 +1,7 @@
 """Logistic regression without privacy, to hold the private one against."""
 
 import math
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -10,6 +11,7 @@ from learner.estimators.convex import minimise
 from learner.estimators.linear import LinearLogisticClassifier, largest_norm
 
 
+@dataclass(eq=False, repr=False)
 class LogisticRegressionBaseline(LinearLogisticClassifier):
     """Minimise the objective of `PrivateLogisticRegression` with no noise: for comparison, never for release.
 
@@ -19,20 +21,12 @@ class LogisticRegressionBaseline(LinearLogisticClassifier):
 
     releasable: ClassVar[bool] = False
 
-    def __init__(
-        self,
-        regularization: float = 1.0,
-        *,
-        classes: Any = None,
-        fit_intercept: bool = True,
-        intercept_scaling: float = 1.0,
-        gradient_tolerance: float = 1e-6,
-    ) -> None:
-        self.regularization = regularization
-        self.classes = classes
-        self.fit_intercept = fit_intercept
-        self.intercept_scaling = intercept_scaling
-        self.gradient_tolerance = gradient_tolerance
+    regularization: float = 1.0
+    _: KW_ONLY
+    classes: Any = None
+    fit_intercept: bool = True
+    intercept_scaling: float = 1.0
+    gradient_tolerance: float = 1e-6
 
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
         """Fit to rows `X`, shape (n_samples, n_features), and labels `y`, shape (n_samples,).

@@ -1,7 +1,7 @@
 """Learn classes from answers that went through a known channel: softmax regression by maximum a posteriori."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Self
 
 import numpy as np
@@ -32,6 +32,7 @@ MOST_STEPS = 80
 STEPS_TO_COMPARE = 25
 
 
+@dataclass(eq=False, repr=False)
 class ChannelClassifier(BaseEstimator):  # type: ignore[misc]
     r"""Softmax regression on responses whose law given the true class is public.
 
@@ -72,12 +73,10 @@ class ChannelClassifier(BaseEstimator):  # type: ignore[misc]
        approach", 2017, Theorem 2 (the forward correction).
     """
 
-    def __init__(
-        self, *, classes: Sequence[str], prior: LinearModel | None = None, regularization: float | None = None
-    ) -> None:
-        self.classes = classes
-        self.prior = prior
-        self.regularization = regularization
+    _: KW_ONLY
+    classes: Sequence[str]
+    prior: LinearModel | None = None
+    regularization: float | None = None
 
     def fit(
         self,

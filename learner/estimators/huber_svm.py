@@ -1,7 +1,7 @@
 """A support vector machine with the Huber loss, under differential privacy and without."""
 
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from dataclasses import KW_ONLY, dataclass
+from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,9 +12,7 @@ from learner.estimators.descriptions import PublicWords
 from learner.estimators.linear import LinearLogisticClassifier
 from learner.estimators.logistic import PerturbationMethod, PrivateLogisticRegression
 from learner.linear_model import LinearModel
-from privacy.accounting.cost import Adjacency
 from privacy.choices import Sound
-from privacy.mechanisms.randomness import RandomSource
 from privacy.parameters import parameter
 from privacy.wording import gettext_noop as _
 
@@ -66,6 +64,7 @@ class _HuberClassifier(LinearLogisticClassifier):
         return HuberLoss(float(self.smoothing))
 
 
+@dataclass(eq=False, repr=False)
 class PrivateHuberSVM(_HuberClassifier, PrivateLogisticRegression):
     r"""Release :math:`\arg\min_w \sum_i \ell_h(y_i \langle x_i, w\rangle) + \frac{\Lambda}{2}\|w\|^2` privately.
 
@@ -94,69 +93,20 @@ class PrivateHuberSVM(_HuberClassifier, PrivateLogisticRegression):
        and Corollary 13.
     """
 
-    def __init__(
-        self,
-        epsilon: float = 1.0,
-        regularization: float = 1.0,
-        method: PerturbationMethod = "objective",
-        *,
-        smoothing: float = 0.5,
-        classes: Any = None,
-        delta: float = 0.0,
-        norm_bound: float = 1.0,
-        fit_intercept: bool = True,
-        intercept_scaling: float = 1.0,
-        adjacency: Adjacency = "null",
-        gradient_tolerance: float = 1e-6,
-        output_epsilon_share: float = 0.02,
-        grid: float = 2.0**-40,
-        prior: LinearModel | None = None,
-        random_state: RandomSource | np.random.Generator | int | None = None,
-    ) -> None:
-        super().__init__(
-            epsilon,
-            regularization,
-            method,
-            classes=classes,
-            delta=delta,
-            norm_bound=norm_bound,
-            fit_intercept=fit_intercept,
-            intercept_scaling=intercept_scaling,
-            adjacency=adjacency,
-            gradient_tolerance=gradient_tolerance,
-            output_epsilon_share=output_epsilon_share,
-            grid=grid,
-            prior=prior,
-            random_state=random_state,
-        )
-        self.smoothing = smoothing
+    _: KW_ONLY
+    smoothing: float = 0.5
 
     def leaning(self, words: PublicWords) -> LinearModel | None:
         """Return version 0 in the scale of this loss, None where examples are too few."""
         return words.huber(self.smoothing)
 
 
+@dataclass(eq=False, repr=False)
 class HuberSVMBaseline(_HuberClassifier, LogisticRegressionBaseline):
     """Minimise the objective of `PrivateHuberSVM` with no noise: for comparison, never for release."""
 
-    def __init__(
-        self,
-        regularization: float = 1.0,
-        *,
-        smoothing: float = 0.5,
-        classes: Any = None,
-        fit_intercept: bool = True,
-        intercept_scaling: float = 1.0,
-        gradient_tolerance: float = 1e-6,
-    ) -> None:
-        super().__init__(
-            regularization,
-            classes=classes,
-            fit_intercept=fit_intercept,
-            intercept_scaling=intercept_scaling,
-            gradient_tolerance=gradient_tolerance,
-        )
-        self.smoothing = smoothing
+    _: KW_ONLY
+    smoothing: float = 0.5
 
 
 @dataclass(frozen=True)

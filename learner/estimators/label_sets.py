@@ -1,9 +1,8 @@
 """Several classes a record: one logistic model for each class, all of them from one noisy release of sums."""
 
-import math
 from collections.abc import Collection
-from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -13,20 +12,17 @@ from sklearn.utils.validation import validate_data
 from annotation.choices.label_types.base import Teaching
 from annotation.choices.label_types.several import ChooseSeveral
 from learner.estimators.choice import Shape, SumsChoice
-from learner.estimators.linear import NORM_SLACK
 from learner.estimators.set_models import DIRECTIONS, chosen_direction, set_scores, summarise_sets
 from learner.estimators.sums import PrivateSums
-from learner.linear_model import LinearModel, Multiclass
-from privacy.accounting.cost import Adjacency
+from learner.linear_model import Multiclass
+from privacy.accounting import checks
 from privacy.accounting.events_sums import SumsEvent, charged_delta, sums_event, sums_mu
 from privacy.choices import Sound
 from privacy.mechanisms.randomness import RandomSource
-from privacy.mechanisms.sums import NoisySums
 from privacy.wording import gettext_noop as _
 
-SetModelName = Literal["auto", "prototypes", "discriminants"]
 
-
+@dataclass(eq=False, repr=False)
 class PrivateLabelSets(PrivateSums):
     r"""Release the noisy sums of the rows of each class and of all rows, and make a logistic model for each class.
 
@@ -56,38 +52,8 @@ random_state
 
     multiclass: ClassVar[Multiclass] = "independent"
 
-    def __init__(
-        self,
-        epsilon: float = 1.0,
-        *,
-        labels_per_record: int = 1,
-        delta: float = 1e-6,
-        classes: Any = None,
-        model: SetModelName = "auto",
-        moment_share: float = 0.05,
-        norm_bound: float = 1.0,
-        intercept_scaling: float = 0.3,
-        adjacency: Adjacency = "null",
-        earlier: NoisySums | None = None,
-        own_weight: float = 1.0,
-        prior: LinearModel | None = None,
-        random_state: RandomSource | np.random.Generator | int | None = None,
-    ) -> None:
-        self.labels_per_record = labels_per_record
-        super().__init__(
-            epsilon,
-            delta=delta,
-            classes=classes,
-            model=model,
-            moment_share=moment_share,
-            norm_bound=norm_bound,
-            intercept_scaling=intercept_scaling,
-            adjacency=adjacency,
-            earlier=earlier,
-            own_weight=own_weight,
-            prior=prior,
-            random_state=random_state,
-        )
+    _: KW_ONLY
+    labels_per_record: int = 1
 
     def predict(self, X: ArrayLike) -> NDArray[np.bool_]:
         """Return which classes are likelier than not, shape (n, n_classes)."""
@@ -120,6 +86,7 @@ random_state
         return self._distinct(range(labels.shape[1]))
 
     def _members(self, labels: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.bool_]:
+        """Return which of the released class sums each row enters; all enter the last, which is of all rows."""
         if labels.shape[1] != len(classes):
             raise ValueError(f"y must have a column for each of {len(classes)} classes, got {labels.shape[1]}")
         if len(labels) and (most := int(labels.sum(axis=1).max())) > self.labels_per_record:
@@ -142,8 +109,7 @@ random_state
 
     def _check_parameters(self) -> None:
         super()._check_parameters()
-        if self.model not in ("auto", *DIRECTIONS):
-            raise ValueError(f"model must be one of auto, {', '.join(DIRECTIONS)}, got {self.model!r}")
+        checks.one_of("model", self.model, ("auto", *DIRECTIONS))
 
     def _event(self, n_features: int, n_classes: int) -> SumsEvent:
         self._check_parameters()
@@ -155,7 +121,7 @@ random_state
             # The sum of all rows is one more, which every record enters.
             n_classes=n_classes + 1,
             labels_per_record=self.labels_per_record + 1,
-            norm_bound=math.hypot(self.norm_bound * (1 + NORM_SLACK), self.intercept_scaling) * (1 + 2.0**-50),
+            norm_bound=self._row_norm,
             moment_share=self.moment_share,
             delta=charged_delta(self.delta),
             adjacency=self.adjacency,

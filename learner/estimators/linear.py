@@ -16,6 +16,7 @@ from learner.estimators.convex import BLOCK_ROWS, ROUNDING, LinearObjective, Log
 from learner.estimators.descriptions import PublicWords
 from learner.estimators.rows import over_rows
 from learner.linear_model import LinearModel, Multiclass
+from privacy.accounting import checks
 from privacy.accounting.events import Event
 from privacy.mechanisms.randomness import RandomSource, random_source
 
@@ -83,9 +84,7 @@ class LinearLogisticClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
 
     def _check_positive(self, *names: str) -> None:
         for name in names:
-            value = getattr(self, name)
-            if not (value > 0 and math.isfinite(value)):
-                raise ValueError(f"{name} must be > 0 and finite, got {value}")
+            checks.positive(name, getattr(self, name))
 
     def _validated(
         self, X: ArrayLike, y: ArrayLike, *, reset: bool = True
@@ -100,11 +99,13 @@ class LinearLogisticClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
         return rows, labels
 
     def _declared_classes(self) -> NDArray[Any]:
+        """Return the declared classes as an array, refusing none, fewer than two and repeated ones."""
+        if self.classes is None:
+            raise ValueError("classes must be declared: learning them from the labels would be a release")
         return self._distinct(self.classes)
 
     @staticmethod
     def _distinct(classes: Any) -> NDArray[Any]:
-        """Return declared classes as an array, refusing fewer than two and repeated ones."""
         declared = np.asarray(classes)
         if declared.ndim != 1 or len(declared) < 2 or len(np.unique(declared)) != len(declared):
             raise ValueError(f"classes must be distinct, at least two, got an array of shape {declared.shape}")
@@ -120,10 +121,15 @@ class LinearLogisticClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
 
     def _sides(self, labels: NDArray[Any], classes: NDArray[Any]) -> list[NDArray[np.float64]]:
         """Return +1 and -1 for the rows of each model."""
-        members = [np.asarray(labels == name, dtype=np.bool_) for name in classes]
-        if not np.logical_or.reduce(members).all():
-            raise ValueError("y holds labels that are not among the declared classes")
+        members = self._members(labels, classes).T
         return [np.where(member, 1.0, -1.0) for member in (members[1:] if len(classes) == 2 else members)]
+
+    def _members(self, labels: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.bool_]:
+        """Return which class each row is of, shape (n, n_classes)."""
+        members = np.stack([np.asarray(labels == name, dtype=np.bool_) for name in classes], axis=1)
+        if not members.any(axis=1).all():
+            raise ValueError("y holds labels that are not among the declared classes")
+        return members
 
     def _objective(
         self,
@@ -155,10 +161,11 @@ class LinearLogisticClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
 
 
 class PricedClassifier(LinearLogisticClassifier, Generic[ChargedEvent]):
-    """What is fitted once, over public classes, at a price that is known before any row is read."""
+    """What is fitted over public classes, at a price that is known before any row is read."""
 
     norm_bound: float
     random_state: RandomSource | np.random.Generator | int | None
+    privacy_event_: ChargedEvent
     simulated_: bool
 
     @property
@@ -167,7 +174,7 @@ class PricedClassifier(LinearLogisticClassifier, Generic[ChargedEvent]):
         return not getattr(self, "simulated_", True)
 
     def event_for(self, n_features: int) -> ChargedEvent:
-        """Return what a fit on rows of `n_features` columns must be charged, before any row is read.
+        """Return what all learning from rows of `n_features` columns must be charged, before any row is read.
 
         Raises
         ------
@@ -182,7 +189,16 @@ class PricedClassifier(LinearLogisticClassifier, Generic[ChargedEvent]):
 
     @abstractmethod
     def _event(self, n_features: int, n_classes: int) -> ChargedEvent:
-        """Return the charge of a fit."""
+        """Return the charge for a public number of classes, refusing parameters out of range."""
+
+    @property
+    def _row_norm(self) -> float:
+        """Bound on the norm of a row, constant column and rounding of the rows included."""
+        return math.hypot(self.norm_bound * (1 + NORM_SLACK), self._constant) * (1 + 2.0**-50)
+
+    def _with_constant(self, rows: NDArray[np.floating]) -> NDArray[np.float64]:
+        constant = np.full((len(rows), 1), float(self.intercept_scaling))
+        return np.hstack([rows.astype(np.float64, copy=False), constant])
 
     def _begin_fit(
         self, X: ArrayLike, y: ArrayLike
@@ -194,11 +210,6 @@ class PricedClassifier(LinearLogisticClassifier, Generic[ChargedEvent]):
         refuse_longer_rows(rows, self.norm_bound)
         classes = self._learned_classes(labels) if self.classes is None and rng.simulated else self._declared_classes()
         return rng, rows, labels, classes, self._event(rows.shape[1], len(classes))
-
-    def _declared_classes(self) -> NDArray[Any]:
-        if self.classes is None:
-            raise ValueError("classes must be declared: learning them from the labels would be a release")
-        return super()._declared_classes()
 
 
 def refuse_longer_rows(rows: NDArray[np.floating], norm_bound: float) -> None:

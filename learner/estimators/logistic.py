@@ -1,7 +1,7 @@
 """Logistic regression under differential privacy: scikit-learn's contract, a public price, certified solutions."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, Literal, Self, get_args
 
 import numpy as np
@@ -10,8 +10,9 @@ from numpy.typing import ArrayLike, NDArray
 from learner.estimators.choice import OF_TRUSTED_POOLS, ConvexChoice, GaussianChoice, Shape
 from learner.estimators.convex import minimise
 from learner.estimators.descriptions import PublicWords
-from learner.estimators.linear import NORM_SLACK, PricedClassifier
+from learner.estimators.linear import PricedClassifier
 from learner.linear_model import LinearModel
+from privacy.accounting import checks
 from privacy.accounting.cost import ADJACENCIES, Adjacency
 from privacy.accounting.events import (
     GaussianObjectiveEvent,
@@ -39,6 +40,7 @@ TrainingEvent = ObjectivePerturbationEvent | OutputPerturbationEvent | GaussianO
 PRICE_MARGIN = 1 - 2.0**-44
 
 
+@dataclass(eq=False, repr=False)
 class PrivateLogisticRegression(PricedClassifier[TrainingEvent]):
     r"""Release :math:`\arg\min_w \sum_i \ln(1 + e^{-y_i \langle x_i, w\rangle}) + \frac{\Lambda}{2}\|w\|^2` privately.
 
@@ -115,47 +117,25 @@ class PrivateLogisticRegression(PricedClassifier[TrainingEvent]):
        2019, Algorithm 1 (objective perturbation at approximate minima).
     """
 
-    def __init__(
-        self,
-        epsilon: float = 1.0,
-        regularization: float = 1.0,
-        method: PerturbationMethod = "objective",
-        *,
-        classes: Any = None,
-        delta: float = 0.0,
-        norm_bound: float = 1.0,
-        fit_intercept: bool = True,
-        intercept_scaling: float = 1.0,
-        adjacency: Adjacency = "null",
-        gradient_tolerance: float = 1e-6,
-        output_epsilon_share: float = 0.02,
-        grid: float = 2.0**-40,
-        prior: LinearModel | None = None,
-        random_state: RandomSource | np.random.Generator | int | None = None,
-    ) -> None:
-        self.epsilon = epsilon
-        self.regularization = regularization
-        self.method = method
-        self.classes = classes
-        self.delta = delta
-        self.norm_bound = norm_bound
-        self.fit_intercept = fit_intercept
-        self.intercept_scaling = intercept_scaling
-        self.adjacency = adjacency
-        self.gradient_tolerance = gradient_tolerance
-        self.output_epsilon_share = output_epsilon_share
-        self.grid = grid
-        self.prior = prior
-        self.random_state = random_state
+    epsilon: float = 1.0
+    regularization: float = 1.0
+    method: PerturbationMethod = "objective"
+    _: KW_ONLY
+    classes: Any = None
+    delta: float = 0.0
+    norm_bound: float = 1.0
+    fit_intercept: bool = True
+    intercept_scaling: float = 1.0
+    adjacency: Adjacency = "null"
+    gradient_tolerance: float = 1e-6
+    output_epsilon_share: float = 0.02
+    grid: float = 2.0**-40
+    prior: LinearModel | None = None
+    random_state: RandomSource | np.random.Generator | int | None = None
 
     def leaning(self, words: PublicWords) -> LinearModel | None:
         """Return version 0 where examples make it: towards names or sentences fits were right less often."""
         return words.model() if words.enough_examples else None
-
-    @property
-    def _row_norm(self) -> float:
-        """Bound on the norm of a row, constant column and rounding of the rows included."""
-        return math.hypot(self.norm_bound * (1 + NORM_SLACK), self._constant) * (1 + 2.0**-50)
 
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
         """Train and draw the noise.
@@ -192,10 +172,8 @@ class PrivateLogisticRegression(PricedClassifier[TrainingEvent]):
         self._check_positive("epsilon", "regularization", "norm_bound", "intercept_scaling", "gradient_tolerance")
         if not 0 < self.output_epsilon_share < 1:
             raise ValueError(f"output_epsilon_share must lie in (0, 1), got {self.output_epsilon_share}")
-        if self.method not in get_args(PerturbationMethod):
-            raise ValueError(f"method must be one of {', '.join(get_args(PerturbationMethod))}, got {self.method!r}")
-        if self.adjacency not in ADJACENCIES:
-            raise ValueError(f"adjacency must be one of {', '.join(ADJACENCIES)}, got {self.adjacency!r}")
+        checks.one_of("method", self.method, get_args(PerturbationMethod))
+        checks.one_of("adjacency", self.adjacency, ADJACENCIES)
         if not 0 <= self.delta < 1 or (self.delta > 0) != (self.method == "gaussian"):
             raise ValueError(f"delta must lie in (0, 1) for method gaussian and be 0 for others, got {self.delta}")
         if self.method == "gaussian" and self.adjacency == "replace":

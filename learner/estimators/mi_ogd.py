@@ -3,6 +3,7 @@
 import math
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
+from dataclasses import KW_ONLY, dataclass
 from itertools import groupby
 from typing import Any, ClassVar, Self
 
@@ -13,8 +14,9 @@ from scipy.special import expit, softmax
 from learner.estimators.descriptions import PublicWords
 from learner.estimators.streaming import AnsweredBatch, StreamingLinearClassifier, project_to_ball
 from learner.linear_model import LinearModel
+from privacy.accounting import checks
 from privacy.accounting.composition import zcdp_epsilon
-from privacy.accounting.events import Event, MutualInformationOgdEvent
+from privacy.accounting.events import MutualInformationOgdEvent
 from privacy.arrays import Array
 from privacy.mechanisms.discrete import DiscreteGaussian, check_grid
 from privacy.mechanisms.randomness import RandomSource
@@ -82,16 +84,6 @@ class NoisyGradientDescent(StreamingLinearClassifier):
         self._publish()
         return self
 
-    def event_for(self, n_features: int) -> Event:
-        """Return what one user's contribution, and so the whole stream, must be charged, before any row is read.
-
-        Raises
-        ------
-        ValueError
-            If a parameter is out of range or the classes are not declared.
-        """
-        return self._event(n_features, self._n_declared())
-
     def statement(self, n_features: int) -> str:
         """Return in one line what a user is promised: the differential privacy always, the nats beside it."""
         cost = self.event_for(n_features).cost()
@@ -143,13 +135,13 @@ class NoisyGradientDescent(StreamingLinearClassifier):
         self._check_positive("sigma", "radius", "intercept_scaling")
         if self.horizon < 1:
             raise ValueError(f"horizon must be >= 1, got {self.horizon}")
-        if not 0 < self.delta < 1:
-            raise ValueError(f"delta must lie in (0, 1), got {self.delta}")
+        checks.delta_in_open_interval("delta", self.delta)
         check_grid(self.grid)
         if self.sigma < 2**10 * self.grid:
             raise ValueError(f"sigma must be at least 1024 steps of the grid {self.grid}, got {self.sigma}")
 
 
+@dataclass(eq=False, repr=False)
 class MutualInformationOGD(NoisyGradientDescent):
     r"""Descend along :math:`\tilde z_t = \mathrm{clip}_L(\nabla f_t(w_t)) + \mathcal N(0, \sigma^2 I)`, user by user.
 
@@ -190,32 +182,18 @@ class MutualInformationOGD(NoisyGradientDescent):
        Algorithm 1, Theorems 1 and 2.
     """
 
-    def __init__(
-        self,
-        sigma: float = 1.0,
-        *,
-        lipschitz: float = 1.0,
-        radius: float = 5.0,
-        horizon: int = 10_000,
-        delta: float = 1e-6,
-        classes: Any = None,
-        fit_intercept: bool = True,
-        intercept_scaling: float = 1.0,
-        average: bool = True,
-        grid: float = 2.0**-30,
-        random_state: RandomSource | np.random.Generator | int | None = None,
-    ) -> None:
-        self.sigma = sigma
-        self.lipschitz = lipschitz
-        self.radius = radius
-        self.horizon = horizon
-        self.delta = delta
-        self.classes = classes
-        self.fit_intercept = fit_intercept
-        self.intercept_scaling = intercept_scaling
-        self.average = average
-        self.grid = grid
-        self.random_state = random_state
+    sigma: float = 1.0
+    _: KW_ONLY
+    lipschitz: float = 1.0
+    radius: float = 5.0
+    horizon: int = 10_000
+    delta: float = 1e-6
+    classes: Any = None
+    fit_intercept: bool = True
+    intercept_scaling: float = 1.0
+    average: bool = True
+    grid: float = 2.0**-30
+    random_state: RandomSource | np.random.Generator | int | None = None
 
     def _event(self, n_features: int, n_classes: int) -> MutualInformationOgdEvent:
         self._check_positive("lipschitz")

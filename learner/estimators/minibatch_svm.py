@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, ClassVar, Literal, Self, get_args
 
 import numpy as np
@@ -12,10 +12,11 @@ from scipy import optimize
 from annotation.choices.selections import asks_in_secret
 from learner.estimators.choice import EstimatorChoice, Shape
 from learner.estimators.descriptions import PublicWords
-from learner.estimators.linear import NORM_SLACK, refuse_longer_rows
+from learner.estimators.linear import refuse_longer_rows
 from learner.estimators.logistic import PRICE_MARGIN
 from learner.estimators.streaming import AnsweredBatch, StreamingLinearClassifier, project_to_ball
 from learner.linear_model import LinearModel
+from privacy.accounting import checks
 from privacy.accounting.composition import gaussian_delta
 from privacy.accounting.cost import ADJACENCIES, Adjacency
 from privacy.accounting.events import MinibatchSgdEvent
@@ -35,6 +36,7 @@ LARGEST_SUM = 2.0**52
 STREAM_SMOOTHING = 1.0
 
 
+@dataclass(eq=False, repr=False)
 class MiniBatchPrivateSVM(StreamingLinearClassifier):
     r"""Take steps :math:`w \leftarrow \Pi_R[w - \eta(\lambda w - \frac1B(\sum_i g_i + z))]` on batches of labels.
 
@@ -90,54 +92,24 @@ class MiniBatchPrivateSVM(StreamingLinearClassifier):
     .. [3] Crammer, Singer, "On the algorithmic implementation of multiclass kernel-based vector machines", 2001.
     """
 
-    privacy_event_: MinibatchSgdEvent
-
-    def __init__(
-        self,
-        epsilon: float = 1.0,
-        *,
-        delta: float = 0.0,
-        noise: Noise = "k_norm",
-        classes: Any = None,
-        batch_size: int = 50,
-        step_size: float = 4.0,
-        radius: float = 40.0,
-        regularization: float = 0.0,
-        epochs: int = 1,
-        norm_bound: float = 1.0,
-        fit_intercept: bool = True,
-        intercept_scaling: float = 1.0,
-        adjacency: Adjacency = "null",
-        average: bool = True,
-        grid: float = 2.0**-30,
-        random_state: RandomSource | np.random.Generator | int | None = None,
-    ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.noise = noise
-        self.classes = classes
-        self.batch_size = batch_size
-        self.step_size = step_size
-        self.radius = radius
-        self.regularization = regularization
-        self.epochs = epochs
-        self.norm_bound = norm_bound
-        self.fit_intercept = fit_intercept
-        self.intercept_scaling = intercept_scaling
-        self.adjacency = adjacency
-        self.average = average
-        self.grid = grid
-        self.random_state = random_state
-
-    def event_for(self, n_features: int) -> MinibatchSgdEvent:
-        """Return what all updates on rows of `n_features` columns must be charged, before any row is read.
-
-        Raises
-        ------
-        ValueError
-            If a parameter is out of range or the classes are not declared.
-        """
-        return self._event(n_features, self._n_declared())
+    privacy_event_: MinibatchSgdEvent = field(init=False)
+    epsilon: float = 1.0
+    _: KW_ONLY
+    delta: float = 0.0
+    noise: Noise = "k_norm"
+    classes: Any = None
+    batch_size: int = 50
+    step_size: float = 4.0
+    radius: float = 40.0
+    regularization: float = 0.0
+    epochs: int = 1
+    norm_bound: float = 1.0
+    fit_intercept: bool = True
+    intercept_scaling: float = 1.0
+    adjacency: Adjacency = "null"
+    average: bool = True
+    grid: float = 2.0**-30
+    random_state: RandomSource | np.random.Generator | int | None = None
 
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
         """Start anew and take one step for each batch of rows, in random order.
@@ -257,8 +229,7 @@ class MiniBatchPrivateSVM(StreamingLinearClassifier):
     def _event(self, n_features: int, n_classes: int) -> MinibatchSgdEvent:
         self._check_parameters()
         dimension = self._n_vectors(n_classes) * self._width(n_features)
-        row_norm = math.hypot(self.norm_bound * (1 + NORM_SLACK), self._constant) * (1 + 2.0**-50)
-        moved = row_norm if n_classes == 2 else math.sqrt(2) * row_norm
+        moved = self._row_norm if n_classes == 2 else math.sqrt(2) * self._row_norm
         sensitivity = records_moved(self.adjacency) * moved + grid_slack(self.grid, dimension)
         epsilon = self.epsilon / self.epochs * PRICE_MARGIN
         delta = self.delta / self.epochs
@@ -274,8 +245,7 @@ class MiniBatchPrivateSVM(StreamingLinearClassifier):
 
     def _check_parameters(self) -> None:
         self._check_positive("epsilon", "step_size", "radius", "norm_bound", "intercept_scaling")
-        if self.noise not in get_args(Noise):
-            raise ValueError(f"noise must be one of {', '.join(get_args(Noise))}, got {self.noise!r}")
+        checks.one_of("noise", self.noise, get_args(Noise))
         if not 0 <= self.delta < 1 or (self.delta > 0) != (self.noise == "gaussian"):
             raise ValueError(f"delta must lie in (0, 1) with Gaussian noise and be 0 without, got {self.delta}")
         if not (self.regularization >= 0 and math.isfinite(self.regularization)):

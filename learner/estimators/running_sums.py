@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -11,11 +11,12 @@ from numpy.typing import ArrayLike, NDArray
 from annotation.choices.label_types.base import Teaching
 from learner.estimators.choice import Shape, SumsChoice
 from learner.estimators.descriptions import PublicWords
-from learner.estimators.linear import NORM_SLACK, refuse_longer_rows
+from learner.estimators.linear import refuse_longer_rows
 from learner.estimators.running_total import RunningTotal
 from learner.estimators.streaming import AnsweredBatch, StreamingLinearClassifier
 from learner.estimators.sums import PrivateSums
 from learner.linear_model import LinearModel
+from privacy.accounting import checks
 from privacy.accounting.cost import Adjacency
 from privacy.accounting.events_running import MOST_UPDATES, RunningSumsEvent, running_sums_event
 from privacy.accounting.events_sums import charged_delta, sums_mu
@@ -31,6 +32,7 @@ from privacy.wording import gettext_noop as _
 CONSTANT = 0.3
 
 
+@dataclass(eq=False, repr=False)
 class RunningSums(StreamingLinearClassifier):
     r"""Release the sums of all batches so far with every batch, and make the best model of them.
 
@@ -66,42 +68,25 @@ class RunningSums(StreamingLinearClassifier):
     """
 
     reads_again: ClassVar[bool] = True
-    privacy_event_: RunningSumsEvent
     average = False
-    _total: RunningTotal
-    _prior: LinearModel | None
-    _model: tuple[Array, Array] | None
     radius = math.inf
     fit_intercept = True
 
-    def __init__(
-        self,
-        epsilon: float = 1.0,
-        *,
-        delta: float = 1e-6,
-        classes: Any = None,
-        updates: int = 64,
-        batch_size: int = 50,
-        moment_share: float = 0.05,
-        norm_bound: float = 1.0,
-        intercept_scaling: float = CONSTANT,
-        adjacency: Adjacency = "null",
-        random_state: RandomSource | np.random.Generator | int | None = None,
-    ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.classes = classes
-        self.updates = updates
-        self.batch_size = batch_size
-        self.moment_share = moment_share
-        self.norm_bound = norm_bound
-        self.intercept_scaling = intercept_scaling
-        self.adjacency = adjacency
-        self.random_state = random_state
-
-    def event_for(self, n_features: int) -> RunningSumsEvent:
-        """Return what all releases on rows of `n_features` columns must be charged, before any row is read."""
-        return self._event(n_features, self._n_declared())
+    privacy_event_: RunningSumsEvent = field(init=False)
+    _total: RunningTotal = field(init=False)
+    _prior: LinearModel | None = field(init=False)
+    _model: tuple[Array, Array] | None = field(init=False)
+    epsilon: float = 1.0
+    _: KW_ONLY
+    delta: float = 1e-6
+    classes: Any = None
+    updates: int = 64
+    batch_size: int = 50
+    moment_share: float = 0.05
+    norm_bound: float = 1.0
+    intercept_scaling: float = CONSTANT
+    adjacency: Adjacency = "null"
+    random_state: RandomSource | np.random.Generator | int | None = None
 
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
         """Start anew and release after every `batch_size` rows, in their order; their number is public."""
@@ -239,22 +224,18 @@ class RunningSums(StreamingLinearClassifier):
         if rows.ndim != 2 or rows.shape[1] != self.n_features_in_ or labels.shape != rows.shape[:1]:
             raise ValueError(f"rows must have {self.n_features_in_} columns and one label each, got {rows.shape}")
         refuse_longer_rows(rows, self.norm_bound)
-        members = np.stack([labels == name for name in self.classes_], axis=1)
-        if not members.any(axis=1).all():
-            raise ValueError("y holds labels that are not among the declared classes")
-        constant = np.full((len(rows), 1), float(self.intercept_scaling))
-        return np.hstack([rows.astype(np.float64), constant]), members
+        members = self._members(labels, self.classes_)
+        return self._with_constant(rows), members
 
     def _event(self, n_features: int, n_classes: int) -> RunningSumsEvent:
         self._check_positive("epsilon", "norm_bound", "intercept_scaling")
-        if not 0 < self.delta < 1:
-            raise ValueError(f"delta must lie in (0, 1), got {self.delta}")
+        checks.delta_in_open_interval("delta", self.delta)
         return running_sums_event(
             sums_mu(self.epsilon, self.delta),
             updates=self.updates,
             dimension=n_features + 1,
             n_classes=n_classes,
-            norm_bound=math.hypot(self.norm_bound * (1 + NORM_SLACK), self.intercept_scaling) * (1 + 2.0**-50),
+            norm_bound=self._row_norm,
             moment_share=self.moment_share,
             delta=charged_delta(self.delta),
             adjacency=self.adjacency,

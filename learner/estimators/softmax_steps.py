@@ -1,7 +1,7 @@
 """Softmax regression by a few noisy gradient steps over all rows, at one price whatever the number of classes."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -10,8 +10,9 @@ from scipy.special import softmax
 
 from learner.estimators.choice import OF_TRUSTED_POOLS, GaussianChoice, Shape
 from learner.estimators.descriptions import PublicWords
-from learner.estimators.linear import NORM_SLACK, PricedClassifier
+from learner.estimators.linear import PricedClassifier
 from learner.linear_model import LinearModel, Multiclass
+from privacy.accounting import checks
 from privacy.accounting.cost import ADJACENCIES, Adjacency
 from privacy.accounting.events_steps import CenteredStepsEvent, GradientStepsEvent, gradient_steps_event
 from privacy.choices import Sound
@@ -32,6 +33,7 @@ LONGEST_CENTER = 0.95
 PRIOR_LENGTH = 10.0
 
 
+@dataclass(eq=False, repr=False)
 class PrivateSoftmaxSteps(PricedClassifier[GradientStepsEvent]):
     r"""Follow noisy gradients of softmax regression, each over all rows.
 
@@ -80,32 +82,18 @@ class PrivateSoftmaxSteps(PricedClassifier[GradientStepsEvent]):
        (with every row in each step, and noise that composes exactly).
     """
 
-    def __init__(
-        self,
-        epsilon: float = 1.0,
-        *,
-        delta: float = 1e-6,
-        classes: Any = None,
-        steps: int = 40,
-        residual_bound: float = 0.25,
-        center_share: float = 0.02,
-        norm_bound: float = 1.0,
-        intercept_scaling: float = 0.2,
-        adjacency: Adjacency = "null",
-        prior: LinearModel | None = None,
-        random_state: RandomSource | np.random.Generator | int | None = None,
-    ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.classes = classes
-        self.steps = steps
-        self.residual_bound = residual_bound
-        self.center_share = center_share
-        self.norm_bound = norm_bound
-        self.intercept_scaling = intercept_scaling
-        self.adjacency = adjacency
-        self.prior = prior
-        self.random_state = random_state
+    epsilon: float = 1.0
+    _: KW_ONLY
+    delta: float = 1e-6
+    classes: Any = None
+    steps: int = 40
+    residual_bound: float = 0.25
+    center_share: float = 0.02
+    norm_bound: float = 1.0
+    intercept_scaling: float = 0.2
+    adjacency: Adjacency = "null"
+    prior: LinearModel | None = None
+    random_state: RandomSource | np.random.Generator | int | None = None
 
     fit_intercept = True
     multiclass: ClassVar[Multiclass] = "softmax"
@@ -123,9 +111,7 @@ class PrivateSoftmaxSteps(PricedClassifier[GradientStepsEvent]):
             If a parameter, a row or a label is not as declared.
         """
         rng, rows, labels, classes, event = self._begin_fit(X, y)
-        members = np.stack([labels == name for name in classes], axis=1).astype(np.float64)
-        if not members.any(axis=1).all():
-            raise ValueError("y holds labels that are not among the declared classes")
+        members = self._members(labels, classes).astype(np.float64)
         whole = rows.astype(np.float64, copy=False)
         noisy = NoisySteps(self._with_constant(whole), event, rng=rng)
         center, reach = self._center(noisy, event)
@@ -141,9 +127,6 @@ class PrivateSoftmaxSteps(PricedClassifier[GradientStepsEvent]):
         self.privacy_event_ = event
         self.simulated_ = rng.simulated
         return self
-
-    def _with_constant(self, rows: NDArray[np.float64]) -> NDArray[np.float64]:
-        return np.hstack([rows, np.full((len(rows), 1), float(self.intercept_scaling))])
 
     def _center(self, noisy: NoisySteps, event: GradientStepsEvent) -> tuple[NDArray[np.float64], float]:
         """Return the mean of the rows, drawn to zero as far as noise may explain it, and how far rows reach from it."""
@@ -206,20 +189,14 @@ class PrivateSoftmaxSteps(PricedClassifier[GradientStepsEvent]):
         weights[:, -1] = scale * intercept / self.intercept_scaling
         return weights
 
-    @property
-    def _row_norm(self) -> float:
-        return math.hypot(self.norm_bound * (1 + NORM_SLACK), self.intercept_scaling) * (1 + 2.0**-50)
-
     def _check_parameters(self) -> None:
         self._check_positive("epsilon", "norm_bound", "intercept_scaling")
-        if not 0 < self.delta < 1:
-            raise ValueError(f"delta must lie in (0, 1), got {self.delta}")
+        checks.delta_in_open_interval("delta", self.delta)
         if not 0 < self.residual_bound <= 2:
             raise ValueError(f"residual_bound must lie in (0, 2], got {self.residual_bound}")
         if not 0 <= self.center_share < 0.5:
             raise ValueError(f"center_share must lie in [0, 0.5), got {self.center_share}")
-        if self.adjacency not in ADJACENCIES:
-            raise ValueError(f"adjacency must be one of {', '.join(ADJACENCIES)}, got {self.adjacency!r}")
+        checks.one_of("adjacency", self.adjacency, ADJACENCIES)
 
     def _event(self, n_features: int, n_classes: int) -> GradientStepsEvent:
         self._check_parameters()

@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from learner.estimators.descriptions import PublicWords
-from learner.estimators.linear import LinearLogisticClassifier
+from learner.estimators.linear import PricedClassifier
 from learner.linear_model import LinearModel, Multiclass
 from privacy.accounting.events import Event
 from privacy.arrays import Array
-from privacy.mechanisms.randomness import RandomSource, random_source
+from privacy.mechanisms.randomness import random_source
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ class Guess:
         return cls(int(stored["place"]), tuple(float(part) for part in stored["direction"]))
 
 
-class StreamingLinearClassifier(LinearLogisticClassifier):
+class StreamingLinearClassifier(PricedClassifier[Event]):
     """Keep weights that only noisy updates change; two classes share one vector, more have one each.
 
     Attributes
@@ -89,15 +89,10 @@ class StreamingLinearClassifier(LinearLogisticClassifier):
     """
 
     multiclass: ClassVar[Multiclass] = "softmax"
-    random_state: RandomSource | np.random.Generator | int | None
     average: bool
     radius: float
     # Whether later updates read a batch again: then its features are made of it alone, the same each time.
     reads_again: ClassVar[bool] = False
-
-    @abstractmethod
-    def event_for(self, n_features: int) -> Event:
-        """Return what learning from rows of `n_features` columns must be charged, before any row is read."""
 
     @abstractmethod
     def learn_batches(self, batches: Sequence[AnsweredBatch], *, new: int) -> Self:
@@ -201,10 +196,6 @@ class StreamingLinearClassifier(LinearLogisticClassifier):
         self.simulated_ = self._source.simulated
         self._publish()
 
-    @abstractmethod
-    def _event(self, n_features: int, n_classes: int) -> Event:
-        """Return the price for a public number of classes, refusing parameters out of range."""
-
     def _examples(
         self, X: ArrayLike, y: ArrayLike, *, classes: Any, begin: bool
     ) -> tuple[NDArray[np.floating], NDArray[np.intp]]:
@@ -215,23 +206,14 @@ class StreamingLinearClassifier(LinearLogisticClassifier):
             self._begin(rows.shape[1], self._classes_to_use(labels, classes))
         elif classes is not None and not np.array_equal(np.asarray(classes), self.classes_):
             raise ValueError("classes must be those of the first call")
-        members = np.stack([np.asarray(labels == name, dtype=np.bool_) for name in self.classes_])
-        if not members.any(axis=0).all():
-            raise ValueError("y holds labels that are not among the declared classes")
-        return rows, members.argmax(axis=0)
+        return rows, self._members(labels, self.classes_).argmax(axis=1)
 
     def _classes_to_use(self, labels: NDArray[Any], classes: Any) -> NDArray[Any]:
-        declared = self.classes if self.classes is not None else classes
-        if declared is not None:
-            return self._distinct(declared)
-        if not random_source(self.random_state).simulated:
-            raise ValueError("classes must be declared: learning them from the labels would be a release")
-        return self._learned_classes(labels)
-
-    def _n_declared(self) -> int:
-        if self.classes is None:
-            raise ValueError("classes must be declared: learning them from the labels would be a release")
-        return len(self._distinct(self.classes))
+        if self.classes is None and classes is not None:
+            return self._distinct(classes)
+        if self.classes is None and random_source(self.random_state).simulated:
+            return self._learned_classes(labels)
+        return self._declared_classes()
 
     def _width(self, n_features: int) -> int:
         return n_features + bool(self.fit_intercept)

@@ -1,7 +1,6 @@
 """A classifier from one noisy release of sums, at one price whatever the number of classes."""
 
-import math
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, Literal, Self, get_args
 
 import numpy as np
@@ -9,9 +8,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from learner.estimators.choice import OF_TRUSTED_POOLS, Shape, SumsChoice
 from learner.estimators.descriptions import PublicWords
-from learner.estimators.linear import NORM_SLACK, PricedClassifier
+from learner.estimators.linear import PricedClassifier
 from learner.estimators.sum_models import MODELS, PRIOR, Scores, calibrated, chosen_model, summarise
 from learner.linear_model import LinearModel, Multiclass
+from privacy.accounting import checks
 from privacy.accounting.cost import ADJACENCIES, Adjacency
 from privacy.accounting.events_sums import SumsEvent, charged_delta, sums_event, sums_mu
 from privacy.choices import Sound
@@ -23,6 +23,7 @@ ModelName = Literal["auto", "prototypes", "discriminants", "least_squares"]
 BLOCK_ROWS = 65_536
 
 
+@dataclass(eq=False, repr=False)
 class PrivateSums(PricedClassifier[SumsEvent]):
     r"""Release noisy :math:`\sum_i x_i x_i^\top` and the sum of each class's rows, and make the best model of them.
 
@@ -79,34 +80,19 @@ class PrivateSums(PricedClassifier[SumsEvent]):
     .. [2] Dwork, Talwar, Thakurta, Zhang, "Analyze Gauss", 2014.
     """
 
-    def __init__(
-        self,
-        epsilon: float = 1.0,
-        *,
-        delta: float = 1e-6,
-        classes: Any = None,
-        model: ModelName = "auto",
-        moment_share: float = 0.05,
-        norm_bound: float = 1.0,
-        intercept_scaling: float = 0.3,
-        adjacency: Adjacency = "null",
-        earlier: NoisySums | None = None,
-        own_weight: float = 1.0,
-        prior: LinearModel | None = None,
-        random_state: RandomSource | np.random.Generator | int | None = None,
-    ) -> None:
-        self.epsilon = epsilon
-        self.delta = delta
-        self.classes = classes
-        self.model = model
-        self.moment_share = moment_share
-        self.norm_bound = norm_bound
-        self.intercept_scaling = intercept_scaling
-        self.adjacency = adjacency
-        self.earlier = earlier
-        self.own_weight = own_weight
-        self.prior = prior
-        self.random_state = random_state
+    epsilon: float = 1.0
+    _: KW_ONLY
+    delta: float = 1e-6
+    classes: Any = None
+    model: ModelName = "auto"
+    moment_share: float = 0.05
+    norm_bound: float = 1.0
+    intercept_scaling: float = 0.3
+    adjacency: Adjacency = "null"
+    earlier: NoisySums | None = None
+    own_weight: float = 1.0
+    prior: LinearModel | None = None
+    random_state: RandomSource | np.random.Generator | int | None = None
 
     fit_intercept = True
     multiclass: ClassVar[Multiclass] = "softmax"
@@ -149,13 +135,6 @@ class PrivateSums(PricedClassifier[SumsEvent]):
         """Return released class sums of the first of the classes with zeros for those behind them."""
         return np.pad(class_sums, ((0, len(self._declared_classes()) - len(class_sums)), (0, 0)))
 
-    def _members(self, labels: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.bool_]:
-        """Return which of the released class sums each row enters, shape (n, sums)."""
-        members = np.stack([labels == name for name in classes], axis=1)
-        if not members.any(axis=1).all():
-            raise ValueError("y holds labels that are not among the declared classes")
-        return members
-
     def _make_model(self, rng: RandomSource) -> None:
         generator = self._generator(rng)
         constant = float(self.intercept_scaling)
@@ -186,20 +165,13 @@ class PrivateSums(PricedClassifier[SumsEvent]):
             raise ValueError(f"prior must have weights for {n_classes} classes and {n_features} columns")
         return np.vstack([-coef, coef]) / 2 if n_classes == 2 else coef
 
-    def _with_constant(self, rows: NDArray[np.floating]) -> NDArray[np.float64]:
-        constant = np.full((len(rows), 1), float(self.intercept_scaling))
-        return np.hstack([rows.astype(np.float64, copy=False), constant])
-
     def _check_parameters(self) -> None:
         self._check_positive("epsilon", "norm_bound", "intercept_scaling", "own_weight")
-        if not 0 < self.delta < 1:
-            raise ValueError(f"delta must lie in (0, 1), got {self.delta}")
+        checks.delta_in_open_interval("delta", self.delta)
         if not 0 <= self.moment_share < 1:
             raise ValueError(f"moment_share must lie in [0, 1), got {self.moment_share}")
-        if self.model not in get_args(ModelName):
-            raise ValueError(f"model must be one of {', '.join(get_args(ModelName))}, got {self.model!r}")
-        if self.adjacency not in ADJACENCIES:
-            raise ValueError(f"adjacency must be one of {', '.join(ADJACENCIES)}, got {self.adjacency!r}")
+        checks.one_of("model", self.model, get_args(ModelName))
+        checks.one_of("adjacency", self.adjacency, ADJACENCIES)
 
     def _event(self, n_features: int, n_classes: int) -> SumsEvent:
         self._check_parameters()
@@ -207,7 +179,7 @@ class PrivateSums(PricedClassifier[SumsEvent]):
             sums_mu(self.epsilon, self.delta),
             dimension=n_features + 1,
             n_classes=n_classes,
-            norm_bound=math.hypot(self.norm_bound * (1 + NORM_SLACK), self.intercept_scaling) * (1 + 2.0**-50),
+            norm_bound=self._row_norm,
             moment_share=self.moment_share,
             delta=charged_delta(self.delta),
             adjacency=self.adjacency,

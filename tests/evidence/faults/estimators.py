@@ -185,7 +185,7 @@ ESTIMATORS = [
     ),
     Mutant(
         "a constant column nobody pays for",
-        LOGISTIC,
+        LINEAR,
         "return math.hypot(self.norm_bound * (1 + NORM_SLACK), self._constant) *",
         "return self.norm_bound * (1 + NORM_SLACK) *",
         (f"{LOGISTIC_TESTS}::test_long_rows_are_refused_and_their_rounding_is_charged",),
@@ -193,8 +193,8 @@ ESTIMATORS = [
     Mutant(
         "a constant column beside sums nobody pays for",
         SUMS,
-        "norm_bound=math.hypot(self.norm_bound * (1 + NORM_SLACK), self.intercept_scaling)",
-        "norm_bound=self.norm_bound * (1 + NORM_SLACK)",
+        "norm_bound=self._row_norm",
+        "norm_bound=self.norm_bound",
         (f"{SUMS_TESTS}::test_the_constant_column_is_part_of_a_row",),
     ),
     Mutant(
