@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 from _gate_data import BATCH_ROWS, CAP, RATE, K
 
 from privacy.contributions.coins import coins
+from privacy.contributions.counting import CountingGate
 from privacy.gate import KAnonymityGate, ThresholdGate
 from privacy.normalizers import normalize_text
 from privacy.sketches.cardinality import Cardinality
@@ -109,13 +110,12 @@ def run_sketches(make: Callable[[], Any], convert: Callable[[pa.Array], Any], *,
     return run
 
 
-def run_gate(gate: KAnonymityGate | ThresholdGate) -> Callable:
+def run_gate(gate: CountingGate) -> Callable:
     """Return a whole gate, its exact recount included."""
 
     def run(batches: Iterator[pa.RecordBatch], watch: Stopwatch) -> dict[str, Any]:
-        options = {"key": KEY} if isinstance(gate, KAnonymityGate) else {}
         with watch:
-            passed = gate.release(watch.paused(batches), **options)
+            passed = gate.release(watch.paused(batches), key=KEY)
         return {"passed": passed.num_rows}
 
     return run

@@ -24,6 +24,7 @@ import pyarrow as pa
 from benchmarks.crowd import FILE
 from dpal_site.demo.voice_log import draw_voice_log
 from privacy.accounting.gate_planning import best_gate
+from privacy.contributions.counting import CountingGate
 from privacy.gate import KAnonymityGate, ThresholdGate
 from privacy.mechanisms.randomness import SimulationRandom
 from privacy.normalizers import Normalizer
@@ -41,7 +42,7 @@ class Entrant:
     """A gate at the price, and how a table calls it."""
 
     name: str
-    gate: KAnonymityGate | ThresholdGate
+    gate: CountingGate
 
 
 def entrants(unit: str, rule: Normalizer) -> list[Entrant]:
@@ -98,12 +99,7 @@ def batches(texts: Sequence[str], people: Sequence[str] | None) -> Iterator[pa.R
 
 def passed(entrant: Entrant, texts: Sequence[str], people: Sequence[str] | None, *, seed: int) -> int:
     """Return how many different texts pass."""
-    rng = SimulationRandom(seed)
-    gate = entrant.gate
-    source = batches(texts, people)
-    if isinstance(gate, KAnonymityGate):
-        return int(gate.release(source, key=rng.words(4).tobytes()).num_rows)
-    return int(gate.release(source, rng=rng).num_rows)
+    return int(entrant.gate.release(batches(texts, people), rng=SimulationRandom(seed)).num_rows)
 
 
 def compare(requests: list[str], *, people: int, rule: Normalizer, seeds: int) -> dict[str, list[int]]:

@@ -26,7 +26,7 @@ import pyarrow as pa
 from scipy.stats import t
 
 from dpal_site.demo.voice_log import draw_voice_log
-from privacy.accounting.events import Event, GateWindowEvent
+from privacy.accounting.events import GateWindowEvent
 from privacy.accounting.gate_planning import best_gate
 from privacy.gate import KAnonymityGate, ThresholdGate
 from privacy.mechanisms.randomness import SimulationRandom
@@ -73,11 +73,6 @@ def sampled(epsilon: float, delta: float) -> Gate:
     return KAnonymityGate(best.k, best.sampling_rate)
 
 
-def priced(gate: Gate, epsilon: float) -> Event:
-    """Return the event of one run."""
-    return gate.event() if isinstance(gate, ThresholdGate) else gate.event(epsilon)
-
-
 def asked_for(gate: Gate) -> int:
     """Return about how often a text must be said to pass."""
     return math.ceil(gate.event().threshold if isinstance(gate, ThresholdGate) else gate.k / gate.exact_sampling_rate)
@@ -91,7 +86,7 @@ def ways(make: Callable[[float, float], Gate]) -> list[Way]:
     found = [Way(name, once, (week,), EPSILON) for name in ("one upload of seven days", "the same, drawn anew")]
     for name, share in (("the same gate a run", 1), ("the same price in all", DAYS)):
         gate = make(EPSILON / share, DELTA / share)
-        event = GateWindowEvent.next_of(None, priced(gate, EPSILON / share), window=DAYS)
+        event = GateWindowEvent.next_of(None, gate.event(EPSILON / share), window=DAYS)
         found.append(Way(f"seven days counted together, {name}", gate, growing, event.cost().epsilon))
     found.append(
         Way("one upload of seven days, at that price", make(EPSILON * DAYS, DELTA * DAYS), (week,), EPSILON * DAYS)
@@ -106,10 +101,7 @@ def passing(way: Way, days: Sequence[pa.RecordBatch], *, seed: int) -> set[str]:
     for number, run in enumerate(way.runs):
         rng = SimulationRandom(seed + number)
         batches = [days[day] for day in run]
-        if isinstance(way.gate, KAnonymityGate):
-            passed = way.gate.release(batches, key=rng.words(4).tobytes())
-        else:
-            passed = way.gate.release(batches, rng=rng)
+        passed = way.gate.release(batches, rng=rng)
         found.update(passed.column("text").to_pylist())
     return found
 

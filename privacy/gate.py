@@ -1,17 +1,22 @@
 """The gates: batches of (text, contributor) in, (text, sample count) out, nothing rare."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import ClassVar, Literal, Self
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
+from scipy.special import betainc
 
 from privacy.accounting.cost import Unit
 from privacy.accounting.events import KAnonymityGateEvent
-from privacy.contributions.coins import COIN_RESOLUTION, check_key
+from privacy.accounting.gate_planning import frontier
+from privacy.contributions.coins import COIN_RESOLUTION
 from privacy.contributions.counting import CountingGate
-from privacy.contributions.reading import COUNTS, PAIRS, check_unit, pairs, sampled_counts
-from privacy.contributions.spill import DEFAULT_MEMORY_BYTES
+from privacy.contributions.reading import COUNTS, check_unit, pairs, sampled_counts
+from privacy.mechanisms.randomness import RandomSource
 from privacy.normalizers import Normalizer
 from privacy.threshold_gate import ThresholdGate
 from privacy.wording import as_message
@@ -57,6 +62,7 @@ class KAnonymityGate(CountingGate):
     unit: Unit = "record"
     texts_per_contributor: int | None = None
     normalizer: Normalizer = Normalizer.L1
+    count_column: ClassVar[Literal["sample_count"]] = "sample_count"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "normalizer", Normalizer(self.normalizer))
@@ -86,41 +92,27 @@ class KAnonymityGate(CountingGate):
             normalizer=self.normalizer.value,
         )
 
-    def release(
-        self, batches: Iterable[pa.RecordBatch], *, key: bytes, memory_bytes: int = DEFAULT_MEMORY_BYTES
-    ) -> pa.Table:
-        """Return what may be shown: columns text and sample_count, sorted by text.
+    def chances(self, counts: NDArray[np.int64], *, mean_weight: float = 1.0) -> NDArray[np.float64]:
+        """Return the chance that a sample of texts said `counts` times has `k` or more of them, shape (n,)."""
+        enough = counts >= self.k
+        chances = np.zeros(len(counts))
+        chances[enough] = betainc(self.k, counts[enough] - self.k + 1, self.exact_sampling_rate)
+        return chances
 
-        Parameters
-        ----------
-        batches : iterable of pyarrow.RecordBatch
-            Columns text (string) and, for the unit `contributor`, contributor (string or binary). Read once.
-            Where one batch ends and the next begins does not matter.
-        key : bytes
-            Secret, at least 16 random bytes, drawn for this run alone and never stored with the output.
-        memory_bytes : int
-            Size up to which the sample's distinct texts, or pairs, stay in memory; beyond it they go to a
-            temporary file without a name, and a sketch picks the candidates that are counted exactly. The result is
-            the same.
+    @classmethod
+    def at_price(
+        cls, epsilon: float, delta: float, unit: Unit = "record", texts_per_contributor: int | None = None
+    ) -> Sequence[Self]:
+        """Return the gates of the frontier, by rising k."""
+        choices = frontier(epsilon, delta, texts_per_contributor=texts_per_contributor or 1)
+        return [cls(choice.k, choice.sampling_rate, unit, texts_per_contributor) for choice in choices]
 
-        Raises
-        ------
-        ValueError
-            If the key is short, a column is missing, a text is not UTF-8, or a record has no contributor where one
-            is needed.
-        """
-        check_key(key)
-        texts = self.texts(self.read(batches, key=key), key=key, memory_bytes=memory_bytes)
-        return self.conclude(self.counted(texts, key=key, memory_bytes=memory_bytes))
+    def described(self) -> str:
+        """Return k and rate."""
+        return f"k = {self.k} on a sample of rate {self.exact_sampling_rate:.3g}"
 
-    def decide(self, parts: Iterable[pa.Table], *, key: bytes, memory_bytes: int = DEFAULT_MEMORY_BYTES) -> pa.Table:
-        """Return what may be shown of collected ranges, given in record order."""
-        check_key(key)
-        texts = self.texts(parts, key=key, memory_bytes=memory_bytes)
-        return self.conclude(self.counted(texts, key=key, memory_bytes=memory_bytes))
-
-    def conclude(self, counted: Iterable[pa.Table]) -> pa.Table:
-        """Return what may be shown of exact counts: all of them, since none is under k."""
+    def conclude(self, counted: Iterable[pa.Table], *, rng: RandomSource | None = None) -> pa.Table:
+        """Return what may be shown of exact counts: all of them, since none is under k; nothing is drawn here."""
         return pa.concat_tables([COUNTS.empty_table(), *counted]).sort_by("text")
 
     def read(self, batches: Iterable[pa.RecordBatch], *, key: bytes, first_record: int = 0) -> Iterator[pa.Table]:
@@ -132,15 +124,6 @@ class KAnonymityGate(CountingGate):
     def minimum(self) -> int:
         """Smallest count that is released."""
         return self.k
-
-    @property
-    def counts_schema(self) -> pa.Schema:
-        """Text and sample count."""
-        return COUNTS
-
-    @property
-    def _digest_schema(self) -> pa.Schema:
-        return COUNTS if self.texts_per_contributor is None else PAIRS
 
     def _texts_of(self, pairs: pa.Table) -> pa.Table:
         return _shown_counts(pairs)

@@ -10,10 +10,9 @@ from numpy.typing import NDArray
 
 from privacy.accounting import checks
 from privacy.accounting.cost import Unit
-from privacy.gate import KAnonymityGate
+from privacy.contributions.counting import CountingGate
 from privacy.planning import Passing, best_gates, passing
 from privacy.survey import Frequencies
-from privacy.threshold_gate import ThresholdGate
 from privacy.wording import as_message
 
 # Ranks beyond these are grouped: so many texts are said once or twice that one number stands for a range of ranks.
@@ -100,23 +99,18 @@ class PublicSource:
 
 @dataclass(frozen=True, slots=True)
 class SourcePlan:
-    """Both gates at one price and what each lets out on average; public, since no record was read.
+    """Gates of every kind at one price and what each lets out on average; public, since no record was read.
 
     Attributes
     ----------
-    sampled, threshold : gates
-        The k-anonymity gate that lets out most, and the threshold gate.
-    by_sampling, by_threshold : Passing
-        What passes them.
+    gates : tuple of (gate, Passing)
+        Of each kind the one that lets out most, and what passes it, in the order of `privacy.planning.GATES`.
     window : float
         How many times as long one must collect until `wanted` texts pass the better gate; infinite where even
         `LONGEST_WINDOW` times is too short.
     """
 
-    sampled: KAnonymityGate
-    threshold: ThresholdGate
-    by_sampling: Passing
-    by_threshold: Passing
+    gates: tuple[tuple[CountingGate, Passing], ...]
     window: float
 
     @property
@@ -154,19 +148,13 @@ def plan_source(
     """
     checks.at_least("wanted", wanted, 1)
     frequencies = source.frequencies()
-    sampled, threshold = best_gates(frequencies, epsilon, delta, unit, texts_per_contributor)
+    gates = best_gates(frequencies, epsilon, delta, unit, texts_per_contributor)
 
     def passes(window: float) -> bool:
         longer = source.frequencies(window=window)
-        return max(passing(longer, gate).texts for gate in (sampled, threshold)) >= wanted
+        return max(passing(longer, gate).texts for gate in gates) >= wanted
 
-    return SourcePlan(
-        sampled,
-        threshold,
-        passing(frequencies, sampled),
-        passing(frequencies, threshold),
-        window=_shortest(passes),
-    )
+    return SourcePlan(tuple((gate, passing(frequencies, gate)) for gate in gates), window=_shortest(passes))
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,7 +162,7 @@ class CapPlan:
     """A cap on the texts of one contributor, the gate at the price with it, and what passes that on average."""
 
     texts_per_contributor: int
-    gate: KAnonymityGate | ThresholdGate
+    gate: CountingGate
     passing: Passing
 
 

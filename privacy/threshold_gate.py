@@ -1,21 +1,21 @@
 """The threshold gate: texts come out when their noisy number of contributions is large enough."""
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import ClassVar, Final, Literal
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
+from scipy.special import ndtr
 
 from privacy.accounting.cost import Unit
 from privacy.accounting.events import ThresholdGateEvent
 from privacy.accounting.threshold import ThresholdNoise
-from privacy.contributions.coins import check_key
 from privacy.contributions.counting import CountingGate
-from privacy.contributions.reading import COUNTS, PAIRS, all_counts, check_unit, pairs
-from privacy.contributions.spill import DEFAULT_MEMORY_BYTES
+from privacy.contributions.reading import COUNTS, all_counts, check_unit, pairs
 from privacy.mechanisms.randomness import RandomSource, SecureRandom
 from privacy.normalizers import Normalizer
 from privacy.threshold_noise import GaussianNoise, GeometricNoise
@@ -76,6 +76,7 @@ class ThresholdGate(CountingGate):
     noise: ThresholdNoise | None = None
     floor: int = 1
     normalizer: Normalizer = Normalizer.L1
+    count_column: ClassVar[Literal["noisy_count"]] = "noisy_count"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "normalizer", Normalizer(self.normalizer))
@@ -94,7 +95,7 @@ class ThresholdGate(CountingGate):
             )
         self.event()
 
-    def event(self) -> ThresholdGateEvent:
+    def event(self, epsilon: float | None = None) -> ThresholdGateEvent:
         """Return the accountant's event of one release: the noise and the threshold it names are used."""
         assert self.noise is not None
         weighted = self.noise == "weighted_gaussian"
@@ -119,59 +120,38 @@ class ThresholdGate(CountingGate):
             threshold=chosen.threshold,
         )
 
-    def release(
-        self,
-        batches: Iterable[pa.RecordBatch],
-        *,
-        rng: RandomSource | None = None,
-        memory_bytes: int = DEFAULT_MEMORY_BYTES,
-    ) -> pa.Table:
-        """Return what may be shown: columns text and noisy_count, sorted by text.
+    def chances(self, counts: NDArray[np.int64], *, mean_weight: float = 1.0) -> NDArray[np.float64]:
+        """Return the chance that noise leaves texts said `counts` times over the threshold, shape (n,).
 
-        Parameters
-        ----------
-        batches : iterable of pyarrow.RecordBatch
-            Columns text (string) and, for the unit `contributor`, contributor (string or binary). Read once.
-        rng : RandomSource, optional
-            The operating system's generator if left out; anything else is a simulation.
-        memory_bytes : int
-            Size up to which distinct texts, or pairs, stay in memory.
-
-        Returns
-        -------
-        pyarrow.Table
-            noisy_count is int64, or float64 for `weighted_gaussian`, which counts a contributor of j texts as
-            1 / sqrt(j) for each.
-
-        Raises
-        ------
-        ValueError
-            If a column is missing, a text is not UTF-8, or a record has no contributor where one is needed.
+        The weighted Gaussian gate is taken with the mean weight of a contribution for every one of them.
         """
-        rng = SecureRandom() if rng is None else rng
-        key = rng.words(4).tobytes()
-        texts = self.texts(self.read(batches, key=key), key=key, memory_bytes=memory_bytes)
-        return self.conclude(self.counted(texts, key=key, memory_bytes=memory_bytes), rng=rng)
+        event = self.event()
+        if event.noise == "weighted_gaussian":
+            chances = np.asarray(ndtr((mean_weight * counts - event.threshold) / event.noise_scale), dtype=np.float64)
+        else:
+            missing = math.ceil(event.threshold) - counts
+            q = math.exp(-1 / event.noise_scale)
+            beyond = q ** (event.truncation + 1) if event.noise == "truncated_geometric" else 0.0
+            # The masses q^|z| from |missing| outwards, and from it inwards by symmetry.
+            outward = np.maximum(q ** np.maximum(np.abs(missing), 1 - missing) - beyond, 0.0) / (1 + q - 2 * beyond)
+            chances = np.where(missing >= 1, outward, 1 - outward)
+        return np.where(counts >= self.floor, chances, 0.0)
 
-    def decide(
-        self,
-        parts: Iterable[pa.Table],
-        *,
-        key: bytes,
-        rng: RandomSource | None = None,
-        memory_bytes: int = DEFAULT_MEMORY_BYTES,
-    ) -> pa.Table:
-        """Return what may be shown of collected ranges, given in record order.
+    @classmethod
+    def at_price(
+        cls, epsilon: float, delta: float, unit: Unit = "record", texts_per_contributor: int | None = None
+    ) -> Sequence["ThresholdGate"]:
+        """Return the one with the noise that fewest people have to speak up against."""
+        return [threshold_gate_at(epsilon, delta, unit, texts_per_contributor)]
 
-        `key` is the one they were collected under; noise comes from `rng`, the operating system's if left out.
-        """
-        check_key(key)
-        texts = self.texts(parts, key=key, memory_bytes=memory_bytes)
-        return self.conclude(ordered(self.counted(texts, key=key, memory_bytes=memory_bytes)), rng=rng)
+    def described(self) -> str:
+        """Return threshold and noise."""
+        return f"threshold {self.event().threshold:.3g}, {self.noise} noise"
 
     def conclude(self, counted: Iterable[pa.Table], *, rng: RandomSource | None = None) -> pa.Table:
         """Draw the noise of exact counts and return what may be shown; each call is a release of its own.
 
+        Counts are int64, or float64 for `weighted_gaussian`, which counts a contributor of j texts as 1 / sqrt(j) each.
         Noise is drawn in the order of the rows, so `ordered` counts give the same for the same `rng` however they
         were counted.
         """
@@ -205,10 +185,6 @@ class ThresholdGate(CountingGate):
         """Text and count, and the weight where contributors have one."""
         weighted = self.noise == "weighted_gaussian" or self.texts_per_contributor is not None
         return COUNTS.append(WEIGHT) if weighted else COUNTS
-
-    @property
-    def _digest_schema(self) -> pa.Schema:
-        return self.counts_schema if self.texts_per_contributor is None else PAIRS
 
     def _texts_of(self, pairs: pa.Table) -> pa.Table:
         return _weighed(pairs)
@@ -260,12 +236,6 @@ def threshold_gate_at(
         epsilon * share, delta * share, unit, texts_per_contributor, "truncated_geometric", floor, normalizer
     )
     return counted if counted.event().threshold <= whole.event().threshold * math.sqrt(texts) else whole
-
-
-def ordered(counted: Iterable[pa.Table]) -> list[pa.Table]:
-    """Return counts as one table by text, or nothing where there are none."""
-    tables = list(counted)
-    return [pa.concat_tables(tables).sort_by("text")] if tables else []
 
 
 def _weighed(pairs: pa.Table) -> pa.Table:

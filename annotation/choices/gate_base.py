@@ -2,14 +2,16 @@
 
 from abc import abstractmethod
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final, Self
 
 from privacy.accounting.cost import Unit
 from privacy.accounting.event import Event
+from privacy.accounting.events_gate import GateEvent
 from privacy.accounting.events_window import MOST_UPLOADS_TOGETHER, GateWindowEvent
 from privacy.choices import Choice, Kind, Sound
-from privacy.gate import KAnonymityGate, ThresholdGate
+from privacy.contributions.counting import CountingGate
 from privacy.normalizers import Normalizer
 from privacy.parameters import Parameter, parameter
 from privacy.wording import Message, as_message
@@ -20,6 +22,9 @@ MOST_TEXTS: Final = 100
 NOBODY_IN_ONE_UPLOAD: Final = _(
     "A person may be in every upload, so counting several together is proved for one record alone; leave it empty, and "
     "each upload pays by itself."
+)
+ONE_UPLOAD_ALONE: Final = _(
+    "This gate has no proof over uploads that are counted together; leave it empty, and each upload pays by itself."
 )
 
 
@@ -87,7 +92,7 @@ class GateChoice(Choice):
         return [each for each in cls.parameters() if each.name not in shared]
 
     @abstractmethod
-    def gate(self, unit: Unit) -> KAnonymityGate | ThresholdGate:
+    def gate(self, unit: Unit) -> CountingGate:
         """Return the mechanism; `ValueError` where there is none with these numbers."""
 
     @classmethod
@@ -134,9 +139,19 @@ class GateChoice(Choice):
             takes=takes,
         )
 
-    @abstractmethod
-    def run_event(self, unit: Unit) -> Event:
-        """Return what one run is charged for, whatever else is counted with it."""
+    def run_event(self, unit: Unit) -> GateEvent:
+        """Return what one run is charged for, whatever else is counted with it: the event of the mechanism that runs.
+
+        Raises
+        ------
+        TypeError
+            If that is no event of a gate, or hides the presence of others than the gate does.
+        """
+        gate = self.gate(unit)
+        event = gate.event(self.gate_epsilon)
+        if not isinstance(event, GateEvent) or not event.unit == gate.unit == unit:
+            raise TypeError(f"gate {self.name} does not pay for hiding each {unit}")
+        return event
 
     @abstractmethod
     def unpayable(self, delta: float, settings: Mapping[str, Any]) -> Mapping[str, str]:
@@ -148,9 +163,15 @@ class GateChoice(Choice):
         return once if self.gate_window is None else GateWindowEvent.next_of(None, once, window=self.gate_window)
 
     def rules(self, settings: Mapping[str, Any]) -> Mapping[str, str]:
-        """Refuse to count uploads together where people are protected."""
-        refused = self.gate_window is not None and settings["privacy_unit"] != "record"
-        return {"gate_window": NOBODY_IN_ONE_UPLOAD} if refused else {}
+        """Refuse to count uploads together where people are protected, or without a proof of the gate's own."""
+        if self.gate_window is None:
+            return {}
+        if settings["privacy_unit"] != "record":
+            return {"gate_window": NOBODY_IN_ONE_UPLOAD}
+        with suppress(ValueError):  # Numbers of no gate are refused in words of their own.
+            if not self.run_event("record").proved_in_windows:
+                return {"gate_window": ONE_UPLOAD_ALONE}
+        return {}
 
     def cap(self, unit: Unit) -> int | None:
         """Return how many texts of one person count, None where records are protected one by one."""

@@ -8,8 +8,9 @@ from annotation.choices.gate_base import GateChoice, unit_of
 from annotation.choices.noisy_gate import NoisyGate
 from annotation.choices.sampled_gate import SampledGate
 from privacy.accounting.event import Event
+from privacy.accounting.events_gate import GateEvent
 from privacy.choices import Kind
-from privacy.gate import KAnonymityGate, ThresholdGate
+from privacy.contributions.counting import CountingGate
 from privacy.parameters import Parameter
 
 # What projects may choose, in the order in which forms list it; a new gate joins by one line.
@@ -54,12 +55,12 @@ def gate_choice(settings: Mapping[str, Any]) -> GateChoice:
     return found.of(settings)
 
 
-def gate_from(settings: Mapping[str, Any]) -> KAnonymityGate | ThresholdGate:
+def gate_from(settings: Mapping[str, Any]) -> CountingGate:
     """Return the mechanism that the settings of a project describe; `ValueError` where they describe none."""
     return gate_choice(settings).gate(unit_of(settings))
 
 
-def run_event(settings: Mapping[str, Any]) -> Event:
+def run_event(settings: Mapping[str, Any]) -> GateEvent:
     """Return what one run of a project's gate is charged, counted by itself; `ValueError` where there is no gate."""
     return gate_choice(settings).run_event(unit_of(settings))
 

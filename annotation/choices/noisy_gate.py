@@ -7,7 +7,6 @@ from typing import Any, ClassVar, Final, Self
 
 from annotation.choices.gate_base import BETWEEN, GateChoice
 from privacy.accounting.cost import Unit
-from privacy.accounting.event import Event
 from privacy.gate import ThresholdGate
 from privacy.normalizers import Normalizer
 from privacy.parameters import parameter
@@ -125,10 +124,6 @@ class NoisyGate(GateChoice):
             word_other=other.named(),
             takes=takes,
         )
-
-    def run_event(self, unit: Unit) -> Event:
-        """Return what one run is charged for."""
-        return self.gate(unit).event()
 
     def unpayable(self, delta: float, settings: Mapping[str, Any]) -> Mapping[str, str]:
         """Refuse a delta that is more than the pool's: it is that of the gate itself."""

@@ -7,12 +7,11 @@ from typing import Any, ClassVar, Final, Self
 
 from annotation.choices.gate_base import BETWEEN, GateChoice, unit_of
 from privacy.accounting.cost import Unit
-from privacy.accounting.event import Event
 from privacy.accounting.gate import gate_minimum_k
+from privacy.accounting.gate_planning import frontier
 from privacy.gate import KAnonymityGate
 from privacy.normalizers import Normalizer
 from privacy.parameters import parameter
-from privacy.planning import frontier
 from privacy.wording import Message, as_message
 from privacy.wording import gettext_noop as _
 
@@ -131,10 +130,6 @@ class SampledGate(GateChoice):
             word_other=other.named(),
             takes=takes,
         )
-
-    def run_event(self, unit: Unit) -> Event:
-        """Return what one run is charged for; its delta is computed at the epsilon."""
-        return self.gate(unit).event(self.gate_epsilon)
 
     def unpayable(self, delta: float, settings: Mapping[str, Any]) -> Mapping[str, str]:
         """Refuse a delta that is more than the pool's, and say which k would do."""

@@ -11,7 +11,7 @@ import numpy as np
 from annotation.choices.gate_base import GateChoice, unit_of
 from annotation.choices.gates import gate_choice, gate_choices, gate_fields, own_gate_parameters, run_event
 from privacy.accounting.cost import Unit
-from privacy.gate import KAnonymityGate, ThresholdGate
+from privacy.contributions.counting import CountingGate
 from privacy.normalizers import Normalizer, normalize_text
 from privacy.planning import PaperCell, Passing, paper_table, passing
 from privacy.survey import Frequencies
@@ -31,7 +31,7 @@ class Offer:
     """A gate at the wanted price; `needed` is about how often a text must be said to pass it."""
 
     settings: Mapping[str, str | int | float | None]
-    gate: KAnonymityGate | ThresholdGate
+    gate: CountingGate
     needed: int
     choice: GateChoice
 

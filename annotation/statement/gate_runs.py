@@ -5,13 +5,13 @@ from django.db.models import QuerySet
 from annotation.choices.gates import run_event
 from annotation.models import Dataset, Project
 from privacy.accounting.event import Event
-from privacy.accounting.events import GateWindowEvent, event_from_json
+from privacy.accounting.events import GateEvent, GateWindowEvent, event_from_json
 from privacy.models import EntryKind, LedgerEntry
 
 SUBJECT = "dataset:"
 
 
-def one_run(project: Project) -> Event:
+def one_run(project: Project) -> GateEvent:
     """Return what one run of the gate is within, which is what an upload by itself pays."""
     return run_event(project.settings)
 

@@ -15,7 +15,7 @@ from privacy.accounting.events_answers import RandomizedAnswersEvent
 from privacy.accounting.events_choice import ScreenRoundEvent, SecretChoiceEvent
 from privacy.accounting.events_counts import CellCountsEvent
 from privacy.accounting.events_features import SecondMomentsEvent
-from privacy.accounting.events_gate import KAnonymityGateEvent, ThresholdGateEvent
+from privacy.accounting.events_gate import GateEvent, KAnonymityGateEvent, ThresholdGateEvent
 from privacy.accounting.events_gaussian import GaussianObjectiveEvent
 from privacy.accounting.events_labels import LabelTrainingEvent
 from privacy.accounting.events_online import BanditOgdEvent, MutualInformationOgdEvent
@@ -85,6 +85,7 @@ __all__ = [
     "Event",
     "ExponentialScreenEvent",
     "ExposureCappedScreenEvent",
+    "GateEvent",
     "GateOfSnapshotEvent",
     "GateWindowEvent",
     "GaussianEvent",

@@ -44,8 +44,32 @@ def _changed_texts(texts_per_contributor: int, adjacency: Adjacency) -> int:
     return texts_per_contributor * (2 if adjacency == "replace" else 1)
 
 
+class GateEvent(Event):
+    """One run of a gate over a pool that stands, whatever its mechanism: all that is released is paid by its cost.
+
+    What is more than such a run is refused unless the event of the gate declares that its cost is proved for it, too.
+
+    Attributes
+    ----------
+    unit : {"record", "contributor"}
+        Whose presence the run hides.
+    proved_over_snapshots : bool
+        Whether the cost holds for any rows of a table that stays where it is (`GateOfSnapshotEvent`). It may then rest
+        on nothing that only an upload has: rows that were checked, counted or compared when they came.
+    proved_in_windows : bool
+        Whether the cost holds for each of many runs over overlapping uploads (`GateWindowEvent`). It must bound what a
+        run tells of one record of any upload, whatever the others hold and whatever came out before; its draws are made
+        anew for each run; and its epsilon, delta and rho add up over runs, and by `Cost.of_group` over records.
+    """
+
+    __slots__ = ()
+    unit: Unit
+    proved_over_snapshots: ClassVar[bool] = False
+    proved_in_windows: ClassVar[bool] = False
+
+
 @dataclass(frozen=True, slots=True)
-class KAnonymityGateEvent(Event):
+class KAnonymityGateEvent(GateEvent):
     """Each record kept by a secret coin, then texts released whose count in the sample reaches `k`.
 
     `epsilon` is the point at which the gate's delta is evaluated, for one text. With unit `contributor`, one record per
@@ -66,6 +90,8 @@ class KAnonymityGateEvent(Event):
         _("texts held by at least %(k)s in a secret sample of rate %(sampling_rate)s"),
     )
     valid_for: ClassVar[frozenset[Adjacency]] = ANY_ADJACENCY
+    proved_over_snapshots: ClassVar[bool] = True
+    proved_in_windows: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         """Check the ranges."""
@@ -93,7 +119,7 @@ class KAnonymityGateEvent(Event):
 
 
 @dataclass(frozen=True, slots=True)
-class ThresholdGateEvent(Event):
+class ThresholdGateEvent(GateEvent):
     """Texts released when their noisy number of contributions reaches a threshold.
 
     `noise_scale` is the Laplace scale, the Gaussian sigma, or 1 / epsilon of the truncated geometric; `threshold` is
@@ -116,6 +142,8 @@ class ThresholdGateEvent(Event):
         _("texts whose noisy count reaches %(threshold)s"),
     )
     valid_for: ClassVar[frozenset[Adjacency]] = ANY_ADJACENCY
+    proved_over_snapshots: ClassVar[bool] = True
+    proved_in_windows: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         """Check the ranges and fill in the noise the mechanism has to use."""

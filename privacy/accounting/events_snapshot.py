@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from privacy.accounting.cost import Adjacency, Cost, Unit
 from privacy.accounting.event import Event, EventWords
-from privacy.accounting.events_gate import ANY_ADJACENCY, KAnonymityGateEvent, ThresholdGateEvent
+from privacy.accounting.events_gate import ANY_ADJACENCY, GateEvent
 from privacy.wording import as_message
 from privacy.wording import gettext_noop as _
 
@@ -32,16 +32,18 @@ class GateOfSnapshotEvent(Event):
     valid_for: ClassVar[frozenset[Adjacency]] = ANY_ADJACENCY
 
     def __post_init__(self) -> None:
-        """Check that a gate ran, over a snapshot that is named."""
-        if not isinstance(self.inner, KAnonymityGateEvent | ThresholdGateEvent):
+        """Check that a gate ran that has a proof there, over a snapshot that is named."""
+        if not isinstance(self.inner, GateEvent):
             raise ValueError(as_message("{kind} is no run of a gate", kind=self.inner.kind))
+        if not self.inner.proved_over_snapshots:
+            raise ValueError(as_message("{kind} has no proof over a registered table", kind=self.inner.kind))
         if not SNAPSHOT.fullmatch(self.snapshot):
             raise ValueError(as_message("a snapshot is named by 64 hexadecimal digits"))
 
     @property
     def unit(self) -> Unit:
         """Whose presence the run hides."""
-        assert isinstance(self.inner, KAnonymityGateEvent | ThresholdGateEvent)
+        assert isinstance(self.inner, GateEvent)
         return self.inner.unit
 
     def cost(self, *, adjacency: Adjacency = "null") -> Cost:

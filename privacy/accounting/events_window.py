@@ -7,7 +7,7 @@ from typing import ClassVar, Final
 from privacy.accounting import checks
 from privacy.accounting.cost import Adjacency, Cost
 from privacy.accounting.event import Event, EventWords
-from privacy.accounting.events_gate import ANY_ADJACENCY, KAnonymityGateEvent, ThresholdGateEvent
+from privacy.accounting.events_gate import ANY_ADJACENCY, GateEvent
 from privacy.wording import as_message, ngettext_noop
 from privacy.wording import gettext_noop as _
 
@@ -44,9 +44,13 @@ class GateWindowEvent(Event):
     valid_for: ClassVar[frozenset[Adjacency]] = ANY_ADJACENCY
 
     def __post_init__(self) -> None:
-        """Check the ranges, and that the gate protects what stands in one upload."""
-        if not isinstance(self.inner, KAnonymityGateEvent | ThresholdGateEvent):
+        """Check the ranges, and that the gate has a proof for a series and protects what stands in one upload."""
+        if not isinstance(self.inner, GateEvent):
             raise ValueError(as_message("{kind} is no run of a gate", kind=self.inner.kind))
+        if not self.inner.proved_in_windows:
+            raise ValueError(
+                as_message("{kind} has no proof over uploads that are counted together", kind=self.inner.kind)
+            )
         if self.inner.unit != "record":
             raise ValueError(as_message("a person may be in every upload, so a series of uploads protects one record"))
         checks.at_least("window", self.window, 1)

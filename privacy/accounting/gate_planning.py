@@ -1,6 +1,7 @@
 """What a planner asks about the k-anonymity gate: the best (k, rate), and what a missing cap would cost."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -11,6 +12,7 @@ from privacy.accounting.binomial import bernoulli_divergence, binomial_pmf
 from privacy.accounting.gate import DeltaMethod, gate_minimum_k
 from privacy.wording import as_message
 
+SMALLEST_K: Final = 2
 RATES: Final = tuple(step / 100 for step in range(1, 100))
 
 
@@ -66,6 +68,50 @@ def best_gate(
             )
         )
     return min(choices, key=lambda choice: (choice.records_needed, -choice.sampling_rate))
+
+
+def frontier(
+    epsilon: float, delta: float, *, texts_per_contributor: int = 1, rates: Sequence[float] = RATES
+) -> list[PlannedGate]:
+    """Return the gates that cost (epsilon, delta) and that no other one beats in both k and sampling rate.
+
+    Parameters
+    ----------
+    epsilon, delta : float
+        Cost of the whole release for one record, or for one contributor of `texts_per_contributor` texts.
+    texts_per_contributor : int
+        Cap m, >= 1: every text gets a share of 1 / m of both.
+    rates : sequence of float
+        Sampling rates to choose from, in (0, 1).
+
+    Returns
+    -------
+    list of GateChoice
+        By rising k, the smallest for its rate; at least 2.
+
+    Raises
+    ------
+    ValueError
+        If an argument is out of range.
+    """
+    if texts_per_contributor < 1:
+        raise ValueError(
+            as_message(
+                "texts_per_contributor must be >= 1, got {texts_per_contributor}",
+                texts_per_contributor=texts_per_contributor,
+            )
+        )
+    per_text = epsilon / texts_per_contributor, delta / texts_per_contributor
+    choices: dict[int, PlannedGate] = {}
+    for rate in sorted(rates):
+        k = max(SMALLEST_K, gate_minimum_k(*per_text, rate))
+        choices[k] = PlannedGate(k, rate)
+    ordered = [choices[k] for k in sorted(choices)]
+    return [
+        choice
+        for place, choice in enumerate(ordered)
+        if all(choice.sampling_rate > smaller.sampling_rate for smaller in ordered[:place])
+    ]
 
 
 def gate_delta_without_cap(k: int, sampling_rate: float, epsilon: float, records: int) -> float:

@@ -1,16 +1,22 @@
 """Where a gate counts: one kernel, and what runs it over the files of a pool."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from importlib import import_module
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 import pyarrow as pa
 
 from privacy.contributions.counting import CountingGate
 
+# The package whose code every executor is handed.
+KERNEL: Final = "privacy"
 Tell = Callable[[int], None]
+
+
+class UnknownGate(ValueError):
+    """What is named is no gate that executors have the code of."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +94,7 @@ def function_named(name: str) -> Any:
 
 
 def name_of(function: Callable[..., Any]) -> str:
-    """Return the name by which `function_named` finds a function of a module."""
+    """Return the name by which `function_named` finds a function, or a class, of a module."""
     return f"{function.__module__}:{function.__name__}"
 
 
@@ -98,8 +104,14 @@ class GateEngine(Protocol):
     `tell` is called now and then with the rows read so far, and raises where the work shall stop.
     """
 
-    def opened(self, tell: Tell) -> AbstractContextManager[None]:
-        """Make ready to count, which reads no row: what is missing or away is found here, before anything is paid."""
+    def opened(self, gate: CountingGate, tell: Tell) -> AbstractContextManager[None]:
+        """Make ready to count for a gate, which reads no row: what is missing or away is found before anything is paid.
+
+        Raises
+        ------
+        EngineFailed
+            If whoever counts is away, or does not know the gate.
+        """
 
     def counted(self, gate: CountingGate, files: Sequence[PoolFile], *, key: bytes, tell: Tell) -> list[pa.Table]:
         """Return the texts that reach the gate's minimum, with exact counts, in disjoint tables.
@@ -111,6 +123,25 @@ class GateEngine(Protocol):
         FileNotFoundError
             If a file is gone: it was rewritten meanwhile, and the catalogue knows its new name.
         """
+
+
+def told_gate(gate: CountingGate) -> dict[str, Any]:
+    """Return a gate as plain values, by which `gate_told` makes it again in another process."""
+    return {"kind": name_of(type(gate)), "of": asdict(gate)}  # type: ignore[call-overload]
+
+
+def gate_told(told: Mapping[str, Any]) -> CountingGate:
+    """Return the gate of plain values; its class is one of this package, whose code every executor is handed.
+
+    Raises
+    ------
+    UnknownGate
+        If something else is named.
+    """
+    kind = function_named(told["kind"]) if told["kind"].startswith(f"{KERNEL}.") else None
+    if not (isinstance(kind, type) and issubclass(kind, CountingGate)):
+        raise UnknownGate(told["kind"])
+    return kind(**told["of"])
 
 
 def wants_contributors(gate: CountingGate) -> bool:

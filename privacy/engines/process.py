@@ -18,14 +18,14 @@ class ProcessEngine:
     read : callable
         Yields the rows of a file; the second argument says whether contributors are wanted.
     memory_bytes : int
-        As for `KAnonymityGate.release`.
+        As for `CountingGate.release`.
     """
 
     def __init__(self, read: ReadFile, *, memory_bytes: int = DEFAULT_MEMORY_BYTES) -> None:
         self._read = read
         self._memory_bytes = memory_bytes
 
-    def opened(self, tell: Tell) -> AbstractContextManager[None]:
+    def opened(self, gate: CountingGate, tell: Tell) -> AbstractContextManager[None]:
         """Nothing has to be made ready."""
         return nullcontext()
 

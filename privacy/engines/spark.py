@@ -21,7 +21,7 @@ from typing import Any, Final
 import pyarrow as pa
 
 from privacy.contributions.counting import CountingGate
-from privacy.engines.base import FileReader, PoolFile, Tell
+from privacy.engines.base import FileReader, PoolFile, Tell, UnknownGate, gate_told, told_gate
 from privacy.engines.batches import engine_environment
 from privacy.errors import EngineFailed, PoolDamaged
 from privacy.wording import as_message
@@ -78,14 +78,16 @@ class SparkEngine:
         self._driver: Driver | None = None
 
     @contextmanager
-    def opened(self, tell: Tell) -> Iterator[None]:
+    def opened(self, gate: CountingGate, tell: Tell) -> Iterator[None]:
         """Start a driver that has reached the cluster and seen an executor run; end it afterwards.
 
         Raises
         ------
         EngineFailed
-            If Spark is not installed, the cluster is away, talks in plain, has other libraries or no way to the files.
+            If Spark is not installed, the cluster is away, talks in plain, has other libraries or no way to the files,
+            or if the gate is none that executors have the code of.
         """
+        _refuse_unknown(gate)
         with driver_of_a_job(self._master, tell, package=self._reader.package) as self._driver:
             try:
                 if self._look_at is not None:
@@ -101,7 +103,7 @@ class SparkEngine:
         if not files:
             return []
         self._driver.order(
-            gate={"kind": type(gate).__name__, "of": asdict(gate)},  # type: ignore[call-overload]
+            gate=told_gate(gate),
             files=[asdict(part) for file in files for part in self._cut(file)],
             reader=asdict(self._reader),
             key=key.hex(),
@@ -111,6 +113,22 @@ class SparkEngine:
         rows = sum(file.row_count for file in files)
         table = pa.ipc.open_stream(self._driver.take(size, lambda: tell(rows))).read_all()
         return [table] if table.num_rows else []
+
+
+def _refuse_unknown(gate: CountingGate) -> None:
+    """Refuse a gate that executors would not make again as it is."""
+    try:
+        known = gate_told(json.loads(json.dumps(told_gate(gate)))) == gate
+    except (UnknownGate, TypeError):
+        known = False
+    if not known:
+        raise EngineFailed(
+            as_message(
+                "Executors of the cluster have no code of the gate {name}: its mechanism must stand in a module of the"
+                " package privacy, and have plain numbers and words alone.",
+                name=type(gate).__name__,
+            )
+        )
 
 
 class Driver:

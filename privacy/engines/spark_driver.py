@@ -29,17 +29,14 @@ from typing import IO, TYPE_CHECKING, Any, Final
 import pyarrow as pa
 
 from privacy.engines import spark_steps
-from privacy.engines.base import FileReader, PoolFile, wants_contributors
+from privacy.engines.base import KERNEL, FileReader, PoolFile, gate_told, wants_contributors
 from privacy.engines.batches import BatchStep
 from privacy.engines.spark_steps import FAILED_WITH, PLACED_PAIRS, Steps, spark_schema
-from privacy.gate import KAnonymityGate, ThresholdGate
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 LOOK_AGAIN_SECONDS: Final = 0.5
-KERNEL: Final = "privacy"
-GATES: Final = {each.__name__: each for each in (KAnonymityGate, ThresholdGate)}
 # Masters that send nothing between processes.
 ONE_PROCESS: Final = "local["
 BETWEEN_PROCESSES: Final = ("spark.authenticate", "spark.network.crypto.enabled")
@@ -214,7 +211,7 @@ def run_counting(session: "SparkSession", job: dict[str, Any], answers: Answers)
     """Run one job, saying meanwhile how much of the pool is read."""
     files = [PoolFile(**each) for each in job["files"]]
     rows = sum(file.row_count for file in files)
-    gate = GATES[job["gate"]["kind"]](**job["gate"]["of"])
+    gate = gate_told(job["gate"])
     steps = Steps(
         gate=gate,
         files=files,

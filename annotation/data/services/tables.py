@@ -3,6 +3,7 @@
 from django.contrib.auth.models import AbstractBaseUser
 from django.db import transaction
 
+from annotation.choices.gates import run_event
 from annotation.data.services import mappings, uploads
 from annotation.errors import InvalidUpload
 from annotation.models import Arrival, BadRows, DataKind, Dataset, DatasetRole, DatasetState, Oracle, Project
@@ -19,6 +20,10 @@ CROWD_ONLY = as_message(
 TOGETHER = as_message(
     "address: this project counts uploads together, and no record may stand in two of them; snapshots of a table share "
     "records. Register it in a project without gate_window"
+)
+UNPROVED = as_message(
+    "address: this project's gate has no proof over a table that stays where it is; upload the records, or choose "
+    "another gate"
 )
 COUNTED = as_message(
     "address: a population counts this project's records by person, which only the database can; upload the records"
@@ -93,6 +98,8 @@ def _refuse_project(project: Project) -> None:
         raise InvalidUpload(CROWD_ONLY)
     if project.gate_window is not None:
         raise InvalidUpload(TOGETHER)
+    if not run_event(project.settings).proved_over_snapshots:
+        raise InvalidUpload(UNPROVED)
     account = BudgetAccount.objects.get(pk=project.pool_account_id)
     if account.unit == "record" and quota_of(account) is not None:
         raise InvalidUpload(COUNTED)

@@ -28,20 +28,22 @@ from annotation.models import (
 from annotation.statement import gate_runs
 from annotation.tables import sources
 from annotation.work.services import attempts, jobs
+from privacy.accounting.event import Event
 from privacy.accounting.events import GateOfSnapshotEvent, GateWindowEvent
+from privacy.contributions.counting import CountingGate
 from privacy.errors import UnsoundCombination
-from privacy.gate import KAnonymityGate, ThresholdGate
 from privacy.models import LedgerEntry
 from privacy.services import ledger
 from privacy.wording import as_message
 
 # What passed is as many Python objects at a time.
 OUTPUT_ROWS = 2**13
+COUNT_TYPES = {"sample_count": "int8", "noisy_count": "float8"}
 # Of runs of several uploads at once, each but the first looks again what was paid for before it.
 TRIES = 20
 
 
-def gate_of(project: Project) -> KAnonymityGate | ThresholdGate:
+def gate_of(project: Project) -> CountingGate:
     """Return the gate as the project configures it."""
     return gate_from(project.settings)
 
@@ -81,7 +83,7 @@ def _attempt(job: Job, lease: attempts.Lease) -> None:
     project = dataset.project
     gate = gate_of(project)
     # What is missing or away for counting, or cancelled before the reservation, costs nothing.
-    with scan.ready_engine(dataset, lease) as engine:
+    with scan.ready_engine(dataset, gate, lease) as engine:
         lease.check()
         reservation = _reserve(job, dataset)
         uploads = gate_runs.uploads_in(reservation, dataset)
@@ -94,7 +96,7 @@ def _attempt(job: Job, lease: attempts.Lease) -> None:
         run.committed_entry = entry
         run.passed_count = passed.num_rows
         run.save(update_fields=["state", "committed_entry", "passed_count"])
-        _store_queries(run, project, passed)
+        _store_queries(run, project, passed, gate.count_column)
         attempts.finish_work(row=job, progress_done=rows, progress_total=rows, message=as_message("The gate is done."))
         jobs.send_project_changed(project.pk)
 
@@ -104,7 +106,7 @@ def _reserve(job: Job, dataset: Dataset) -> LedgerEntry:
     for tries_left in reversed(range(TRIES)):
         event = gate_runs.coming_run(dataset.project, dataset)
         if (source := sources.source_of(dataset)) is not None:
-            event = GateOfSnapshotEvent(event, source.snapshot)
+            event = _over_snapshot(event, source.snapshot)
         try:
             return ledger.reserve(
                 account=dataset.project.pool_account,
@@ -119,6 +121,14 @@ def _reserve(job: Job, dataset: Dataset) -> LedgerEntry:
     raise AssertionError("the last try returns or raises")
 
 
+def _over_snapshot(event: Event, snapshot: str) -> GateOfSnapshotEvent:
+    """Return the run over a registered table; one without a proof there is refused before anything is paid."""
+    try:
+        return GateOfSnapshotEvent(event, snapshot)
+    except ValueError as error:
+        raise UnsoundCombination(str(error)) from None
+
+
 def output_digest(passed: pa.Table) -> str:
     """Return the SHA-256 of the whole output: one JSON array [text, count] a line, sorted by text."""
     digest = hashlib.sha256()
@@ -130,13 +140,12 @@ def output_digest(passed: pa.Table) -> str:
     return digest.hexdigest()
 
 
-def _store_queries(run: GateRun, project: Project, passed: pa.Table) -> None:
+def _store_queries(run: GateRun, project: Project, passed: pa.Table, counts: str) -> None:
     """Add the texts as candidates; one that passed with an earlier upload stays the question it is.
 
     Which texts passed before is gate output as well, so leaving them out is post-processing.
     """
-    sampled = "sample_count" in passed.column_names
-    counts, count_type = ("sample_count", "int8") if sampled else ("noisy_count", "float8")
+    count_type = COUNT_TYPES[counts]
     with connection.cursor() as cursor:
         cursor.execute(f"CREATE TEMPORARY TABLE gate_output (text text, counted {count_type}) ON COMMIT DROP")
         with cursor.copy("COPY pg_temp.gate_output (text, counted) FROM STDIN (FORMAT BINARY)") as copy:

@@ -16,20 +16,19 @@ from annotation.models import Dataset
 from annotation.tables import sources
 from annotation.tables.shared import shared_store
 from annotation.work.services import attempts
+from privacy.contributions.counting import CountingGate, ordered
 from privacy.engines.base import GateEngine, Tell
 from privacy.engines.process import ProcessEngine
 from privacy.engines.spark import SparkEngine
 from privacy.engines.stores import columns_in
-from privacy.gate import KAnonymityGate, ThresholdGate
-from privacy.threshold_gate import ordered
 from privacy.wording import as_message
 
 KEY_BYTES = 32
 
 
 @contextmanager
-def ready_engine(dataset: Dataset, lease: attempts.Lease) -> Iterator[GateEngine]:
-    """Hold the engine that will read an upload; nothing of it is read, so what is missing costs nothing here."""
+def ready_engine(dataset: Dataset, gate: CountingGate, lease: attempts.Lease) -> Iterator[GateEngine]:
+    """Hold the engine that will read an upload for a gate; nothing is read yet, so what is missing costs nothing."""
     engine: GateEngine
     if (source := sources.source_of(dataset)) is not None:
         found = sources.refuse_changed(source, lease.check)
@@ -43,13 +42,11 @@ def ready_engine(dataset: Dataset, lease: attempts.Lease) -> Iterator[GateEngine
         engine = SparkEngine(settings.SPARK_MASTER, columns_in(shared_store()))
     else:
         engine = ProcessEngine(pool_rows.file_rows)
-    with engine.opened(attempts.checked_at(lease)):
+    with engine.opened(gate, attempts.checked_at(lease)):
         yield engine
 
 
-def release(
-    uploads: Sequence[Dataset], gate: KAnonymityGate | ThresholdGate, lease: attempts.Lease, engine: GateEngine
-) -> pa.Table:
+def release(uploads: Sequence[Dataset], gate: CountingGate, lease: attempts.Lease, engine: GateEngine) -> pa.Table:
     """Return what passes of uploads counted together; which engine counts, and on how many machines, is no matter."""
     key = secrets.token_bytes(KEY_BYTES)
     rows = sum(upload.row_count for upload in uploads)
@@ -60,7 +57,7 @@ def release(
 
 
 def _counted(
-    uploads: Sequence[Dataset], gate: KAnonymityGate | ThresholdGate, key: bytes, tell: Tell, engine: GateEngine
+    uploads: Sequence[Dataset], gate: CountingGate, key: bytes, tell: Tell, engine: GateEngine
 ) -> list[pa.Table]:
     """Count once more where a file was rewritten meanwhile: under the same key the coins are the same."""
     for _ in range(pool_rows.TRIES - 1):

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from learner.planning.simulation.crowd_settings import CrowdSettings
 from learner.planning.simulation.task import SimulationTask
-from privacy.gate import KAnonymityGate
 from privacy.mechanisms.randomness import SimulationRandom
 
 BATCH_RECORDS = 65_536
@@ -76,10 +75,7 @@ def crowd_pool(task: SimulationTask, settings: CrowdSettings, *, seed: int) -> C
 
 def _released(task: SimulationTask, settings: CrowdSettings, rng: SimulationRandom) -> dict[str, float]:
     gate = settings.gate(named=task.contributors is not None)
-    if isinstance(gate, KAnonymityGate):
-        table = gate.release(_batches(task), key=rng.words(4).tobytes())
-    else:
-        table = gate.release(_batches(task), rng=rng)
+    table = gate.release(_batches(task), rng=rng)
     # A noisy count may be 0 or less; the text was said all the same.
     counts = np.maximum(np.asarray(table.column(1).to_pylist(), dtype=np.float64), 1.0)
     return dict(zip(table["text"].to_pylist(), counts.tolist(), strict=True))

@@ -15,9 +15,8 @@ from learner.strategies.base import QueryStrategy, StrategyChoice
 from privacy.accounting.cost import Cost, Unit
 from privacy.accounting.events import RandomizedAnswersEvent
 from privacy.choices import Kind
-from privacy.gate import KAnonymityGate
+from privacy.contributions.counting import CountingGate
 from privacy.normalizers import Normalizer, normalize_texts
-from privacy.threshold_gate import ThresholdGate
 from privacy.wording import joined_rules
 
 PRESET = "voice-crowd"
@@ -100,7 +99,7 @@ class CrowdSettings:
         chosen = cast(StrategyChoice, choice.of(self.values))
         return chosen.behind_randomness(self.epsilon_once) if private else chosen.strategy()
 
-    def gate(self, *, named: bool) -> KAnonymityGate | ThresholdGate:
+    def gate(self, *, named: bool) -> CountingGate:
         """Return the gate, for records where no contributors are named."""
         return gate_from(self._gate_settings(named=named))
 

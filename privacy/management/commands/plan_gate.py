@@ -13,7 +13,7 @@ import pyarrow.dataset
 from django.core.management.base import BaseCommand, CommandError
 
 from privacy import planning
-from privacy.accounting.gate_planning import PlannedGate
+from privacy.accounting.gate_planning import PlannedGate, frontier
 from privacy.contributions.reading import check_unit
 from privacy.gate import KAnonymityGate, ThresholdGate
 from privacy.normalizers import Normalizer
@@ -63,7 +63,7 @@ def _answer(options: dict[str, Any]) -> dict[str, Any]:
     cap = options["texts_per_contributor"]
     if options["records"] is not None:
         return _public_plan(options)
-    choices = planning.frontier(options["epsilon"], options["delta"], texts_per_contributor=cap or 1)
+    choices = frontier(options["epsilon"], options["delta"], texts_per_contributor=cap or 1)
     if options["pool"] is None:
         return {"frontier": [_row(choice) for choice in choices]}
     survey = PoolSurvey(
@@ -86,19 +86,14 @@ def _public_plan(options: dict[str, Any]) -> dict[str, Any]:
         plans = plan_caps(source, people=options["people"], **price)
         return {
             "caps": [
-                {"texts_per_contributor": plan.texts_per_contributor} | _gate_row(plan.gate) | asdict(plan.passing)
+                {"texts_per_contributor": plan.texts_per_contributor, "gate": plan.gate.described()}
+                | asdict(plan.passing)
                 for plan in plans
             ]
         }
     plan = plan_source(source, **price, unit=options["unit"], texts_per_contributor=options["texts_per_contributor"])
-    gates = ((plan.sampled, plan.by_sampling), (plan.threshold, plan.by_threshold))
-    return {"gates": [_gate_row(gate) | asdict(passed) for gate, passed in gates], "window": plan.window}
-
-
-def _gate_row(gate: KAnonymityGate | ThresholdGate) -> dict[str, Any]:
-    if isinstance(gate, KAnonymityGate):
-        return {"gate": f"k = {gate.k} on a sample of rate {gate.exact_sampling_rate:.3g}"}
-    return {"gate": f"threshold {gate.event().threshold:.3g}, {gate.noise} noise"}
+    rows = [{"gate": gate.described()} | asdict(passed) for gate, passed in plan.gates]
+    return {"gates": rows, "window": plan.window}
 
 
 def _plan(frequencies: Frequencies, choices: list[PlannedGate], options: dict[str, Any]) -> dict[str, Any]:
@@ -107,7 +102,9 @@ def _plan(frequencies: Frequencies, choices: list[PlannedGate], options: dict[st
     for choice in choices:
         gate = KAnonymityGate(choice.k, choice.sampling_rate, unit, cap)
         rows.append(_row(choice) | asdict(planning.passing(frequencies, gate)))
-    best, other = planning.best_gates(frequencies, options["epsilon"], options["delta"], unit, cap)
+    price = options["epsilon"], options["delta"], unit, cap
+    best = planning.best_of_kind(KAnonymityGate, frequencies, *price)
+    other = planning.best_of_kind(ThresholdGate, frequencies, *price)
     sampled, threshold = planning.passing(frequencies, best), planning.passing(frequencies, other)
     return {
         "warning": NOT_PRIVATE,

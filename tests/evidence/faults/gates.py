@@ -4,6 +4,7 @@ from tests.evidence.planting import Mutant
 
 GATE = "tests/pure/privacy/test_gate.py"
 RUNS = "tests/db/annotation/statement/test_gate_runs.py"
+EVENTS = "tests/pure/privacy/accounting"
 
 GATES = [
     Mutant(
@@ -130,6 +131,27 @@ GATES = [
         "        position += len(texts)\n        # Sampling first",
         "        # Sampling first",
         (f"{GATE}::test_record_gate_equals_the_naive_one",),
+    ),
+    Mutant(
+        "a gate without a proof over a table that stays where it is",
+        "privacy/accounting/events_snapshot.py",
+        "if not self.inner.proved_over_snapshots:",
+        "if False:",
+        (f"{EVENTS}/test_events_snapshot.py::test_a_gate_that_declares_no_proof_is_over_no_snapshot",),
+    ),
+    Mutant(
+        "a gate without a proof over uploads that are counted together",
+        "privacy/accounting/events_window.py",
+        "if not self.inner.proved_in_windows:",
+        "if False:",
+        (f"{EVENTS}/test_events_window.py::test_a_gate_that_declares_no_proof_is_in_no_series",),
+    ),
+    Mutant(
+        "every gate proved for what is more than a run, whatever it declares",
+        "privacy/accounting/events_gate.py",
+        "    proved_in_windows: ClassVar[bool] = False\n",
+        "    proved_in_windows: ClassVar[bool] = True\n",
+        (f"{EVENTS}/test_events_window.py::test_a_gate_that_declares_no_proof_is_in_no_series",),
     ),
     Mutant(
         "an upload that enters a series of runs anew with every attempt",

@@ -15,18 +15,10 @@ from hypothesis import strategies as st
 
 from privacy import survey as survey_module
 from privacy.accounting.gate import gate_delta
+from privacy.accounting.gate_planning import frontier
 from privacy.gate import KAnonymityGate, ThresholdGate
 from privacy.mechanisms.randomness import SimulationRandom
-from privacy.planning import (
-    best_gates,
-    frontier,
-    k_anonymity_chances,
-    paper_table,
-    passing,
-    recommendation,
-    said_at_least,
-    threshold_chances,
-)
+from privacy.planning import best_gates, paper_table, passing, recommendation, said_at_least
 from privacy.survey import Frequencies, PoolSurvey
 
 KEY = bytes(range(32))
@@ -78,11 +70,12 @@ def test_paper_table_has_both_accountings():
 
 @given(counts=st.lists(st.integers(1, 200), min_size=1, max_size=20), k=st.integers(2, 30), rate=st.floats(0.01, 0.99))
 def test_chance_of_enough_coins(counts, k, rate):
-    chances = k_anonymity_chances(np.array(counts), k, rate)
+    gate = KAnonymityGate(k, rate)
+    chances = gate.chances(np.array(counts))
     for count, chance in zip(counts, chances.tolist(), strict=True):
         masses = [1.0]
         for _ in range(count):
-            masses = np.convolve(masses, [1 - rate, rate])
+            masses = np.convolve(masses, [1 - gate.exact_sampling_rate, gate.exact_sampling_rate])
         assert chance == pytest.approx(float(np.sum(masses[k:])), abs=1e-9)
 
 
@@ -95,10 +88,10 @@ def test_expected_texts_are_what_the_threshold_gate_lets_out(noise, floor):
     batch = pa.RecordBatch.from_pydict({"text": texts})
     gate = ThresholdGate(0.8, 1e-4, noise=noise, floor=floor)
     let_out = gate.release([batch], rng=SimulationRandom(5)).num_rows
-    chances = threshold_chances(counts, gate)
+    chances = gate.chances(counts)
     spread = 5 * np.sqrt((chances * (1 - chances)).sum())
     assert abs(let_out - chances.sum()) < spread
-    half = threshold_chances(counts, ThresholdGate(0.4, 1e-4, noise=noise, floor=floor))
+    half = ThresholdGate(0.4, 1e-4, noise=noise, floor=floor).chances(counts)
     assert abs(let_out - half.sum()) > spread
 
 

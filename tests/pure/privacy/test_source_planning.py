@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from privacy.accounting.cost import Cost
 from privacy.mechanisms.randomness import SimulationRandom
 from privacy.source_planning import CAPS, PublicSource, plan_caps, plan_source
-from privacy.threshold_gate import ThresholdGate
 
 
 @given(different=st.integers(2, 20_000), most=st.integers(2, 5000), share=st.floats(0.001, 0.999))
@@ -34,18 +33,19 @@ def test_what_is_forecast_is_what_comes_out():
     counts = np.repeat(law.counts, law.texts.astype(int))
     texts = np.repeat([f"text {place}" for place in range(len(counts))], counts)
     batches = [pa.RecordBatch.from_pydict({"text": pa.array(texts, pa.large_string())})]
-    sampled = plan.sampled.release(batches, key=b"0123456789abcdef").num_rows
-    noisy = plan.threshold.release(batches, rng=SimulationRandom(5)).num_rows
-    assert abs(sampled - plan.by_sampling.texts) < 5 * math.sqrt(plan.by_sampling.texts)
-    assert abs(noisy - plan.by_threshold.texts) < 5 * math.sqrt(plan.by_threshold.texts)
-    assert plan.by_threshold.texts > plan.by_sampling.texts > 20
+    (sampled_gate, by_sampling), (threshold_gate, by_threshold) = plan.gates
+    sampled = sampled_gate.release(batches, key=b"0123456789abcdef").num_rows
+    noisy = threshold_gate.release(batches, rng=SimulationRandom(5)).num_rows
+    assert abs(sampled - by_sampling.texts) < 5 * math.sqrt(by_sampling.texts)
+    assert abs(noisy - by_threshold.texts) < 5 * math.sqrt(by_threshold.texts)
+    assert by_threshold.texts > by_sampling.texts > 20
 
 
 def test_both_gates_cost_what_was_given():
     plan = plan_source(
         PublicSource(60_000, 8_000, 900), epsilon=1.0, delta=1e-5, unit="contributor", texts_per_contributor=2
     )
-    sampled, threshold = plan.sampled.event(0.5).cost(), plan.threshold.event().cost()
+    sampled, threshold = (gate.event(0.5).cost() for gate, _ in plan.gates)
     assert isinstance(sampled, Cost)
     assert sampled.epsilon == 1.0 >= threshold.epsilon > 1 - 1e-9
     assert sampled.delta <= 1e-5 * (1 + 1e-6)
@@ -55,10 +55,11 @@ def test_both_gates_cost_what_was_given():
 def test_texts_that_do_not_repeat_pass_no_gate_and_general_ones_do():
     natural = plan_source(PublicSource(22_500, 22_400, 3), epsilon=1.0, delta=1e-6)
     general = plan_source(PublicSource(22_500, 13_170, 667), epsilon=1.0, delta=1e-6)
-    assert natural.by_sampling.texts + natural.by_threshold.texts < 1
+    assert sum(passed.texts for _, passed in natural.gates) < 1
     assert not natural.enough
     assert natural.window > 8
-    assert general.by_threshold.texts > 50
+    (_, (_, by_threshold)) = general.gates
+    assert by_threshold.texts > 50
     assert 1 <= general.window < natural.window
 
 
@@ -93,7 +94,7 @@ def test_a_cap_is_planned_from_public_numbers_and_each_plan_costs_what_was_given
     for plan in plans:
         cap = plan.texts_per_contributor
         assert plan.gate.texts_per_contributor == cap
-        event = plan.gate.event() if isinstance(plan.gate, ThresholdGate) else plan.gate.event(1.0 / cap)
+        event = plan.gate.event(1.0 / cap)
         assert event.cost().epsilon <= 1.0 * (1 + 1e-9)
         assert event.cost().delta <= 1e-5 * (1 + 1e-6)
     # Where nobody says more than one thing a higher cap keeps nothing more and costs.

@@ -90,8 +90,9 @@ def test_progress_ends_with_the_last_row(monkeypatch):
     dataset = upload(crowd())
     told = []
     lease = SimpleNamespace(check=lambda: None, report=lambda **news: told.append(news["progress_done"]))
-    with scan.ready_engine(dataset, lease) as engine:
-        scan.release([dataset], runs.gate_of(dataset.project), lease, engine)
+    gate = runs.gate_of(dataset.project)
+    with scan.ready_engine(dataset, gate, lease) as engine:
+        scan.release([dataset], gate, lease, engine)
     assert told == [300, 600, len(TEXTS)]
 
 

@@ -1,9 +1,12 @@
 """A gate over a registered table costs what the same gate over an upload does, and names the snapshot."""
 
+from dataclasses import dataclass
+
 import pytest
 
-from privacy.accounting.cost import ADJACENCIES
+from privacy.accounting.cost import ADJACENCIES, Cost
 from privacy.accounting.events import (
+    GateEvent,
     GateOfSnapshotEvent,
     GateWindowEvent,
     GaussianEvent,
@@ -50,3 +53,31 @@ def test_a_snapshot_is_named_by_its_digits(snapshot):
 def test_nothing_but_one_run_of_a_gate_is_over_a_snapshot(inner):
     with pytest.raises(ValueError, match="no run of a gate"):
         GateOfSnapshotEvent(inner, SNAPSHOT)
+
+
+@dataclass(frozen=True)
+class OtherGateEvent(GateEvent):
+    """A run of a gate that says nothing of what is more than a run."""
+
+    unit: str = "record"
+
+    def cost(self, *, adjacency="null"):
+        return Cost(1.0)
+
+    def summary(self):
+        return "another gate"
+
+
+@dataclass(frozen=True)
+class ProvedGateEvent(OtherGateEvent):
+    """The same, with a proof over snapshots and for series."""
+
+    proved_over_snapshots = True
+    proved_in_windows = True
+
+
+def test_a_gate_that_declares_no_proof_is_over_no_snapshot():
+    with pytest.raises(ValueError, match="no proof over a registered table"):
+        GateOfSnapshotEvent(OtherGateEvent(), SNAPSHOT)
+    event = GateOfSnapshotEvent(ProvedGateEvent("contributor"), SNAPSHOT)
+    assert (event.cost(), event.unit) == (Cost(1.0), "contributor")

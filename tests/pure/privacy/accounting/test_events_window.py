@@ -12,6 +12,7 @@ from privacy.accounting.cost import ADJACENCIES
 from privacy.accounting.events import GateWindowEvent, GaussianEvent, KAnonymityGateEvent, ThresholdGateEvent
 from privacy.accounting.events_window import MOST_UPLOADS_TOGETHER
 from privacy.accounting.units import float_at_least
+from tests.pure.privacy.accounting.test_events_snapshot import OtherGateEvent, ProvedGateEvent
 
 GATE = KAnonymityGateEvent(20, 0.3, 0.5)
 GATES = (GATE, ThresholdGateEvent(1.0, 1e-6), ThresholdGateEvent(1.0, 1e-6, noise="weighted_gaussian"))
@@ -53,6 +54,12 @@ def test_a_repeated_run_pays_once_more_where_its_records_meet_no_other_repeat():
     assert in_runs(runs_of(3, [None, None, 2, None, None, 4])) == 5
     assert in_runs(runs_of(3, [None, 1, 1])) == 5
     assert in_runs(runs_of(1, [None, 1, None, 2])) == 2
+
+
+def test_a_gate_that_declares_no_proof_is_in_no_series():
+    with pytest.raises(ValueError, match="no proof over uploads that are counted together"):
+        GateWindowEvent(OtherGateEvent(), 3, 1)
+    assert in_runs(runs_of(3, [None] * 9, ProvedGateEvent())) == 3
 
 
 def test_a_run_reads_the_newest_uploads_of_its_epoch():

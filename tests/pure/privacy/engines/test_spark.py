@@ -8,11 +8,11 @@ import pyarrow as pa
 import pytest
 
 from dpal_site.embedded import host
+from privacy.contributions.counting import ordered
 from privacy.engines import spark
 from privacy.engines.spark import SparkEngine
 from privacy.engines.stores import Folder, columns_in
 from privacy.errors import EngineFailed, PoolDamaged
-from privacy.threshold_gate import ordered
 from tests.faults.storm.site import descendants
 from tests.pure.privacy.engines.test_process import GATES, KEY, counted, in_files, pool
 from tests.spark_cluster import PATIENCE_SECONDS, command_line, needs_spark
@@ -65,7 +65,7 @@ def test_any_number_of_executors_counts_to_the_byte_and_writes_nothing_to_read(
     configure(monkeypatch, cluster.configuration(f"{executors} executors", **changed))
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     engine = SparkEngine(cluster.address, columns_in(Folder(str(folder))), share_rows=700)
-    with engine.opened(lambda read: None):
+    with engine.opened(GATES["threshold, records"], lambda read: None):
         wait_until(lambda: len(cluster.executors()) == executors)
         for name, gate in GATES.items():
             assert by_engine(engine, gate, files).equals(expected[name]), name
@@ -101,7 +101,7 @@ def test_a_killed_executor_changes_no_byte_and_bad_files_are_named_by_class_alon
             killed.append(cluster.executors()[0])
             os.kill(killed[0], signal.SIGKILL)
 
-    with engine.opened(lambda read: None):
+    with engine.opened(GATES["threshold, records"], lambda read: None):
         wait_until(lambda: len(cluster.executors()) == 2)
         for name, gate in GATES.items():
             assert by_engine(engine, gate, files, kill).equals(expected[name]), name
@@ -144,7 +144,7 @@ def test_a_driver_ends_when_it_is_killed_or_nobody_listens(cluster, stored, monk
             os.kill(drivers[0], signal.SIGKILL)
 
     wanted = EngineFailed if victim == "driver" else Stopped
-    with pytest.raises(wanted), engine.opened(lambda read: None):
+    with pytest.raises(wanted), engine.opened(GATES["threshold, records"], lambda read: None):
         by_engine(engine, GATES["threshold, records"], files, tell)
     assert drivers
     # Spark's own process was of the driver's group.
@@ -160,11 +160,11 @@ def test_a_cluster_that_talks_in_plain_is_refused(cluster, monkeypatch):
     configure(monkeypatch, cluster.configuration("plain", **plain))
     engine = SparkEngine(cluster.address, columns_in(Folder("/nowhere")))
     with pytest.raises(EngineFailed, match=r"spark\.authenticate and spark\.network\.crypto\.enabled"):
-        engine.opened(lambda read: None).__enter__()
+        engine.opened(GATES["threshold, records"], lambda read: None).__enter__()
 
 
 def test_without_the_extra_it_says_so(monkeypatch):
     monkeypatch.setattr(spark, "find_spec", lambda name: None)
     engine = SparkEngine("local[2]", columns_in(Folder("/nowhere")))
     with pytest.raises(EngineFailed, match="the extra spark is not installed"):
-        engine.opened(lambda read: None).__enter__()
+        engine.opened(GATES["threshold, records"], lambda read: None).__enter__()

@@ -53,9 +53,6 @@ class Halfway(GateChoice):
             self.gate_epsilon, DELTA, unit, self.cap(unit), floor=self.gate_voices // 2, normalizer=rule
         )
 
-    def run_event(self, unit):
-        return self.gate(unit).event()
-
     def unpayable(self, delta, settings):
         return {"pool_delta": as_message("This gate always costs delta {delta:.2g}.", delta=delta)}
 
