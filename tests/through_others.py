@@ -123,9 +123,6 @@ TESTED_THROUGH_OTHERS: dict[tuple[str, str], tuple[str, ...]] = {
     ("tests/pure/learner/features/test_static_encoder.py", "lists of words that encoders read"): (
         "learner/features/word_lists.py",
     ),
-    ("tests/pure/learner/planning/simulation/test_crowd.py", "the pool of a simulated crowd"): (
-        "learner/planning/simulation/crowd_pool.py",
-    ),
     ("tests/db/learner/rounds/test_secret_blocks.py", "what a round asks before it takes memory"): (
         "learner/pools/services/disk_space.py",
     ),
@@ -192,8 +189,7 @@ TESTED_THROUGH_OTHERS: dict[tuple[str, str], tuple[str, ...]] = {
     ("tests/pure/privacy/test_evidence.py", "names of types, which every estimator and audit passes on"): (
         "privacy/arrays.py",
     ),
-    ("tests/pure/privacy/engines/test_process.py", "counting and capping, called by each engine"): (
+    ("tests/pure/privacy/engines/test_process.py", "capping, called by each engine"): (
         "privacy/contributions/capping.py",
-        "privacy/contributions/counting.py",
     ),
 }

@@ -2,7 +2,6 @@
 
 from abc import abstractmethod
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final, Self
 
@@ -38,6 +37,8 @@ class GateChoice(Choice):
     instead: ClassVar[str] = ""
     # Whether its epsilon is charged for each text of a contributor, and not once for the whole gate.
     charged_by_text: ClassVar[bool] = False
+    # Of which class the event of its runs is: that says what they are proved for beside one upload by itself.
+    charged_as: ClassVar[type[GateEvent]] = GateEvent  # type: ignore[type-abstract]
     sound: ClassVar[Sound] = Sound(
         oracles=("crowd",),
         arrivals=("pool",),
@@ -81,9 +82,10 @@ class GateChoice(Choice):
 
     @classmethod
     def facts(cls) -> dict[str, Any]:
-        """Return also what a project with this gate must say: its epsilon, and what the gate has of its own."""
+        """Return also what a project with this gate must say, and whether it may count uploads together."""
         needed = [each.name for each in cls.own_parameters() if not each.optional]
-        return {**super().facts(), "needs": ["gate_epsilon", *needed]}
+        together = cls.charged_as.proved_in_windows
+        return {**super().facts(), "needs": ["gate_epsilon", *needed], "uploads_together": together}
 
     @classmethod
     def own_parameters(cls) -> list[Parameter]:
@@ -145,11 +147,11 @@ class GateChoice(Choice):
         Raises
         ------
         TypeError
-            If that is no event of a gate, or hides the presence of others than the gate does.
+            If that is no event of the declared class, or hides the presence of others than the gate does.
         """
         gate = self.gate(unit)
         event = gate.event(self.gate_epsilon)
-        if not isinstance(event, GateEvent) or not event.unit == gate.unit == unit:
+        if not isinstance(event, self.charged_as) or not event.unit == gate.unit == unit:
             raise TypeError(f"gate {self.name} does not pay for hiding each {unit}")
         return event
 
@@ -168,10 +170,7 @@ class GateChoice(Choice):
             return {}
         if settings["privacy_unit"] != "record":
             return {"gate_window": NOBODY_IN_ONE_UPLOAD}
-        with suppress(ValueError):  # Numbers of no gate are refused in words of their own.
-            if not self.run_event("record").proved_in_windows:
-                return {"gate_window": ONE_UPLOAD_ALONE}
-        return {}
+        return {} if self.charged_as.proved_in_windows else {"gate_window": ONE_UPLOAD_ALONE}
 
     def cap(self, unit: Unit) -> int | None:
         """Return how many texts of one person count, None where records are protected one by one."""

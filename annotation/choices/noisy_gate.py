@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Final, Self
 
 from annotation.choices.gate_base import BETWEEN, GateChoice
 from privacy.accounting.cost import Unit
+from privacy.accounting.events import ThresholdGateEvent
 from privacy.gate import ThresholdGate
 from privacy.normalizers import Normalizer
 from privacy.parameters import parameter
@@ -25,6 +26,7 @@ class NoisyGate(GateChoice):
     name: ClassVar[str] = "threshold"
     label: ClassVar[str] = _("noisy threshold")
     random: ClassVar[str] = _("noise on the count")
+    charged_as: ClassVar[type[ThresholdGateEvent]] = ThresholdGateEvent
 
     gate_delta: float = parameter(
         None,

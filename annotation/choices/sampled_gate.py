@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Final, Self
 
 from annotation.choices.gate_base import BETWEEN, GateChoice, unit_of
 from privacy.accounting.cost import Unit
+from privacy.accounting.events import KAnonymityGateEvent
 from privacy.accounting.gate import gate_minimum_k
 from privacy.accounting.gate_planning import frontier
 from privacy.gate import KAnonymityGate
@@ -27,6 +28,7 @@ class SampledGate(GateChoice):
     random: ClassVar[str] = _("who is counted")
     instead: ClassVar[str] = _("take the noisy threshold, which lets rarer texts pass at the same ε and δ;")
     charged_by_text: ClassVar[bool] = True
+    charged_as: ClassVar[type[KAnonymityGateEvent]] = KAnonymityGateEvent
 
     gate_k: int = parameter(
         None,

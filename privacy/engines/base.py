@@ -9,6 +9,7 @@ from typing import Any, Final, Protocol
 import pyarrow as pa
 
 from privacy.contributions.counting import CountingGate
+from privacy.normalizers import Normalizer
 
 # The package whose code every executor is handed.
 KERNEL: Final = "privacy"
@@ -141,7 +142,7 @@ def gate_told(told: Mapping[str, Any]) -> CountingGate:
     kind = function_named(told["kind"]) if told["kind"].startswith(f"{KERNEL}.") else None
     if not (isinstance(kind, type) and issubclass(kind, CountingGate)):
         raise UnknownGate(told["kind"])
-    return kind(**told["of"])
+    return kind(**told["of"] | {"normalizer": Normalizer(told["of"]["normalizer"])})
 
 
 def wants_contributors(gate: CountingGate) -> bool:

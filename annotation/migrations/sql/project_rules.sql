@@ -19,10 +19,11 @@ CREATE FUNCTION annotation_broken_rules(settings jsonb) RETURNS SETOF text LANGU
             (SELECT facts -> 'learns' FROM annotation_knownchoice
                 WHERE kind = 'estimator' AND name = settings ->> 'estimator')
     ) learning (teaches, learns), LATERAL (
-        SELECT (array_agg(facts -> 'needs'))[1], (array_agg(parameters))[1]
+        SELECT (array_agg(facts -> 'needs'))[1], (array_agg(parameters))[1],
+            coalesce(bool_or(facts -> 'uploads_together' = 'true'), false)
         FROM annotation_knownchoice
         WHERE kind = 'gate' AND name = gate
-    ) gates (needs, asks), LATERAL (VALUES
+    ) gates (needs, asks, proved_together), LATERAL (VALUES
         -- What a document may hold of each number, its declaration says: a floor under 2, for one, is none.
         -- Of gates it says what each needs; what another has beside it, a project keeps no value of.
         ('crowd_has_gate', CASE WHEN crowd
@@ -32,8 +33,9 @@ CREATE FUNCTION annotation_broken_rules(settings jsonb) RETURNS SETOF text LANGU
                 SELECT FROM annotation_knownchoice other, jsonb_object_keys(other.parameters) asked
                 WHERE other.kind = 'gate' AND settings ->> asked IS NOT NULL AND NOT asks ? asked)
             ELSE coalesce(gate, '') = '' AND settings ->> 'labels_account_id' IS NULL END),
-        -- A person may be in every upload: what is paid once for all of them protects a record.
-        ('uploads_together', NOT crowd OR settings ->> 'gate_window' IS NULL OR settings ->> 'privacy_unit' = 'record'),
+        -- A person may be in every upload: what is paid once for all of them protects a record, by a gate's own proof.
+        ('uploads_together', NOT crowd OR settings ->> 'gate_window' IS NULL
+            OR settings ->> 'privacy_unit' = 'record' AND proved_together),
         -- How many a secret block or a hidden window asks is secret, and stopping at a limit would tell.
         ('limit_tells_nothing',
             NOT secret OR num_nonnulls(settings ->> 'labels_limit', settings ->> 'money_limit') = 0),

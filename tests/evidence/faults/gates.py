@@ -4,6 +4,7 @@ from tests.evidence.planting import Mutant
 
 GATE = "tests/pure/privacy/test_gate.py"
 RUNS = "tests/db/annotation/statement/test_gate_runs.py"
+MECHANISM = "tests/web/annotation/choices/test_new_gate_mechanism.py"
 EVENTS = "tests/pure/privacy/accounting"
 
 GATES = [
@@ -152,6 +153,20 @@ GATES = [
         "    proved_in_windows: ClassVar[bool] = False\n",
         "    proved_in_windows: ClassVar[bool] = True\n",
         (f"{EVENTS}/test_events_window.py::test_a_gate_that_declares_no_proof_is_in_no_series",),
+    ),
+    Mutant(
+        "a gate that is charged for hiding others than it hides",
+        "annotation/choices/gate_base.py",
+        "if not isinstance(event, self.charged_as) or not event.unit == gate.unit == unit:",
+        "if not isinstance(event, self.charged_as):",
+        (f"{MECHANISM}::test_an_event_that_is_none_of_a_gate_or_hides_others_is_never_charged_and_nothing_is_read",),
+    ),
+    Mutant(
+        "any code that a job for executors names",
+        "privacy/engines/base.py",
+        "if not (isinstance(kind, type) and issubclass(kind, CountingGate)):",
+        "if kind is None:",
+        (f"{MECHANISM}::test_a_job_names_gates_and_no_other_code",),
     ),
     Mutant(
         "an upload that enters a series of runs anew with every attempt",

@@ -23,6 +23,7 @@ from annotation.projects.services import configuring
 from annotation.tokens import services as tokens
 from annotation.tokens.services import Scope
 from learner.planning import plan_setups
+from privacy.accounting.events import ThresholdGateEvent
 from privacy.gate import ThresholdGate
 from privacy.normalizers import Normalizer
 from privacy.parameters import parameter
@@ -42,6 +43,7 @@ class Halfway(GateChoice):
     name: ClassVar[str] = "halfway"
     label: ClassVar[str] = "half of what is wanted"
     random: ClassVar[str] = "noise on half of it"
+    charged_as: ClassVar[type[ThresholdGateEvent]] = ThresholdGateEvent
 
     gate_voices: int = parameter(
         12, at_least=4, at_most=60, label="Gate: voices", help="Half of them must be there.", rule="4 to 60, not {got}."

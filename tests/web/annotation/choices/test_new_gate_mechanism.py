@@ -1,0 +1,377 @@
+"""A gate whose mechanism and event are declared here, and nowhere else: priced, run, planned, and held to its proof."""
+
+import importlib
+import json
+import math
+import random
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from io import StringIO
+from types import ModuleType
+from typing import ClassVar
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+from django.core.management import call_command
+from django.db import IntegrityError
+from django.urls import reverse
+
+from annotation.choices.catalogue import CATALOGUE
+from annotation.choices.gate_base import ONE_UPLOAD_ALONE, GateChoice
+from annotation.choices.gates import gate_from, run_event
+from annotation.choices.presets import broken_rules
+from annotation.data.services import tables
+from annotation.errors import InvalidConfiguration, InvalidUpload
+from annotation.gates import comparison
+from annotation.gates.receipts import receipt_of
+from annotation.gates.services import runs, scan
+from annotation.models import GateRun, Job, Query
+from annotation.projects.forms.wizard import WizardStep
+from annotation.projects.services import configuring
+from learner.planning import plan_setups
+from learner.planning.simulation.crowd_pool import crowd_pool
+from learner.planning.simulation.crowd_settings import CrowdSettings
+from privacy import planning
+from privacy.accounting.cost import Adjacency, Cost, Unit
+from privacy.accounting.events import GateEvent, GateOfSnapshotEvent, GateWindowEvent, GaussianEvent, event_from_json
+from privacy.accounting.threshold import discrete_laplace_delta, discrete_laplace_threshold
+from privacy.choices import Kind
+from privacy.contributions.counting import CountingGate
+from privacy.contributions.reading import COUNTS, all_counts, pairs
+from privacy.engines.base import UnknownGate, gate_told, told_gate
+from privacy.engines.process import ProcessEngine
+from privacy.engines.spark_steps import Steps
+from privacy.engines.stores import Folder, columns_in
+from privacy.mechanisms.randomness import SecureRandom, SimulationRandom
+from privacy.models import LedgerEntry
+from privacy.normalizers import Normalizer
+from privacy.parameters import parameter
+from privacy.selectors import guarantee
+from privacy.source_planning import PublicSource, plan_source
+from privacy.threshold_noise import GeometricNoise
+from privacy.wording import as_message
+from tests.declaring import declaring, fields_shown
+from tests.factories import make_records, open_preset, write_settings
+from tests.gate_scans import crowd as plain_crowd
+from tests.gate_scans import passed, upload
+from tests.lakes import register, write_table
+from tests.pure.learner.planning.simulation.test_crowd import crowd_task
+from tests.pure.privacy.engines.test_process import KEY, counted, pool
+from tests.pure.privacy.engines.test_spark_steps import in_folder, run
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@dataclass(frozen=True, slots=True)
+class TensGateEvent(GateEvent):
+    """Texts whose number of contributions reaches a threshold with Laplace noise, told in tens; proved for one run."""
+
+    epsilon: float
+    threshold: int
+    unit: Unit = "record"
+    texts_per_contributor: int = 1
+    kind: ClassVar[str] = "tens_gate"
+    valid_for: ClassVar[frozenset[Adjacency]] = frozenset(("null", "add_remove", "replace"))
+
+    def cost(self, *, adjacency: Adjacency = "null") -> Cost:
+        texts = self.texts_per_contributor * (2 if adjacency == "replace" else 1)
+        return Cost(self.epsilon, discrete_laplace_delta(1 / self.epsilon, self.threshold)).times(texts)
+
+    def summary(self) -> str:
+        return f"gate that tells tens from {self.threshold} on"
+
+
+@dataclass(frozen=True, slots=True)
+class TensGate(CountingGate):
+    """Counts exactly, adds noise, and tells what reaches a threshold in tens."""
+
+    epsilon: float
+    threshold: int
+    unit: Unit = "record"
+    texts_per_contributor: int | None = None
+    normalizer: Normalizer = Normalizer.L1
+    count_column = "noisy_count"
+
+    def event(self, epsilon=None):
+        return TensGateEvent(self.epsilon, self.threshold, self.unit, self.texts_per_contributor or 1)
+
+    def chances(self, counts, *, mean_weight=1.0):
+        missing, q = self.threshold - counts, math.exp(-self.epsilon)
+        outward = q ** np.maximum(np.abs(missing), 1 - missing) / (1 + q)
+        return np.where(missing >= 1, outward, 1 - outward)
+
+    @classmethod
+    def at_price(cls, epsilon, delta, unit="record", texts_per_contributor=None):
+        cap = texts_per_contributor or 1
+        threshold = discrete_laplace_threshold(epsilon / cap, delta / cap)
+        return [cls(epsilon / cap, threshold, unit, texts_per_contributor)]
+
+    def described(self):
+        return f"tens from {self.threshold}"
+
+    @property
+    def minimum(self):
+        return 1
+
+    def read(self, batches, *, key, first_record=0):
+        if self.texts_per_contributor is None:
+            return all_counts(batches, self.normalizer)
+        return pairs(batches, self.normalizer, key=key, threshold=0, first_record=first_record)
+
+    def _texts_of(self, pairs):
+        tallied = pc.value_counts(pairs["text"].combine_chunks())
+        return pa.table([tallied.field("values").cast(pa.large_string()), tallied.field("counts")], schema=COUNTS)
+
+    def conclude(self, counted, *, rng=None):
+        schema = pa.schema([("text", pa.large_string()), ("noisy_count", pa.int64())])
+        released = [schema.empty_table()]
+        for share in counted:
+            counts = share["sample_count"].combine_chunks().to_numpy()
+            noise = GeometricNoise(1 / self.epsilon)
+            chosen, noisy = noise.release(counts, self.threshold, rng=SecureRandom() if rng is None else rng)
+            texts = share["text"].combine_chunks().filter(pa.array(chosen))
+            released.append(pa.table([texts, pa.array(noisy // 10 * 10)], schema=schema))
+        return pa.concat_tables(released).sort_by("text")
+
+
+@dataclass(frozen=True)
+class InTens(GateChoice):
+    """A threshold of so many tens."""
+
+    name: ClassVar[str] = "in_tens"
+    label: ClassVar[str] = "counts told in tens"
+    charged_as: ClassVar[type[TensGateEvent]] = TensGateEvent
+
+    gate_tens: int = parameter(3, at_least=2, at_most=9, label="Gate: tens", help="So often a text must be said.")
+
+    def gate(self, unit: Unit) -> TensGate:
+        cap = self.cap(unit)
+        return TensGate(self.gate_epsilon / (cap or 1), 10 * self.gate_tens, unit, cap, Normalizer(self.normalizer))
+
+    @classmethod
+    def at_price(cls, epsilon, delta, *, unit, texts_per_contributor):
+        found = cls(gate_epsilon=epsilon, texts_per_contributor=texts_per_contributor, normalizer="L1")
+        return [found] if found.run_event(unit).cost().delta <= delta else []
+
+    def unpayable(self, delta, settings):
+        return {"gate_tens": as_message("So few tens cost delta {delta:.2g}.", delta=delta)}
+
+    def needed(self, unit):
+        return 10 * self.gate_tens
+
+    def now(self):
+        return as_message("Now: {tens} tens are wanted.", tens=self.gate_tens)
+
+    def told(self, unit):
+        return as_message("About {tens} tens said this.", tens=self.gate_tens)
+
+    def why(self, unit):
+        return as_message("Some {tens} tens of records say this", tens=self.gate_tens)
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_sent(monkeypatch):
+    """Keep the broker out of it."""
+    monkeypatch.setattr("celery.app.base.Celery.send_task", lambda *args, **options: None)
+
+
+@pytest.fixture
+def declared() -> Iterator[None]:
+    with declaring(InTens):
+        yield
+
+
+@pytest.fixture
+def crowd(declared, manager):
+    return open_preset(manager, "voice-crowd", privacy_unit="record", gate_kind="in_tens", gate_tens=3)
+
+
+def entries(project):
+    return list(LedgerEntry.objects.filter(account=project.pool_account).exclude(kind="grant").order_by("pk"))
+
+
+def tens_crowd(unit="record", **fields):
+    """Return a project with this gate and an account that can pay for many runs."""
+    sampled = {"gate_k": None, "gate_sampling_rate": None, "gate_epsilon": 1.0}
+    return plain_crowd(unit, **sampled, gate_kind="in_tens", gate_tens=2, **fields)
+
+
+def test_without_a_price_there_is_no_gate():
+    free = type("Free", (TensGate,), {"event": CountingGate.event})
+    with pytest.raises(TypeError, match=r"abstract method '?event"):
+        free(1.0, 20)
+    unnamed = type("Unnamed", (InTens,), {"gate": GateChoice.gate, "name": "unnamed"})
+    with pytest.raises(TypeError, match="gate unnamed leaves out gate"):
+        CATALOGUE.register(unnamed)
+
+
+@pytest.mark.parametrize("wrong", [TensGateEvent(1.0, 30, "contributor", 1), GaussianEvent(1.0, 2.0)])
+def test_an_event_that_is_none_of_a_gate_or_hides_others_is_never_charged_and_nothing_is_read(
+    crowd, monkeypatch, wrong
+):
+    records = make_records(crowd, ["play jazz"] * 300)
+    job = runs.start_gate(dataset=records[0].dataset)
+    monkeypatch.setattr(TensGate, "event", lambda gate, epsilon=None: wrong)
+    monkeypatch.setattr(scan, "release", None)
+    with pytest.raises(TypeError, match="in_tens does not pay for hiding each record"):
+        run_event(crowd.settings)
+    with pytest.raises(TypeError, match="in_tens"):
+        runs.run_gate(job_id=job.pk)
+    assert entries(crowd) == []
+    assert not GateRun.objects.exists()
+
+
+def test_the_wizard_and_the_page_of_gates_offer_it(declared, crowd, client):
+    steps = [reverse("annotation:wizard", args=["voice-crowd", step]) for step in WizardStep]
+    (url, *_) = [url for url in steps if "counts told in tens" in client.get(url).content.decode()]
+    sent = {name: value for name, value in fields_shown(client.get(url)).items() if value not in (None, False)}
+    client.post(url, sent | {"gate_kind": "in_tens"})
+    assert fields_shown(client.get(url))["gate_tens"] in ("3", 3)
+    price = {"epsilon": "1", "delta": "1e-3", "source": "synthetic"}
+    page = client.get(reverse("annotation:gate", args=[crowd.slug]), price)
+    assert "Now: 3 tens are wanted." in page.content.decode()
+    (row,) = [row for row in page.context["rows"] if row["offer"].choice.name == "in_tens"]
+    expected = planning.passing(comparison.synthetic_log(), TensGate(1.0, 30))
+    assert row["passing"] == expected
+    assert expected.texts > 100
+
+
+@pytest.mark.parametrize("in_database", [True, False])
+@pytest.mark.parametrize("unit", ["record", "contributor"])
+def test_an_upload_goes_through_it_and_its_event_is_charged(declared, settings, unit, in_database):
+    settings.POOLS_IN_DATABASE = in_database
+    project = tens_crowd(unit)
+    _digest, texts = passed(upload(project))
+    assert len(texts) > 1
+    assert {count % 10 for _, count in texts} == {0}
+    assert "only once" not in dict(texts)
+    (reserved, _committed) = entries(project)
+    event = event_from_json(reserved.event)
+    cap = 3 if unit == "contributor" else 1
+    assert event == TensGateEvent(1.0 / cap, 20, unit, cap)
+    assert reserved.mechanism == "tens_gate"
+    assert reserved.epsilon_nano == pytest.approx(event.cost().epsilon * 1e9, abs=1)
+    assert guarantee(project.pool_account).epsilon_spent == pytest.approx(1.0, abs=1e-8)
+    assert receipt_of(project).why == "Some 2 tens of records say this"
+    assert set(Query.objects.values_list("sample_count", flat=True)) == {None}
+
+
+def test_what_its_noise_lets_pass_is_what_is_planned():
+    """Seeded, 5 standard deviations of the number of texts; a threshold two lower is told apart."""
+    counts = np.arange(1, 41).repeat(200)
+    texts = [f"text {row}" for row, count in enumerate(counts.tolist()) for _ in range(count)]
+    chances = TensGate(0.7, 20).chances(counts)
+    spread = 5 * np.sqrt((chances * (1 - chances)).sum())
+    batch = pa.RecordBatch.from_pydict({"text": texts})
+    assert abs(TensGate(0.7, 20).release([batch], rng=SimulationRandom(5)).num_rows - chances.sum()) < spread
+    assert abs(TensGate(0.7, 18).release([batch], rng=SimulationRandom(5)).num_rows - chances.sum()) > spread
+
+
+def test_plans_know_it(crowd, client, monkeypatch):
+    assert plan_setups.purchase_of(crowd, 0).records == round(
+        planning.passing(comparison.synthetic_log(), gate_from(crowd.settings)).texts
+    )
+    assert client.get(reverse("learner:plan", args=[crowd.slug])).status_code == 200
+    monkeypatch.setattr(planning, "GATES", (*planning.GATES, TensGate))
+    source = PublicSource(60_000, 8_000, 900)
+    plan = plan_source(source, epsilon=1.0, delta=1e-5)
+    best, passing = plan.gates[-1]
+    assert best == TensGate.at_price(1.0, 1e-5)[0]
+    assert passing == planning.passing(source.frequencies(), best)
+    told = StringIO()
+    numbers = ("--records", "60000", "--different-texts", "8000", "--most-frequent", "900", "--delta", "1e-5")
+    call_command("plan_gate", *numbers, stdout=told)
+    assert f"{best.described()}: about {passing.texts:,.0f} texts" in told.getvalue()
+
+
+def test_a_simulation_plays_it(declared):
+    chosen = {"gate_kind": "in_tens", "gate_epsilon": "2", "gate_tens": "2", "texts_per_contributor": "5"}
+    settings = CrowdSettings.of(chosen)
+    said = np.minimum(np.random.default_rng(6).zipf(1.3, size=900), 300)
+    task = replace(crowd_task(), texts=tuple(f"text {number}" for number in said.tolist()))
+    found = [crowd_pool(task, settings, seed=seed) for seed in (1, 1)]
+    assert found[0].texts == found[1].texts
+    assert 0 < found[0].passed < found[0].different
+    cost, unit = settings.gate_cost(named=True)
+    assert (unit, cost) == ("contributor", TensGateEvent(0.4, 20, "contributor", 5).cost())
+
+
+def test_a_series_of_uploads_is_refused_with_its_rule(crowd, manager, client):
+    with pytest.raises(ValueError, match="tens_gate has no proof over uploads that are counted together"):
+        GateWindowEvent.next_of(None, run_event(crowd.settings), window=3)
+    limits = {"pool_epsilon": 9.0, "pool_delta": 1e-3, "labels_epsilon": 4.0}
+    assert broken_rules(crowd.settings | limits | {"gate_window": 3}) == {"gate_window": ONE_UPLOAD_ALONE}
+    with pytest.raises(InvalidConfiguration, match="no proof over uploads that are counted together"):
+        configuring.configure_project(project=crowd, changes={"gate_window": 3}, actor=manager)
+    with pytest.raises(IntegrityError, match="annotation_project_uploads_together"):
+        write_settings(crowd, gate_window=3)
+
+
+def test_a_table_that_stays_where_it_is_is_refused_with_its_rule(declared, tmp_path, settings, monkeypatch):
+    settings.POOL_SOURCES = [tmp_path.as_uri()]
+    table, project = write_table(tmp_path / "log"), tens_crowd()
+    with pytest.raises(ValueError, match="tens_gate has no proof over a registered table"):
+        GateOfSnapshotEvent(run_event(project.settings), "0a" * 32)
+    with pytest.raises(InvalidUpload, match="no proof over a table that stays where it is"):
+        register(project, table)
+    assert not tables.may_register(project)
+    # Nor is one read that was registered while the project had another gate.
+    with monkeypatch.context() as patch:
+        patch.setattr(tables, "_refuse_project", lambda project: None)
+        dataset = register(project, table)
+    runs.run_gate(job_id=dataset.gate_job_id)
+    job = Job.objects.get(pk=dataset.gate_job_id)
+    assert (job.state, job.error) == ("failed", "tens_gate has no proof over a registered table")
+    assert entries(project) == []
+    assert not Query.objects.exists()
+
+
+def test_executors_that_lack_its_code_are_found_before_anything_is_paid(declared, settings):
+    settings.SPARK_MASTER = "local[2]"
+    dataset = upload(tens_crowd())
+    runs.run_gate(job_id=dataset.gate_job_id)
+    job = Job.objects.get(pk=dataset.gate_job_id)
+    assert job.state == "failed"
+    assert job.error.startswith("Executors of the cluster have no code of the gate TensGate")
+    assert entries(dataset.project) == []
+    with pytest.raises(UnknownGate):
+        gate_told(told_gate(TensGate(1.0, 20)))
+
+
+@pytest.mark.parametrize("gate", [TensGate(1.0, 3), TensGate(1.0, 3, "contributor", 2)])
+def test_in_a_module_of_the_kernel_executors_count_for_it_as_one_process_does(monkeypatch, tmp_path, gate):
+    kernel = ModuleType("privacy.tens_gate")
+    kernel.TensGate = TensGate
+    monkeypatch.setitem(sys.modules, kernel.__name__, kernel)
+    monkeypatch.setattr(TensGate, "__module__", kernel.__name__)
+    assert importlib.import_module(kernel.__name__).TensGate is TensGate
+    sent = json.loads(json.dumps(told_gate(gate)))
+    assert sent["kind"] == "privacy.tens_gate:TensGate"
+    made = gate_told(sent)
+    assert (made, type(made)) == (gate, TensGate)
+    files, contents = in_folder(tmp_path, pool(), (17, 400, 1, 30))
+    _, found = run(Steps(made, files, columns_in(Folder(str(tmp_path))), KEY, 8), random.Random(8))
+    assert found.cast(gate.counts_schema).sort_by("text").equals(counted(gate, files, contents))
+    ProcessEngine(lambda file, named: iter(())).opened(gate, lambda read: None).__enter__()
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        "os:system",
+        "privacy.engines.base:function_named",
+        "privacy.gate:Normalizer",
+        "annotation.choices.noisy_gate:NoisyGate",
+        "privacyother:CountingGate",
+    ],
+)
+def test_a_job_names_gates_and_no_other_code(kind):
+    with pytest.raises(UnknownGate):
+        gate_told({"kind": kind, "of": {}})
+
+
+def test_it_is_gone_again():
+    assert CATALOGUE.find(Kind.GATE, "in_tens") is None
