@@ -18,9 +18,9 @@ from learner import selectors
 from learner.access import may_manage
 from learner.errors import InputNotFitting
 from learner.evaluations.no_privacy import estimate_of_run, with_estimates
-from learner.models import ModelRelease, ReleaseState, Round
+from learner.models import ReleaseState, Round
 from learner.releases import selectors as release_selectors
-from learner.releases.api import readable_project
+from learner.releases.api import existing_release, readable_project
 from learner.releases.downloads import RETIRED_WARNING, described_response, file_response
 from learner.releases.model_out import ModelOut, described_out, model_out
 from learner.releases.services import described
@@ -75,14 +75,6 @@ class RoundOut(Schema):
     error_as_code: SaidOut | None = None
 
 
-def _release(request: HttpRequest, slug: str, version: str) -> ModelRelease:
-    project = readable_project(request, slug)
-    found = selectors.find_release(project, version)
-    if found is None:
-        raise Http404
-    return found
-
-
 @router.get(
     "projects/{slug:slug}/models",
     response=list[ModelOut],
@@ -107,7 +99,7 @@ def get_model(request: HttpRequest, slug: str, version: str) -> Any:
     if version == DESCRIBED:
         project = readable_project(request, slug)
         return described_out(described.described_release(project), may_plan=may_manage(request, project))
-    found = _release(request, slug, version)
+    found = existing_release(readable_project(request, slug), version)
     run = found.training_run
     return model_out(
         found, selectors.trained_on(run), estimate_of_run(run), may_plan=may_manage(request, found.project)
@@ -122,7 +114,7 @@ def get_model(request: HttpRequest, slug: str, version: str) -> Any:
 def get_file(request: HttpRequest, slug: str, version: str, name: str) -> HttpResponseBase:
     if version == DESCRIBED:
         return described_response(request, described.described_release(readable_project(request, slug)), name)
-    return file_response(request, _release(request, slug, version), name)
+    return file_response(request, existing_release(readable_project(request, slug), version), name)
 
 
 @router.post(

@@ -14,7 +14,6 @@ from annotation.rest.responses import Moment, paged, write_responses
 from annotation.tokens.services import Scope
 from learner import selectors
 from learner.channels import services as channels
-from learner.models import ChannelMove
 from learner.releases.api import KeptReason, ReasonIn, existing_release, readable_project
 
 router = Router()
@@ -24,10 +23,10 @@ class ChannelOut(Schema):
     """Which version a channel is, since when and why; `rolled_back` says that it went back to an earlier one."""
 
     channel: str
-    version: int
+    version: int = Field(validation_alias="release.version")
     reason: str
     rolled_back: bool
-    moved_at: Moment
+    moved_at: Moment = Field(validation_alias="created_at")
 
 
 class MoveIn(Schema):
@@ -45,7 +44,7 @@ class MoveIn(Schema):
 )
 def list_channels(request: HttpRequest, response: HttpResponse, slug: str, page: Query[Page]) -> Any:
     found = selectors.channels_of(readable_project(request, slug))
-    return [_channel(move) for move in page_of(found, page, request=request, response=response)]
+    return page_of(found, page, request=request, response=response)
 
 
 @router.post(
@@ -59,7 +58,7 @@ def move_channel(request: HttpRequest, slug: str, channel: str, body: MoveIn) ->
     require_scope(request, Scope.PROJECTS_WRITE)
     release = existing_release(project_for(request, slug, Role.MANAGER), str(body.version))
     actor = person_of(request)
-    return _channel(channels.move_channel(release=release, channel=channel, reason=body.reason, actor=actor))
+    return channels.move_channel(release=release, channel=channel, reason=body.reason, actor=actor)
 
 
 @router.post(
@@ -73,15 +72,4 @@ def roll_back_channel(request: HttpRequest, slug: str, channel: str, body: Reaso
     require_scope(request, Scope.PROJECTS_WRITE)
     project = project_for(request, slug, Role.MANAGER)
     actor = person_of(request)
-    move = channels.roll_back_channel(project=project, channel=channel, reason=body.reason, actor=actor)
-    return _channel(move)
-
-
-def _channel(move: ChannelMove) -> dict[str, Any]:
-    return {
-        "channel": move.channel,
-        "version": move.release.version,
-        "reason": move.reason,
-        "rolled_back": move.rolled_back,
-        "moved_at": move.created_at,
-    }
+    return channels.roll_back_channel(project=project, channel=channel, reason=body.reason, actor=actor)

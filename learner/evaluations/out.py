@@ -86,31 +86,29 @@ def no_privacy_out(estimate: PlannersEstimate | None, *, may_plan: bool) -> dict
 
 def evaluation_out(evaluation: Evaluation, estimate: PlannersEstimate | None, *, may_plan: bool) -> dict[str, Any]:
     """Return how a release does on one test set as routes tell of it."""
-    return {
-        "dataset": evaluation.dataset.name,
-        "examples": evaluation.examples,
-        "correct": evaluation.correct,
-        "accuracy": evaluation.correct / evaluation.examples,
-        "interval": wilson_interval(evaluation.correct, evaluation.examples),
+    described = evaluation.described_correct
+    return _measured(evaluation) | {
         "constant": evaluation.constant_correct / evaluation.examples,
-        "version_0": None
-        if evaluation.described_correct is None
-        else evaluation.described_correct / evaluation.examples,
+        "version_0": None if described is None else described / evaluation.examples,
         "no_privacy": no_privacy_out(estimate, may_plan=may_plan),
-        "measures": evaluation.measures,
     }
 
 
 def score_out(score: Score, *, may_plan: bool) -> dict[str, Any]:
     """Return the same of version 0, which no table holds; beside itself there is nothing to tell."""
-    return {
-        "dataset": score.dataset.name,
-        "examples": score.examples,
-        "correct": score.correct,
-        "accuracy": score.correct / score.examples,
-        "interval": wilson_interval(score.correct, score.examples),
+    return _measured(score) | {
         "constant": score.measures["constant"]["accuracy"],
         "version_0": None,
         "no_privacy": no_privacy_out(None, may_plan=may_plan),
-        "measures": score.measures,
+    }
+
+
+def _measured(found: Evaluation | Score) -> dict[str, Any]:
+    return {
+        "dataset": found.dataset.name,
+        "examples": found.examples,
+        "correct": found.correct,
+        "accuracy": found.correct / found.examples,
+        "interval": wilson_interval(found.correct, found.examples),
+        "measures": found.measures,
     }

@@ -1,6 +1,5 @@
 """REST routes about releases as a whole: the evidence that their promise holds, and an evaluator's questions."""
 
-from dataclasses import asdict
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse
@@ -112,9 +111,9 @@ def get_evidence(request: HttpRequest, slug: str) -> Any:
     return {
         "code": sheet.code,
         "readable": sheet.readable,
-        "audits": sheet.found.audits and asdict(sheet.found.audits),
-        "faults": sheet.found.faults and asdict(sheet.found.faults),
-        "releases": [asdict(each) for each in sheet.asked],
+        "audits": sheet.found.audits,
+        "faults": sheet.found.faults,
+        "releases": sheet.asked,
     }
 
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from django.urls import reverse
-from ninja import Schema
+from ninja import Field, Schema
 
 from annotation.rest.responses import Moment, SaidOut, as_code
 from learner import selectors
@@ -55,7 +55,7 @@ class EncoderFileOut(Schema):
 class LineageOut(Schema):
     """A ledger entry the model descends from; its subject says of which round or version it is."""
 
-    account: str
+    account: str = Field(validation_alias="account.scope")
     sequence: int
     kind: str
     subject: str
@@ -153,17 +153,7 @@ def model_out(
             evaluation_out(evaluation, estimate, may_plan=may_plan) for evaluation in release.evaluations.all()
         ],
         **_files(slug, str(version), release.digests, release_selectors.encoder_files(release)),
-        "lineage": [
-            {
-                "account": entry.account.scope,
-                "sequence": entry.sequence,
-                "kind": entry.kind,
-                "subject": entry.subject,
-                "purpose": entry.purpose,
-                "hash": entry.hash,
-            }
-            for entry in selectors.lineage_of(release)
-        ],
+        "lineage": list(selectors.lineage_of(release)),
     }
 
 

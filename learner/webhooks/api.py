@@ -55,8 +55,8 @@ class WebhookChangeIn(Schema):
 class DeliveryOut(Schema):
     """One message to one webhook; `answer` is the status or the fault of the last attempt, `url` where it went."""
 
-    delivery: UUID
-    webhook: int
+    delivery: UUID = Field(validation_alias="id")
+    webhook: int = Field(validation_alias="webhook_id")
     event: str
     subject: str
     state: str
@@ -100,7 +100,7 @@ def list_deliveries(request: HttpRequest, response: HttpResponse, slug: str, pag
     require_scope(request, Scope.PROJECTS_READ)
     project = project_for(request, slug, Role.MANAGER)
     found = WebhookDelivery.objects.filter(webhook__project=project).order_by("-created_at", "-pk")
-    return [_delivery(each) for each in page_of(found, page, request=request, response=response)]
+    return page_of(found, page, request=request, response=response)
 
 
 @router.post(
@@ -116,7 +116,7 @@ def send_webhook_again(request: HttpRequest, slug: str, delivery_id: UUID) -> An
     delivery = get_object_or_404(WebhookDelivery, pk=delivery_id, webhook__project=project)
     webhooks.send_message_again(delivery=delivery)
     delivery.refresh_from_db()
-    return Status(202, _delivery(delivery))
+    return Status(202, delivery)
 
 
 @router.delete(
@@ -166,18 +166,3 @@ def _found(request: HttpRequest, slug: str, webhook_id: str) -> Webhook:
 
 def _webhook(one: Webhook) -> dict[str, Any]:
     return {"webhook": one.pk, "url": one.url, "events": one.events, "created_at": one.created_at}
-
-
-def _delivery(one: WebhookDelivery) -> dict[str, Any]:
-    return {
-        "delivery": one.pk,
-        "webhook": one.webhook_id,
-        "event": one.event,
-        "subject": one.subject,
-        "state": one.state,
-        "attempts": one.attempts,
-        "url": one.url,
-        "answer": one.answer,
-        "created_at": one.created_at,
-        "sent_at": one.sent_at,
-    }
