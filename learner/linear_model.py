@@ -106,8 +106,7 @@ class LinearModel:
         """Return which classes are likelier than not, shape (n, n_classes); of models of sets alone."""
         if not self.names_sets:
             raise ValueError("only a model of sets names several classes")
-        named: NDArray[np.bool_] = decision_values > 0
-        return named
+        return decision_values > 0
 
     def leaders(self, decision_values: NDArray[np.floating]) -> NDArray[np.intp]:
         """Return the number of the leading class for decision values, shape (n,)."""

@@ -118,5 +118,4 @@ def _directions(model: LinearModel) -> NDArray[np.float64]:
 
 def _unit(vectors: NDArray[np.float64]) -> NDArray[np.float64]:
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-    units: NDArray[np.float64] = vectors / np.where(lengths > 0, lengths, 1.0)
-    return units
+    return vectors / np.where(lengths > 0, lengths, 1.0)

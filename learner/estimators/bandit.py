@@ -160,8 +160,7 @@ class BanditMutualInformationOGD(NoisyGradientDescent, GuessingClassifier):
 
     def _estimate(self, direction: Array, *, confirmed: bool) -> Array:
         loss = -LOSS_BOUND if confirmed else LOSS_BOUND
-        estimate: Array = direction * (loss * direction.size / self._exploration())
-        return estimate
+        return direction * (loss * direction.size / self._exploration())
 
     def _directions(self, count: int) -> Array:
         """Return uniform unit vectors; what they are drawn from does not matter to privacy."""

@@ -207,8 +207,7 @@ class _Task:
 
     def log_classes(self, at: _Fitted) -> NDArray[np.float64]:
         scores = self.rows @ at.weights.T + at.intercept + self.scores @ at.strengths
-        logs: NDArray[np.float64] = scores - _log_sums(scores)
-        return logs
+        return scores - _log_sums(scores)
 
     def log_likelihood(self, at: _Fitted) -> float:
         return float(_log_sums(self.log_classes(at) + self.logs).sum())

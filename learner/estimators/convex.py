@@ -295,8 +295,7 @@ def _inverse_hessian(small: LinearObjective, weights: Array, objective: LinearOb
     factor = linalg.cho_factor(hessian, check_finite=False)
 
     def solve(vector: Array) -> Array:
-        solved: Array = linalg.cho_solve(factor, vector, check_finite=False)
-        return solved
+        return linalg.cho_solve(factor, vector, check_finite=False)
 
     return solve
 

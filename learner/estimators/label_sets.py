@@ -57,8 +57,7 @@ random_state
 
     def predict(self, X: ArrayLike) -> NDArray[np.bool_]:
         """Return which classes are likelier than not, shape (n, n_classes)."""
-        named: NDArray[np.bool_] = self.decision_function(X) > 0
-        return named
+        return self.decision_function(X) > 0
 
     def with_further_classes(self, class_sums: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return released sums with zeros for further classes; the sum of all rows stays the last."""
@@ -66,8 +65,7 @@ random_state
 
     def predict_proba(self, X: ArrayLike) -> NDArray[np.float64]:
         """Return the probability of each class by itself, shape (n, n_classes); rows do not add up to one."""
-        shares: NDArray[np.float64] = expit(self.decision_function(X))
-        return shares
+        return expit(self.decision_function(X))
 
     def _validated(
         self, X: ArrayLike, y: ArrayLike, *, reset: bool = True

@@ -66,10 +66,7 @@ class LinearLogisticClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[
         values = self.decision_function(X)
         if values.ndim == 1:
             return np.stack([expit(-values), expit(values)], axis=1)
-        shares: NDArray[np.float64] = softmax(
-            values if self.multiclass == "softmax" else -np.logaddexp(0.0, -values), axis=1
-        )
-        return shares
+        return softmax(values if self.multiclass == "softmax" else -np.logaddexp(0.0, -values), axis=1)
 
     def predict(self, X: ArrayLike) -> NDArray[Any]:
         """Return the likeliest class of every row, shape (n,)."""

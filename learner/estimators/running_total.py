@@ -113,5 +113,4 @@ def _growth(parts: tuple[int, ...]) -> Array:
     inverse[0] = 1.0
     for place in range(1, len(c)):
         inverse[place] = -c[1 : place + 1] @ inverse[place - 1 :: -1][:place]
-    growth: Array = np.cumsum(np.cumsum(inverse) ** 2)
-    return growth
+    return np.cumsum(np.cumsum(inverse) ** 2)

@@ -66,8 +66,7 @@ class Scores:
 
     def of(self, rows: Array) -> Array:
         """Return scores, shape (n, K)."""
-        values: Array = rows @ self.coef.T + self.intercept
-        return values
+        return rows @ self.coef.T + self.intercept
 
 
 def summarise(sums: NoisySums, *, constant: float, row_norm: float) -> Summary:
@@ -316,5 +315,4 @@ def pulled_counts(noisy: Array, variance: float) -> Array:
     mean = max(float(noisy.mean()), LEAST_COUNT)
     spread = max(float(((noisy - mean) ** 2).mean()) - variance, 0.0)
     pull = spread / (spread + variance) if variance > 0 else 1.0
-    pulled: Array = np.maximum(mean + pull * (noisy - mean), LEAST_COUNT)
-    return pulled
+    return np.maximum(mean + pull * (noisy - mean), LEAST_COUNT)

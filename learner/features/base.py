@@ -186,5 +186,4 @@ def scale_rows(
         return rows * (norm_bound / row_bound)
     norms = np.linalg.norm(rows, axis=1, keepdims=True)
     factors: NDArray[np.float64] = np.divide(norm_bound, norms, out=np.zeros_like(norms), where=norms > 0)
-    scaled: NDArray[np.float64] = rows * factors
-    return scaled
+    return rows * factors

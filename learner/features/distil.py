@@ -38,8 +38,7 @@ class _FastTransformer(Transformer):
     def _dense(self, hidden: Activations, name: str) -> Activations:
         flat = hidden.reshape(-1, hidden.shape[-1]) @ self.weights[f"{name}.weight"]
         flat += self.weights[f"{name}.bias"]
-        whole: Activations = flat.reshape(*hidden.shape[:-1], -1)
-        return whole
+        return flat.reshape(*hidden.shape[:-1], -1)
 
 
 def corpus(folder: Path, rng: np.random.Generator) -> list[str]:
@@ -104,8 +103,7 @@ def fitted_vectors(pieces: list[list[int]], targets: Vectors, start: Vectors) ->
         fresh = (residual**2).sum(axis=0)
         direction = residual + fresh / np.maximum(square, 1e-30) * direction
         square = fresh
-    total: Vectors = start + found
-    return total
+    return start + found
 
 
 def distil(model: Path, wordnet: Path) -> dict[str, NDArray[np.generic]]:

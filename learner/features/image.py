@@ -186,8 +186,7 @@ def sign_matrix(rows: int, columns: int, *, seed: int) -> NDArray[np.float64]:
     header = b"dpal sign matrix v1" + seed.to_bytes(8, "big") + rows.to_bytes(8, "big") + columns.to_bytes(8, "big")
     digest = hashlib.shake_256(header).digest((rows * columns + 7) // 8)
     bits = np.unpackbits(np.frombuffer(digest, dtype=np.uint8), count=rows * columns)
-    signs: NDArray[np.float64] = np.where(bits, 1.0, -1.0).reshape(rows, columns)
-    return signs
+    return np.where(bits, 1.0, -1.0).reshape(rows, columns)
 
 
 def hues_side(side: int) -> int:

@@ -201,8 +201,7 @@ def _scores(predicted: NDArray[np.int64], y: NDArray[np.int64]) -> tuple[float, 
 
 def _predicted(model: LinearModel, X: NDArray[np.float32]) -> NDArray[np.int64]:
     values = X @ model.coef.T + model.intercept
-    chosen: NDArray[np.int64] = (values[:, 0] > 0).astype(np.int64) if len(model.coef) == 1 else values.argmax(axis=1)
-    return chosen
+    return (values[:, 0] > 0).astype(np.int64) if len(model.coef) == 1 else values.argmax(axis=1)
 
 
 def _pool(

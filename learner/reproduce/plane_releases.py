@@ -26,8 +26,7 @@ def published_scale(labels: NDArray[np.intp], epsilon: float, cost: float) -> Ar
     ----------
     .. [1] Rane, Brito 2019, equation 5.
     """
-    scale: Array = 4 * cost * PUBLISHED_KERNEL_BOUND * math.sqrt(2) / (epsilon * labels.astype(np.float64))
-    return scale
+    return 4 * cost * PUBLISHED_KERNEL_BOUND * math.sqrt(2) / (epsilon * labels.astype(np.float64))
 
 
 def true_scale(epsilon: float, cost: float, norm_bound: float) -> float:

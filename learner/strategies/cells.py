@@ -34,5 +34,4 @@ def record_cells(values: NDArray[np.floating]) -> NDArray[np.int64]:
     """
     whole = np.trunc(np.clip(np.nan_to_num(np.asarray(values, dtype=np.float64)), -1.0, 1.0) * ROW_STEPS)
     along = whole @ directions(whole.shape[1]).T
-    cells: NDArray[np.int64] = np.where(whole.any(axis=1), along.argmax(axis=1), NO_CELL)
-    return cells
+    return np.where(whole.any(axis=1), along.argmax(axis=1), NO_CELL)

@@ -168,8 +168,7 @@ def _nearest(
     order = np.lexsort((own, owner))
     _owners, first = np.unique(owner[order], return_index=True)
     picks = order[first]
-    ranked: NDArray[np.int64] = picks[np.argsort(-mass[owner[picks]], kind="stable")]
-    return ranked
+    return picks[np.argsort(-mass[owner[picks]], kind="stable")]
 
 
 def _distances(

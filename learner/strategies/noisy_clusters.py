@@ -102,8 +102,7 @@ class NoisyClusters(SecretSample):
         levels = np.unique(np.concatenate([low * divisors, high * divisors]))
         asked = np.clip(levels[:, None] / divisors, low, high) @ sizes
         level = float(np.interp(high / self.spread * total, asked, levels))
-        rates: NDArray[np.float64] = np.clip(level / divisors, low, high)
-        return rates
+        return np.clip(level / divisors, low, high)
 
     def of_rows(
         self, X: NDArray[np.floating], rows: NDArray[np.int64], rates: NDArray[np.float64]
@@ -118,8 +117,7 @@ class NoisyClusters(SecretSample):
 
         Thinning never raises a probability, so the charge at `rate` covers it, whatever its own coins are rounded to.
         """
-        kept: NDArray[np.int64] = rows[rng.random(rows.shape) < self.of_rows(X, rows, rates) / self.rate]
-        return kept
+        return rows[rng.random(rows.shape) < self.of_rows(X, rows, rates) / self.rate]
 
     def event_for(self, *, pool_size: int, picks: int, series: Series) -> Event:
         """Return the event of the counts; who is asked stays inside."""

@@ -76,8 +76,7 @@ class OpenRows:
 
     def at(self, places: Rows64) -> Rows64:
         """Return the rows at these places."""
-        rows: Rows64 = places + np.searchsorted(self._before, places, side="right")
-        return rows
+        return places + np.searchsorted(self._before, places, side="right")
 
     def blocks(self, size: int) -> Iterator[Rows64]:
         """Yield all rows in increasing order, `size` at once; the last block may be shorter."""

@@ -114,8 +114,7 @@ class VersionSpace:
         if found.x is None or found.x[-1] <= TOLERANCE:
             return None
         center = np.asarray(found.x[:-1], dtype=np.float64)
-        unit: Array = center / np.linalg.norm(center)
-        return unit
+        return center / np.linalg.norm(center)
 
     def _arc_ends(self, center: Array) -> Array:
         """Return the two extreme hypotheses of a cone in the plane."""

@@ -152,8 +152,7 @@ class RandomizedResponse:
         other = (weight - self.odds) // ODDS_UNIT
         response = np.where(weight < self.odds, place, other + (other >= place))
         chosen = np.where(own.any(axis=1), response, uniform)
-        said: NDArray[np.int64] = np.take_along_axis(places, chosen[:, None], axis=1)[:, 0]
-        return said
+        return np.take_along_axis(places, chosen[:, None], axis=1)[:, 0]
 
     def mass(self, said: int, true: int, kept: NDArray[np.bool_]) -> Fraction:
         """Return the exact probability that `said` is said for the class `true`; `kept` has shape (K,)."""

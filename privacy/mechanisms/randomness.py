@@ -110,8 +110,7 @@ class SimulationRandom(RandomSource):
 
     def words(self, count: int) -> NDArray[np.uint64]:
         """Return `count` predictable words."""
-        raw: NDArray[np.uint64] = self.generator.bit_generator.random_raw(count)
-        return raw
+        return self.generator.bit_generator.random_raw(count)
 
 
 def random_source(random_state: RandomSource | int | np.integer | np.random.Generator | None) -> RandomSource:

@@ -48,5 +48,4 @@ def clear_answers(rows: Array, labels: AnswerArray, test: Array, strength: float
     if len(np.unique(labels)) < 2:
         return np.full(len(test), labels[0] if len(labels) else 0, dtype=np.int64)
     fitted = LogisticRegression(C=strength, max_iter=300).fit(rows, labels)
-    answers: AnswerArray = np.asarray(fitted.predict(test), dtype=np.int64)
-    return answers
+    return np.asarray(fitted.predict(test), dtype=np.int64)

@@ -204,8 +204,7 @@ class _StreamPlay:
         return self.settings.policy().asked_at(1.0 if screen is None else float(screen.rates[0]))
 
     def _said(self, learner: StreamingLinearClassifier) -> AnswerArray:
-        answers: AnswerArray = np.asarray(learner.predict(self.test), dtype=np.int64)
-        return answers
+        return np.asarray(learner.predict(self.test), dtype=np.int64)
 
 
 def _narrow(rows: Array) -> NDArray[np.float32]:
