@@ -4,9 +4,13 @@ Looked up again and again, like webhooks, and written down once: what its reader
 answers.
 """
 
+from collections.abc import Iterator
 from datetime import datetime, timedelta
+from itertools import chain
+from typing import Any
 
-from django.db.models import Max
+from django.contrib.auth.models import User
+from django.db.models import Max, QuerySet
 from django.utils import timezone
 
 from annotation.choices.secrecy import hides_selection
@@ -39,92 +43,68 @@ QUIET = timedelta(days=1)
 FOR_MODELS = (Role.ENGINEER, Role.MANAGER)
 
 
+# Who is told, of which kind it is, what names it, and what its letter says.
+Told = tuple[QuerySet[User], MailKind, str, dict[str, Any]]
+
+
 def record_notices() -> int:
     """Write down what there is to tell and was not written down yet; return for how many people it is new."""
     since = timezone.now() - NEWS
     projects = Project.objects.filter(state__in=(ProjectState.ACTIVE, ProjectState.PAUSED))
     recorded = 0
     for project in projects.select_related("pool_account", "labels_account"):
-        recorded += _releases(project, since) + _budgets(project)
+        told = [_releases(project, since), _budgets(project)]
         if project.state == ProjectState.ACTIVE and not hides_selection(project.settings):
-            recorded += _returned(project, since) + _remarks(project, since)
-            recorded += _questions(project, since) + _reviews(project) + _decision(project)
+            told += [_returned(project, since), _remarks(project, since)]
+            told += [_questions(project, since), _reviews(project), _decision(project)]
+        for people, kind, subject, facts in chain.from_iterable(told):
+            recorded += notices.write_notice(project=project, people=people, kind=kind, subject=subject, facts=facts)
     return recorded
 
 
-def _releases(project: Project, since: datetime) -> int:
+def _releases(project: Project, since: datetime) -> Iterator[Told]:
     released = ModelRelease.objects.filter(project=project, state=ReleaseState.RELEASED, released_at__gte=since)
-    written = 0
     for version, when in released.order_by("version").values_list("version", "released_at"):
-        written += notices.write_notice(
-            project=project,
-            people=notices.members_in_roles(project, FOR_MODELS, since=when),
-            kind=MailKind.RELEASE,
-            subject=f"version {version}",
-            facts={"version": version},
-        )
-    return written
+        people = notices.members_in_roles(project, FOR_MODELS, since=when)
+        yield people, MailKind.RELEASE, f"version {version}", {"version": version}
 
 
-def _budgets(project: Project) -> int:
-    written = 0
+def _budgets(project: Project) -> Iterator[Told]:
     for account in guarantee_accounts(project):
         now = guarantee(account)
         if now.epsilon_limit and now.epsilon_spent >= BUDGET_SHARE * now.epsilon_limit:
-            written += notices.write_notice(
-                project=project,
-                people=notices.members_in_roles(project, FOR_MODELS),
-                kind=MailKind.BUDGET,
-                # A limit that is raised can be reached anew.
-                subject=f"account {account.pk} limit {now.epsilon_limit:.9g}",
-                facts={"limit": now.epsilon_limit},
-            )
-    return written
+            # A limit that is raised can be reached anew.
+            subject = f"account {account.pk} limit {now.epsilon_limit:.9g}"
+            people = notices.members_in_roles(project, FOR_MODELS)
+            yield people, MailKind.BUDGET, subject, {"limit": now.epsilon_limit}
 
 
-def _returned(project: Project, since: datetime) -> int:
+def _returned(project: Project, since: datetime) -> Iterator[Told]:
     """Tell those to whom an answer came back; a manager who sends many back writes to each once."""
     back = Report.objects.filter(project=project, kind=ReportKind.RETURNED, resolved_at=None, created_at__gte=since)
-    written = 0
     for person, when in back.order_by("created_at").values_list("annotator", "created_at"):
-        written += notices.write_notice(
-            project=project,
-            people=notices.members_in_roles(project, (Role.ANNOTATOR,)).filter(pk=person),
-            kind=MailKind.RETURNED,
-            subject=f"at {when:%Y-%m-%d %H}",
-        )
-    return written
+        people = notices.members_in_roles(project, (Role.ANNOTATOR,)).filter(pk=person)
+        yield people, MailKind.RETURNED, f"at {when:%Y-%m-%d %H}", {}
 
 
-def _remarks(project: Project, since: datetime) -> int:
+def _remarks(project: Project, since: datetime) -> Iterator[Told]:
     """Tell annotators that managers wrote, and managers that annotators did: once an hour at most."""
     said = Report.objects.filter(project=project, resolved_at=None, created_at__gte=since).order_by("created_at")
-    written = 0
     for person, when in said.filter(kind=ReportKind.REPLY).values_list("annotator", "created_at"):
-        written += notices.write_notice(
-            project=project,
-            people=notices.members_in_roles(project, (Role.ANNOTATOR,)).filter(pk=person),
-            kind=MailKind.REMARK,
-            subject=f"to {person} at {when:%Y-%m-%d %H}",
-        )
+        people = notices.members_in_roles(project, (Role.ANNOTATOR,)).filter(pk=person)
+        yield people, MailKind.REMARK, f"to {person} at {when:%Y-%m-%d %H}", {}
     hours = {f"{when:%Y-%m-%d %H}" for when in said.filter(kind__in=TO_MANAGERS).values_list("created_at", flat=True)}
     for hour in sorted(hours):
-        written += notices.write_notice(
-            project=project,
-            people=notices.members_in_roles(project, (Role.MANAGER,)),
-            kind=MailKind.REMARK,
-            subject=f"to managers at {hour}",
-            facts={"to_managers": True},
-        )
-    return written
+        people = notices.members_in_roles(project, (Role.MANAGER,))
+        yield people, MailKind.REMARK, f"to managers at {hour}", {"to_managers": True}
 
 
-def _questions(project: Project, since: datetime) -> int:
+def _questions(project: Project, since: datetime) -> Iterator[Told]:
     """Tell annotators who have not been here for a day that a round opened questions."""
     rounds = Round.objects.filter(project=project, state=WorkState.DONE, block=None, finished_at__gte=since)
     newest = rounds.order_by("-number").values_list("number", flat=True).first()
     if newest is None or not Query.objects.filter(project=project, state=QueryState.OPEN, open_slots__gt=0).exists():
-        return 0
+        return
     lately = timezone.now() - QUIET
     people = notices.members_in_roles(project, (Role.ANNOTATOR,))
     people = people.exclude(
@@ -132,10 +112,10 @@ def _questions(project: Project, since: datetime) -> int:
     ).exclude(
         pk__in=Notice.objects.filter(project=project, kind=MailKind.QUESTIONS, created_at__gte=lately).values("person")
     )
-    return notices.write_notice(project=project, people=people, kind=MailKind.QUESTIONS, subject=f"round {newest}")
+    yield people, MailKind.QUESTIONS, f"round {newest}", {}
 
 
-def _reviews(project: Project) -> int:
+def _reviews(project: Project) -> Iterator[Told]:
     """Tell reviewers who decided nothing for a day that something waits for them; of the same questions once."""
     lately = timezone.now() - QUIET
     people = notices.members_in_roles(project, (Role.REVIEWER,))
@@ -144,31 +124,17 @@ def _reviews(project: Project) -> int:
     ).exclude(
         pk__in=Notice.objects.filter(project=project, kind=MailKind.REVIEW, created_at__gte=lately).values("person")
     )
-    written = 0
     for person in people:
         waiting = reviewing.queue_of(project, person).order_by().values("pk")
         # A question waits from its last answer on, whatever its own number.
         newest = Label.objects.filter(query__in=waiting).aggregate(newest=Max("pk"))["newest"]
         known = Notice.objects.filter(project=project, person=person, kind=MailKind.REVIEW)
         if newest is not None and not known.filter(facts__up_to__gte=newest).exists():
-            written += notices.write_notice(
-                project=project,
-                people=people.filter(pk=person.pk),
-                kind=MailKind.REVIEW,
-                subject=f"up to answer {newest}",
-                facts={"up_to": newest},
-            )
-    return written
+            yield people.filter(pk=person.pk), MailKind.REVIEW, f"up to answer {newest}", {"up_to": newest}
 
 
-def _decision(project: Project) -> int:
+def _decision(project: Project) -> Iterator[Told]:
     """Tell managers that the project stands still until one of them decides; once at each place it stands still at."""
     place = waiting_place(project)
-    if place is None:
-        return 0
-    return notices.write_notice(
-        project=project,
-        people=notices.members_in_roles(project, (Role.MANAGER,)),
-        kind=MailKind.WAITING,
-        subject=place[1],
-    )
+    if place is not None:
+        yield notices.members_in_roles(project, (Role.MANAGER,)), MailKind.WAITING, place[1], {}

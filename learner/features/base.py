@@ -3,13 +3,19 @@
 import hashlib
 import json
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from importlib import import_module
-from typing import Any, ClassVar, Final, Literal, get_args
+from typing import Any, ClassVar, Final, Literal, Self, get_args
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
+from learner.errors import EncoderMissing
 from learner.features.clipping import clip_rows
+from learner.features.word_lists import word_lists
+from privacy.normalizers import Normalizer, normalize_texts
+from privacy.wording import as_message
 
 RowScaling = Literal["bounded", "unit"]
 RecordKind = Literal["text", "table", "image"]
@@ -129,6 +135,61 @@ class Featurizer(ABC):
 
     def __hash__(self) -> int:
         return hash(self.to_json())
+
+
+class TextFeaturizer(Featurizer):
+    """What reads texts in a normal form, each text scaled to the norm bound.
+
+    Attributes
+    ----------
+    n_features : int
+        Number of columns.
+    normalizer : Normalizer
+        Rule that is applied first, so texts that the gate counts together also share their features.
+    """
+
+    n_features: int
+    normalizer: Normalizer
+
+    @property
+    def dimension(self) -> int:
+        """Number of columns of the output."""
+        return self.n_features
+
+    @classmethod
+    def from_parameters(cls, parameters: dict[str, Any]) -> Self:
+        """Build the featuriser that `parameters` describes."""
+        return cls(**parameters)
+
+    def attachments(self) -> dict[str, bytes]:
+        """Return the words of its rule."""
+        return word_lists(self.normalizer)
+
+    def raw_rows(self, batch: Sequence[str | None] | pa.Array) -> NDArray[np.float64]:
+        """Return scaled rows for texts (None counts as an empty text), shape (n, n_features)."""
+        texts = batch if isinstance(batch, pa.Array) else pa.array(batch, pa.large_string())
+        if len(texts) == 0:
+            return np.empty((0, self.n_features))
+        rows = self.normal_rows(normalize_texts(texts.fill_null(""), self.normalizer))
+        return scale_rows(rows, scaling="unit", row_bound=1.0, norm_bound=self.norm_bound)
+
+    @abstractmethod
+    def normal_rows(self, texts: pa.Array) -> NDArray[np.float64]:
+        """Return unscaled rows for texts in their normal form, at least one, shape (n, n_features)."""
+
+
+def checked_weights(encoder: str, *, found: str, wanted: str | None) -> str:
+    """Return the digest of an encoder's weights, `EncoderMissing` where it is not the one that is wanted."""
+    if wanted not in (None, found):
+        raise EncoderMissing(
+            as_message(
+                "The installed weights of {encoder} have the digest {found}, not {wanted}.",
+                encoder=encoder,
+                found=found[:16],
+                wanted=str(wanted)[:16],
+            )
+        )
+    return found
 
 
 def featurizer_class(kind: object) -> type[Featurizer]:

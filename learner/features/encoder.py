@@ -4,12 +4,11 @@ import hashlib
 import importlib.util
 import os
 import struct
-from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -17,14 +16,13 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from learner.errors import EncoderMissing
-from learner.features.base import Featurizer, scale_rows
+from learner.features.base import Featurizer, TextFeaturizer, checked_weights
 from learner.features.choice import PROJECTION_SEED, READS_TEXTS_ALONE, FeaturesChoice, RecordShape
 from learner.features.clipping import check_norm_bound
 from learner.features.image import sign_matrix
 from learner.features.transformer import Transformer
-from learner.features.word_lists import word_lists
 from privacy.choices import Sound
-from privacy.normalizers import Normalizer, normalize_texts
+from privacy.normalizers import Normalizer
 from privacy.wording import as_message
 from privacy.wording import gettext_noop as _
 
@@ -50,7 +48,7 @@ The sentence encoder that `features.json` names by digest is not among the files
 """
 
 
-class SentenceEncoder(Featurizer):
+class SentenceEncoder(TextFeaturizer):
     """Mean of a public transformer's last layer over the words of a text, scaled to the norm bound.
 
     Nothing is fitted. The row of a text is the same, bit for bit, whatever other texts are encoded with it.
@@ -107,17 +105,7 @@ class SentenceEncoder(Featurizer):
         self.normalizer = Normalizer(normalizer)
         self.projection_seed = int(projection_seed)
         self._folder = _folder_of(encoder)
-        found = _digest_of(self._folder)
-        if weights_sha256 not in (None, found):
-            raise EncoderMissing(
-                as_message(
-                    "The installed weights of {encoder} have the digest {found}, not {wanted}.",
-                    encoder=encoder,
-                    found=found[:16],
-                    wanted=str(weights_sha256)[:16],
-                )
-            )
-        self.weights_sha256 = found
+        self.weights_sha256 = checked_weights(encoder, found=_digest_of(self._folder), wanted=weights_sha256)
         width = _transformer(self._folder).width
         self.n_features = width if n_features is None else int(n_features)
         if not 2 <= self.n_features <= width:
@@ -131,11 +119,6 @@ class SentenceEncoder(Featurizer):
         """Return the number of columns an encoder has before any projection."""
         return _transformer(_folder_of(encoder)).width
 
-    @property
-    def dimension(self) -> int:
-        """Number of columns of the output."""
-        return self.n_features
-
     def parameters(self) -> dict[str, Any]:
         """Keyword arguments that rebuild the featuriser, as plain JSON values; the weights by name and digest."""
         return {
@@ -147,29 +130,14 @@ class SentenceEncoder(Featurizer):
             "normalizer": self.normalizer.value,
         }
 
-    @classmethod
-    def from_parameters(cls, parameters: dict[str, Any]) -> Self:
-        """Build the featuriser that `parameters` describes."""
-        return cls(**parameters)
-
-    def attachments(self) -> dict[str, bytes]:
-        """Return the words of its rule; its weights are a package of 90 MB, which its digest names."""
-        return word_lists(self.normalizer)
-
-    def raw_rows(self, batch: Sequence[str | None] | pa.Array) -> NDArray[np.float64]:
-        """Return scaled rows for texts (None counts as an empty text), shape (n, n_features)."""
-        texts = batch if isinstance(batch, pa.Array) else pa.array(batch, pa.large_string())
-        if len(texts) == 0:
-            return np.empty((0, self.n_features))
-        normal = normalize_texts(texts.fill_null(""), self.normalizer)
-        # The same text is encoded once, however often it was said.
-        coded = normal.dictionary_encode()
+    def normal_rows(self, texts: pa.Array) -> NDArray[np.float64]:
+        """Return the vector of each text, projected; the same text is encoded once, however often it was said."""
+        coded = texts.dictionary_encode()
         rows = self._encoded(coded.dictionary.to_pylist())
         if self._signs is not None:
             # Row by row: a product of matrices may round a row differently with the number of rows.
             rows = np.stack([row @ self._signs for row in rows])
-        scaled = scale_rows(rows, scaling="unit", row_bound=1.0, norm_bound=self.norm_bound)
-        spread: NDArray[np.float64] = scaled[coded.indices.to_numpy()]
+        spread: NDArray[np.float64] = rows[coded.indices.to_numpy()]
         return spread
 
     def _encoded(self, texts: list[str]) -> NDArray[np.float64]:

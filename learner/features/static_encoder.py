@@ -2,27 +2,24 @@
 
 import hashlib
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 from scipy import sparse
 
-from learner.errors import EncoderMissing
-from learner.features.base import Featurizer, scale_rows
+from learner.features.base import Featurizer, TextFeaturizer, checked_weights
 from learner.features.choice import READS_TEXTS_ALONE, FeaturesChoice, RecordShape
 from learner.features.clipping import check_norm_bound
-from learner.features.word_lists import word_lists
 from learner.features.word_pieces import WordPieces
 from privacy.choices import Sound
-from privacy.normalizers import Normalizer, normalize_texts
+from privacy.normalizers import Normalizer
 from privacy.parameters import parameter
-from privacy.wording import as_message
 from privacy.wording import gettext_noop as _
 
 WEIGHTS = Path(__file__).parent / "weights"
@@ -46,7 +43,7 @@ class EncoderTable(NamedTuple):
     moments: NDArray[np.float64]
 
 
-class StaticEncoder(Featurizer):
+class StaticEncoder(TextFeaturizer):
     """Sum of the vectors of a text's word pieces, in a public table, scaled to the norm bound.
 
     The columns of the table are principal directions of a public corpus in falling order, so the first few are the
@@ -96,17 +93,7 @@ class StaticEncoder(Featurizer):
         self.table = table
         self.norm_bound = check_norm_bound(norm_bound)
         self.normalizer = Normalizer(normalizer)
-        found = table_digest(table)
-        if table_sha256 not in (None, found):
-            raise EncoderMissing(
-                as_message(
-                    "The installed weights of {encoder} have the digest {found}, not {wanted}.",
-                    encoder=table,
-                    found=found[:16],
-                    wanted=str(table_sha256)[:16],
-                )
-            )
-        self.table_sha256 = found
+        self.table_sha256 = checked_weights(table, found=table_digest(table), wanted=table_sha256)
         width = self.width(table)
         if not 2 <= n_features <= width:
             raise ValueError(f"n_features must be within [2, {width}], got {n_features}")
@@ -116,11 +103,6 @@ class StaticEncoder(Featurizer):
     def width(table: str = "minilm-static") -> int:
         """Return the number of columns of a table."""
         return int(read_table(table).vectors.shape[1])
-
-    @property
-    def dimension(self) -> int:
-        """Number of columns of the output."""
-        return self.n_features
 
     @property
     def public_mean(self) -> NDArray[np.float64]:
@@ -144,24 +126,15 @@ class StaticEncoder(Featurizer):
             "normalizer": self.normalizer.value,
         }
 
-    @classmethod
-    def from_parameters(cls, parameters: dict[str, Any]) -> Self:
-        """Build the featuriser that `parameters` describes."""
-        return cls(**parameters)
-
     def attachments(self) -> dict[str, bytes]:
         """Return the table, where it comes from and under which licences, and the words of the rule."""
         table = {ENCODER: TABLES[self.table].read_bytes(), ENCODER_LICENCE: (WEIGHTS / "README.md").read_bytes()}
-        return table | word_lists(self.normalizer)
+        return table | super().attachments()
 
-    def raw_rows(self, batch: Sequence[str | None] | pa.Array) -> NDArray[np.float64]:
-        """Return scaled rows for texts (None counts as an empty text), shape (n, n_features)."""
-        texts = batch if isinstance(batch, pa.Array) else pa.array(batch, pa.large_string())
-        rows = np.empty((len(texts), self.n_features))
-        for start in range(0, len(texts), BLOCK_TEXTS):
-            block = normalize_texts(texts.slice(start, BLOCK_TEXTS).fill_null(""), self.normalizer).to_pylist()
-            rows[start : start + len(block)] = self._sums(block)
-        return scale_rows(rows, scaling="unit", row_bound=1.0, norm_bound=self.norm_bound)
+    def normal_rows(self, texts: pa.Array) -> NDArray[np.float64]:
+        """Return the sums of the texts' words, some texts at a time."""
+        starts = range(0, len(texts), BLOCK_TEXTS)
+        return np.concatenate([self._sums(texts.slice(start, BLOCK_TEXTS).to_pylist()) for start in starts])
 
     def _sums(self, texts: list[str]) -> NDArray[np.float64]:
         """Return the sum of word vectors of each text, added in the order of its words."""

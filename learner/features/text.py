@@ -1,6 +1,5 @@
 """Texts to hashed word counts: a vocabulary nobody has to look up in the data."""
 
-from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -8,13 +7,12 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from sklearn.feature_extraction.text import HashingVectorizer
 
-from learner.features.base import Featurizer, scale_rows
+from learner.features.base import TextFeaturizer
 from learner.features.clipping import check_norm_bound
-from learner.features.word_lists import word_lists
-from privacy.normalizers import Normalizer, normalize_texts
+from privacy.normalizers import Normalizer
 
 
-class HashingTextFeaturizer(Featurizer):
+class HashingTextFeaturizer(TextFeaturizer):
     """Signed hashed counts of word n-grams, each text scaled to the norm bound.
 
     Parameters
@@ -68,11 +66,6 @@ class HashingTextFeaturizer(Featurizer):
             token_pattern=None,
         )
 
-    @property
-    def dimension(self) -> int:
-        """Number of columns of the output."""
-        return self.n_features
-
     def parameters(self) -> dict[str, Any]:
         """Keyword arguments that rebuild the featuriser, as plain JSON values."""
         return {
@@ -88,15 +81,7 @@ class HashingTextFeaturizer(Featurizer):
         smallest, largest = parameters["ngram_range"]
         return cls(**{**parameters, "ngram_range": (smallest, largest)})
 
-    def attachments(self) -> dict[str, bytes]:
-        """Return the words of its rule."""
-        return word_lists(self.normalizer)
-
-    def raw_rows(self, batch: Sequence[str | None] | pa.Array) -> NDArray[np.float64]:
-        """Return scaled rows for texts (None counts as an empty text), shape (n, n_features)."""
-        texts = batch if isinstance(batch, pa.Array) else pa.array(batch, pa.large_string())
-        if len(texts) == 0:
-            return np.empty((0, self.n_features))
-        words = normalize_texts(texts.fill_null(""), self.normalizer).to_pylist()
-        counts: NDArray[np.float64] = self._vectorizer.transform(words).toarray()
-        return scale_rows(counts, scaling="unit", row_bound=1.0, norm_bound=self.norm_bound)
+    def normal_rows(self, texts: pa.Array) -> NDArray[np.float64]:
+        """Return the counts of each text."""
+        counts: NDArray[np.float64] = self._vectorizer.transform(texts.to_pylist()).toarray()
+        return counts

@@ -15,7 +15,7 @@ from learner.reproduce.chaudhuri2008_methods import (
     objective_2008_epsilon,
     our_errors,
 )
-from learner.reproduce.experiment import Claim, Data, Experiment, Json, Panel, PaperFigure, PaperSeries, cell
+from learner.reproduce.experiment import Claim, Data, Experiment, Json, Panel, PaperFigure, banded_cells, cell
 
 
 class ErrorCurve(Experiment):
@@ -93,15 +93,7 @@ class ErrorCurve(Experiment):
         """Return one panel a data set, with four standard errors as bands."""
         return [
             Panel(
-                [
-                    PaperSeries(
-                        TITLES[method],
-                        x,
-                        [point["value"] for point in result[name][method]],
-                        [4 * point["error"] for point in result[name][method]],
-                    )
-                    for method in (*self.methods, "ours", "plain")
-                ],
+                [banded_cells(TITLES[method], x, result[name][method]) for method in (*self.methods, "ours", "plain")],
                 x_label,
                 "test error",
                 SET_TITLES[name],

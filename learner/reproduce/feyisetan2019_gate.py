@@ -295,7 +295,6 @@ class ContributorGate(Experiment):
 
     def costs(self, result: Json) -> list[str]:
         return [
-            "A person who may keep m texts pays m times epsilon and delta; the busiest said "
-            f"{result['most_texts']:,} different "
-            "texts. A cap of one costs as much as a record and passes fewer texts.",
+            f"A person who may keep m texts pays m times epsilon and delta; the busiest said {result['most_texts']:,} "
+            "different texts. A cap of one costs as much as a record and passes fewer texts.",
         ]

@@ -179,9 +179,8 @@ class GateGrid(LogExperiment):
         epsilons = epsilon_at(20, 0.1, DELTA), epsilon_at(500, 0.6, DELTA)
         return [
             Claim(
-                "Low beta with low k wins at about equal epsilon: .898 against .870 for (.1, 20) and (.6, "
-                "500) (a trial "
-                "of ours).",
+                "Low beta with low k wins at about equal epsilon: .898 against .870 for (.1, 20) and (.6, 500) (a "
+                "trial of ours).",
                 f"{shown(low[1])} with {low[0]:.0f} texts at epsilon {epsilons[0]:.2f}, {shown(high[1])} with "
                 f"{high[0]:.0f} at {epsilons[1]:.2f}, delta {DELTA:g}",
                 all_of([above(result["trial"][0], 0.0), epsilons[0] <= epsilons[1]]),
@@ -246,10 +245,9 @@ class GateGrid(LogExperiment):
             PaperFigure(
                 "budget",
                 "Budget against accuracy, and accuracy against epsilon",
-                f"{shown_on(self.settings)} Accuracy follows the number of labels, whatever gate let them "
-                "out. Asking the most uncertain first, of what passes the widest gate, against asking at "
-                "random. Right: each gate at its "
-                "exact epsilon. Bands and bars are four standard errors.",
+                f"{shown_on(self.settings)} Accuracy follows the number of labels, whatever gate let them out. Asking "
+                "the most uncertain first, of what passes the widest gate, against asking at random. Right: each gate "
+                "at its exact epsilon. Bands and bars are four standard errors.",
                 [
                     Panel([*curves, *gates], "labels", "accuracy", x_log=True),
                     Panel(private, f"epsilon at delta {DELTA:g}", "accuracy", x_log=True),
@@ -259,10 +257,9 @@ class GateGrid(LogExperiment):
 
     def costs(self, result: Json) -> list[str]:
         return [
-            "Each gate costs its epsilon and delta once for a record; ranking, crowd labels and the "
-            "classifier read only "
-            "what came out and cost the records nothing. A project names k, beta and the price before any "
-            "record is read.",
+            "Each gate costs its epsilon and delta once for a record; ranking, crowd labels and the classifier read "
+            "only what came out and cost the records nothing. A project names k, beta and the price before any record "
+            "is read.",
             f"Crowd answers are right with probability {self.settings['right']:g} on average (spread "
             f"{self.settings['right_spread']:g}), drawn for each text once.",
         ]

@@ -101,10 +101,8 @@ class LogShape(LogExperiment):
                 "log_shape",
                 "Confidence, uncertainty and frequency of unique queries",
                 f"{shown_on(self.settings)} Confidence and entropy are of the mean over "
-                f"{self.settings['dropout_draws']} dropout "
-                f"draws of a model that saw {self.settings['golden']} golden texts: most texts are doubtful "
-                "to it. Most texts occur "
-                "once (20: and more).",
+                f"{self.settings['dropout_draws']} dropout draws of a model that saw {self.settings['golden']} golden "
+                "texts: most texts are doubtful to it. Most texts occur once (20: and more).",
                 [
                     Panel(
                         [PaperSeries("texts", confidence.tolist(), result["confidence"], style="bars")],
@@ -134,9 +132,8 @@ class LogShape(LogExperiment):
 
     def costs(self, result: Json) -> list[str]:
         return [
-            f"{result['people']:,} people; {result['positive']:.0%} of the texts are about money, so a model "
-            "that always "
-            f"says no is right {1 - result['positive']:.0%} of the time; with the golden set alone it is "
+            f"{result['people']:,} people; {result['positive']:.0%} of the texts are about money, so a model that "
+            f"always says no is right {1 - result['positive']:.0%} of the time; with the golden set alone it is "
             f"{result['bootstrap_accuracy']:.3f}.",
             "Figure 1 shows counts of the full data: published, that would cost as well.",
         ]

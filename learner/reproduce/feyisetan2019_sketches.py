@@ -122,7 +122,7 @@ class SketchCounts(Experiment):
 
     def costs(self, result: Json) -> list[str]:
         return [
-            "In a project a count-min prefilters the sample and an exact recount decides, so that what comes "
-            "out equals the "
-            "exact gate's; a sketch that decided would have a delta of at least beta for a text it over-counts.",
+            "In a project a count-min prefilters the sample and an exact recount decides, so that what comes out "
+            "equals the exact gate's; a sketch that decided would have a delta of at least beta for a text it "
+            "over-counts.",
         ]
