@@ -31,10 +31,12 @@ from privacy.accounting.event import Event
 from privacy.accounting.events import GaussianObjectiveEvent, ObjectivePerturbationEvent
 from privacy.accounting.events_running import PARTS
 from privacy.accounting.events_steps import CenteredStepsEvent
+from privacy.accounting.events_sums import SumsEvent
 from privacy.accounting.randomized_response import response_epsilon
 from privacy.accounting.training import records_moved
 from privacy.mechanisms.gradient_steps import NoisySteps
 from privacy.mechanisms.randomness import random_source
+from privacy.mechanisms.sums import NoisySums
 
 # What is charged for all canaries together, as epsilon or as a ratio of sensitivity to Gaussian noise.
 LOSS = 2.0
@@ -194,43 +196,23 @@ def confirmations_stage(estimator: BanditMutualInformationOGD) -> CanaryStage:
 
 @stage_for.register
 def sums_stage(estimator: PrivateSums) -> CanaryStage:
-    """Add whole rows to nobody's, and weigh all released sums by how far these rows move them."""
+    """Add whole rows of as many classes as a record may have, and weigh all released sums by how far they move them."""
     copy = _copy(estimator)
     # Which model is made of the sums changes nothing about them, and takes a hundred times as long as they do.
     copy._make_model = lambda rng: None
     event = copy.event_for(1)
     records = max(1, round(LOSS / event.gaussian_mu()))
-    rows, labels = np.full((records, 1), float(estimator.norm_bound)), np.ones(records, dtype=np.int64)
-    row = np.array([estimator.norm_bound, estimator.intercept_scaling])
-    moved = np.outer(row, row) / event.moment_sigma**2 if event.moment_sigma else np.zeros((2, 2))
-
-    def output(present: bool) -> float:
-        released = copy.fit(rows[: records * present], labels[: records * present]).sums_
-        moments = 0.0 if released.moments is None else (moved * released.moments).sum()
-        return float(moments + row @ released.class_sums[1] / event.class_sigma**2)
-
-    return CanaryStage(output, event.gaussian_mu() * records, 1 / records, gaussian=True, delta=event.delta)
-
-
-@stage_for.register
-def label_sets_stage(estimator: PrivateLabelSets) -> CanaryStage:
-    """Add whole rows that have as many classes as a record may, and weigh all released sums by how far they move."""
-    most = estimator.labels_per_record
-    copy = _copy(estimator)
-    copy._make_model = lambda rng: None
-    event = copy.event_for(1)
-    records = max(1, round(LOSS / event.gaussian_mu()))
     rows = np.full((records, 1), float(estimator.norm_bound))
-    members = np.tile(np.arange(max(2, most)) < most, (records, 1))
-    row = np.array([estimator.norm_bound, estimator.intercept_scaling])
-    moved = np.outer(row, row) / event.moment_sigma**2 if event.moment_sigma else np.zeros((2, 2))
-    # The last sum is that of all rows.
-    entered = np.append(members[0], True)
+    labels, entered = np.ones(records, dtype=np.int64), np.array([False, True])
+    if isinstance(estimator, PrivateLabelSets):
+        most = estimator.labels_per_record
+        labels = np.tile(np.arange(max(2, most)) < most, (records, 1))
+        # The last sum is that of all rows.
+        entered = np.append(labels[0], True)
+    weighed = _weighing(estimator, event, entered)
 
     def output(present: bool) -> float:
-        released = copy.fit(rows[: records * present], members[: records * present]).sums_
-        moments = 0.0 if released.moments is None else (moved * released.moments).sum()
-        return float(moments + row @ released.class_sums[entered].sum(axis=0) / event.class_sigma**2)
+        return weighed(copy.fit(rows[: records * present], labels[: records * present]).sums_)
 
     return CanaryStage(output, event.gaussian_mu() * records, 1 / records, gaussian=True, delta=event.delta)
 
@@ -265,21 +247,17 @@ def running_stage(estimator: RunningSums) -> CanaryStage:
     event = copy.event_for(1)
     records = max(1, round(LOSS / event.gaussian_mu()))
     rows, labels = np.full((records, 1), float(estimator.norm_bound)), np.ones(records, dtype=np.int64)
-    row = np.array([estimator.norm_bound, estimator.intercept_scaling])
-    sums = event.sums
-    moved = np.outer(row, row) / sums.moment_sigma**2 if sums.moment_sigma else np.zeros((2, 2))
+    weighed = _weighing(estimator, event.sums, np.array([False, True]))
     copy.start(1)
 
     def output(present: bool) -> float:
         batches, total = [(rows[: records * present], labels[: records * present])], 0.0
         for part in event.coefficients:
-            released = copy._release(batches)
-            moments = 0.0 if released.moments is None else (moved * released.moments).sum()
-            total += part / PARTS * float(moments + row @ released.class_sums[1] / sums.class_sigma**2)
+            total += part / PARTS * weighed(copy._release(batches))
             batches.append((rows[:0], labels[:0]))
         return total
 
-    return CanaryStage(output, event.gaussian_mu() * records, 1 / records, gaussian=True, delta=sums.delta)
+    return CanaryStage(output, event.gaussian_mu() * records, 1 / records, gaussian=True, delta=event.sums.delta)
 
 
 @stage_for.register
@@ -323,6 +301,20 @@ def _canaries(records: float, bound: float) -> tuple[int, float, NDArray[np.int6
     """
     whole = math.ceil(records)
     return whole, bound * records / whole, np.ones(whole, dtype=np.int64)
+
+
+def _weighing(
+    estimator: PrivateSums | RunningSums, event: SumsEvent, entered: NDArray[np.bool_]
+) -> Callable[[NoisySums], float]:
+    """Return what weighs released sums by how far a whole row moves them, which enters these of the class sums."""
+    row = np.array([estimator.norm_bound, estimator.intercept_scaling])
+    moved = np.outer(row, row) / event.moment_sigma**2 if event.moment_sigma else np.zeros((2, 2))
+
+    def weighed(released: NoisySums) -> float:
+        moments = 0.0 if released.moments is None else (moved * released.moments).sum()
+        return float(moments + row @ released.class_sums[entered].sum(axis=0) / event.class_sigma**2)
+
+    return weighed
 
 
 def _users(ratio: float) -> tuple[int, float]:

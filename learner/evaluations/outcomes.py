@@ -59,16 +59,19 @@ def count_outcomes(probabilities: NDArray[np.float64], leaders: NDArray[np.intp]
     if n < 1 or leaders.shape != (n,) or truth.shape != (n,):
         raise ValueError(f"needs a class and a prediction for each of {n} >= 1 examples")
     confusion = np.bincount(truth * classes + leaders, minlength=classes * classes).reshape(classes, classes)
-    confidence = probabilities[np.arange(n), leaders]
+    return binned_counts(confusion.astype(np.int64), probabilities[np.arange(n), leaders], leaders == truth)
+
+
+def binned_counts(confusion: NDArray[np.int64], confidence: NDArray[np.float64], right: NDArray[np.bool_]) -> Counts:
+    """Count what is right and what is wrong, both arrays of one shape, by how sure the model is of it."""
     bins = np.minimum((confidence * BINS).astype(np.intp), BINS - 1)
-    right = leaders == truth
     numbers, means = [], []
     for chosen in (right, ~right):
         number = np.bincount(bins[chosen], minlength=BINS)
         total = np.bincount(bins[chosen], weights=confidence[chosen], minlength=BINS)
         numbers.append(number.astype(np.int64))
         means.append(np.divide(total, number, out=np.zeros(BINS), where=number > 0))
-    return Counts(confusion.astype(np.int64), numbers[0], numbers[1], means[0], means[1])
+    return Counts(confusion, numbers[0], numbers[1], means[0], means[1])
 
 
 def macro_f1(confusion: NDArray[Any]) -> NDArray[np.float64]:
@@ -136,14 +139,7 @@ def measures(counts: Counts) -> dict[str, Any]:
         **binned,
         "confusion": counts.confusion.tolist(),
         "constant": _constant(counts),
-        "recall": [
-            {
-                "correct": int(row[place]),
-                "examples": int(row.sum()),
-                **share_with_interval(int(row[place]), int(row.sum())),
-            }
-            for place, row in enumerate(counts.confusion)
-        ],
+        "recall": [counted_share(int(row[place]), int(row.sum())) for place, row in enumerate(counts.confusion)],
     }
 
 
@@ -196,6 +192,11 @@ def share_with_interval(part: int, whole: int) -> dict[str, float | None]:
         return {"value": None, "low": None, "high": None}
     low, high = wilson_interval(part, whole)
     return {"value": part / whole, "low": low, "high": high}
+
+
+def counted_share(right: int, whole: int) -> dict[str, Any]:
+    """Return a share with what it was counted from."""
+    return {"correct": right, "examples": whole, **share_with_interval(right, whole)}
 
 
 def _bin(counts: Counts, place: int) -> dict[str, Any]:

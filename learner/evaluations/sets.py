@@ -5,7 +5,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from learner.evaluations.outcomes import BINS, RESAMPLES, SEED, Counts, binned_measures, share_with_interval, with_ends
+from learner.evaluations.outcomes import RESAMPLES, SEED, binned_counts, binned_measures, counted_share, with_ends
 
 # Examples are drawn again in so many groups, so that the time does not grow with their number.
 GROUPS: Final = 500
@@ -45,11 +45,12 @@ def set_measures(
     return {
         "micro_f1": with_ends(micro, np.array([each[0] for each in resampled])),
         "macro_f1": with_ends(macro, np.array([each[1] for each in resampled])),
-        **binned_measures(_binned(probabilities, truth), rng),
+        # All classes of all examples: those that are there apart from those that are not.
+        **binned_measures(binned_counts(np.zeros((0, 0), dtype=np.int64), probabilities, truth), rng),
         "confusion": [],
         "constant": _constant(truth),
-        "recall": [_counted(int(right), int(whole)) for right, whole in zip(found, there, strict=True)],
-        "precision": [_counted(int(right), int(whole)) for right, whole in zip(found, given, strict=True)],
+        "recall": [counted_share(int(right), int(whole)) for right, whole in zip(found, there, strict=True)],
+        "precision": [counted_share(int(right), int(whole)) for right, whole in zip(found, given, strict=True)],
     }
 
 
@@ -80,18 +81,6 @@ def _by_group(counts: NDArray[Any], groups: NDArray[np.intp]) -> NDArray[np.int6
     return sums
 
 
-def _binned(probabilities: NDArray[np.float64], truth: NDArray[np.bool_]) -> Counts:
-    """Count all classes of all examples by probability, those that are there apart from those that are not."""
-    bins = np.minimum((probabilities * BINS).astype(np.intp), BINS - 1)
-    numbers, means = [], []
-    for chosen in (truth, ~truth):
-        number = np.bincount(bins[chosen], minlength=BINS)
-        total = np.bincount(bins[chosen], weights=probabilities[chosen], minlength=BINS)
-        numbers.append(number.astype(np.int64))
-        means.append(np.divide(total, number, out=np.zeros(BINS), where=number > 0))
-    return Counts(np.zeros((0, 0), dtype=np.int64), numbers[0], numbers[1], means[0], means[1])
-
-
 def _constant(truth: NDArray[np.bool_]) -> dict[str, Any]:
     """Return what always giving one set reaches: the most frequent one, and its F1 scores."""
     kinds, counts = np.unique(truth, axis=0, return_counts=True)
@@ -105,7 +94,3 @@ def _constant(truth: NDArray[np.bool_]) -> dict[str, Any]:
         "micro_f1": micro,
         "macro_f1": macro,
     }
-
-
-def _counted(right: int, whole: int) -> dict[str, Any]:
-    return {"correct": right, "examples": whole, **share_with_interval(right, whole)}
