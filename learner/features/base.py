@@ -178,7 +178,7 @@ class TextFeaturizer(Featurizer):
         """Return unscaled rows for texts in their normal form, at least one, shape (n, n_features)."""
 
 
-def checked_weights(encoder: str, *, found: str, wanted: str | None) -> str:
+def wanted_digest(encoder: str, *, found: str, wanted: str | None) -> str:
     """Return the digest of an encoder's weights, `EncoderMissing` where it is not the one that is wanted."""
     if wanted not in (None, found):
         raise EncoderMissing(

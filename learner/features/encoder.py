@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from learner.errors import EncoderMissing
-from learner.features.base import Featurizer, TextFeaturizer, checked_weights
+from learner.features.base import Featurizer, TextFeaturizer, wanted_digest
 from learner.features.choice import PROJECTION_SEED, READS_TEXTS_ALONE, FeaturesChoice, RecordShape
 from learner.features.clipping import check_norm_bound
 from learner.features.image import sign_matrix
@@ -105,7 +105,7 @@ class SentenceEncoder(TextFeaturizer):
         self.normalizer = Normalizer(normalizer)
         self.projection_seed = int(projection_seed)
         self._folder = _folder_of(encoder)
-        self.weights_sha256 = checked_weights(encoder, found=_digest_of(self._folder), wanted=weights_sha256)
+        self.weights_sha256 = wanted_digest(encoder, found=_digest_of(self._folder), wanted=weights_sha256)
         width = _transformer(self._folder).width
         self.n_features = width if n_features is None else int(n_features)
         if not 2 <= self.n_features <= width:

@@ -13,7 +13,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from scipy import sparse
 
-from learner.features.base import Featurizer, TextFeaturizer, checked_weights
+from learner.features.base import Featurizer, TextFeaturizer, wanted_digest
 from learner.features.choice import READS_TEXTS_ALONE, FeaturesChoice, RecordShape
 from learner.features.clipping import check_norm_bound
 from learner.features.word_pieces import WordPieces
@@ -93,7 +93,7 @@ class StaticEncoder(TextFeaturizer):
         self.table = table
         self.norm_bound = check_norm_bound(norm_bound)
         self.normalizer = Normalizer(normalizer)
-        self.table_sha256 = checked_weights(table, found=table_digest(table), wanted=table_sha256)
+        self.table_sha256 = wanted_digest(table, found=table_digest(table), wanted=table_sha256)
         width = self.width(table)
         if not 2 <= n_features <= width:
             raise ValueError(f"n_features must be within [2, {width}], got {n_features}")
