@@ -12,7 +12,7 @@ from annotation.choices.label_types.learning import chosen_estimator, learns_eac
 from annotation.choices.policies.catalogue import policy_choice_of
 from annotation.choices.selection_rules import opening_event
 from annotation.choices.stream_rules import batch_stream_epsilon, online_event, selection_rates, update_epsilon
-from annotation.gates.comparison import SYNTHETIC_RECORDS, SYNTHETIC_TEXTS, synthetic_log
+from annotation.gates.comparison import SYNTHETIC_RECORDS, synthetic_log
 from annotation.models import Arrival, Oracle, Project
 from annotation.statement import gate_runs
 from annotation.statement.label_budget import answers_limit
@@ -180,11 +180,6 @@ def default_records(project: Project) -> int:
     return 2000
 
 
-def synthetic_sizes() -> tuple[int, int]:
-    """Return records and texts of the made-up log."""
-    return SYNTHETIC_RECORDS, SYNTHETIC_TEXTS
-
-
 def total_epsilon(project: Project) -> float:
     """Return the limit that choosing and training share."""
     return guarantee(selectors.training_account(project)).epsilon_limit
@@ -217,12 +212,8 @@ def undivided(project: Project, setup: Setup) -> str:
 
 def _with_payable_releases(project: Project, setup: Setup) -> Setup:
     payable = min(MOST_RELEASES, _payable_releases(project, setup))
-    found = _releases(setup, payable)
-    return _releases(setup, min(payable, max(len(found.label_counts), 1))) if payable else found
-
-
-def _releases(setup: Setup, releases: int) -> Setup:
-    return replace(setup, releases=releases)
+    found = replace(setup, releases=payable)
+    return replace(setup, releases=min(payable, max(len(found.label_counts), 1))) if payable else found
 
 
 def _payable_releases(project: Project, setup: Setup) -> int:
@@ -248,7 +239,7 @@ def _payable_releases(project: Project, setup: Setup) -> int:
         left = guarantee(selectors.training_account(project)).epsilon_left
         cost = training.cost(adjacency="null").epsilon
         for releases in range(min(planned, MOST_RELEASES), 0, -1):
-            if series_epsilon(_releases(setup, releases), simulated_strategy(setup)) + releases * cost <= left:
+            if series_epsilon(replace(setup, releases=releases), simulated_strategy(setup)) + releases * cost <= left:
                 return releases
         return 0
     return min(planned, _covered(purse, [training] * MOST_COUNTED))
@@ -262,16 +253,12 @@ def _covered(purse: Purse, events: Sequence[Event]) -> int:
     return len(events)
 
 
-def _times(purse: Purse, event: Event) -> int:
-    return _covered(purse, [event] * MOST_COUNTED)
-
-
 def _payable_uploads(project: Project) -> int | None:
     """Return how many further uploads the gate takes; None where one price is for all of them."""
     event, purse = gate_runs.coming_run(project), Purse(project.pool_account)
     if isinstance(event, GateWindowEvent) and purse.covers(event):
         return None
-    return _times(purse, event)
+    return _covered(purse, [event] * MOST_COUNTED)
 
 
 def _choosing(project: Project, setup: Setup) -> float:

@@ -15,6 +15,7 @@ from django.utils.translation import gettext_lazy
 
 from annotation.access import managed_project
 from annotation.choices.presets import PRESETS
+from annotation.gates.comparison import SYNTHETIC_RECORDS, SYNTHETIC_TEXTS
 from annotation.models import UNFINISHED, Arrival, Project
 from annotation.people.identity import note_nothing, person_of
 from annotation.projects.forms.wizard import draft_form, step_of
@@ -166,7 +167,7 @@ def _context(made: Plan, plot_page: str, key: str) -> dict[str, Any]:
         "form": made.form,
         "purchase": made.purchase,
         "hints": made.hints,
-        "sizes": plan_setups.synthetic_sizes(),
+        "sizes": (SYNTHETIC_RECORDS, SYNTHETIC_TEXTS),
         "setup": setup,
         "epsilon": planned.epsilon,
         "undivided": made.undivided,

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from learner.reproduce.experiment import Claim, Data, Experiment, Json, Panel, PaperFigure, PaperSeries, cell
+from learner.reproduce.experiment import Claim, Data, Experiment, Json, Panel, PaperFigure, banded_cells, cell
 from learner.reproduce.plane_learners import draw_starts, learn_until_separated
 from learner.reproduce.plane_points import GAPS, POINTS, constellation
 
@@ -64,12 +64,7 @@ class CoinCurve(Experiment):
         ]
 
     def charts(self, result: Json) -> list[PaperFigure]:
-        series = [
-            PaperSeries(
-                name, self.settings["probabilities"], [at["value"] for at in row], [4 * at["error"] for at in row]
-            )
-            for name, row in result.items()
-        ]
+        series = [banded_cells(name, self.settings["probabilities"], row) for name, row in result.items()]
         panel = Panel(series, "p, chance of asking at each rank", "labels until all points are right", x_log=True)
         return [
             PaperFigure(

@@ -11,8 +11,8 @@ from learner.reproduce.experiment import (
     Json,
     Panel,
     PaperFigure,
-    PaperSeries,
     PaperTable,
+    banded_cells,
     cell,
     shown,
 )
@@ -139,11 +139,10 @@ class SoundReleases(Experiment):
         panels = [
             Panel(
                 [
-                    PaperSeries(
+                    banded_cells(
                         f"{way}, C = {cost:g}",
                         labels,
-                        [self.at(result, way, count, epsilon, cost)["value"] for count in labels],
-                        [4 * self.at(result, way, count, epsilon, cost)["error"] for count in labels],
+                        [self.at(result, way, count, epsilon, cost) for count in labels],
                     )
                     for cost in self.settings["costs"]
                     for way in WAYS

@@ -14,6 +14,7 @@ from learner.reproduce.experiment import (
     PaperFigure,
     PaperSeries,
     PaperTable,
+    banded_cells,
     cell,
     shown,
 )
@@ -89,15 +90,7 @@ class ShrinkingArc(Experiment):
 
     def charts(self, result: Json) -> list[PaperFigure]:
         panels = [self._circle(result, way) for way in ("closest", "epsilon_p 0.1")]
-        curves = [
-            PaperSeries(
-                way,
-                list(range(len(result[way]["width"]))),
-                [at["value"] for at in result[way]["width"]],
-                [4 * at["error"] for at in result[way]["width"]],
-            )
-            for way in self.ways
-        ]
+        curves = [banded_cells(way, list(range(len(result[way]["width"]))), result[way]["width"]) for way in self.ways]
         panels.append(Panel(curves, "labels asked for", "degrees", "mean width, runs that finish stay", y_log=True))
         return [
             PaperFigure(

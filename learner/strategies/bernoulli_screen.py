@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from learner.linear_model import LinearModel
 from learner.strategies.scoring import boundary_distances, score_blocks
-from learner.strategies.screen import OF_RECORDS, RateScreenChoice, Screen
+from learner.strategies.screen import OF_RECORDS, RateScreenChoice, Screen, reach_of_screen
 from privacy.accounting.events import BernoulliScreenEvent, Event
 from privacy.choices import Sound
 from privacy.mechanisms.screening import coin_probability
@@ -87,14 +87,7 @@ def shrinking_threshold(updates: int) -> float:
 class SlabChoice(RateScreenChoice):
     """A screen that tells what is near the boundary from what is not."""
 
-    screen_reach: float = parameter(
-        0.1,
-        at_least=0,
-        at_most=10,
-        label=_("What is near"),
-        help=_("Distance from the boundary; features have a length of at most 1."),
-        rule=_("Must lie between 0 and 10, got {got}."),
-    )
+    screen_reach: float = reach_of_screen()
 
     @property
     def threshold(self) -> float:

@@ -168,6 +168,18 @@ class Screen(QueryStrategy):
         return StreamEvent(q_hi, q_lo, update, selection_visible, schedule)
 
 
+def reach_of_screen() -> Any:
+    """Declare what is near the boundary for the screens that tell it from what is not."""
+    return parameter(
+        0.1,
+        at_least=0,
+        at_most=10,
+        label=_("What is near"),
+        help=_("Distance from the boundary; features have a length of at most 1."),
+        rule=_("Must lie between 0 and 10, got {got}."),
+    )
+
+
 OF_RECORDS = _("A screen reads records; a crowd project ranks what the gate let through.")
 
 

@@ -9,6 +9,7 @@ from learner.strategies.blocks import block_rates, blocks_epsilon
 from learner.strategies.cells import CELLS
 from learner.strategies.divisions import RATES, Division, of_one_price
 from learner.strategies.noisy_clusters import NoisyClusters
+from learner.strategies.screen import reach_of_screen
 from learner.strategies.secret_sample import BlocksChoice, ScreenedSecretSample, SecretSample
 from privacy.accounting.events import Event
 from privacy.accounting.events_counts import cell_counts_event
@@ -52,15 +53,7 @@ class SecretBlocks(BlocksChoice):
         label=_("Prefer what is near from the second block on"),
         help=_("Elsewhere one in five of a block is asked. It costs the same and pays for anomalies."),
     )
-    screen_reach: float = parameter(
-        0.1,
-        at_least=0,
-        at_most=10,
-        label=_("What is near"),
-        help=_("Distance from the boundary; features have a length of at most 1."),
-        rule=_("Must lie between 0 and 10, got {got}."),
-    )
-
+    screen_reach: float = reach_of_screen()
     cluster_epsilon: float | None = parameter(
         None,
         above=0,
