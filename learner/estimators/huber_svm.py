@@ -7,10 +7,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from learner.estimators.baseline import LogisticRegressionBaseline
-from learner.estimators.choice import OF_TRUSTED_POOLS, ConvexChoice, GaussianChoice, PrivateEstimator, Shape
+from learner.estimators.choice import OF_TRUSTED_POOLS, GaussianChoice, PrivateEstimator, Shape
 from learner.estimators.descriptions import PublicWords
 from learner.estimators.linear import LinearLogisticClassifier
-from learner.estimators.logistic import PerturbationMethod, PrivateLogisticRegression
+from learner.estimators.logistic import PerturbationMethod, PerturbedChoice, PrivateLogisticRegression
 from learner.linear_model import LinearModel
 from privacy.choices import Sound
 from privacy.parameters import parameter
@@ -110,10 +110,8 @@ class HuberSVMBaseline(_HuberClassifier, LogisticRegressionBaseline):
 
 
 @dataclass(frozen=True)
-class HuberChoice(ConvexChoice):
+class HuberChoice(PerturbedChoice):
     """A support vector machine of Huber loss, as projects choose it."""
-
-    method: ClassVar[PerturbationMethod]
 
     smoothing: float = parameter(
         0.5,
@@ -126,18 +124,7 @@ class HuberChoice(ConvexChoice):
 
     def estimator(self, shape: Shape) -> PrivateEstimator:
         """Return the estimator, unfitted."""
-        return PrivateHuberSVM(
-            self.training_epsilon,
-            self.regularization,
-            self.method,
-            smoothing=self.smoothing,
-            classes=shape.classes,
-            delta=self.delta,
-            norm_bound=shape.norm_bound,
-            intercept_scaling=shape.intercept_scaling,
-            adjacency=shape.adjacency,
-            prior=shape.prior,
-        )
+        return PrivateHuberSVM(smoothing=self.smoothing, **self.shared_parameters(shape))
 
 
 @dataclass(frozen=True)

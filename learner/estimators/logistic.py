@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Literal, Self, get_args
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from learner.estimators.choice import OF_TRUSTED_POOLS, ConvexChoice, GaussianChoice, Shape
+from learner.estimators.choice import OF_TRUSTED_POOLS, ConvexChoice, GaussianChoice, PrivateEstimator, Shape
 from learner.estimators.convex import minimise
 from learner.estimators.descriptions import PublicWords
 from learner.estimators.linear import PricedClassifier
@@ -300,28 +300,32 @@ class PrivateLogisticRegression(PricedClassifier[TrainingEvent]):
 
 
 @dataclass(frozen=True)
-class _LogisticChoice(ConvexChoice):
-    """Logistic regression, as projects choose it."""
+class PerturbedChoice(ConvexChoice):
+    """Logistic regression, as projects choose it; other losses have more parameters."""
 
     method: ClassVar[PerturbationMethod]
 
-    def estimator(self, shape: Shape) -> PrivateLogisticRegression:
+    def estimator(self, shape: Shape) -> PrivateEstimator:
         """Return the estimator, unfitted."""
-        return PrivateLogisticRegression(
-            self.training_epsilon,
-            self.regularization,
-            self.method,
-            classes=shape.classes,
-            delta=self.delta,
-            norm_bound=shape.norm_bound,
-            intercept_scaling=shape.intercept_scaling,
-            adjacency=shape.adjacency,
-            prior=shape.prior,
-        )
+        return PrivateLogisticRegression(**self.shared_parameters(shape))
+
+    def shared_parameters(self, shape: Shape) -> dict[str, Any]:
+        """Return the parameters that the estimators of all losses share."""
+        return {
+            "epsilon": self.training_epsilon,
+            "regularization": self.regularization,
+            "method": self.method,
+            "classes": shape.classes,
+            "delta": self.delta,
+            "norm_bound": shape.norm_bound,
+            "intercept_scaling": shape.intercept_scaling,
+            "adjacency": shape.adjacency,
+            "prior": shape.prior,
+        }
 
 
 @dataclass(frozen=True)
-class Logistic(_LogisticChoice):
+class Logistic(PerturbedChoice):
     """Logistic regression with a tilted objective."""
 
     name: ClassVar[str] = "logistic"
@@ -332,7 +336,7 @@ class Logistic(_LogisticChoice):
 
 
 @dataclass(frozen=True)
-class LogisticGaussian(_LogisticChoice, GaussianChoice):
+class LogisticGaussian(PerturbedChoice, GaussianChoice):
     """Logistic regression with a Gaussian tilt."""
 
     name: ClassVar[str] = "logistic_gaussian"
@@ -344,7 +348,7 @@ class LogisticGaussian(_LogisticChoice, GaussianChoice):
 
 
 @dataclass(frozen=True)
-class LogisticOutput(_LogisticChoice):
+class LogisticOutput(PerturbedChoice):
     """Logistic regression with noisy weights."""
 
     name: ClassVar[str] = "logistic_output"
