@@ -1,6 +1,6 @@
 """The charts of pages, from the numbers of the tables beside them."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, time, timedelta
 from typing import Any, Protocol
 
@@ -10,6 +10,7 @@ from django.utils.translation import gettext as _
 
 from annotation.statement.amounts import epsilon_words
 from annotation.templatetags.privacy_numbers import percent
+from learner.charts import plots
 from learner.charts.geometry import TICKS, Chart, Curve, Point, draw
 
 A_DAY = timedelta(days=1)
@@ -69,6 +70,19 @@ def accuracy_chart(history: Sequence[tuple[str, int, VersionAccuracy]]) -> Chart
         x_ticks=versions if len(versions := sorted({version for _n, version, _o in history})) <= 2 * TICKS else (),
         whole_x=True,
         y_to=1.0,
+    )
+
+
+def accuracy_picture(history: Iterable[tuple[str, int, float, float, float]]) -> bytes:
+    """Draw the accuracy of each name over versions with its interval, as a file of its own."""
+    curves: dict[str, list[tuple[int, float, float, float]]] = {}
+    for name, version, share, low, high in history:
+        curves.setdefault(name, []).append((version, share, low, high))
+    return plots.accuracy_plot(
+        curves,
+        title=_("Accuracy on public data by version"),
+        words=_("One point for each version and public test set, with 95 % intervals; the page has the numbers."),
+        axis_names=(_("version"), _("accuracy")),
     )
 
 

@@ -13,15 +13,13 @@ from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST
 
-from annotation import retrying
-from annotation.models import UNFINISHED, Job, Project
+from annotation.models import UNFINISHED, Project
 from annotation.people.identity import note_nothing, person_of
 from annotation.polling import moving_page
 from annotation.projects.forms.random_comparison import can_stand_beside_random
 from annotation.projects.services import opening
 from annotation.statement import presenters
 from annotation.statement.spending import table_csv
-from annotation.work.services import attempts
 from learner import selectors
 from learner.access import managed_project_of, may_manage, project_of
 from learner.charts import pages as page_charts
@@ -29,10 +27,9 @@ from learner.charts import plots
 from learner.dashboard import tables as dashboard
 from learner.dashboard.forms import ComparisonForm
 from learner.dashboard.reading import OUTSIDE, compared_projects, plain_rows, readable_table
-from learner.dashboard.rows import found_work
+from learner.dashboard.rows import ask_to_stop, found_work, start_once_more
 from learner.evaluations import selectors as evaluation_selectors
 from learner.releases import selectors as release_selectors
-from learner.rounds.services import loop
 from learner.selectors import stopping
 
 SHOWN_ROWS = 30
@@ -212,12 +209,9 @@ def _labels(table: dashboard.Table) -> bytes:
 
 def _releases(table: dashboard.Table) -> bytes:
     several = len({row[0] for row in table.rows}) > 1
-    history: dict[str, list[tuple[int, float, float, float]]] = {}
-    for project, version, dataset, _examples, value, low, high in table.rows:
-        history.setdefault(f"{project}: {dataset}" if several else dataset, []).append((version, value, low, high))
-    words = _("One point for each version and public test set, with 95 % intervals; the page has the numbers.")
-    return plots.accuracy_plot(
-        history, title=_("Accuracy on public data by version"), words=words, axis_names=(_("version"), _("accuracy"))
+    return page_charts.accuracy_picture(
+        (f"{project}: {dataset}" if several else dataset, version, value, low, high)
+        for project, version, dataset, _examples, value, low, high in table.rows
     )
 
 
@@ -227,9 +221,7 @@ def cancel(request: HttpRequest, slug: str, kind: str, key: str) -> HttpResponse
     """Have work stop at its next safe point."""
     project = managed_project_of(request, slug)
     row = found_work(project, kind, key)
-    if getattr(row, "stream_batches", None) is None and attempts.cancel_work(
-        row=row, by=person_of(request).get_username()
-    ):
+    if ask_to_stop(row, by=person_of(request)):
         messages.success(request, _("It stops at the next point where nothing is half done."))
     else:
         messages.warning(request, _("It had ended before."))
@@ -242,11 +234,7 @@ def cancel(request: HttpRequest, slug: str, kind: str, key: str) -> HttpResponse
 def retry(request: HttpRequest, slug: str, kind: str, key: str) -> HttpResponse:
     """Start work that ended without a result anew."""
     project = managed_project_of(request, slug)
-    row = found_work(project, kind, key)
-    started = (
-        retrying.retry_job(job=row, owner=person_of(request)) if isinstance(row, Job) else loop.start_anew(row=row)
-    )
-    if started is None:
+    if start_once_more(found_work(project, kind, key), owner=person_of(request)) is None:
         messages.warning(request, _("There is nothing to start anew here."))
         note_nothing(request)
     else:

@@ -6,9 +6,8 @@ from typing import Any
 from django.http import HttpRequest
 from ninja import Field, Router, Schema, Status
 
-from annotation import retrying
 from annotation.errors import InvalidConfiguration
-from annotation.models import Job, Project, Role
+from annotation.models import Project, Role
 from annotation.people.identity import person_of
 from annotation.projects.services import opening
 from annotation.rest.base import MostIn, project_for, require_scope
@@ -16,13 +15,11 @@ from annotation.rest.idempotency import idempotent
 from annotation.rest.responses import SaidOut, as_code, write_responses
 from annotation.statement import charges
 from annotation.tokens.services import Scope
-from annotation.work.services import attempts
 from learner import selectors
 from learner.dashboard import tables
 from learner.dashboard.forms import ComparisonForm
-from learner.dashboard.rows import found_work, retry_price
+from learner.dashboard.rows import ask_to_stop, found_work, retry_price, start_once_more
 from learner.errors import NothingWaits
-from learner.rounds.services import loop
 from privacy.accounting.cost import Cost
 from privacy.wording import as_message
 
@@ -104,9 +101,7 @@ def list_work(request: HttpRequest, slug: str) -> Any:
 def cancel_work(request: HttpRequest, slug: str, kind: str, work_id: str) -> Any:
     require_scope(request, Scope.PROJECTS_WRITE)
     row = found_work(project_for(request, slug, Role.MANAGER), kind, work_id)
-    if getattr(row, "stream_batches", None) is not None or not attempts.cancel_work(
-        row=row, by=person_of(request).get_username()
-    ):
+    if not ask_to_stop(row, by=person_of(request)):
         raise NothingWaits(as_message("It had ended before."))
     return {"kind": kind, "id": work_id, "state": row.state, "cancelled_by": row.cancelled_by}
 
@@ -124,10 +119,7 @@ def retry_work(request: HttpRequest, slug: str, kind: str, work_id: str, body: M
     row = found_work(project, kind, work_id)
     price = retry_price(project, row)
     charges.refuse_dearer(price, body.most_epsilon)
-    started = (
-        retrying.retry_job(job=row, owner=person_of(request)) if isinstance(row, Job) else loop.start_anew(row=row)
-    )
-    if started is None:
+    if (started := start_once_more(row, owner=person_of(request))) is None:
         raise NothingWaits(as_message("There is nothing to start anew here."))
     return Status(202, {"kind": kind, "id": str(started.pk), "state": started.state} | _price(price))
 

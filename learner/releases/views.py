@@ -202,19 +202,11 @@ def check_again(request: HttpRequest, slug: str, version: int) -> HttpResponse:
 def accuracy_plot(request: HttpRequest, slug: str, version: int) -> HttpResponse:
     """Accuracy on public data over the versions up to this one."""
     found = release_of(request, slug, version)
-    history: dict[str, list[tuple[int, float, float, float]]] = {}
-    for number, accuracy in evaluation_selectors.accuracy_history(found.project, up_to=version):
-        history.setdefault(accuracy.dataset, []).append((number, accuracy.value, accuracy.low, accuracy.high))
+    history = evaluation_selectors.accuracy_history(found.project, up_to=version)
     if not history:
         raise Http404
-    words = _("One point for each version and public test set, with 95 % intervals; the page has the numbers.")
     return _svg(
-        plots.accuracy_plot(
-            history,
-            title=_("Accuracy on public data by version"),
-            words=words,
-            axis_names=(_("version"), _("accuracy")),
-        )
+        page_charts.accuracy_picture((one.dataset, number, one.value, one.low, one.high) for number, one in history)
     )
 
 
