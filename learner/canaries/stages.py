@@ -32,7 +32,6 @@ from privacy.accounting.events import GaussianObjectiveEvent, ObjectivePerturbat
 from privacy.accounting.events_running import PARTS
 from privacy.accounting.events_steps import CenteredStepsEvent
 from privacy.accounting.events_sums import SumsEvent
-from privacy.accounting.randomized_response import response_epsilon
 from privacy.accounting.training import records_moved
 from privacy.mechanisms.gradient_steps import NoisySteps
 from privacy.mechanisms.randomness import random_source
@@ -277,7 +276,7 @@ def responses_stage(estimator: RandomizedAnswersClassifier) -> CanaryStage:
 
     event = copy.event_for(1)
     # Every response is paid for alike, so one of them shows what all of them cost.
-    one = response_epsilon(event.odds)
+    one = event.epsilon_once
     return CanaryStage(output, one, event.cost().epsilon / one, draws=RESPONSES_A_TRIAL)
 
 

@@ -17,8 +17,9 @@ from learner.strategies.base import OracleName, QueryStrategy, StrategyChoice
 from learner.strategies.blocks import block_rates
 from learner.strategies.screen import Screen
 from learner.strategies.secret_sample import BlocksChoice, SecretSample
-from privacy.accounting.events import Event, LabelTrainingEvent, RandomizedAnswersEvent
+from privacy.accounting.events import AnswersEvent, Event, LabelTrainingEvent
 from privacy.choices import Kind
+from privacy.mechanisms.randomized_response import mechanism_of
 from privacy.models import AccountUnit, Filter
 from privacy.parameters import Parameter
 from privacy.wording import as_message
@@ -82,14 +83,14 @@ def estimator_of(project: Project, featurizer: Featurizer, *, prior: LinearModel
     return estimator_choice_of(project).estimator(shape)
 
 
-def answers_event_of(project: Project) -> RandomizedAnswersEvent | None:
+def answers_event_of(project: Project) -> AnswersEvent | None:
     """Return the one event that pays for all answers, None where they are not randomised.
 
     Raises
     ------
     TypeError
-        If what is chosen neither draws responses nor declares answers open, or would pay for less than the unit that
-        its account is said to hide; then nothing may learn from them.
+        If what is chosen neither draws responses nor declares answers open, is charged by an event that is not of its
+        mechanism, or would pay for less than the unit that its account hides; then nothing may learn from them.
     """
     settings = project.settings
     choice = chosen_randomizer(settings)
@@ -98,6 +99,8 @@ def answers_event_of(project: Project) -> RandomizedAnswersEvent | None:
     event = choice.of(settings).event(n_classes=len(project.classes))
     if event is None:
         raise TypeError(f"{choice.name} draws no responses, and does not declare that answers are open")
+    if not isinstance(mechanism_of(event), choice.mechanism):
+        raise TypeError(f"{choice.name} is charged as {event.kind}, and draws by {choice.mechanism.__name__}")
     unit, cap = choice.unit_of(settings), settings.get("answers_cap")
     if event.unit != unit or (unit == ANNOTATOR and (cap is None or event.questions_per_annotator < cap)):
         raise TypeError(f"{choice.name} does not pay for all that its account is said to hide")
@@ -124,7 +127,7 @@ def charged_event(project: Project, training: Event) -> Event:
     """Return a training's event as its account is charged: in a crowd project for one answer, else as it adds up."""
     if project.labels_account is None and project.pool_account.filter == Filter.ZCDP:
         return training.in_rho()
-    if not charges_answers(project) or isinstance(training, RandomizedAnswersEvent):
+    if not charges_answers(project) or isinstance(training, AnswersEvent):
         return training
     return LabelTrainingEvent(training, estimator_choice_of(project).loss)
 

@@ -14,7 +14,7 @@ from annotation.choices.selection_rules import features_of
 from learner.estimators.descriptions import PublicWords
 from learner.linear_model import LinearModel, Multiclass
 from privacy.accounting.event import Event
-from privacy.accounting.events import RandomizedAnswersEvent
+from privacy.accounting.events import AnswersEvent
 from privacy.accounting.events_labels import Loss
 from privacy.choices import Sound
 from privacy.parameters import ARRIVALS, parameter
@@ -87,7 +87,7 @@ class Shape:
         A released model to start from.
     adjacency : {"null", "replace"}
         What epsilon is meant for: a record left out, or one answer replaced by another.
-    answers : RandomizedAnswersEvent or None
+    answers : AnswersEvent or None
         How answers are randomised before anything learns from them, where they are.
     open_answers : bool
         Whether answers are declared not to be secret, so that they may be learned from as they are.
@@ -100,7 +100,7 @@ class Shape:
     intercept_scaling: float
     prior: LinearModel | None = None
     adjacency: Literal["null", "replace"] = "null"
-    answers: RandomizedAnswersEvent | None = None
+    answers: AnswersEvent | None = None
     open_answers: bool = False
     labels_per_record: int = 1
 

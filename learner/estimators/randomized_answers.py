@@ -13,9 +13,9 @@ from learner.estimators.channel import ChannelClassifier
 from learner.estimators.choice import EstimatorChoice, PrivateEstimator, Shape
 from learner.estimators.descriptions import PublicWords
 from learner.linear_model import LinearModel, Multiclass
-from privacy.accounting.events import PostProcessingEvent, RandomizedAnswersEvent
+from privacy.accounting.events import AnswersEvent, PostProcessingEvent
 from privacy.choices import Sound
-from privacy.mechanisms.randomized_response import RandomizedResponse
+from privacy.mechanisms.randomized_response import ResponseMechanism, mechanism_of
 from privacy.mechanisms.randomness import RandomSource, random_source
 from privacy.parameters import Parameter
 from privacy.wording import as_message
@@ -29,7 +29,7 @@ class RandomizedAnswersClassifier(BaseEstimator):  # type: ignore[misc]
 
     Parameters
     ----------
-    answers : RandomizedAnswersEvent or None
+    answers : AnswersEvent or None
         How each answer is randomised, and what all of them cost together; None where answers are declared no secret.
     classes : sequence of int
         The declared classes, 0 to K - 1.
@@ -53,7 +53,7 @@ class RandomizedAnswersClassifier(BaseEstimator):  # type: ignore[misc]
 
     def __init__(
         self,
-        answers: RandomizedAnswersEvent | None,
+        answers: AnswersEvent | None,
         *,
         classes: Sequence[int] = (),
         prior: LinearModel | None = None,
@@ -70,13 +70,13 @@ class RandomizedAnswersClassifier(BaseEstimator):  # type: ignore[misc]
         return not getattr(self, "simulated_", False)
 
     @property
-    def response(self) -> RandomizedResponse:
+    def response(self) -> ResponseMechanism:
         """The mechanism every answer goes through."""
         if self.answers is None:
             raise ValueError("answers that are no secret go through nothing")
-        return RandomizedResponse(len(self.classes), self.answers.odds)
+        return mechanism_of(self.answers, len(self.classes))
 
-    def event_for(self, n_features: int) -> RandomizedAnswersEvent | PostProcessingEvent:
+    def event_for(self, n_features: int) -> AnswersEvent | PostProcessingEvent:
         """Return what all answers are charged, once for any number of fits; nothing where they are no secret."""
         return self.answers or PostProcessingEvent(operation=FREE_TRAINING)
 

@@ -10,8 +10,8 @@ from django.utils.translation import ngettext
 from annotation.choices.randomizer_base import ANNOTATOR
 from annotation.models import Project
 from learner.configuration.pool import answers_event_of
-from privacy.accounting.events import RandomizedAnswersEvent
-from privacy.accounting.randomized_response import LARGEST_EPSILON, response_information
+from privacy.accounting.events import AnswersEvent
+from privacy.accounting.randomized_response import LARGEST_EPSILON
 
 # Below so many answers' worth for each class the words about the classes know more (`docs/results/crowd.md`).
 ANSWERS_A_CLASS: Final = 0.35
@@ -26,12 +26,12 @@ def answer_hints(project: Project, questions: int) -> list[str]:
     return [hint for hint in (_too_little(event, questions), _people(project, event, questions)) if hint]
 
 
-def worth(event: RandomizedAnswersEvent, epsilon: float, questions: int) -> float:
+def worth(event: AnswersEvent, epsilon: float, questions: int) -> float:
     """Return how many answers, as they are, so many questions are worth whose responses cost `epsilon` each."""
-    return questions * min(1.0, event.randomizations * response_information(epsilon, event.n_classes))
+    return questions * min(1.0, event.randomizations * event.information(epsilon))
 
 
-def _too_little(event: RandomizedAnswersEvent, questions: int) -> str:
+def _too_little(event: AnswersEvent, questions: int) -> str:
     """Say where answers add almost nothing, and from which epsilon on they would."""
     enough = ANSWERS_A_CLASS * event.n_classes
     worth_now = worth(event, event.epsilon, questions)
@@ -58,7 +58,7 @@ def _too_little(event: RandomizedAnswersEvent, questions: int) -> str:
     return f"{said % numbers} {helps % {'epsilon': number_format(f'{helping:g}')}}"
 
 
-def _people(project: Project, event: RandomizedAnswersEvent, questions: int) -> str:
+def _people(project: Project, event: AnswersEvent, questions: int) -> str:
     """Say how many annotators are needed where none may answer more than a cap."""
     if event.unit != ANNOTATOR:
         return ""

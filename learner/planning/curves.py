@@ -19,7 +19,7 @@ from learner.planning.setup import Setup, simulated_estimator, simulated_learner
 from learner.strategies.blocks import draw_blocks
 from learner.strategies.random import RandomChoice
 from privacy.accounting.event import event_from_json
-from privacy.accounting.events import RandomizedAnswersEvent
+from privacy.accounting.events import AnswersEvent
 from privacy.mechanisms.randomness import SimulationRandom
 
 SimulatedData = Literal["digits", "made_up"]
@@ -176,7 +176,7 @@ def _estimator(setup: Setup, prior: LinearModel | None) -> PrivateEstimator:
     assert choice is not None
     values = {**setup.declared, "training_epsilon": setup.training.epsilon}
     answers = event_from_json(setup.answers) if setup.answers else None
-    assert answers is None or isinstance(answers, RandomizedAnswersEvent)
+    assert answers is None or isinstance(answers, AnswersEvent)
     return choice.of(values).estimator(
         Shape(
             list(range(setup.n_classes)),

@@ -15,7 +15,7 @@ from learner.pools import selectors as pool_selectors
 from learner.pools.selectors import Examples
 from privacy.accounting.event import Event
 from privacy.accounting.events import PostProcessingEvent
-from privacy.mechanisms.randomized_response import RandomizedResponse
+from privacy.mechanisms.randomized_response import ResponseMechanism, mechanism_of
 from privacy.models import LedgerEntry
 from privacy.wording import as_message
 
@@ -41,11 +41,11 @@ def learns_from_questions(project: Project) -> bool:
     return randomizes_answers(project) or answers_are_open(project)
 
 
-def response_of(project: Project) -> RandomizedResponse:
+def response_of(project: Project) -> ResponseMechanism:
     """Return the mechanism that the answers of a project go through."""
     event = answers_event_of(project)
     assert event is not None
-    return RandomizedResponse(event.n_classes, event.odds)
+    return mechanism_of(event)
 
 
 def series_entry(project: Project) -> LedgerEntry | None:
@@ -77,9 +77,9 @@ def responses_of(project: Project) -> Responses:
     questions = Query.objects.filter(pk__in=[query for query, _said, _kept in rows])
     examples = pool_selectors.gate_examples(project, questions)
     response = response_of(project)
-    likelihoods = np.ones((len(examples.ids), response.n_classes))
+    likelihoods = np.ones((len(examples.ids), len(project.classes)))
     if rows:
-        kept = np.zeros((len(rows), response.n_classes), dtype=np.bool_)
+        kept = np.zeros((len(rows), len(project.classes)), dtype=np.bool_)
         for place, (_query, _said, classes) in enumerate(rows):
             kept[place, classes] = True
         each = response.likelihoods(np.array([said for _query, said, _kept in rows]), kept)

@@ -11,7 +11,7 @@ from typing import ClassVar
 
 from privacy.accounting.cost import ADJACENCIES, Adjacency, Cost, NoProof
 from privacy.accounting.event import Event, EventWords, event_from_json
-from privacy.accounting.events_answers import RandomizedAnswersEvent
+from privacy.accounting.events_answers import AnswersEvent, RandomizedAnswersEvent
 from privacy.accounting.events_choice import ScreenRoundEvent, SecretChoiceEvent
 from privacy.accounting.events_counts import CellCountsEvent
 from privacy.accounting.events_features import SecondMomentsEvent
@@ -77,6 +77,7 @@ class PostProcessingEvent(Event):
 
 
 __all__ = [
+    "AnswersEvent",
     "BanditOgdEvent",
     "BernoulliScreenEvent",
     "CellCountsEvent",

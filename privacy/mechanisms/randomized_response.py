@@ -1,19 +1,61 @@
-"""Say one of K classes so that nobody can be sure which was meant: randomised response with a public prior."""
+"""Say one of K classes so that nobody can be sure which was meant: randomised response, and what its rivals have."""
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Self
+from typing import ClassVar, Final, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from privacy.accounting.randomized_response import ODDS_UNIT, check_odds, response_odds
+from privacy.accounting.events import AnswersEvent, RandomizedAnswersEvent
+from privacy.accounting.randomized_response import ODDS_UNIT, check_odds
 from privacy.mechanisms.randomness import RandomSource
 from privacy.wording import as_message
 
+MECHANISMS: Final[dict[type[AnswersEvent], "type[ResponseMechanism]"]] = {}
+
+
+class ResponseMechanism(ABC):
+    """Says one of K classes in place of the true one; the law of what is said is public, and learned from.
+
+    Attributes
+    ----------
+    charged_as : type of AnswersEvent
+        The event by which it is paid for, and found: one class of events has one mechanism.
+    """
+
+    __slots__ = ()
+    charged_as: ClassVar[type[AnswersEvent]]
+
+    def __init_subclass__(cls) -> None:
+        """Note whose mechanism it is."""
+        known = MECHANISMS.get(cls.charged_as)
+        # dataclass(slots=True) builds the class a second time under the same name.
+        if known is not None and known.__qualname__ != cls.__qualname__:
+            raise TypeError(f"events {cls.charged_as.kind} already have the mechanism {known.__qualname__}")
+        MECHANISMS[cls.charged_as] = cls
+
+    @classmethod
+    @abstractmethod
+    def of_event(cls, event: AnswersEvent, n_classes: int) -> Self:
+        """Return the mechanism as the event of its own class pays for it, for so many classes."""
+
+    @abstractmethod
+    def kept(self, priors: NDArray[np.floating]) -> NDArray[np.bool_]:
+        """Return which classes may be said where public chances of shape (n, K) are known, shape (n, K)."""
+
+    @abstractmethod
+    def release(self, classes: NDArray[np.integer], kept: NDArray[np.bool_], *, rng: RandomSource) -> NDArray[np.int64]:
+        """Say something in place of each true class, shape (n,): a kept class."""
+
+    @abstractmethod
+    def likelihoods(self, said: NDArray[np.integer], kept: NDArray[np.bool_]) -> NDArray[np.float64]:
+        """Return P(said | true) for what was said and every class that may have been true, shape (n, K)."""
+
 
 @dataclass(frozen=True, slots=True)
-class RandomizedResponse:
+class RandomizedResponse(ResponseMechanism):
     r"""Randomised response on the k classes a public prior finds likeliest (RRTop-k).
 
     A class that is kept is said with weight `odds` if it is the true one, else with weight ``ODDS_UNIT``; a true class
@@ -49,6 +91,7 @@ class RandomizedResponse:
 
     n_classes: int
     odds: int
+    charged_as: ClassVar[type[RandomizedAnswersEvent]] = RandomizedAnswersEvent
 
     def __post_init__(self) -> None:
         if self.n_classes < 2:
@@ -62,9 +105,10 @@ class RandomizedResponse:
             )
 
     @classmethod
-    def for_epsilon(cls, epsilon: float, n_classes: int) -> Self:
-        """Return the response whose loss is at most `epsilon`, and nearly that."""
-        return cls(n_classes, response_odds(epsilon))
+    def of_event(cls, event: AnswersEvent, n_classes: int) -> Self:
+        """Return the response with the weight that is charged."""
+        assert isinstance(event, RandomizedAnswersEvent)
+        return cls(n_classes, event.odds)
 
     def total(self, kept: int) -> int:
         """Return the sum of the weights where `kept` classes are kept."""
@@ -242,3 +286,17 @@ class RandomizedResponse:
         if not keeps.any(axis=1).all():
             raise ValueError("every question must keep a class")
         return keeps
+
+
+def mechanism_of(event: AnswersEvent, n_classes: int | None = None) -> ResponseMechanism:
+    """Return what draws the responses that an event pays for; for so many classes, else for those of the event.
+
+    Raises
+    ------
+    TypeError
+        If nothing does: then nobody may be charged for them.
+    """
+    found = MECHANISMS.get(type(event))
+    if found is None:
+        raise TypeError(f"no mechanism draws the responses of {event.kind}")
+    return found.of_event(event, event.n_classes if n_classes is None else n_classes)

@@ -147,7 +147,7 @@ def _kept(project: Project, model: LinearModel | None, rows: NDArray[np.float32]
     """Return the classes that may be said of each question, shape (n, K)."""
     event = answers_event_of(project)
     everything = np.ones((len(rows), len(project.classes)), dtype=np.bool_)
-    if model is None or event is None or event.method != "top_k":
+    if model is None or event is None or not event.uses_prior:
         return everything
     return answer_selectors.response_of(project).kept(model.predict_proba(rows))
 

@@ -10,8 +10,11 @@ BEGIN
     JOIN privacy_ledgerentry done ON done.id = series.entry_id AND done.kind = 'commit'
     JOIN privacy_ledgerentry held ON held.id = done.parent_id
     JOIN annotation_project project ON project.id = series.project_id AND project.labels_account_id = held.account_id
-    WHERE series.project_id = NEW.project_id AND held.mechanism = 'randomized_answers';
-    IF paid IS NULL OR NEW.number > (paid ->> 'randomizations')::integer OR NOT EXISTS (
+    -- As a way to randomise answers that is declared to be charged.
+    WHERE series.project_id = NEW.project_id AND held.mechanism IN (
+        SELECT facts ->> 'charged_as' FROM annotation_knownchoice WHERE kind = 'randomizer'
+    );
+    IF paid IS NULL OR NEW.number > coalesce((paid ->> 'randomizations')::integer, 0) OR NOT EXISTS (
         -- Drawn under this very charge, and written into its account.
         SELECT FROM learner_answerseries series JOIN privacy_ledgerentry drawn ON drawn.parent_id = series.entry_id
         WHERE series.project_id = NEW.project_id AND drawn.id = NEW.entry_id AND drawn.kind = 'post_processing'

@@ -19,7 +19,7 @@ from learner.planning.simulation.outcome import MeanAccuracy, Outcome, OutcomePo
 from learner.planning.simulation.task import SimulationTask
 from learner.strategies.clustered_uncertainty import ClusteredUncertainty
 from learner.strategies.random import RandomChoice
-from privacy.mechanisms.randomized_response import RandomizedResponse
+from privacy.mechanisms.randomized_response import ResponseMechanism, mechanism_of
 from privacy.mechanisms.randomness import SimulationRandom
 
 # Between two points the penalty of the last one is kept; this one before the first.
@@ -90,7 +90,7 @@ class _CrowdPlay:
     def course(self, *, chosen: bool, private: bool) -> Course:
         """Ask, settle, say and learn until the last number of labels; `chosen` at random otherwise."""
         event = self.settings.answers_event(len(self.task.classes))
-        response = RandomizedResponse.for_epsilon(event.epsilon, event.n_classes)
+        response = mechanism_of(event)
         strategy = self.settings.strategy(private=private) if chosen else RandomChoice()
         left, asked = np.arange(len(self.rows)), np.empty(0, dtype=np.int64)
         likelihoods = np.empty((0, len(self.task.classes)))
@@ -111,7 +111,7 @@ class _CrowdPlay:
         return found
 
     def _said(
-        self, batch: NDArray[np.int64], model: LinearModel, response: RandomizedResponse | None, *, times: int
+        self, batch: NDArray[np.int64], model: LinearModel, response: ResponseMechanism | None, *, times: int
     ) -> NDArray[np.float64]:
         """Settle each question by its own answers and return the likelihoods of what is said of it."""
         truth = np.array([self._consensus(question) for question in batch])

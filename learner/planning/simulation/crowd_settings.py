@@ -13,7 +13,7 @@ from annotation.choices.presets import PRESETS
 from learner.planning.simulation.given import names_of, with_given
 from learner.strategies.base import QueryStrategy, StrategyChoice
 from privacy.accounting.cost import Cost, Unit
-from privacy.accounting.events import RandomizedAnswersEvent
+from privacy.accounting.events import AnswersEvent
 from privacy.choices import Kind
 from privacy.contributions.counting import CountingGate
 from privacy.normalizers import Normalizer, normalize_texts
@@ -71,14 +71,14 @@ class CrowdSettings:
     @property
     def uses_prior(self) -> bool:
         """Whether what is said is drawn among the likeliest classes only."""
-        return self.answers_event(2).method == "top_k"
+        return self.answers_event(2).uses_prior
 
     @property
     def epsilon_once(self) -> float:
         """What one randomisation may cost, so that all a unit can move stay within the account."""
         return self.answers_event(2).epsilon
 
-    def answers_event(self, n_classes: int) -> RandomizedAnswersEvent:
+    def answers_event(self, n_classes: int) -> AnswersEvent:
         """Return the series event that pays for all answers.
 
         Raises

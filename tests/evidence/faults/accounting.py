@@ -456,8 +456,8 @@ ACCOUNTING = [
     Mutant(
         "responses charged what was asked for and not what is drawn",
         "privacy/accounting/events_answers.py",
-        "Cost(response_epsilon(self.odds))",
-        "Cost(self.epsilon)",
+        "return response_epsilon(self.odds)",
+        "return self.epsilon",
         (f"{RESPONSES}::test_the_stored_weight_decides_and_not_what_was_asked_for",),
     ),
     Mutant(

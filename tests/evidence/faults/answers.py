@@ -66,9 +66,19 @@ ANSWERS = [
     ),
     Mutant(
         "a response of twice the loudness that is charged",
-        CLASSIFIER_FILE,
-        "return RandomizedResponse(len(self.classes), self.answers.odds)",
-        "return RandomizedResponse(len(self.classes), 2 * self.answers.odds)",
+        "privacy/mechanisms/randomized_response.py",
+        "return cls(n_classes, event.odds)",
+        "return cls(n_classes, 2 * event.odds)",
         (f"{CANARY}::test_it_sings_for_the_sampler_and_not_for_one_twice_as_loud",),
+    ),
+    Mutant(
+        "responses that are drawn by another mechanism than is paid for",
+        "learner/configuration/pool.py",
+        "if not isinstance(mechanism_of(event), choice.mechanism):",
+        "if mechanism_of(event) is None:",
+        (
+            "tests/web/annotation/choices/test_new_response_mechanism.py"
+            "::test_an_event_that_nothing_draws_by_is_never_charged",
+        ),
     ),
 ]

@@ -8,6 +8,7 @@ from sklearn.linear_model import LogisticRegression
 from learner.estimators.adaptation import INVERSE_TEMPERATURE, adapt_to_texts, class_scores
 from learner.estimators.channel import ChannelClassifier
 from learner.linear_model import LinearModel
+from privacy.accounting.randomized_response import response_odds
 from privacy.mechanisms.randomized_response import RandomizedResponse
 from privacy.mechanisms.randomness import SimulationRandom
 
@@ -35,7 +36,7 @@ def described(directions, names):
 
 
 def responses(truth, n_classes, epsilon, *, seed=0):
-    mechanism = RandomizedResponse.for_epsilon(epsilon, n_classes)
+    mechanism = RandomizedResponse(n_classes, response_odds(epsilon))
     kept = np.ones((len(truth), n_classes), dtype=bool)
     said = mechanism.release(truth, kept, rng=SimulationRandom(seed))
     return said, mechanism.likelihoods(said, kept)

@@ -9,7 +9,7 @@ from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from privacy.accounting.events import RandomizedAnswersEvent
-from privacy.accounting.randomized_response import ODDS_UNIT
+from privacy.accounting.randomized_response import ODDS_UNIT, response_odds
 from privacy.mechanisms.randomized_response import RandomizedResponse
 from privacy.mechanisms.randomness import SecureRandom, SimulationRandom
 
@@ -31,7 +31,7 @@ class Scripted(SimulationRandom):
 
 def response(epsilon, chances):
     assume(max(chances) > 0)
-    mechanism = RandomizedResponse.for_epsilon(epsilon, len(chances))
+    mechanism = RandomizedResponse(len(chances), response_odds(epsilon))
     return mechanism, mechanism.kept(np.array([chances]))[0]
 
 
@@ -93,7 +93,7 @@ def test_k_says_the_truth_most_often_under_the_prior(epsilon, chances):
 @pytest.mark.parametrize("n_classes", [2, 3, 18, 1000])
 @pytest.mark.parametrize("epsilon", [1e-4, 1.0, 8.0])
 def test_a_prior_without_opinion_is_plain_randomised_response(n_classes, epsilon):
-    mechanism = RandomizedResponse.for_epsilon(epsilon, n_classes)
+    mechanism = RandomizedResponse(n_classes, response_odds(epsilon))
     kept = mechanism.kept(np.full((1, n_classes), 1 / n_classes))
     assert kept.all()
     other = 1 / (mechanism.odds / ODDS_UNIT + n_classes - 1)
@@ -115,7 +115,7 @@ def test_the_channel_that_learners_use_is_the_law(epsilon, chances, data):
 
 def test_every_outcome_of_a_draw_lands_where_the_weights_say():
     """Three kept classes of five: the first `odds` numbers are the truth, then one block for each other."""
-    mechanism, kept = RandomizedResponse.for_epsilon(1.0, 5), np.array([[True, False, True, True, False]])
+    mechanism, kept = RandomizedResponse(5, response_odds(1.0)), np.array([[True, False, True, True, False]])
     total, odds = mechanism.odds + 2 * ODDS_UNIT, mechanism.odds
     edges = [(0, 2), (odds - 1, 2), (odds, 0), (odds + ODDS_UNIT - 1, 0), (odds + ODDS_UNIT, 3), (total - 1, 3)]
     for drawn, said in edges:
@@ -127,7 +127,7 @@ def test_every_outcome_of_a_draw_lands_where_the_weights_say():
 
 
 def test_questions_of_different_priors_are_drawn_together():
-    mechanism = RandomizedResponse.for_epsilon(19.0, 4)
+    mechanism = RandomizedResponse(4, response_odds(19.0))
     kept = np.array([[True, True, False, False], [False, False, False, True], [True, True, True, True]] * 200)
     truth = np.array([1, 0, 2] * 200)
     said = mechanism.release(truth, kept, rng=SecureRandom())
@@ -137,7 +137,7 @@ def test_questions_of_different_priors_are_drawn_together():
 
 
 def test_what_cannot_be_is_refused():
-    mechanism = RandomizedResponse.for_epsilon(1.0, 3)
+    mechanism = RandomizedResponse(3, response_odds(1.0))
     kept = np.array([[True, True, False]])
     with pytest.raises(ValueError, match="priors must have shape"):
         mechanism.kept(np.ones((1, 4)))
@@ -153,9 +153,9 @@ def test_what_cannot_be_is_refused():
     with pytest.raises(ValueError, match="among the classes"):
         mechanism.likelihoods(np.array([2]), kept)
     with pytest.raises(ValueError, match="n_classes"):
-        RandomizedResponse.for_epsilon(1.0, 1)
+        RandomizedResponse(1, response_odds(1.0))
     with pytest.raises(ValueError, match="do not fit"):
-        RandomizedResponse.for_epsilon(20.0, 2**31)
+        RandomizedResponse(2**31, response_odds(20.0))
 
 
 @given(epsilon=st.floats(0.01, 8), chances=CHANCES)

@@ -9,6 +9,7 @@ from learner.canaries.sending import send_canary
 from learner.canaries.stages import plain_parameters, stage_for
 from learner.estimators.randomized_answers import RandomizedAnswersClassifier
 from privacy.accounting.events import RandomizedAnswersEvent
+from privacy.accounting.randomized_response import response_odds
 from privacy.mechanisms.randomized_response import RandomizedResponse
 from privacy.mechanisms.randomness import SecureRandom, SimulationRandom
 
@@ -20,7 +21,7 @@ class TwiceAsLoud(RandomizedAnswersClassifier):
 
     @property
     def response(self):
-        return RandomizedResponse.for_epsilon(2 * self.answers.epsilon, len(self.classes))
+        return RandomizedResponse(len(self.classes), response_odds(2 * self.answers.epsilon))
 
 
 def estimator(epsilon, randomizations=1, kind=RandomizedAnswersClassifier):

@@ -8,6 +8,7 @@ import pytest
 
 from learner.estimators.channel import ChannelClassifier
 from privacy.accounting.events import RandomizedAnswersEvent
+from privacy.accounting.randomized_response import response_odds
 from privacy.evidence import epsilon_lower_bound, one_by_one
 from privacy.mechanisms.randomized_response import RandomizedResponse
 from privacy.mechanisms.randomness import SimulationRandom
@@ -30,7 +31,7 @@ def score_of(likelihoods):
 
 def scores_of(answers, *, drawn_anew, raw_at_last, rng):
     """Return what all models say of the question, the answers being said once, or wrongly for each model."""
-    mechanism = RandomizedResponse.for_epsilon(EPSILON, 2)
+    mechanism = RandomizedResponse(2, response_odds(EPSILON))
     kept = np.ones((len(answers), 2), dtype=bool)
     said = mechanism.release(answers, kept, rng=rng)
     found = []

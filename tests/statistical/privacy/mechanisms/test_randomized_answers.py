@@ -10,6 +10,7 @@ from annotation.choices.consensus import plurality
 from annotation.choices.label_types.choose import ChooseOne
 from annotation.quality.agreement import Answer, compare_answers
 from privacy.accounting.events import RandomizedAnswersEvent
+from privacy.accounting.randomized_response import response_odds
 from privacy.evidence import epsilon_lower_bound, one_by_one
 from privacy.mechanisms.randomized_response import RandomizedResponse
 from privacy.mechanisms.randomness import SecureRandom, SimulationRandom
@@ -25,7 +26,7 @@ def test_the_law_that_is_drawn(true):
 
     The second class is not kept: then all kept ones are equally likely, and the twin favours the first by 2 %.
     """
-    mechanism, trials = RandomizedResponse.for_epsilon(2.0, 5), 1_000_000 * MORE
+    mechanism, trials = RandomizedResponse(5, response_odds(2.0)), 1_000_000 * MORE
     kept = mechanism.kept(PRIOR)
     said = mechanism.release(np.full(trials, true), np.repeat(kept, trials, axis=0), rng=SecureRandom())
     counts = np.bincount(said, minlength=5)[kept[0]]
@@ -68,7 +69,7 @@ def test_a_flipped_answer_is_told_apart_no_better_than_epsilon_allows(twin, soun
     The bound holds with probability 0.9999.
     """
     epsilon = 1.5
-    mechanism = RandomizedResponse.for_epsilon(epsilon, 5)
+    mechanism = RandomizedResponse(5, response_odds(epsilon))
     kept = mechanism.kept(PRIOR)
     first, second = (4, 0) if "say_the_unlikely" in twin else (0, 1)
     bound = epsilon_lower_bound(
@@ -123,7 +124,7 @@ def test_a_consensus_that_weighs_people_by_their_answers_is_caught(settle, sound
     The bound holds with probability 0.9999.
     """
     epsilon = 1.0
-    mechanism = RandomizedResponse.for_epsilon(epsilon, 2)
+    mechanism = RandomizedResponse(2, response_odds(epsilon))
     given, neighbour = (two_people_who_contradict_each_other(flipped) for flipped in (False, True))
     assert sum(one != other for one, other in zip(given, neighbour, strict=True)) == 1
     settled = settle(given), settle(neighbour)

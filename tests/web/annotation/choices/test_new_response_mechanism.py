@@ -1,0 +1,208 @@
+"""A way to say answers by a mechanism and an event that are declared here alone: paid, drawn, learned from, planned."""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from types import SimpleNamespace
+from typing import ClassVar
+
+import numpy as np
+import pytest
+from django.db import IntegrityError
+from django.urls import reverse
+
+from annotation.choices.randomizer_base import RandomizerChoice
+from annotation.models.configurations import KnownChoice
+from annotation.projects.forms.wizard import WizardStep
+from learner.configuration.pool import answers_event_of
+from learner.estimators.randomized_answers import RandomizedAnswersClassifier
+from learner.models.answers import RandomizedLabel
+from learner.planning import plan_setups
+from learner.planning.simulation.crowd_settings import CrowdSettings
+from learner.selectors import answers as answer_selectors
+from privacy.accounting.cost import Adjacency
+from privacy.accounting.event import REGISTRY, event_from_json
+from privacy.accounting.events import AnswersEvent, RandomizedAnswersEvent
+from privacy.accounting.units import outward
+from privacy.choices import Sound
+from privacy.mechanisms.randomized_response import RandomizedResponse, ResponseMechanism, mechanism_of
+from privacy.mechanisms.randomness import SimulationRandom
+from privacy.parameters import parameter
+from tests import learning
+from tests.db.learner.answers.test_randomization import charged, open_randomized, reach
+from tests.declaring import declaring, fields_shown
+from tests.factories import make_annotators
+from tests.pure.learner.planning.simulation.test_crowd import crowd_task, play
+
+pytestmark = pytest.mark.django_db(transaction=True)
+WHOLE = 2**16
+
+
+@dataclass(frozen=True, slots=True)
+class MixedAnswersEvent(AnswersEvent):
+    """Answers of which `true` in 2**16 are said as they are, and the others uniformly among what is kept."""
+
+    true: int
+    n_classes: int
+    unit: str = "answer"
+    randomizations: int = 1
+    questions_per_annotator: int = 1
+    kind: ClassVar[str] = "mixed_answers"
+    valid_for: ClassVar[frozenset[Adjacency]] = frozenset(("null", "replace"))
+
+    @property
+    def epsilon(self) -> float:
+        return self.epsilon_once
+
+    @property
+    def epsilon_once(self) -> float:
+        return outward(math.log1p(self.true * self.n_classes / (WHOLE - self.true)))
+
+    def information(self, epsilon):
+        return self.true / WHOLE
+
+    def summary(self) -> str:
+        return f"answers of which {self.true} in {WHOLE} are said as they are"
+
+
+@dataclass(frozen=True, slots=True)
+class Mixing(ResponseMechanism):
+    """Says the truth now and then, and anything else."""
+
+    n_classes: int
+    true: int
+    charged_as: ClassVar[type[AnswersEvent]] = MixedAnswersEvent
+
+    @classmethod
+    def of_event(cls, event, n_classes):
+        return cls(n_classes, event.true)
+
+    def kept(self, priors):
+        return np.ones(priors.shape, dtype=np.bool_)
+
+    def release(self, classes, kept, *, rng):
+        truth = np.asarray(classes, dtype=np.int64)
+        plain = rng.integers(WHOLE, size=len(truth)) < self.true
+        return np.where(plain, truth, rng.integers(self.n_classes, size=len(truth)))
+
+    def likelihoods(self, said, kept):
+        rest = (1 - self.true / WHOLE) / self.n_classes
+        values = np.full(kept.shape, rest)
+        values[np.arange(len(said)), said] += self.true / WHOLE
+        return values
+
+
+@dataclass(frozen=True)
+class Mixed(RandomizerChoice):
+    """The truth now and then."""
+
+    name: ClassVar[str] = "mixed"
+    label: ClassVar[str] = "answers mixed with chance"
+    sound: ClassVar[Sound] = Sound(oracles=("crowd",), arrivals=("pool",), data_kinds=("text",))
+    mechanism: ClassVar[type[ResponseMechanism]] = Mixing
+
+    said_as_they_are: int = parameter(
+        60_000, at_least=1, at_most=WHOLE - 1, label="Said as they are", help="Of 65,536.", rule="Not {got}."
+    )
+
+    def event(self, *, n_classes, **circumstances):
+        return MixedAnswersEvent(self.said_as_they_are, n_classes)
+
+
+@pytest.fixture
+def declared() -> Iterator[None]:
+    with declaring(Mixed):
+        yield
+
+
+@pytest.fixture
+def crowd(declared, manager):
+    return open_randomized(manager, label_randomizer="mixed", said_as_they_are=60_000, answers_epsilon=None)
+
+
+def test_the_wizard_offers_it(declared, client):
+    steps = [reverse("annotation:wizard", args=["voice-crowd", step]) for step in WizardStep]
+    (url, *_) = [url for url in steps if "answers mixed with chance" in client.get(url).content.decode()]
+    sent = {name: value for name, value in fields_shown(client.get(url)).items() if value not in (None, False)}
+    client.post(url, sent | {"label_randomizer": "mixed"})
+    assert fields_shown(client.get(url))["said_as_they_are"] in ("60000", 60_000)
+
+
+def test_it_is_charged_once_drawn_by_its_own_mechanism_and_learned_from(crowd, monkeypatch, client):
+    def not_drawn(*given, **more):
+        raise AssertionError("responses of another mechanism")
+
+    monkeypatch.setattr(RandomizedResponse, "release", not_drawn)
+    learning.fill_crowd(crowd)
+    make_annotators(crowd, 3)
+    learning.work_off(crowd)
+    release = reach(crowd, 1)
+    event = MixedAnswersEvent(60_000, 2)
+    (reservation,) = charged(crowd)
+    assert (reservation.mechanism, event_from_json(reservation.event)) == ("mixed_answers", event)
+    assert reservation.epsilon_nano == pytest.approx(event.cost().epsilon * 1e9, abs=1)
+    assert event.cost().epsilon == pytest.approx(math.log((60_000 + 5_536 / 2) / (5_536 / 2)))
+    assert release.event == event.to_json()
+    assert RandomizedLabel.objects.count() == release.labels_used > 0
+    found = answer_selectors.responses_of(crowd).likelihoods
+    assert set(np.round(found.max(axis=1), 9)) == {round(60_000 / WHOLE + 5_536 / WHOLE / 2, 9)}
+    assert client.get(reverse("learner:plan", args=[crowd.slug])).status_code == 200
+    assert plan_setups.setup_of(crowd, 1000).answers == event.to_json()
+
+
+def test_the_database_takes_no_response_under_an_event_that_nothing_declares(crowd):
+    learning.fill_crowd(crowd)
+    make_annotators(crowd, 3)
+    learning.work_off(crowd)
+    reach(crowd, 1)
+    said = RandomizedLabel.objects.first()
+    again = {name: getattr(said, name) for name in ("project", "query", "number", "answers", "said", "kept", "entry")}
+    with pytest.raises(IntegrityError, match="the next of that question"):
+        RandomizedLabel.objects.create(**again)
+    with pytest.raises(IntegrityError, match="nobody has paid for this response"):
+        RandomizedLabel.objects.create(**again | {"number": 2})
+    KnownChoice.objects.filter(name="mixed").update(facts={"open_answers": False, "charged_as": "something_else"})
+    with pytest.raises(IntegrityError, match="nobody has paid for this response"):
+        RandomizedLabel.objects.create(**again)
+
+
+def test_a_simulation_plays_it(declared):
+    chosen = {"label_randomizer": "mixed", "said_as_they_are": "64000"}
+    assert CrowdSettings.of(chosen).answers_event(3) == MixedAnswersEvent(64_000, 3)
+    assert not CrowdSettings.of(chosen).uses_prior
+    task = crowd_task(label_counts=(12,), seeds=1)
+    loud, still = (play(crowd_task(settings=task.settings | chosen | said)) for said in ({}, {"said_as_they_are": "1"}))
+    assert loud.points != still.points
+
+
+def test_an_estimator_learns_from_what_it_says():
+    rng = np.random.default_rng(3)
+    truth = rng.integers(2, size=600)
+    rows = np.column_stack([np.where(truth, 1.0, -1.0), np.ones(600)]) + 0.1 * rng.normal(size=(600, 2))
+    fitted = RandomizedAnswersClassifier(
+        MixedAnswersEvent(50_000, 2), classes=[0, 1], random_state=SimulationRandom(1)
+    ).fit(rows, truth)
+    assert isinstance(fitted.response, Mixing)
+    assert not fitted.releasable
+
+
+def test_an_event_that_nothing_draws_by_is_never_charged(crowd, monkeypatch):
+    class Undrawn(MixedAnswersEvent):
+        __slots__ = ()
+        kind = "undrawn_answers"
+
+    settings = SimpleNamespace(settings=crowd.settings, classes=crowd.classes)
+    monkeypatch.setattr(Mixed, "event", lambda self, **circumstances: Undrawn(60_000, 2))
+    with pytest.raises(TypeError, match="no mechanism draws the responses of undrawn_answers"):
+        answers_event_of(settings)
+    del REGISTRY["undrawn_answers"]
+    monkeypatch.setattr(Mixed, "event", lambda self, **circumstances: RandomizedAnswersEvent(2.0, 2))
+    with pytest.raises(TypeError, match="mixed is charged as randomized_answers, and draws by Mixing"):
+        answers_event_of(settings)
+
+
+def test_one_event_has_one_mechanism():
+    with pytest.raises(TypeError, match="mixed_answers already have the mechanism Mixing"):
+        type("Louder", (Mixing,), {"__slots__": ()})
+    assert isinstance(mechanism_of(MixedAnswersEvent(60_000, 2)), Mixing)
+    assert mechanism_of(RandomizedAnswersEvent(2.0, 5), 2).n_classes == 2
