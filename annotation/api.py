@@ -24,5 +24,4 @@ def list_projects(request: HttpRequest, response: HttpResponse, page: Query[Page
 
 @router.get("projects/{slug:slug}", response=ProjectOut, summary="One project")
 def get_project(request: HttpRequest, slug: str) -> Any:
-    require_scope(request, Scope.PROJECTS_READ)
-    return project_for(request, slug)
+    return project_for(request, slug, Scope.PROJECTS_READ)

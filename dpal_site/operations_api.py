@@ -6,19 +6,19 @@ from typing import Any
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest
 from django.utils.translation import override
-from ninja import Router, Schema, Status
+from ninja import Schema, Status
 
 from annotation.people.identity import person_of
 from annotation.rest.base import require_scope
-from annotation.rest.idempotency import idempotent
-from annotation.rest.responses import SaidOut, as_code, write_responses
+from annotation.rest.idempotency import WritingRouter
+from annotation.rest.responses import SaidOut, as_code
 from annotation.tokens.services import Scope
 from dpal_site.monitoring import long_work
 from dpal_site.operations import standing
 from learner.errors import NothingWaits
 from privacy.wording import as_message
 
-router = Router()
+router = WritingRouter()
 
 
 class QueueOut(Schema):
@@ -81,25 +81,21 @@ def get_operations(request: HttpRequest) -> Any:
         return found | {name: [_work(one) for one in found[name]] for name in ("unfinished", "failed")}
 
 
-@router.post(
+@router.write(
     "operations/work/{kind}/{work_id}/send",
     response={202: ActedOut},
     summary="Hand work that nobody is at to a worker again",
-    openapi_extra=write_responses(202, problems=(409,)),
 )
-@idempotent
 def send_work_again(request: HttpRequest, kind: str, work_id: str) -> Any:
     _staff(request, Scope.OPERATIONS_WRITE)
     return _acted(kind, work_id, lambda: long_work.resend_long_work(kind=kind, key=work_id))
 
 
-@router.post(
+@router.write(
     "operations/work/{kind}/{work_id}/cancel",
     response={202: ActedOut},
     summary="Have work stop at its next safe point; what it has reserved stays charged",
-    openapi_extra=write_responses(202, problems=(409,)),
 )
-@idempotent
 def stop_work(request: HttpRequest, kind: str, work_id: str) -> Any:
     _staff(request, Scope.OPERATIONS_WRITE)
     by = person_of(request).get_username()

@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404
-from ninja import Field, Query, Router, Schema, Status
+from ninja import Field, Query, Schema
 
 from annotation import selectors
 from annotation.answers.selectors import answer_names
@@ -21,13 +21,13 @@ from annotation.models.marks import SavedView, Tag
 from annotation.people.identity import person_of
 from annotation.questions.images import IMAGE_ANSWER
 from annotation.reports.selectors.waiting import may_read_questions
-from annotation.rest.base import project_for, require_scope
-from annotation.rest.idempotency import idempotent
-from annotation.rest.responses import responses, write_responses
+from annotation.rest.base import project_for
+from annotation.rest.idempotency import WritingRouter
+from annotation.rest.responses import responses
 from annotation.rest.row_ids import row_id
 from annotation.tokens.services import Scope
 
-router = Router()
+router = WritingRouter()
 LARGEST_ID = 2**63 - 1
 
 
@@ -161,8 +161,7 @@ class ViewOut(Schema):
 
 @router.get("projects/{slug:slug}/questions", response=QuestionsOut, summary="What was asked, narrowed down")
 def list_questions(request: HttpRequest, slug: str, wanted: Query[QuestionsIn]) -> Any:
-    require_scope(request, Scope.LABELS_READ)
-    project = project_for(request, slug, Role.MANAGER)
+    project = project_for(request, slug, Scope.LABELS_READ, Role.MANAGER)
     readable = may_read_questions(project, request.user)
     form = QuestionFilter(_by_number(project, wanted), project=project, readable=readable)
     if not form.is_valid():
@@ -177,20 +176,14 @@ def list_questions(request: HttpRequest, slug: str, wanted: Query[QuestionsIn]) 
     openapi_extra=responses(responses={200: IMAGE_ANSWER}),
 )
 def get_question_image(request: HttpRequest, slug: str, query_id: str) -> HttpResponse:
-    require_scope(request, Scope.LABELS_READ)
-    return readable_image(request, project_for(request, slug, Role.MANAGER), row_id(query_id))
+    return readable_image(request, project_for(request, slug, Scope.LABELS_READ, Role.MANAGER), row_id(query_id))
 
 
-@router.post(
-    "projects/{slug:slug}/questions/changes",
-    response=ChangedOut,
-    summary="Do something with several questions at once",
-    openapi_extra=write_responses(200, problems=(409,)),
+@router.write(
+    "projects/{slug:slug}/questions/changes", response=ChangedOut, summary="Do something with several questions at once"
 )
-@idempotent
 def change_questions(request: HttpRequest, slug: str, body: ChangeIn) -> Any:
-    require_scope(request, Scope.PROJECTS_WRITE)
-    project = project_for(request, slug, Role.MANAGER)
+    project = project_for(request, slug, Scope.PROJECTS_WRITE, Role.MANAGER)
     person = _people(project).get(body.person)
     wanted = Change(action=body.action, comment=body.comment, tag=body.tag, person=person)
     # No other number names a row.
@@ -206,8 +199,7 @@ def change_questions(request: HttpRequest, slug: str, body: ChangeIn) -> Any:
     summary="One question with all that happened to it",
 )
 def get_question(request: HttpRequest, slug: str, query_id: str) -> Any:
-    require_scope(request, Scope.LABELS_READ)
-    project = project_for(request, slug, Role.MANAGER)
+    project = project_for(request, slug, Scope.LABELS_READ, Role.MANAGER)
     asked = selectors.asked_questions(project).select_related("record", "assigned_to")
     query = get_object_or_404(asked, pk=row_id(query_id))
     (row,) = browsing.question_rows(project, [query], readable=may_read_questions(project, request.user))
@@ -216,32 +208,23 @@ def get_question(request: HttpRequest, slug: str, query_id: str) -> Any:
 
 @router.get("projects/{slug:slug}/views", response=list[ViewOut], summary="Kept views: the caller's and shared ones")
 def list_views(request: HttpRequest, slug: str) -> Any:
-    require_scope(request, Scope.LABELS_READ)
-    project = project_for(request, slug, Role.MANAGER)
+    project = project_for(request, slug, Scope.LABELS_READ, Role.MANAGER)
     return [_view(view) for view in saved_views.views_for(project, request.user.pk)]
 
 
-@router.post(
-    "projects/{slug:slug}/views",
-    response=ViewOut,
-    summary="Keep a view under a name",
-    openapi_extra=write_responses(200, problems=(409,)),
-)
-@idempotent
+@router.write("projects/{slug:slug}/views", response=ViewOut, summary="Keep a view under a name")
 def keep_view(request: HttpRequest, slug: str, body: ViewIn) -> Any:
-    require_scope(request, Scope.PROJECTS_WRITE)
-    project = project_for(request, slug, Role.MANAGER)
+    project = project_for(request, slug, Scope.PROJECTS_WRITE, Role.MANAGER)
     chosen = {name: value for name, value in body.chosen.items() if name in QuestionFilter.base_fields}
     owner = person_of(request)
     return _view(saved_views.keep_view(project=project, owner=owner, name=body.name, chosen=chosen, shared=body.shared))
 
 
 @router.delete("projects/{slug:slug}/views/{view_id}", response={204: None}, summary="Drop a view of one's own")
-def drop_view(request: HttpRequest, slug: str, view_id: str) -> Any:
-    require_scope(request, Scope.PROJECTS_WRITE)
-    own = SavedView.objects.filter(project=project_for(request, slug, Role.MANAGER), owner=person_of(request))
+def drop_view(request: HttpRequest, slug: str, view_id: str) -> None:
+    project = project_for(request, slug, Scope.PROJECTS_WRITE, Role.MANAGER)
+    own = SavedView.objects.filter(project=project, owner=person_of(request))
     saved_views.drop_view(view=get_object_or_404(own, pk=row_id(view_id)))
-    return Status(204, None)
 
 
 def _by_number(project: Project, wanted: QuestionsIn) -> Mapping[str, Any]:

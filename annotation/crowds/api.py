@@ -8,7 +8,7 @@ from uuid import UUID
 
 from django.http import HttpRequest
 from django.shortcuts import get_object_or_404
-from ninja import Field, Router, Schema, Status
+from ninja import Field, Schema
 
 from annotation.crowds import selectors
 from annotation.crowds.costs import in_cents
@@ -20,13 +20,13 @@ from annotation.errors import StudyRefused
 from annotation.models import Project, Role
 from annotation.models.crowds import CrowdStudy, PlatformAccount, StudyStep, VerdictKind
 from annotation.people.identity import person_of
-from annotation.rest.base import project_for, require_scope
-from annotation.rest.idempotency import idempotent
-from annotation.rest.responses import SaidOut, as_code, write_responses
+from annotation.rest.base import project_for
+from annotation.rest.idempotency import WritingRouter
+from annotation.rest.responses import SaidOut, as_code
 from annotation.rest.row_ids import row_id
 from annotation.tokens.services import Scope
 
-router = Router()
+router = WritingRouter()
 # The largest number a row has.
 MOST_ID = 2**63 - 1
 Money = Annotated[
@@ -56,8 +56,8 @@ class StudyOut(Schema):
 
 @router.get("projects/{slug:slug}/studies", response=list[StudyOut], summary="The project's studies on Prolific")
 def list_studies(request: HttpRequest, slug: str) -> Any:
-    require_scope(request, Scope.PROJECTS_READ)
-    return [_study(sheet) for sheet in selectors.studies_of(project_for(request, slug, Role.MANAGER))]
+    project = project_for(request, slug, Scope.PROJECTS_READ, Role.MANAGER)
+    return [_study(sheet) for sheet in selectors.studies_of(project)]
 
 
 class PlatformOut(Schema):
@@ -89,29 +89,23 @@ class PlatformIn(Schema):
     "projects/{slug:slug}/studies/account", response=PlatformOut, summary="The account that studies are paid from"
 )
 def get_platform(request: HttpRequest, slug: str) -> Any:
-    require_scope(request, Scope.PROJECTS_READ)
-    return _platform(project_for(request, slug, Role.MANAGER))
+    return _platform(project_for(request, slug, Scope.PROJECTS_READ, Role.MANAGER))
 
 
-@router.post(
+@router.write(
     "projects/{slug:slug}/studies/account",
     response=PlatformOut,
     summary="Store the token that studies are opened with, in the place of an earlier one",
-    openapi_extra=write_responses(200, problems=(409,)),
 )
-@idempotent
 def connect_platform(request: HttpRequest, slug: str, body: PlatformIn) -> Any:
-    require_scope(request, Scope.STUDIES_WRITE)
-    project = project_for(request, slug, Role.MANAGER)
+    project = project_for(request, slug, Scope.STUDIES_WRITE, Role.MANAGER)
     accounts.connect_account(project=project, token=body.token, fee_percent=body.fee_percent, actor=person_of(request))
     return _platform(project)
 
 
 @router.delete("projects/{slug:slug}/studies/account", response={204: None}, summary="Forget the token")
-def disconnect_platform(request: HttpRequest, slug: str) -> Any:
-    require_scope(request, Scope.STUDIES_WRITE)
-    accounts.disconnect_account(project=project_for(request, slug, Role.MANAGER))
-    return Status(204, None)
+def disconnect_platform(request: HttpRequest, slug: str) -> None:
+    accounts.disconnect_account(project=project_for(request, slug, Scope.STUDIES_WRITE, Role.MANAGER))
 
 
 class StudyChange(StrEnum):
@@ -210,16 +204,13 @@ class SettledIn(Schema):
     came: bool
 
 
-@router.post(
+@router.write(
     "projects/{slug:slug}/studies",
     response={201: StudyOut},
     summary="Open a study's draft on Prolific, within the project's limit in money",
-    openapi_extra=write_responses(201, problems=(409,)),
 )
-@idempotent
 def open_study(request: HttpRequest, slug: str, body: StudyIn) -> Any:
-    require_scope(request, Scope.STUDIES_WRITE)
-    project = project_for(request, slug, Role.MANAGER)
+    project = project_for(request, slug, Scope.STUDIES_WRITE, Role.MANAGER)
     study = studies.open_study(
         project=project,
         owner=person_of(request),
@@ -232,25 +223,21 @@ def open_study(request: HttpRequest, slug: str, body: StudyIn) -> Any:
         lifetime=timedelta(days=body.days),
         signed=body.signed,
     )
-    return Status(201, _study(selectors.sheet_of_study(study)))
+    return _study(selectors.sheet_of_study(study))
 
 
 @router.get("projects/{slug:slug}/studies/{study_id}", response=StudyDetailOut, summary="One study and who came")
 def get_study(request: HttpRequest, slug: str, study_id: str) -> Any:
-    require_scope(request, Scope.PROJECTS_READ)
-    return _detail(_found(request, slug, study_id))
+    return _detail(_found(request, slug, study_id, Scope.PROJECTS_READ))
 
 
-@router.post(
+@router.write(
     "projects/{slug:slug}/studies/{study_id}/changes",
     response=StudyDetailOut,
     summary="Move a study on, approve who is complete, look now, or forget who came",
-    openapi_extra=write_responses(200, problems=(409,)),
 )
-@idempotent
 def change_study(request: HttpRequest, slug: str, study_id: str, body: StudyChangeIn) -> Any:
-    require_scope(request, Scope.STUDIES_WRITE)
-    study = _found(request, slug, study_id)
+    study = _found(request, slug, study_id, Scope.STUDIES_WRITE)
     if body.change == StudyChange.APPROVE:
         studies.approve_complete(study=study, actor=person_of(request))
     elif body.change == StudyChange.LOOK:
@@ -259,19 +246,16 @@ def change_study(request: HttpRequest, slug: str, study_id: str, body: StudyChan
         studies.forget_people(study=study)
     else:
         studies.want_step(study=study, step=StudyStep(body.change.upper()))
-    return _detail(_found(request, slug, study_id))
+    return _detail(_found(request, slug, study_id, Scope.STUDIES_WRITE))
 
 
-@router.post(
+@router.write(
     "projects/{slug:slug}/studies/{study_id}/decisions",
     response={204: None},
     summary="Reject a participation, or ask for its return",
-    openapi_extra=write_responses(204, problems=(409,)),
 )
-@idempotent
-def decide_participation(request: HttpRequest, slug: str, study_id: str, body: ParticipationDecisionIn) -> Any:
-    require_scope(request, Scope.STUDIES_WRITE)
-    submission = _found(request, slug, study_id).submissions.filter(pk=body.participation).first()
+def decide_participation(request: HttpRequest, slug: str, study_id: str, body: ParticipationDecisionIn) -> None:
+    submission = _found(request, slug, study_id, Scope.STUDIES_WRITE).submissions.filter(pk=body.participation).first()
     if submission is None:
         raise StudyRefused("This participation does not wait for a decision.", field="participation")
     studies.judge(
@@ -281,37 +265,28 @@ def decide_participation(request: HttpRequest, slug: str, study_id: str, body: P
         category=body.category,
         actor=person_of(request),
     )
-    return Status(204, None)
 
 
-@router.post(
+@router.write(
     "projects/{slug:slug}/studies/{study_id}/bonuses",
     response={204: None},
     summary="Give bonuses, once under their key",
-    openapi_extra=write_responses(204, problems=(409,)),
 )
-@idempotent
-def give_bonuses(request: HttpRequest, slug: str, study_id: str, body: BonusesIn) -> Any:
-    require_scope(request, Scope.STUDIES_WRITE)
-    study = _found(request, slug, study_id)
+def give_bonuses(request: HttpRequest, slug: str, study_id: str, body: BonusesIn) -> None:
+    study = _found(request, slug, study_id, Scope.STUDIES_WRITE)
     amounts = {each.participant: in_cents(each.amount) for each in body.bonuses}
     if len(amounts) < len(body.bonuses):
         raise StudyRefused("A participant stands there twice.", field="bonuses")
     bonuses.give_bonuses(study=study, key=body.key, cents_by_name=amounts, actor=person_of(request))
-    return Status(204, None)
 
 
-@router.post(
+@router.write(
     "projects/{slug:slug}/studies/{study_id}/bonuses/settle",
     response={204: None},
     summary="Say whether unclear bonuses came",
-    openapi_extra=write_responses(204, problems=(409,)),
 )
-@idempotent
-def settle_bonuses(request: HttpRequest, slug: str, study_id: str, body: SettledIn) -> Any:
-    require_scope(request, Scope.STUDIES_WRITE)
-    bonuses.settle_unclear(study=_found(request, slug, study_id), came=body.came)
-    return Status(204, None)
+def settle_bonuses(request: HttpRequest, slug: str, study_id: str, body: SettledIn) -> None:
+    bonuses.settle_unclear(study=_found(request, slug, study_id, Scope.STUDIES_WRITE), came=body.came)
 
 
 def _platform(project: Project) -> dict[str, Any]:
@@ -327,8 +302,8 @@ def _platform(project: Project) -> dict[str, Any]:
     }
 
 
-def _found(request: HttpRequest, slug: str, study_id: str) -> CrowdStudy:
-    project = project_for(request, slug, Role.MANAGER)
+def _found(request: HttpRequest, slug: str, study_id: str, scope: Scope) -> CrowdStudy:
+    project = project_for(request, slug, scope, Role.MANAGER)
     chosen = CrowdStudy.objects.select_related("project", "link")
     return get_object_or_404(chosen, pk=row_id(study_id), project=project)
 

@@ -6,7 +6,7 @@ from uuid import UUID
 
 from django.conf import settings
 from django.http import Http404, HttpRequest, HttpResponse
-from ninja import Field, File, Form, Query, Router, Schema, Status, UploadedFile
+from ninja import Field, File, Form, Query, Schema, Status, UploadedFile
 from ninja.errors import HttpError
 
 from annotation import selectors
@@ -15,17 +15,17 @@ from annotation.errors import InvalidRecords, InvalidUpload
 from annotation.models import BadRows, Dataset, DatasetRole, Job, PoolSource, Role
 from annotation.people.identity import person_of
 from annotation.rest.base import project_for, require_scope
-from annotation.rest.idempotency import idempotent
+from annotation.rest.idempotency import WritingRouter
 from annotation.rest.jobs import JobOut
 from annotation.rest.pagination import Page, page_of
-from annotation.rest.responses import IDEMPOTENCY_KEY, LONGEST_KEY, SaidOut, as_code, paged, responses, write_responses
+from annotation.rest.responses import IDEMPOTENCY_KEY, LONGEST_KEY, SaidOut, as_code, paged, responses
 from annotation.statement import charges
 from annotation.tokens.services import Scope
 from annotation.work.services import jobs
 from privacy.accounting.cost import Cost
 from privacy.wording import as_message
 
-router = Router()
+router = WritingRouter()
 
 
 class BadRowOut(Schema):
@@ -166,18 +166,16 @@ class RecordsOut(Schema):
     first_slot: int
 
 
-@router.post(
+@router.write(
     "projects/{slug:slug}/datasets",
     response={202: DatasetOut},
     summary="Upload a file; a job reads it",
-    openapi_extra=write_responses(202, problems=(402, 409, 507)),
+    problems=(402, 409, 507),
 )
-@idempotent
 def upload_dataset(request: HttpRequest, slug: str, file: File[UploadedFile], form: Form[UploadIn]) -> Any:
-    require_scope(request, Scope.DATASETS_WRITE)
-    project = project_for(request, slug, Role.MANAGER)
+    project = project_for(request, slug, Scope.DATASETS_WRITE, Role.MANAGER)
     _refuse_price(charges.upload_charge(project, form.role), form.most_epsilon)
-    dataset = datasets.receive_upload(
+    return datasets.receive_upload(
         project=project,
         file=file,
         name=form.name or file.name or "upload",
@@ -187,21 +185,18 @@ def upload_dataset(request: HttpRequest, slug: str, file: File[UploadedFile], fo
         uploaded_by=person_of(request),
         start_epsilon=form.start_epsilon,
     )
-    return Status(202, dataset)
 
 
-@router.post(
+@router.write(
     "projects/{slug:slug}/tables",
     response={202: DatasetOut},
     summary="Register a table as a pool where it lies; a job reads the ends of its files",
-    openapi_extra=write_responses(202, problems=(402, 409)),
+    problems=(402, 409),
 )
-@idempotent
 def register_table(request: HttpRequest, slug: str, body: TableIn) -> Any:
-    require_scope(request, Scope.DATASETS_WRITE)
-    project = project_for(request, slug, Role.MANAGER)
+    project = project_for(request, slug, Scope.DATASETS_WRITE, Role.MANAGER)
     _refuse_price(charges.upload_charge(project, DatasetRole.POOL), body.most_epsilon)
-    dataset = tables.register_table(
+    return tables.register_table(
         project=project,
         address=body.address,
         name=body.name,
@@ -210,15 +205,13 @@ def register_table(request: HttpRequest, slug: str, body: TableIn) -> Any:
         snapshot=body.snapshot_id,
         registered_by=person_of(request),
     )
-    return Status(202, dataset)
 
 
 @router.get(
     "projects/{slug:slug}/datasets", response=list[DatasetOut], summary="Uploads of a project", openapi_extra=paged()
 )
 def list_datasets(request: HttpRequest, response: HttpResponse, slug: str, page: Query[Page]) -> Any:
-    require_scope(request, Scope.DATASETS_WRITE)
-    project = project_for(request, slug, Role.MANAGER)
+    project = project_for(request, slug, Scope.DATASETS_WRITE, Role.MANAGER)
     found = (
         Dataset.objects.filter(project=project).select_related("job", "source", "project__pool_account").order_by("-id")
     )
@@ -238,8 +231,7 @@ def list_datasets(request: HttpRequest, response: HttpResponse, slug: str, page:
     },
 )
 def post_records(request: HttpRequest, slug: str) -> Any:
-    require_scope(request, Scope.DATASETS_WRITE)
-    project = project_for(request, slug, Role.MANAGER)
+    project = project_for(request, slug, Scope.DATASETS_WRITE, Role.MANAGER)
     key = request.headers.get("Idempotency-Key", "")
     if len(key) > LONGEST_KEY:
         raise HttpError(422, f"Idempotency-Key: is longer than {LONGEST_KEY} characters")

@@ -4,7 +4,6 @@ from typing import Any
 
 from django.http import HttpRequest
 from django.shortcuts import get_object_or_404
-from ninja import Router, Status
 
 from annotation.data import selectors
 from annotation.data.api import DatasetOut
@@ -12,28 +11,24 @@ from annotation.errors import UploadRefused
 from annotation.gates.services import runs
 from annotation.models import Role
 from annotation.people.identity import person_of
-from annotation.rest.base import MostIn, project_for, require_scope
-from annotation.rest.idempotency import idempotent
-from annotation.rest.responses import write_responses
+from annotation.rest.base import MostIn, project_for
+from annotation.rest.idempotency import WritingRouter
 from annotation.statement import charges
 from annotation.tokens.services import Scope
 from privacy.wording import as_message
 
-router = Router()
+router = WritingRouter()
 
 
-@router.post(
+@router.write(
     "projects/{slug:slug}/datasets/{int:dataset_id}/gate",
     response={202: DatasetOut},
     summary="Send an upload through the gate again; it draws and pays anew",
-    openapi_extra=write_responses(202, problems=(409,)),
 )
-@idempotent
 def start_gate(request: HttpRequest, slug: str, dataset_id: int, body: MostIn) -> Any:
-    require_scope(request, Scope.DATASETS_WRITE)
-    project = project_for(request, slug, Role.MANAGER)
+    project = project_for(request, slug, Scope.DATASETS_WRITE, Role.MANAGER)
     found = get_object_or_404(selectors.uploads_of(project), pk=dataset_id)
     charges.refuse_dearer(charges.upload_charge(project, found.role, found), body.most_epsilon)
     if runs.start_gate(dataset=found, owner=person_of(request)) is None:
         raise UploadRefused(as_message("This upload has gone through the gate, or is in it."))
-    return Status(202, get_object_or_404(selectors.uploads_of(project), pk=dataset_id))
+    return get_object_or_404(selectors.uploads_of(project), pk=dataset_id)

@@ -6,7 +6,7 @@ from uuid import UUID
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404
-from ninja import Field, Router, Schema, Status
+from ninja import Field, Schema
 
 from annotation.exports.downloads import export_response, labels_response
 from annotation.exports.services import kept_files
@@ -14,14 +14,14 @@ from annotation.exports.services.label_files import MEDIA_TYPES, ExportFormat
 from annotation.models import Role
 from annotation.models.exports import Export
 from annotation.people.identity import person_of
-from annotation.rest.base import project_for, require_scope
-from annotation.rest.idempotency import idempotent
+from annotation.rest.base import project_for
+from annotation.rest.idempotency import WritingRouter
 from annotation.rest.jobs import JobOut
 from annotation.rest.ranges import CONDITIONS, file_answers
-from annotation.rest.responses import responses, write_responses
+from annotation.rest.responses import responses
 from annotation.tokens.services import Scope
 
-router = Router()
+router = WritingRouter()
 
 LABEL_MEDIA_TYPES = list(MEDIA_TYPES.values())
 LABEL_FILES: dict[str, Any] = {name: {} for name in LABEL_MEDIA_TYPES}
@@ -54,24 +54,21 @@ def export_labels(
     format: ExportFormat = ExportFormat.JSON_LINES,  # noqa: A002
     history: bool = False,
 ) -> HttpResponseBase:
-    require_scope(request, Scope.LABELS_READ)
-    return labels_response(project_for(request, slug, Role.MANAGER), format, history=history)
+    return labels_response(project_for(request, slug, Scope.LABELS_READ, Role.MANAGER), format, history=history)
 
 
-@router.post(
+@router.write(
     "projects/{slug:slug}/exports",
     response={202: JobOut},
     summary="Have every answer written to a file; the job says where it is",
-    openapi_extra=write_responses(202),
+    problems=(),
 )
-@idempotent
 def start_export(request: HttpRequest, slug: str, body: ExportIn) -> Any:
-    require_scope(request, Scope.LABELS_READ)
-    project = project_for(request, slug, Role.MANAGER)
+    project = project_for(request, slug, Scope.LABELS_READ, Role.MANAGER)
     export = kept_files.start_export(
         project=project, owner=person_of(request), format=body.format, history=body.history
     )
-    return Status(202, export.job)
+    return export.job
 
 
 @router.get(
@@ -80,7 +77,6 @@ def start_export(request: HttpRequest, slug: str, body: ExportIn) -> Any:
     openapi_extra=responses(416, parameters=CONDITIONS, responses=file_answers(LABEL_FILES)),
 )
 def get_export(request: HttpRequest, slug: str, job_id: UUID) -> HttpResponseBase:
-    require_scope(request, Scope.LABELS_READ)
-    project = project_for(request, slug, Role.MANAGER)
+    project = project_for(request, slug, Scope.LABELS_READ, Role.MANAGER)
     found = Export.objects.select_related("project")
     return export_response(request, get_object_or_404(found, project=project, job=job_id))

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 from django.http import Http404, HttpRequest
 from django.shortcuts import get_object_or_404
-from ninja import Field, Query, Router, Schema, Status
+from ninja import Field, Query, Schema
 from pydantic import create_model
 
 from annotation.choices.gates import own_gate_parameters
@@ -13,17 +13,16 @@ from annotation.gates.forms import GateChoiceForm, GatePlanForm
 from annotation.gates.services import planning
 from annotation.models import DatasetRole, Oracle, Project, Role
 from annotation.people.identity import person_of
-from annotation.rest.base import project_for, require_scope
+from annotation.rest.base import project_for
 from annotation.rest.checking import checked
-from annotation.rest.idempotency import idempotent
+from annotation.rest.idempotency import WritingRouter
 from annotation.rest.jobs import JobOut
-from annotation.rest.responses import write_responses
 from annotation.rest.row_ids import row_id
 from annotation.statement import charges
 from annotation.tokens.services import Scope
 from privacy.planning import Passing
 
-router = Router()
+router = WritingRouter()
 
 
 class PassingOut(Schema):
@@ -88,8 +87,7 @@ else:
 
 @router.get("projects/{slug:slug}/gate", response=GatePlanOut, summary="The gate, its price, and others at a price")
 def get_gate(request: HttpRequest, slug: str, plan: Query[GatePlanIn]) -> Any:
-    require_scope(request, Scope.PROJECTS_READ)
-    project = _crowd(request, slug)
+    project = _crowd(request, slug, Scope.PROJECTS_READ)
     price = charges.run_charge(project)
     asked = {name: value for name, value in plan.dict().items() if value is not None}
     start = {"epsilon": price.epsilon, "delta": max(price.delta, comparison.SMALLEST_DELTA)}
@@ -116,39 +114,32 @@ def get_gate(request: HttpRequest, slug: str, plan: Query[GatePlanIn]) -> Any:
     }
 
 
-@router.post(
+@router.write(
     "projects/{slug:slug}/gate",
     response={204: None},
     summary="Choose the gate, while nothing is charged for the one that stands",
-    openapi_extra=write_responses(204, problems=(409,)),
 )
-@idempotent
-def choose_gate(request: HttpRequest, slug: str, body: GateIn) -> Any:
-    require_scope(request, Scope.PROJECTS_WRITE)
-    project = _crowd(request, slug)
+def choose_gate(request: HttpRequest, slug: str, body: GateIn) -> None:
+    project = _crowd(request, slug, Scope.PROJECTS_WRITE)
     form = GateChoiceForm(body.dict())
     checked(form)
     planning.choose_gate(project=project, settings=form.settings())
-    return Status(204, None)
 
 
-@router.post(
+@router.write(
     "projects/{slug:slug}/datasets/{dataset_id}/survey",
     response={202: JobOut},
     summary="Have a worker count a whole upload for the plan of the gate; nothing is charged",
-    openapi_extra=write_responses(202, problems=(409,)),
 )
-@idempotent
 def survey_dataset(request: HttpRequest, slug: str, dataset_id: str) -> Any:
-    require_scope(request, Scope.DATASETS_WRITE)
-    project = _crowd(request, slug)
+    project = _crowd(request, slug, Scope.DATASETS_WRITE)
     found = get_object_or_404(planning.countable_uploads(project), pk=row_id(dataset_id))
-    return Status(202, planning.start_survey(dataset=found, owner=person_of(request)))
+    return planning.start_survey(dataset=found, owner=person_of(request))
 
 
-def _crowd(request: HttpRequest, slug: str) -> Project:
+def _crowd(request: HttpRequest, slug: str, scope: Scope) -> Project:
     """Return a project that the token's person manages and that has a gate."""
-    project = project_for(request, slug, Role.MANAGER)
+    project = project_for(request, slug, scope, Role.MANAGER)
     if project.oracle != Oracle.CROWD:
         raise Http404
     return project

@@ -3,7 +3,7 @@
 from typing import Any
 
 from django.http import HttpRequest
-from ninja import Field, Router, Schema, Status
+from ninja import Field, Schema
 
 from annotation.answers.class_list import listed_classes
 from annotation.errors import InvalidChoice
@@ -11,13 +11,12 @@ from annotation.guidelines.forms import MAX_EXAMPLES
 from annotation.guidelines.services import versions
 from annotation.models import Role
 from annotation.people.identity import person_of
-from annotation.rest.base import project_for, require_scope
-from annotation.rest.idempotency import idempotent
-from annotation.rest.responses import write_responses
+from annotation.rest.base import project_for
+from annotation.rest.idempotency import WritingRouter
 from annotation.tokens.services import Scope
 from privacy.wording import as_message
 
-router = Router()
+router = WritingRouter()
 LONGEST_EXAMPLE, LONGEST_GUIDELINES = 2000, 200_000
 
 
@@ -74,8 +73,7 @@ class GuidelinesSavedOut(Schema):
     "projects/{slug:slug}/guidelines", response=GuidelinesOut, summary="What annotators are told, as they read it"
 )
 def get_guidelines(request: HttpRequest, slug: str) -> Any:
-    require_scope(request, Scope.PROJECTS_READ)
-    project = project_for(request, slug, Role.MANAGER, Role.ANNOTATOR, Role.REVIEWER)
+    project = project_for(request, slug, Scope.PROJECTS_READ, Role.MANAGER, Role.ANNOTATOR, Role.REVIEWER)
     standing = versions.current_guidelines(project)
     described = listed_classes(tuple(project.classes), tuple(project.settings.get("class_descriptions") or ()))
     return {
@@ -90,16 +88,13 @@ def get_guidelines(request: HttpRequest, slug: str) -> Any:
     }
 
 
-@router.post(
+@router.write(
     "projects/{slug:slug}/guidelines",
     response=GuidelinesSavedOut,
     summary="Write a version of the guidelines; annotators are told of it once",
-    openapi_extra=write_responses(200, problems=(409,)),
 )
-@idempotent
 def write_guidelines(request: HttpRequest, slug: str, body: GuidelinesIn) -> Any:
-    require_scope(request, Scope.PROJECTS_WRITE)
-    project = project_for(request, slug, Role.MANAGER)
+    project = project_for(request, slug, Scope.PROJECTS_WRITE, Role.MANAGER)
     possible = len(project.classes)
     if any(one.choice >= possible for one in body.examples):
         raise InvalidChoice(as_message("There are {possible} answers to choose from.", possible=possible))
@@ -108,14 +103,11 @@ def write_guidelines(request: HttpRequest, slug: str, body: GuidelinesIn) -> Any
     return {"version": saved.version}
 
 
-@router.post(
+@router.write(
     "projects/{slug:slug}/guidelines/read",
     response={204: None},
     summary="Note that the caller knows the version that stands",
-    openapi_extra=write_responses(204, problems=(409,)),
 )
-@idempotent
-def read_guidelines(request: HttpRequest, slug: str) -> Any:
-    require_scope(request, Scope.LABELS_WRITE)
-    versions.mark_guidelines_seen(project=project_for(request, slug, Role.ANNOTATOR), user=person_of(request))
-    return Status(204, None)
+def read_guidelines(request: HttpRequest, slug: str) -> None:
+    project = project_for(request, slug, Scope.LABELS_WRITE, Role.ANNOTATOR)
+    versions.mark_guidelines_seen(project=project, user=person_of(request))

@@ -5,18 +5,18 @@ from typing import Any
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404
-from ninja import Field, File, Form, Router, Schema, Status, UploadedFile
+from ninja import Field, File, Form, Schema, UploadedFile
 
 from annotation.guidelines.services import pictures as service
 from annotation.guidelines.text import NAME_LENGTH, snippet_of
 from annotation.models import Role
 from annotation.people.identity import person_of
-from annotation.rest.base import project_for, require_scope
-from annotation.rest.idempotency import idempotent
-from annotation.rest.responses import responses, write_responses
+from annotation.rest.base import project_for
+from annotation.rest.idempotency import WritingRouter
+from annotation.rest.responses import responses
 from annotation.tokens.services import Scope
 
-router = Router()
+router = WritingRouter()
 
 
 class GuidelinePictureIn(Schema):
@@ -40,22 +40,20 @@ class GuidelinePictureOut(Schema):
     "projects/{slug:slug}/guidelines/pictures", response=list[GuidelinePictureOut], summary="Pictures of the guidelines"
 )
 def list_guideline_pictures(request: HttpRequest, slug: str) -> Any:
-    require_scope(request, Scope.PROJECTS_READ)
-    return [_picture(one) for one in service.guideline_pictures(project_for(request, slug, Role.MANAGER))]
+    project = project_for(request, slug, Scope.PROJECTS_READ, Role.MANAGER)
+    return [_picture(one) for one in service.guideline_pictures(project)]
 
 
-@router.post(
+@router.write(
     "projects/{slug:slug}/guidelines/pictures",
     response=GuidelinePictureOut,
     summary="Keep a picture for the guidelines, without its metadata",
-    openapi_extra=write_responses(200, problems=(409, 503)),
+    problems=(409, 503),
 )
-@idempotent
 def add_guideline_picture(
     request: HttpRequest, slug: str, file: File[UploadedFile], form: Form[GuidelinePictureIn]
 ) -> Any:
-    require_scope(request, Scope.PROJECTS_WRITE)
-    project = project_for(request, slug, Role.MANAGER)
+    project = project_for(request, slug, Scope.PROJECTS_WRITE, Role.MANAGER)
     data = file.read(service.LARGEST_FILE + 1)
     return _picture(
         service.add_guideline_picture(project=project, data=data, description=form.description, by=person_of(request))
@@ -68,8 +66,8 @@ def add_guideline_picture(
     openapi_extra=responses(responses={200: {"description": "The picture", "content": {"image/webp": {}}}}),
 )
 def get_guideline_picture(request: HttpRequest, slug: str, digest: str) -> HttpResponse:
-    require_scope(request, Scope.PROJECTS_READ)
-    kept = service.guideline_pictures(project_for(request, slug, Role.MANAGER, Role.ANNOTATOR, Role.REVIEWER))
+    project = project_for(request, slug, Scope.PROJECTS_READ, Role.MANAGER, Role.ANNOTATOR, Role.REVIEWER)
+    kept = service.guideline_pictures(project)
     named = {"digest__startswith": digest} if len(digest) == NAME_LENGTH else {"digest": digest}
     return HttpResponse(bytes(get_object_or_404(kept, **named).content), content_type="image/webp")
 
@@ -79,11 +77,9 @@ def get_guideline_picture(request: HttpRequest, slug: str, digest: str) -> HttpR
     response={204: None},
     summary="Delete a picture that the guidelines do not show",
 )
-def delete_guideline_picture(request: HttpRequest, slug: str, digest: str) -> Any:
-    require_scope(request, Scope.PROJECTS_WRITE)
-    kept = service.guideline_pictures(project_for(request, slug, Role.MANAGER))
+def delete_guideline_picture(request: HttpRequest, slug: str, digest: str) -> None:
+    kept = service.guideline_pictures(project_for(request, slug, Scope.PROJECTS_WRITE, Role.MANAGER))
     service.delete_guideline_picture(picture=get_object_or_404(kept, digest=digest))
-    return Status(204, None)
 
 
 def _picture(one: Any) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from typing import Any
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest
 from django.shortcuts import get_object_or_404
-from ninja import Field, Router, Schema, Status
+from ninja import Field, Schema
 
 from annotation.errors import InvalidConfiguration
 from annotation.models import Role
@@ -22,13 +22,13 @@ from annotation.people.joining_api import InvitationFields, MailedIn, invitation
 from annotation.people.services import groups, invitations
 from annotation.rest.base import require_scope
 from annotation.rest.checking import checked
-from annotation.rest.idempotency import idempotent
-from annotation.rest.responses import responses, write_responses
+from annotation.rest.idempotency import WritingRouter
+from annotation.rest.responses import responses
 from annotation.rest.row_ids import row_id
 from annotation.tokens.services import Scope
 from privacy.wording import as_message
 
-router = Router()
+router = WritingRouter()
 
 
 class GroupOut(Schema):
@@ -103,17 +103,11 @@ def list_groups(request: HttpRequest) -> Any:
     return [_group(one) for one in group_presenters.groups()]
 
 
-@router.post(
-    "groups",
-    response={201: GroupOut},
-    summary="Make an empty group",
-    openapi_extra=write_responses(201, problems=(409,)),
-)
-@idempotent
+@router.write("groups", response={201: GroupOut}, summary="Make an empty group")
 def make_group(request: HttpRequest, body: GroupIn) -> Any:
     _keeper(request, Scope.GROUPS_WRITE)
     made = groups.create_group(name=checked(GroupForm(body.dict()))["name"], owner=person_of(request))
-    return Status(201, _group(group_presenters.groups().get(pk=made.pk)))
+    return _group(group_presenters.groups().get(pk=made.pk))
 
 
 @router.get("groups/{group_id}", response=WholeGroupOut, summary="One group, its people and its roles")
@@ -130,13 +124,7 @@ def get_group(request: HttpRequest, group_id: str) -> Any:
     }
 
 
-@router.patch(
-    "groups/{group_id}",
-    response=GroupOut,
-    summary="Give a group another name",
-    openapi_extra=write_responses(200, problems=(409,)),
-)
-@idempotent
+@router.write("groups/{group_id}", response=GroupOut, summary="Give a group another name", method="PATCH")
 def rename_group(request: HttpRequest, group_id: str, body: GroupIn) -> Any:
     found = _found(request, group_id, Scope.GROUPS_WRITE)
     groups.rename_group(group=found, name=checked(GroupForm(body.dict()))["name"])
@@ -149,32 +137,25 @@ def rename_group(request: HttpRequest, group_id: str, body: GroupIn) -> Any:
     summary="End a group, and what it gave",
     openapi_extra=responses(409),
 )
-def delete_group(request: HttpRequest, group_id: str, body: GroupDeletionIn) -> Any:
+def delete_group(request: HttpRequest, group_id: str, body: GroupDeletionIn) -> None:
     found = _found(request, group_id, Scope.GROUPS_WRITE)
     if body.typed != found.name:
         raise InvalidConfiguration(as_message("Type the name of the group as it stands there."))
     groups.delete_group(group=found, actor=person_of(request).get_username())
-    return Status(204, None)
 
 
-@router.post(
-    "groups/{group_id}/people",
-    response=PeopleChangedOut,
-    summary="Put people into a group, which gives them its roles",
-    openapi_extra=write_responses(200, problems=(409,)),
+@router.write(
+    "groups/{group_id}/people", response=PeopleChangedOut, summary="Put people into a group, which gives them its roles"
 )
-@idempotent
 def add_group_people(request: HttpRequest, group_id: str, body: GroupPeopleIn) -> Any:
     return _change_people(request, group_id, body, groups.add_people)
 
 
-@router.post(
+@router.write(
     "groups/{group_id}/people/removal",
     response=PeopleChangedOut,
     summary="Take people out of a group; who has a role by nothing else is out, and what they labelled stays",
-    openapi_extra=write_responses(200, problems=(409,)),
 )
-@idempotent
 def remove_group_people(request: HttpRequest, group_id: str, body: GroupPeopleIn) -> Any:
     return _change_people(request, group_id, body, groups.remove_people)
 
@@ -185,11 +166,10 @@ def remove_group_people(request: HttpRequest, group_id: str, body: GroupPeopleIn
     summary="Take one person out of a group, whatever has become of their account",
     openapi_extra=responses(409),
 )
-def remove_from_group(request: HttpRequest, group_id: str, place_id: str) -> Any:
+def remove_from_group(request: HttpRequest, group_id: str, place_id: str) -> None:
     found = _found(request, group_id, Scope.GROUPS_WRITE)
     place = get_object_or_404(group_presenters.group_members(found), pk=row_id(place_id))
     groups.remove_people(group=found, people=[place.user], actor=person_of(request).get_username())
-    return Status(204, None)
 
 
 @router.get(
@@ -212,7 +192,7 @@ def list_group_invitations(request: HttpRequest, group_id: str) -> Any:
 def make_group_invitation(request: HttpRequest, group_id: str, body: MailedIn) -> Any:
     found = _found(request, group_id, Scope.GROUPS_WRITE)
     made, link = invited(request, body, GroupInvitationForm, group=found)
-    return Status(201, invitation_fields(made) | {"link": link})
+    return invitation_fields(made) | {"link": link}
 
 
 @router.delete(
@@ -221,10 +201,9 @@ def make_group_invitation(request: HttpRequest, group_id: str, body: MailedIn) -
     summary="End an invitation into a group; who came by it stays",
     openapi_extra=responses(409),
 )
-def revoke_group_invitation(request: HttpRequest, group_id: str, invitation_id: str) -> Any:
+def revoke_group_invitation(request: HttpRequest, group_id: str, invitation_id: str) -> None:
     found = _found(request, group_id, Scope.GROUPS_WRITE)
     invitations.revoke_invitation(invitation=get_object_or_404(found.invitations, pk=row_id(invitation_id)))
-    return Status(204, None)
 
 
 def _keeper(request: HttpRequest, scope: Scope) -> None:

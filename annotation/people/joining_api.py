@@ -10,7 +10,7 @@ from typing import Any, Literal
 from django.http import HttpRequest
 from django.shortcuts import get_object_or_404
 from django.urls import reverse
-from ninja import Field, Router, Schema, Status
+from ninja import Field, Router, Schema
 
 from annotation.errors import InvalidConfiguration
 from annotation.models import Role
@@ -19,7 +19,7 @@ from annotation.people.forms.groups import GroupInvitationForm
 from annotation.people.forms.joining import CrowdLinkForm, InvitationForm, filled_in
 from annotation.people.identity import person_of
 from annotation.people.services import crowd_links, invitations, letters
-from annotation.rest.base import project_for, require_scope
+from annotation.rest.base import project_for
 from annotation.rest.checking import checked
 from annotation.rest.responses import responses
 from annotation.rest.row_ids import row_id
@@ -104,8 +104,7 @@ class CrowdLinkIn(Schema):
     "projects/{slug:slug}/invitations", response=list[InvitationOut], summary="Invitations that let somebody in"
 )
 def list_invitations(request: HttpRequest, slug: str) -> Any:
-    require_scope(request, Scope.PROJECTS_READ)
-    live = invitations.live_invitations().filter(project=project_for(request, slug, Role.MANAGER))
+    live = invitations.live_invitations().filter(project=project_for(request, slug, Scope.PROJECTS_READ, Role.MANAGER))
     return [_invitation(one) for one in live.select_related("letter").order_by("-pk")]
 
 
@@ -116,10 +115,9 @@ def list_invitations(request: HttpRequest, slug: str) -> Any:
     openapi_extra=responses(409),
 )
 def make_invitation(request: HttpRequest, slug: str, body: InvitationIn) -> Any:
-    require_scope(request, Scope.PROJECTS_WRITE)
-    project = project_for(request, slug, Role.MANAGER)
+    project = project_for(request, slug, Scope.PROJECTS_WRITE, Role.MANAGER)
     made, link = invited(request, body, InvitationForm, project=project)
-    return Status(201, _invitation(made) | {"link": link})
+    return _invitation(made) | {"link": link}
 
 
 @router.delete(
@@ -128,19 +126,16 @@ def make_invitation(request: HttpRequest, slug: str, body: InvitationIn) -> Any:
     summary="End an invitation; who came by it stays",
     openapi_extra=responses(409),
 )
-def revoke_invitation(request: HttpRequest, slug: str, invitation_id: str) -> Any:
-    require_scope(request, Scope.PROJECTS_WRITE)
-    project = project_for(request, slug, Role.MANAGER)
+def revoke_invitation(request: HttpRequest, slug: str, invitation_id: str) -> None:
+    project = project_for(request, slug, Scope.PROJECTS_WRITE, Role.MANAGER)
     invitations.revoke_invitation(invitation=get_object_or_404(project.invitations, pk=row_id(invitation_id)))
-    return Status(204, None)
 
 
 @router.get(
     "projects/{slug:slug}/crowd-links", response=list[CrowdLinkOut], summary="Links for crowd platforms that are open"
 )
 def list_crowd_links(request: HttpRequest, slug: str) -> Any:
-    require_scope(request, Scope.PROJECTS_READ)
-    project = project_for(request, slug, Role.MANAGER)
+    project = project_for(request, slug, Scope.PROJECTS_READ, Role.MANAGER)
     return [_crowd_link(one) for one in project.crowd_links.filter(revoked_at=None).order_by("-pk")]
 
 
@@ -151,14 +146,13 @@ def list_crowd_links(request: HttpRequest, slug: str) -> Any:
     openapi_extra=responses(409),
 )
 def make_crowd_link(request: HttpRequest, slug: str, body: CrowdLinkIn) -> Any:
-    require_scope(request, Scope.PROJECTS_WRITE)
-    project = project_for(request, slug, Role.MANAGER)
+    project = project_for(request, slug, Scope.PROJECTS_WRITE, Role.MANAGER)
     form = CrowdLinkForm(body.dict())
     checked(form)
     made, token = crowd_links.create_link(project=project, owner=person_of(request), **form.values())
     path = reverse("annotation:crowd_start", args=[token])
     address = request.build_absolute_uri(path) + filled_in(made.platform)
-    return Status(201, _crowd_link(made) | {"address": address})
+    return _crowd_link(made) | {"address": address}
 
 
 @router.delete(
@@ -167,11 +161,9 @@ def make_crowd_link(request: HttpRequest, slug: str, body: CrowdLinkIn) -> Any:
     summary="Let nobody new in by a link; who is in finishes",
     openapi_extra=responses(409),
 )
-def revoke_crowd_link(request: HttpRequest, slug: str, link_id: str) -> Any:
-    require_scope(request, Scope.PROJECTS_WRITE)
-    project = project_for(request, slug, Role.MANAGER)
+def revoke_crowd_link(request: HttpRequest, slug: str, link_id: str) -> None:
+    project = project_for(request, slug, Scope.PROJECTS_WRITE, Role.MANAGER)
     crowd_links.revoke_link(link=get_object_or_404(project.crowd_links, pk=row_id(link_id)))
-    return Status(204, None)
 
 
 def _invitation(one: Invitation) -> dict[str, Any]:

@@ -4,7 +4,7 @@ import zoneinfo
 from typing import Any, Literal
 
 from django.http import HttpRequest
-from ninja import Field, Router, Schema
+from ninja import Field, Schema
 
 from annotation.errors import InvalidConfiguration
 from annotation.models.letters import MailChoice, MailKind
@@ -13,12 +13,11 @@ from annotation.people.identity import person_of
 from annotation.people.services import letters, mail_choices
 from annotation.rest.base import require_scope
 from annotation.rest.checking import checked
-from annotation.rest.idempotency import idempotent
-from annotation.rest.responses import write_responses
+from annotation.rest.idempotency import WritingRouter
 from annotation.tokens.services import Scope
 from privacy.wording import as_message
 
-router = Router()
+router = WritingRouter()
 
 
 class MailsOut(Schema):
@@ -47,13 +46,13 @@ def get_mails(request: HttpRequest) -> Any:
     return _mails(request, mail_choices.choice_of(person_of(request)))
 
 
-@router.patch(
+@router.write(
     "mails",
     response=MailsOut,
     summary="Choose what the caller is told by mail; the next mails follow it",
-    openapi_extra=write_responses(200),
+    problems=(),
+    method="PATCH",
 )
-@idempotent
 def choose_mails(request: HttpRequest, body: MailsIn) -> Any:
     require_scope(request, Scope.MAILS_WRITE)
     person = person_of(request)

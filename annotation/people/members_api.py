@@ -4,7 +4,7 @@ from typing import Any, Literal
 
 from django.http import HttpRequest
 from django.shortcuts import get_object_or_404
-from ninja import Field, Router, Schema, Status
+from ninja import Field, Schema
 
 from annotation.errors import RoleRefused
 from annotation.models import Membership, Role
@@ -14,14 +14,14 @@ from annotation.people import group_presenters
 from annotation.people.forms.joining import MemberForm
 from annotation.people.identity import person_of
 from annotation.people.services import groups, limits, members
-from annotation.rest.base import project_for, require_scope
+from annotation.rest.base import project_for
 from annotation.rest.checking import checked
-from annotation.rest.idempotency import idempotent
-from annotation.rest.responses import responses, write_responses
+from annotation.rest.idempotency import WritingRouter
+from annotation.rest.responses import responses
 from annotation.rest.row_ids import row_id
 from annotation.tokens.services import Scope
 
-router = Router()
+router = WritingRouter()
 
 
 class MembershipOut(Schema):
@@ -74,8 +74,7 @@ class GroupRoleIn(Schema):
 
 @router.get("projects/{slug:slug}/members", response=list[MembershipOut], summary="Who takes part, role by role")
 def list_members(request: HttpRequest, slug: str) -> Any:
-    require_scope(request, Scope.PROJECTS_READ)
-    project = project_for(request, slug, Role.MANAGER)
+    project = project_for(request, slug, Scope.PROJECTS_READ, Role.MANAGER)
     machines = set(MachineAnnotator.objects.filter(project=project).values_list("user_id", flat=True))
     return [
         {
@@ -91,16 +90,13 @@ def list_members(request: HttpRequest, slug: str) -> Any:
     ]
 
 
-@router.post(
+@router.write(
     "projects/{slug:slug}/members",
     response=RoleGivenOut,
     summary="Give somebody a role, or ask another manager to agree to a further manager",
-    openapi_extra=write_responses(200, problems=(409,)),
 )
-@idempotent
 def add_member(request: HttpRequest, slug: str, body: MembershipIn) -> Any:
-    require_scope(request, Scope.PROJECTS_WRITE)
-    project = project_for(request, slug, Role.MANAGER)
+    project = project_for(request, slug, Scope.PROJECTS_WRITE, Role.MANAGER)
     user = checked(MemberForm(body.dict()))["username"]
     if body.role != Role.MANAGER:
         members.add_member(project=project, user=user, role=body.role)
@@ -115,40 +111,30 @@ def add_member(request: HttpRequest, slug: str, body: MembershipIn) -> Any:
     summary="Take a role from somebody; what they labelled stays",
     openapi_extra=responses(409),
 )
-def remove_member(request: HttpRequest, slug: str, membership_id: str) -> Any:
-    require_scope(request, Scope.PROJECTS_WRITE)
-    project = project_for(request, slug, Role.MANAGER)
+def remove_member(request: HttpRequest, slug: str, membership_id: str) -> None:
+    project = project_for(request, slug, Scope.PROJECTS_WRITE, Role.MANAGER)
     held = Membership.objects.select_related("user")
     membership = get_object_or_404(held, pk=row_id(membership_id), project=project)
     if members.is_own_way_out(membership=membership, user=person_of(request)):
         raise RoleRefused(members.OWN_WAY_OUT)
     members.remove_member(project=project, user=membership.user, role=membership.role)
-    return Status(204, None)
 
 
 @router.get("projects/{slug:slug}/groups", response=GroupRolesOut, summary="Roles of groups, and what groups there are")
 def list_group_roles(request: HttpRequest, slug: str) -> Any:
-    require_scope(request, Scope.PROJECTS_READ)
-    project = project_for(request, slug, Role.MANAGER)
+    project = project_for(request, slug, Scope.PROJECTS_READ, Role.MANAGER)
     return {
         "given": [_given(one.given, one.people) for one in group_presenters.groups_in(project)],
         "groups": list(PeopleGroup.objects.order_by("name").values_list("name", flat=True)),
     }
 
 
-@router.post(
-    "projects/{slug:slug}/groups",
-    response={201: GroupRoleOut},
-    summary="Give everybody of a group a role",
-    openapi_extra=write_responses(201, problems=(409,)),
-)
-@idempotent
+@router.write("projects/{slug:slug}/groups", response={201: GroupRoleOut}, summary="Give everybody of a group a role")
 def give_group_role(request: HttpRequest, slug: str, body: GroupRoleIn) -> Any:
-    require_scope(request, Scope.PROJECTS_WRITE)
-    project = project_for(request, slug, Role.MANAGER)
+    project = project_for(request, slug, Scope.PROJECTS_WRITE, Role.MANAGER)
     group = get_object_or_404(PeopleGroup, name=body.group)
     given = groups.give_role(group=group, project=project, role=body.role)
-    return Status(201, _given(given, group.members.count()))
+    return _given(given, group.members.count())
 
 
 @router.delete(
@@ -157,13 +143,11 @@ def give_group_role(request: HttpRequest, slug: str, body: GroupRoleIn) -> Any:
     summary="Take a role from a group; who has it by nothing else is out",
     openapi_extra=responses(409),
 )
-def take_group_role(request: HttpRequest, slug: str, given_id: str) -> Any:
-    require_scope(request, Scope.PROJECTS_WRITE)
-    project = project_for(request, slug, Role.MANAGER)
+def take_group_role(request: HttpRequest, slug: str, given_id: str) -> None:
+    project = project_for(request, slug, Scope.PROJECTS_WRITE, Role.MANAGER)
     given = get_object_or_404(GroupRole.objects.select_related("group"), pk=row_id(given_id), project=project)
     groups.refuse_own_way_out(given=given, user=person_of(request))
     groups.take_role(given=given)
-    return Status(204, None)
 
 
 def _given(given: GroupRole, people: int) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from django.core.exceptions import PermissionDenied
 from django.forms import ValidationError
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
-from ninja import Field, Router, Schema, Status
+from ninja import Field, Schema
 
 from annotation.access import may_open
 from annotation.errors import LimitRequestRefused
@@ -15,8 +15,8 @@ from annotation.people.identity import person_of
 from annotation.populations import selectors, services
 from annotation.populations.forms import person_named
 from annotation.rest.base import project_for, require_scope
-from annotation.rest.idempotency import idempotent
-from annotation.rest.responses import responses, write_responses
+from annotation.rest.idempotency import WritingRouter
+from annotation.rest.responses import responses
 from annotation.statement.api import (
     DOCUMENT,
     AccountScope,
@@ -32,7 +32,7 @@ from privacy.accounting.events_people import MOST_RECORDS_PER_PERSON
 from privacy.models import BudgetAccount, Population
 from privacy.services.checkpoints import log_of
 
-router = Router()
+router = WritingRouter()
 Epsilon = Annotated[float, Field(ge=0, le=100_000)]
 Delta = Annotated[float, Field(ge=0, le=0.5)]
 
@@ -145,13 +145,7 @@ def get_population_statement(request: HttpRequest, population: str) -> HttpRespo
     return statement_response(selectors.managed_population(request.user, population))
 
 
-@router.post(
-    "populations",
-    response={201: PopulationOut},
-    summary="Open a population",
-    openapi_extra=write_responses(201, problems=(403, 409)),
-)
-@idempotent
+@router.write("populations", response={201: PopulationOut}, summary="Open a population", problems=(403, 409))
 def open_population(request: HttpRequest, body: PopulationIn) -> Any:
     require_scope(request, Scope.PROJECTS_WRITE)
     if not may_open(request):
@@ -164,33 +158,30 @@ def open_population(request: HttpRequest, body: PopulationIn) -> Any:
     if body.filter == "zcdp" and body.delta_limit == 0:
         raise LimitRequestRefused("Sums of rho need a delta above 0.")
     opened = services.open_population(owner=person_of(request), second=second, **values)
-    return Status(201, _population(opened))
+    return _population(opened)
 
 
-@router.post(
+@router.write(
     "projects/{slug:slug}/population",
     response={201: PopulationOut},
     summary="Let a project join a population for good, with what it has spent",
-    openapi_extra=write_responses(201, problems=(402, 409)),
+    problems=(402, 409),
 )
-@idempotent
 def join_population(request: HttpRequest, slug: str, body: MemberIn) -> Any:
-    require_scope(request, Scope.PROJECTS_WRITE)
-    project = project_for(request, slug, Role.MANAGER)
+    project = project_for(request, slug, Scope.PROJECTS_WRITE, Role.MANAGER)
     found = selectors.managed_population(request.user, body.population)
     services.add_project(
         population=found, project=project, records_per_person=body.records_per_person, actor=person_of(request)
     )
-    return Status(201, _population(found))
+    return _population(found)
 
 
-@router.post(
+@router.write(
     "populations/{slug:population}/limit",
     response=CommonLimitOut,
     summary="Lower the common limit, or ask another manager for a higher one",
-    openapi_extra=write_responses(200, problems=(402, 409)),
+    problems=(402, 409),
 )
-@idempotent
 def change_common_limit(request: HttpRequest, population: str, body: CommonLimitIn) -> Any:
     require_scope(request, Scope.PROJECTS_WRITE)
     found = selectors.managed_population(request.user, population)

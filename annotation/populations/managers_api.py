@@ -6,7 +6,7 @@ from typing import Any, Literal
 from django.db.models.functions import Now
 from django.http import HttpRequest
 from django.shortcuts import get_object_or_404
-from ninja import Field, Router, Schema, Status
+from ninja import Field, Schema
 
 from annotation.models.populations import PopulationRequest, PopulationRequestKind
 from annotation.people.identity import person_of
@@ -14,12 +14,11 @@ from annotation.populations import selectors, services
 from annotation.populations.forms import AppointForm
 from annotation.rest.base import require_scope
 from annotation.rest.checking import checked
-from annotation.rest.idempotency import idempotent
-from annotation.rest.responses import write_responses
+from annotation.rest.idempotency import WritingRouter
 from annotation.rest.row_ids import row_id
 from annotation.tokens.services import Scope
 
-router = Router()
+router = WritingRouter()
 
 
 class WishOut(Schema):
@@ -57,13 +56,11 @@ def list_population_managers(request: HttpRequest, population: str) -> Any:
     return list(found.order_by("user__username").values_list("user__username", flat=True))
 
 
-@router.post(
+@router.write(
     "populations/{slug:population}/managers",
     response={202: WishOut},
     summary="Ask another manager to agree to a further one",
-    openapi_extra=write_responses(202, problems=(409,)),
 )
-@idempotent
 def ask_for_population_manager(request: HttpRequest, population: str, body: AppointmentIn) -> Any:
     require_scope(request, Scope.PROJECTS_WRITE)
     found = selectors.managed_population(request.user, population)
@@ -71,7 +68,7 @@ def ask_for_population_manager(request: HttpRequest, population: str, body: Appo
     asked = services.ask_for_manager(
         population=found, user=wanted["manager"], reason=wanted["reason"], actor=person_of(request)
     )
-    return Status(202, _wish(asked, request))
+    return _wish(asked, request)
 
 
 @router.get(
@@ -85,20 +82,18 @@ def list_wishes(request: HttpRequest, population: str) -> Any:
     return [_wish(one, request) for one in waiting.filter(expires_at__gte=Now())]
 
 
-@router.post(
+@router.write(
     "populations/{slug:population}/wishes/{wish_id}",
     response={204: None},
     summary="Approve, refuse or withdraw what was asked for",
-    openapi_extra=write_responses(204, problems=(402, 409)),
+    problems=(402, 409),
 )
-@idempotent
-def decide_wish(request: HttpRequest, population: str, wish_id: str, body: WishDecisionIn) -> Any:
+def decide_wish(request: HttpRequest, population: str, wish_id: str, body: WishDecisionIn) -> None:
     require_scope(request, Scope.PROJECTS_WRITE)
     found = selectors.managed_population(request.user, population)
     wish = get_object_or_404(PopulationRequest, pk=row_id(wish_id), population=found)
     decide = services.approve_population_request if body.decision == "approve" else services.refuse_population_request
     decide(request_id=wish.pk, population=found, actor=person_of(request))
-    return Status(204, None)
 
 
 def _wish(one: PopulationRequest, request: HttpRequest) -> dict[str, Any]:

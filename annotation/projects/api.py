@@ -5,10 +5,9 @@ from typing import Any
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404
-from ninja import Field, Query, Router, Schema, Status
+from ninja import Field, Query, Schema
 from ninja.errors import HttpError
 
-from annotation import access, selectors
 from annotation.choices.catalogue import CATALOGUE, declaration_of
 from annotation.choices.class_changes import FurtherClass
 from annotation.choices.class_looks import LONGEST_GROUP
@@ -22,17 +21,17 @@ from annotation.people.identity import note_about, person_of
 from annotation.populations.selectors import populations_of
 from annotation.projects.forms.configuration_file import checked_form, file_of, read_file, setting_differences
 from annotation.projects.services import classes, configuring, opening
-from annotation.rest.base import ProjectOut, require_scope
+from annotation.rest.base import ProjectOut, project_for, require_scope
 from annotation.rest.base import router as projects_router
-from annotation.rest.idempotency import idempotent
+from annotation.rest.idempotency import WritingRouter
 from annotation.rest.pagination import Page, page_of
-from annotation.rest.responses import paged, write_responses
+from annotation.rest.responses import paged
 from annotation.tokens.services import Scope
 from privacy.accounting.events_people import MOST_RECORDS_PER_PERSON
 from privacy.choices import Kind
 from privacy.wording import as_message, joined_rules
 
-router = Router()
+router = WritingRouter()
 
 
 class ChoiceOut(Schema):
@@ -88,20 +87,17 @@ def list_choices(request: HttpRequest, kind: Query[Kind | None] = None) -> Any:
 
 @router.get("projects/{slug:slug}/configuration", response=ConfigurationOut, summary="What a project chose")
 def get_configuration(request: HttpRequest, slug: str) -> Any:
-    require_scope(request, Scope.PROJECTS_READ)
-    return configuration_out(_project(request, slug))
+    return configuration_out(project_for(request, slug, Scope.PROJECTS_READ, Role.MANAGER))
 
 
-@router.patch(
+@router.write(
     "projects/{slug:slug}/configuration",
     response=ConfigurationOut,
     summary="Choose anew, as far as nothing that was paid for rests on it",
-    openapi_extra=write_responses(200, problems=(409,)),
+    method="PATCH",
 )
-@idempotent
 def change_configuration(request: HttpRequest, slug: str, body: SettingsIn) -> Any:
-    require_scope(request, Scope.PROJECTS_WRITE)
-    project = _project(request, slug)
+    project = project_for(request, slug, Scope.PROJECTS_WRITE, Role.MANAGER)
     broken = {name: rule for name, value in body.settings.items() if (rule := _broken(name, value))}
     if broken:
         raise InvalidConfiguration(joined_rules(broken))
@@ -121,24 +117,14 @@ class ClassIn(Schema):
     )
 
 
-@router.post(
-    "projects/{slug:slug}/configuration/classes",
-    response={201: ProjectOut},
-    summary="Add a class while people work",
-    openapi_extra=write_responses(201, problems=(409,)),
+@router.write(
+    "projects/{slug:slug}/configuration/classes", response={201: ProjectOut}, summary="Add a class while people work"
 )
-@idempotent
 def add_class(request: HttpRequest, slug: str, body: ClassIn) -> Any:
-    require_scope(request, Scope.PROJECTS_WRITE)
+    project = project_for(request, slug, Scope.PROJECTS_WRITE, Role.MANAGER)
     further = FurtherClass(body.name.strip(), tuple(body.words), body.group.strip(), body.colour)
-    return Status(
-        201,
-        classes.add_class(
-            project=_project(request, slug),
-            further=further,
-            known_beforehand=body.known_beforehand,
-            actor=person_of(request),
-        ),
+    return classes.add_class(
+        project=project, further=further, known_beforehand=body.known_beforehand, actor=person_of(request)
     )
 
 
@@ -158,36 +144,24 @@ class MergedIn(Schema):
     name: str = Field(max_length=LONGEST_CLASS)
 
 
-@router.post(
+@router.write(
     "projects/{slug:slug}/configuration/classes/merges",
     response={201: ProjectOut},
     summary="Let a class count as another one",
-    openapi_extra=write_responses(201, problems=(409,)),
 )
-@idempotent
 def merge_class(request: HttpRequest, slug: str, body: MergeIn) -> Any:
-    require_scope(request, Scope.PROJECTS_WRITE)
-    return Status(
-        201,
-        classes.merge_class(
-            project=_project(request, slug),
-            name=body.name,
-            into=body.into,
-            known_beforehand=body.known_beforehand,
-        ),
-    )
+    project = project_for(request, slug, Scope.PROJECTS_WRITE, Role.MANAGER)
+    return classes.merge_class(project=project, name=body.name, into=body.into, known_beforehand=body.known_beforehand)
 
 
-@router.post(
+@router.write(
     "projects/{slug:slug}/configuration/classes/merges/back",
     response=ProjectOut,
     summary="Take a merge back that no training has learned under",
-    openapi_extra=write_responses(200, problems=(409,)),
 )
-@idempotent
 def take_back_merge(request: HttpRequest, slug: str, body: MergedIn) -> Any:
-    require_scope(request, Scope.PROJECTS_WRITE)
-    return classes.take_back_merge(project=_project(request, slug), name=body.name)
+    project = project_for(request, slug, Scope.PROJECTS_WRITE, Role.MANAGER)
+    return classes.take_back_merge(project=project, name=body.name)
 
 
 class ConfigurationFileIO(Schema):
@@ -242,8 +216,7 @@ class DifferenceOut(Schema):
     summary="A project's configuration as a file",
 )
 def get_configuration_file(request: HttpRequest, slug: str) -> Any:
-    require_scope(request, Scope.PROJECTS_READ)
-    return file_of(_project(request, slug))
+    return file_of(project_for(request, slug, Scope.PROJECTS_READ, Role.MANAGER))
 
 
 @router.get(
@@ -253,8 +226,7 @@ def get_configuration_file(request: HttpRequest, slug: str) -> Any:
     openapi_extra=paged(),
 )
 def list_configuration_changes(request: HttpRequest, response: HttpResponse, slug: str, page: Query[Page]) -> Any:
-    require_scope(request, Scope.PROJECTS_READ)
-    found = changes_in(_project(request, slug))
+    found = changes_in(project_for(request, slug, Scope.PROJECTS_READ, Role.MANAGER))
     return [
         {
             "version": change.version,
@@ -275,18 +247,15 @@ def list_configuration_changes(request: HttpRequest, response: HttpResponse, slu
     summary="In which settings two projects differ",
 )
 def get_differences(request: HttpRequest, slug: str, other: str) -> Any:
-    require_scope(request, Scope.PROJECTS_READ)
-    found = setting_differences(_project(request, slug), _project(request, other))
+    one = project_for(request, slug, Scope.PROJECTS_READ, Role.MANAGER)
+    another = project_for(request, other, Scope.PROJECTS_READ, Role.MANAGER)
+    found = setting_differences(one, another)
     return [{"setting": name, "here": here, "other": there} for name, here, there in found]
 
 
-@projects_router.post(
-    "projects",
-    response={201: ProjectOut},
-    summary="Open a project from a configuration file",
-    openapi_extra=write_responses(201, problems=(403, 404, 409)),
+@projects_router.write(
+    "projects", response={201: ProjectOut}, summary="Open a project from a configuration file", problems=(403, 404, 409)
 )
-@idempotent
 def open_project(request: HttpRequest, body: ProjectIn) -> Any:
     require_scope(request, Scope.PROJECTS_WRITE)
     if not request.user.has_perm("annotation.add_project"):
@@ -300,7 +269,7 @@ def open_project(request: HttpRequest, body: ProjectIn) -> Any:
         values |= {"population": found, "records_per_person": number}
     project = opening.create_project(preset=file.preset.key, owner=person_of(request), **values)
     note_about(request, project.pk)
-    return Status(201, project)
+    return project
 
 
 def _broken(name: str, value: Any) -> str:
@@ -312,13 +281,6 @@ def _broken(name: str, value: Any) -> str:
     if kind is None:
         return as_message("No choice declares this setting.")
     return "" if isinstance(value, str) else as_message("Must be the name of a choice.")
-
-
-def _project(request: HttpRequest, slug: str) -> Project:
-    project = get_object_or_404(selectors.projects_of(request.user, roles=(Role.MANAGER,)), slug=slug)
-    if request.method != "GET":
-        access.refuse_if_closed(project)
-    return project
 
 
 def configuration_out(project: Project) -> dict[str, Any]:

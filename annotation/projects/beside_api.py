@@ -3,7 +3,7 @@
 from typing import Any
 
 from django.http import Http404, HttpRequest
-from ninja import Field, Router, Schema, Status
+from ninja import Field, Schema
 from ninja.errors import HttpError
 
 from annotation.access import may_open
@@ -17,11 +17,10 @@ from annotation.projects.forms.wizard import draft_form, sharing_terms
 from annotation.projects.services import opening
 from annotation.rest.base import ProjectOut, project_for, require_scope
 from annotation.rest.checking import checked
-from annotation.rest.idempotency import idempotent
-from annotation.rest.responses import write_responses
+from annotation.rest.idempotency import WritingRouter
 from annotation.tokens.services import Scope
 
-router = Router()
+router = WritingRouter()
 
 
 class BesideIn(Schema):
@@ -30,18 +29,16 @@ class BesideIn(Schema):
     name: str | None = Field(None, max_length=120)
 
 
-@router.post(
+@router.write(
     "projects/{slug:slug}/beside",
     response={201: ProjectOut},
     summary="Open a project with the same settings and random choice, and show its releases beside this one's",
-    openapi_extra=write_responses(201, problems=(409,)),
 )
-@idempotent
 def open_beside(request: HttpRequest, slug: str, body: BesideIn) -> Any:
     require_scope(request, Scope.PROJECTS_WRITE)
     if not may_open(request):
         raise HttpError(403, "Your account may not open projects.")
-    project, person = project_for(request, slug, Role.MANAGER), person_of(request)
+    project, person = project_for(request, slug, Scope.PROJECTS_WRITE, Role.MANAGER), person_of(request)
     if not can_stand_beside_random(project):
         raise Http404
     # What is under one limit beside it stays under it: whose records are in both loses the sum.
@@ -54,4 +51,4 @@ def open_beside(request: HttpRequest, slug: str, body: BesideIn) -> Any:
     opened = opening.create_project(preset=project.preset, owner=person, **form.project_values(), **membership)
     opening.compare_with(project=project, other=opened)
     note_about(request, opened.pk)
-    return Status(201, opened)
+    return opened

@@ -3,7 +3,7 @@
 from typing import Any
 
 from django.http import HttpRequest
-from ninja import Field, Router, Schema
+from ninja import Field, Schema
 
 from annotation.choices.kinds import hindrances
 from annotation.models import Arrival, Oracle, PrivacyUnit, Project, Role
@@ -12,13 +12,13 @@ from annotation.projects.api import ConfigurationOut, configuration_out
 from annotation.projects.forms.kinds import KindForm
 from annotation.projects.forms.wizard import arrival_of
 from annotation.projects.services import kinds
-from annotation.rest.base import project_for, require_scope
+from annotation.rest.base import project_for
 from annotation.rest.checking import checked
-from annotation.rest.idempotency import idempotent
-from annotation.rest.responses import SaidOut, as_code, responses, write_responses
+from annotation.rest.idempotency import WritingRouter
+from annotation.rest.responses import SaidOut, as_code, responses
 from annotation.tokens.services import Scope
 
-router = Router()
+router = WritingRouter()
 
 
 class KindIn(Schema):
@@ -57,8 +57,7 @@ class KindPreviewOut(Schema):
     openapi_extra=responses(409),
 )
 def preview_kind(request: HttpRequest, slug: str, body: KindIn) -> Any:
-    require_scope(request, Scope.PROJECTS_WRITE)
-    project = project_for(request, slug, Role.MANAGER)
+    project = project_for(request, slug, Scope.PROJECTS_WRITE, Role.MANAGER)
     chosen = _chosen(project, body)
     preset = chosen["found"]
     proposal = kinds.propose_kind(
@@ -77,16 +76,13 @@ def preview_kind(request: HttpRequest, slug: str, body: KindIn) -> Any:
     }
 
 
-@router.post(
+@router.write(
     "projects/{slug:slug}/kind",
     response=ConfigurationOut,
     summary="Choose another kind of project, while nothing rests on the present one",
-    openapi_extra=write_responses(200, problems=(409,)),
 )
-@idempotent
 def change_kind(request: HttpRequest, slug: str, body: KindIn) -> Any:
-    require_scope(request, Scope.PROJECTS_WRITE)
-    project = project_for(request, slug, Role.MANAGER)
+    project = project_for(request, slug, Scope.PROJECTS_WRITE, Role.MANAGER)
     chosen = _chosen(project, body)
     kinds.change_kind(
         project=project,

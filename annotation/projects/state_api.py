@@ -4,22 +4,21 @@ from datetime import datetime
 from typing import Any, Literal
 
 from django.http import HttpRequest
-from ninja import Field, Router, Schema
+from ninja import Field, Schema
 
 from annotation.models import Project, Role
 from annotation.models.retention import FEWEST_ACTION_DAYS, FEWEST_DAYS
 from annotation.people.identity import person_of
 from annotation.projects.forms.settings import SettingsForm
 from annotation.projects.services import opening
-from annotation.rest.base import ProjectOut, project_for, require_scope
+from annotation.rest.base import ProjectOut, project_for
 from annotation.rest.checking import checked
-from annotation.rest.idempotency import idempotent
-from annotation.rest.responses import write_responses
+from annotation.rest.idempotency import WritingRouter
 from annotation.retention.forms import LONGEST_DAYS
 from annotation.retention.services import periods
 from annotation.tokens.services import Scope
 
-router = Router()
+router = WritingRouter()
 
 
 class DescriptionOut(Schema):
@@ -65,36 +64,26 @@ class RetentionIn(Schema):
 
 @router.get("projects/{slug:slug}/description", response=DescriptionOut, summary="What a project is called and asks")
 def get_description(request: HttpRequest, slug: str) -> Any:
-    require_scope(request, Scope.PROJECTS_READ)
-    return project_for(request, slug, Role.MANAGER)
+    return project_for(request, slug, Scope.PROJECTS_READ, Role.MANAGER)
 
 
-@router.patch(
+@router.write(
     "projects/{slug:slug}/description",
     response=DescriptionOut,
     summary="Change what touches no guarantee: name, question, time for one",
-    openapi_extra=write_responses(200, problems=(409,)),
+    method="PATCH",
 )
-@idempotent
 def change_description(request: HttpRequest, slug: str, body: DescriptionIn) -> Any:
-    require_scope(request, Scope.PROJECTS_WRITE)
-    project = project_for(request, slug, Role.MANAGER)
+    project = project_for(request, slug, Scope.PROJECTS_WRITE, Role.MANAGER)
     standing = {name: getattr(project, name) for name in SettingsForm.base_fields}
     form = SettingsForm(standing | body.dict(exclude_none=True), project=project)
     return opening.set_description(project=project, actor=person_of(request), **checked(form))
 
 
-@router.post(
-    "projects/{slug:slug}/state",
-    response=ProjectOut,
-    summary="Pause a project, or let it go on",
-    openapi_extra=write_responses(200, problems=(409,)),
-)
-@idempotent
+@router.write("projects/{slug:slug}/state", response=ProjectOut, summary="Pause a project, or let it go on")
 def set_project_state(request: HttpRequest, slug: str, body: StateIn) -> Any:
-    require_scope(request, Scope.PROJECTS_WRITE)
     change = opening.pause_project if body.state == "paused" else opening.resume_project
-    return change(project=project_for(request, slug, Role.MANAGER))
+    return change(project=project_for(request, slug, Scope.PROJECTS_WRITE, Role.MANAGER))
 
 
 @router.get(
@@ -103,20 +92,17 @@ def set_project_state(request: HttpRequest, slug: str, body: StateIn) -> Any:
     summary="How long things are kept, and what goes when",
 )
 def list_retention(request: HttpRequest, slug: str) -> Any:
-    require_scope(request, Scope.PROJECTS_READ)
-    return _kept(project_for(request, slug, Role.MANAGER))
+    return _kept(project_for(request, slug, Scope.PROJECTS_READ, Role.MANAGER))
 
 
-@router.patch(
+@router.write(
     "projects/{slug:slug}/retention",
     response=list[KeptOut],
     summary="Change how long things are kept; what is over its period goes within the hour",
-    openapi_extra=write_responses(200, problems=(409,)),
+    method="PATCH",
 )
-@idempotent
 def change_retention(request: HttpRequest, slug: str, body: RetentionIn) -> Any:
-    require_scope(request, Scope.PROJECTS_WRITE)
-    project = project_for(request, slug, Role.MANAGER)
+    project = project_for(request, slug, Scope.PROJECTS_WRITE, Role.MANAGER)
     actor = person_of(request).get_username()
     periods.set_retention(project=project, actor=actor, **body.dict(exclude_unset=True))
     return _kept(project)

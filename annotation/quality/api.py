@@ -6,7 +6,7 @@ from typing import Any
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404
-from ninja import Field, Query, Router, Schema, Status
+from ninja import Field, Query, Schema
 
 from annotation import selectors
 from annotation.answers.selectors import answer_name
@@ -19,15 +19,15 @@ from annotation.people.identity import person_of
 from annotation.quality import selectors as quality
 from annotation.quality import services as comparing
 from annotation.questions.images import IMAGE_ANSWER, image_response
-from annotation.rest.base import project_for, require_scope
-from annotation.rest.idempotency import idempotent
+from annotation.rest.base import project_for
+from annotation.rest.idempotency import WritingRouter
 from annotation.rest.jobs import JobOut
 from annotation.rest.pagination import Page, page_of
-from annotation.rest.responses import paged, responses, write_responses
+from annotation.rest.responses import paged, responses
 from annotation.rest.row_ids import row_id
 from annotation.tokens.services import Scope
 
-router = Router()
+router = WritingRouter()
 
 
 class CheckOut(Schema):
@@ -146,26 +146,22 @@ class AgreementOut(Schema):
     openapi_extra=paged(),
 )
 def list_checks(request: HttpRequest, response: HttpResponse, slug: str, page: Query[Page]) -> Any:
-    require_scope(request, Scope.LABELS_READ)
-    project = project_for(request, slug, Role.MANAGER)
+    project = project_for(request, slug, Scope.LABELS_READ, Role.MANAGER)
     return [_check(one) for one in page_of(checks_in_use(project), page, request=request, response=response)]
 
 
-@router.post(
+@router.write(
     "projects/{slug:slug}/checks",
     response={201: ChecksAddedOut},
     summary="Make hidden checks from labelled public examples",
-    openapi_extra=write_responses(201, problems=(409,)),
 )
-@idempotent
 def add_checks(request: HttpRequest, slug: str, body: ChecksIn) -> Any:
-    require_scope(request, Scope.PROJECTS_WRITE)
-    project = project_for(request, slug, Role.MANAGER)
+    project = project_for(request, slug, Scope.PROJECTS_WRITE, Role.MANAGER)
     dataset = project.datasets.filter(pk=body.dataset).first()
     if dataset is None:
         raise InvalidConfiguration("Choose a public upload with labels.")
     added = gold.add_public_checks(project=project, dataset=dataset, owner=person_of(request), most=body.most)
-    return Status(201, {"added": added})
+    return {"added": added}
 
 
 @router.delete(
@@ -174,10 +170,8 @@ def add_checks(request: HttpRequest, slug: str, body: ChecksIn) -> Any:
     summary="Show a check to nobody any more; answers to it count against nobody",
     openapi_extra=responses(409),
 )
-def retire_check(request: HttpRequest, slug: str, check_id: str) -> Any:
-    require_scope(request, Scope.PROJECTS_WRITE)
-    gold.retire_check(check=_found_check(request, slug, check_id))
-    return Status(204, None)
+def retire_check(request: HttpRequest, slug: str, check_id: str) -> None:
+    gold.retire_check(check=_found_check(request, slug, check_id, Scope.PROJECTS_WRITE))
 
 
 @router.get(
@@ -186,16 +180,14 @@ def retire_check(request: HttpRequest, slug: str, check_id: str) -> Any:
     openapi_extra=responses(responses={200: IMAGE_ANSWER}),
 )
 def get_check_image(request: HttpRequest, slug: str, check_id: str) -> HttpResponse:
-    require_scope(request, Scope.LABELS_READ)
-    return image_response(_found_check(request, slug, check_id).query.record)
+    return image_response(_found_check(request, slug, check_id, Scope.LABELS_READ).query.record)
 
 
 @router.get(
     "projects/{slug:slug}/annotators", response=list[AnnotatorOut], summary="Everybody's answers and their checks"
 )
 def list_annotators(request: HttpRequest, slug: str) -> Any:
-    require_scope(request, Scope.LABELS_READ)
-    project = project_for(request, slug, Role.MANAGER)
+    project = project_for(request, slug, Scope.LABELS_READ, Role.MANAGER)
     return [
         {
             "membership": sheet.membership.pk,
@@ -223,8 +215,7 @@ def list_annotators(request: HttpRequest, slug: str) -> Any:
     openapi_extra=paged(),
 )
 def list_payments(request: HttpRequest, response: HttpResponse, slug: str, page: Query[Page]) -> Any:
-    require_scope(request, Scope.LABELS_READ)
-    project = project_for(request, slug, Role.MANAGER)
+    project = project_for(request, slug, Scope.LABELS_READ, Role.MANAGER)
     return [
         {
             "username": paid.sheet.membership.user.get_username(),
@@ -246,8 +237,7 @@ def list_payments(request: HttpRequest, response: HttpResponse, slug: str, page:
     summary="What the caller answered, how they did at checks, and what they earned",
 )
 def get_own_statistics(request: HttpRequest, slug: str) -> Any:
-    require_scope(request, Scope.LABELS_WRITE)
-    project = project_for(request, slug, Role.ANNOTATOR)
+    project = project_for(request, slug, Scope.LABELS_WRITE, Role.ANNOTATOR)
     own = quality.own_statistics(project=project, user=person_of(request))
     sheet, checks, member = own.sheet, own.sheet.checks, own.sheet.membership
     known = project.oracle == Oracle.TRUSTED
@@ -272,17 +262,14 @@ def get_own_statistics(request: HttpRequest, slug: str) -> Any:
     }
 
 
-@router.post(
+@router.write(
     "projects/{slug:slug}/members/{membership_id}/pause",
     response={204: None},
     summary="Ask an annotator nothing further; what they hold they may still answer",
-    openapi_extra=write_responses(204, problems=(409,)),
 )
-@idempotent
-def pause_member(request: HttpRequest, slug: str, membership_id: str) -> Any:
-    require_scope(request, Scope.PROJECTS_WRITE)
-    gold.pause_member(membership=_annotator(request, slug, membership_id), reason=PauseReason.MANAGER)
-    return Status(204, None)
+def pause_member(request: HttpRequest, slug: str, membership_id: str) -> None:
+    membership = _annotator(request, slug, membership_id, Scope.PROJECTS_WRITE)
+    gold.pause_member(membership=membership, reason=PauseReason.MANAGER)
 
 
 @router.delete(
@@ -291,31 +278,25 @@ def pause_member(request: HttpRequest, slug: str, membership_id: str) -> Any:
     summary="Let an annotator go on; checks from before no longer count against them",
     openapi_extra=responses(409),
 )
-def resume_member(request: HttpRequest, slug: str, membership_id: str) -> Any:
-    require_scope(request, Scope.PROJECTS_WRITE)
-    gold.resume_member(membership=_annotator(request, slug, membership_id))
-    return Status(204, None)
+def resume_member(request: HttpRequest, slug: str, membership_id: str) -> None:
+    gold.resume_member(membership=_annotator(request, slug, membership_id, Scope.PROJECTS_WRITE))
 
 
 @router.get("projects/{slug:slug}/agreement", response=AgreementOut, summary="The last comparison of all answers")
 def get_agreement(request: HttpRequest, slug: str) -> Any:
-    require_scope(request, Scope.LABELS_READ)
     return get_object_or_404(
-        QualityReport.objects.select_related("job"), project=project_for(request, slug, Role.MANAGER)
+        QualityReport.objects.select_related("job"), project=project_for(request, slug, Scope.LABELS_READ, Role.MANAGER)
     )
 
 
-@router.post(
+@router.write(
     "projects/{slug:slug}/agreement",
     response={202: AgreementOut},
     summary="Have a worker compare all answers as they stand",
-    openapi_extra=write_responses(202, problems=(409,)),
 )
-@idempotent
 def compare_answers(request: HttpRequest, slug: str) -> Any:
-    require_scope(request, Scope.PROJECTS_WRITE)
-    project = project_for(request, slug, Role.MANAGER)
-    return Status(202, comparing.start_report(project=project, owner=person_of(request)))
+    project = project_for(request, slug, Scope.PROJECTS_WRITE, Role.MANAGER)
+    return comparing.start_report(project=project, owner=person_of(request))
 
 
 @router.get(
@@ -325,8 +306,7 @@ def compare_answers(request: HttpRequest, slug: str) -> Any:
     openapi_extra=paged(),
 )
 def list_opinions(request: HttpRequest, response: HttpResponse, slug: str, page: Query[OpinionsIn]) -> Any:
-    require_scope(request, Scope.LABELS_READ)
-    project = project_for(request, slug, Role.MANAGER)
+    project = project_for(request, slug, Scope.LABELS_READ, Role.MANAGER)
     found = quality.opinions_of(project).filter(query__gt=page.after)
     return [
         {
@@ -340,13 +320,13 @@ def list_opinions(request: HttpRequest, response: HttpResponse, slug: str, page:
     ]
 
 
-def _found_check(request: HttpRequest, slug: str, check_id: str) -> GoldQuery:
-    checks = GoldQuery.objects.filter(query__project=project_for(request, slug, Role.MANAGER))
+def _found_check(request: HttpRequest, slug: str, check_id: str, scope: Scope) -> GoldQuery:
+    checks = GoldQuery.objects.filter(query__project=project_for(request, slug, scope, Role.MANAGER))
     return get_object_or_404(checks.select_related("query__record__dataset"), pk=row_id(check_id))
 
 
-def _annotator(request: HttpRequest, slug: str, membership_id: str) -> Membership:
-    annotators = Membership.objects.filter(project=project_for(request, slug, Role.MANAGER), role=Role.ANNOTATOR)
+def _annotator(request: HttpRequest, slug: str, membership_id: str, scope: Scope) -> Membership:
+    annotators = Membership.objects.filter(project=project_for(request, slug, scope, Role.MANAGER), role=Role.ANNOTATOR)
     return get_object_or_404(annotators, pk=row_id(membership_id))
 
 

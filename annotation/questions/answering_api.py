@@ -5,7 +5,7 @@ from typing import Any, Literal
 from uuid import UUID
 
 from django.http import HttpRequest
-from ninja import Field, Query, Router, Schema, Status
+from ninja import Field, Query, Schema, Status
 
 from annotation.answers import selectors as answers
 from annotation.models import ReportKind, Role
@@ -14,12 +14,11 @@ from annotation.questions import own_answers
 from annotation.questions.api import AssignmentOut, LabelIn, LabelOut, assignment_out, label_out
 from annotation.questions.services import correcting, queue, undoing
 from annotation.reports.services import reporting
-from annotation.rest.base import own_assignment, project_for, require_scope
-from annotation.rest.idempotency import idempotent
-from annotation.rest.responses import write_responses
+from annotation.rest.base import own_assignment, project_for
+from annotation.rest.idempotency import WritingRouter
 from annotation.tokens.services import Scope
 
-router = Router()
+router = WritingRouter()
 
 
 class FlagIn(Schema):
@@ -62,57 +61,45 @@ class OwnAnswersIn(Schema):
     unread: bool = Field(False, description="Those alone about which managers wrote something unread.")
 
 
-@router.post(
+@router.write(
     "projects/{slug:slug}/assignments/undo",
     response={200: AssignmentOut, 204: None},
     summary="Take back one's last answer, skip or flag, and hold its question again; 204 where it waits",
-    openapi_extra=write_responses(200, 204, problems=(409,)),
 )
-@idempotent
 def undo_last(request: HttpRequest, slug: str) -> Any:
-    require_scope(request, Scope.LABELS_WRITE)
-    project = project_for(request, slug, Role.ANNOTATOR)
+    project = project_for(request, slug, Scope.LABELS_WRITE, Role.ANNOTATOR)
     undoing.undo_last(project=project, user=person_of(request))
     held = queue.claim_next(project=project, user=person_of(request))
     return Status(204, None) if held is None else assignment_out(held)
 
 
-@router.post(
+@router.write(
     "assignments/{assignment_id}/flag",
     response={204: None},
     summary="Report a question as broken or sensitive instead of answering it",
-    openapi_extra=write_responses(204, problems=(409,)),
 )
-@idempotent
-def flag_assignment(request: HttpRequest, assignment_id: UUID, body: FlagIn) -> Any:
-    require_scope(request, Scope.LABELS_WRITE)
-    reporting.flag_question(
-        assignment=own_assignment(request, assignment_id), kind=ReportKind(body.kind), comment=body.comment
-    )
-    return Status(204, None)
+def flag_assignment(request: HttpRequest, assignment_id: UUID, body: FlagIn) -> None:
+    assignment = own_assignment(request, assignment_id, Scope.LABELS_WRITE)
+    reporting.flag_question(assignment=assignment, kind=ReportKind(body.kind), comment=body.comment)
 
 
 @router.get(
     "projects/{slug:slug}/answers", response=OwnAnswersOut, summary="The caller's own answers, and which may be changed"
 )
 def list_own_answers(request: HttpRequest, slug: str, page: Query[OwnAnswersIn]) -> Any:
-    require_scope(request, Scope.LABELS_WRITE)
-    project = project_for(request, slug, Role.ANNOTATOR)
+    project = project_for(request, slug, Scope.LABELS_WRITE, Role.ANNOTATOR)
     found = own_answers.own_answers(project, person_of(request), before=page.before, unread=page.unread)
     takes_several = answers.label_type(project).takes_several
     return {"answers": [_answer(one, takes_several=takes_several) for one in found.answers], "before": found.before}
 
 
-@router.post(
+@router.write(
     "assignments/{assignment_id}/correction",
     response=LabelOut,
     summary="Put another answer in the place of one's own, or confirm it",
-    openapi_extra=write_responses(200, problems=(409,)),
 )
-@idempotent
 def correct_answer(request: HttpRequest, assignment_id: UUID, body: LabelIn) -> Any:
-    require_scope(request, Scope.LABELS_WRITE)
-    own = own_assignment(request, assignment_id)
+    own = own_assignment(request, assignment_id, Scope.LABELS_WRITE)
     stored = correcting.correct_answer(
         project=own.project,
         user=person_of(request),

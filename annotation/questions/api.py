@@ -5,7 +5,7 @@ from typing import Annotated, Any
 from uuid import UUID
 
 from django.http import HttpRequest, HttpResponse
-from ninja import Field, Router, Schema, Status
+from ninja import Field, Schema, Status
 
 from annotation import selectors
 from annotation.answers import selectors as answers
@@ -16,12 +16,12 @@ from annotation.models import Assignment, Label, Project, Role
 from annotation.people.identity import person_of
 from annotation.questions.images import IMAGE_ANSWER, held_image
 from annotation.questions.services import labels, queue
-from annotation.rest.base import own_assignment, project_for, require_scope
-from annotation.rest.idempotency import idempotent
-from annotation.rest.responses import responses, write_responses
+from annotation.rest.base import own_assignment, project_for
+from annotation.rest.idempotency import WritingRouter
+from annotation.rest.responses import responses
 from annotation.tokens.services import Scope
 
-router = Router()
+router = WritingRouter()
 
 
 class ClassGroupOut(Schema):
@@ -96,16 +96,13 @@ class LabelOut(Schema):
     created_at: datetime
 
 
-@router.post(
+@router.write(
     "projects/{slug:slug}/assignments",
     response={200: AssignmentOut, 204: None},
     summary="Claim the next question; 204 when there is none",
-    openapi_extra=write_responses(200, 204, problems=(409,)),
 )
-@idempotent
 def claim_assignment(request: HttpRequest, slug: str) -> Any:
-    require_scope(request, Scope.LABELS_WRITE)
-    project = project_for(request, slug, Role.ANNOTATOR)
+    project = project_for(request, slug, Scope.LABELS_WRITE, Role.ANNOTATOR)
     assignment = queue.claim_next(project=project, user=person_of(request))
     if assignment is None:
         return Status(204, None)
@@ -142,16 +139,9 @@ def assignment_out(assignment: Assignment) -> AssignmentOut:
     )
 
 
-@router.post(
-    "assignments/{assignment_id}/label",
-    response=LabelOut,
-    summary="Answer a question",
-    openapi_extra=write_responses(200, problems=(409,)),
-)
-@idempotent
+@router.write("assignments/{assignment_id}/label", response=LabelOut, summary="Answer a question")
 def label_assignment(request: HttpRequest, assignment_id: UUID, body: LabelIn) -> Any:
-    require_scope(request, Scope.LABELS_WRITE)
-    assignment = own_assignment(request, assignment_id)
+    assignment = own_assignment(request, assignment_id, Scope.LABELS_WRITE)
     stored = labels.submit_label(
         assignment=assignment, choice=answers.stored_choice(assignment.project, body.choice, body.choices)
     )
@@ -169,17 +159,9 @@ def label_out(project: Project, stored: Label) -> dict[str, Any]:
     }
 
 
-@router.post(
-    "assignments/{assignment_id}/skip",
-    response={204: None},
-    summary="Give a question back",
-    openapi_extra=write_responses(204, problems=(409,)),
-)
-@idempotent
-def skip_assignment(request: HttpRequest, assignment_id: UUID, body: SkipIn) -> Any:
-    require_scope(request, Scope.LABELS_WRITE)
-    labels.skip_assignment(assignment=own_assignment(request, assignment_id), reason=body.reason)
-    return Status(204, None)
+@router.write("assignments/{assignment_id}/skip", response={204: None}, summary="Give a question back")
+def skip_assignment(request: HttpRequest, assignment_id: UUID, body: SkipIn) -> None:
+    labels.skip_assignment(assignment=own_assignment(request, assignment_id, Scope.LABELS_WRITE), reason=body.reason)
 
 
 @router.get(
@@ -188,5 +170,4 @@ def skip_assignment(request: HttpRequest, assignment_id: UUID, body: SkipIn) -> 
     openapi_extra=responses(responses={200: IMAGE_ANSWER}),
 )
 def get_assignment_image(request: HttpRequest, assignment_id: UUID) -> HttpResponse:
-    require_scope(request, Scope.LABELS_WRITE)
-    return held_image(own_assignment(request, assignment_id))
+    return held_image(own_assignment(request, assignment_id, Scope.LABELS_WRITE))

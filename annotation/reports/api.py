@@ -5,19 +5,19 @@ from typing import Any, Literal
 
 from django.http import Http404, HttpRequest
 from django.shortcuts import get_object_or_404
-from ninja import Field, Router, Schema, Status
+from ninja import Field, Schema
 
 from annotation.models import Query, Report, ReportKind, Role
 from annotation.people.identity import person_of
 from annotation.reports.selectors import waiting
 from annotation.reports.services import reporting, setting_aside
-from annotation.rest.base import project_for, require_scope
-from annotation.rest.idempotency import idempotent
-from annotation.rest.responses import responses, write_responses
+from annotation.rest.base import project_for
+from annotation.rest.idempotency import WritingRouter
+from annotation.rest.responses import responses
 from annotation.rest.row_ids import row_id
 from annotation.tokens.services import Scope
 
-router = Router()
+router = WritingRouter()
 
 
 class ReportOut(Schema):
@@ -60,8 +60,7 @@ class SetAsideDecisionIn(Schema):
     summary="Questions nobody gets further with, the oldest 200",
 )
 def list_set_aside(request: HttpRequest, slug: str) -> Any:
-    require_scope(request, Scope.LABELS_READ)
-    project = project_for(request, slug, Role.MANAGER)
+    project = project_for(request, slug, Scope.LABELS_READ, Role.MANAGER)
     return [
         {
             "question": one.query.pk,
@@ -74,22 +73,18 @@ def list_set_aside(request: HttpRequest, slug: str) -> Any:
     ]
 
 
-@router.post(
+@router.write(
     "projects/{slug:slug}/set-aside/{query_id}",
     response={204: None},
     summary="Have a question asked again, or leave it out for good",
-    openapi_extra=write_responses(204, problems=(409,)),
 )
-@idempotent
-def decide_set_aside(request: HttpRequest, slug: str, query_id: str, body: SetAsideDecisionIn) -> Any:
-    require_scope(request, Scope.PROJECTS_WRITE)
-    project = project_for(request, slug, Role.MANAGER)
+def decide_set_aside(request: HttpRequest, slug: str, query_id: str, body: SetAsideDecisionIn) -> None:
+    project = project_for(request, slug, Scope.PROJECTS_WRITE, Role.MANAGER)
     change = setting_aside.ask_set_aside_again if body.decision == "ask" else setting_aside.leave_out_set_aside
     try:
         change(project=project, query_id=row_id(query_id) or 0, user=person_of(request))
     except Query.DoesNotExist as absent:
         raise Http404 from absent
-    return Status(204, None)
 
 
 @router.get(
@@ -98,8 +93,8 @@ def decide_set_aside(request: HttpRequest, slug: str, query_id: str, body: SetAs
     summary="What annotators say about other questions, the oldest 200",
 )
 def list_reports(request: HttpRequest, slug: str) -> Any:
-    require_scope(request, Scope.LABELS_READ)
-    return [_report(one) for one in waiting.reports_on_others(project_for(request, slug, Role.MANAGER))]
+    project = project_for(request, slug, Scope.LABELS_READ, Role.MANAGER)
+    return [_report(one) for one in waiting.reports_on_others(project)]
 
 
 @router.delete(
@@ -108,12 +103,10 @@ def list_reports(request: HttpRequest, slug: str) -> Any:
     summary="Take a report off the list; it stays stored",
     openapi_extra=responses(409),
 )
-def resolve_report(request: HttpRequest, slug: str, report_id: str) -> Any:
-    require_scope(request, Scope.PROJECTS_WRITE)
-    project = project_for(request, slug, Role.MANAGER)
+def resolve_report(request: HttpRequest, slug: str, report_id: str) -> None:
+    project = project_for(request, slug, Scope.PROJECTS_WRITE, Role.MANAGER)
     report = get_object_or_404(project.reports, pk=row_id(report_id))
     reporting.resolve_report(project=project, report_id=report.pk, user=person_of(request))
-    return Status(204, None)
 
 
 def _report(one: Report) -> dict[str, Any]:

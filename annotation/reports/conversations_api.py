@@ -9,7 +9,7 @@ from uuid import UUID
 
 from django.http import HttpRequest
 from django.shortcuts import get_object_or_404
-from ninja import Field, Router, Schema, Status
+from ninja import Field, Schema
 
 from annotation import selectors
 from annotation.errors import InvalidConfiguration
@@ -18,13 +18,12 @@ from annotation.people.identity import person_of
 from annotation.reports.selectors import threads
 from annotation.reports.services import conversing
 from annotation.reports.services.reporting import MAX_COMMENT_LENGTH
-from annotation.rest.base import own_assignment, project_for, require_scope
-from annotation.rest.idempotency import idempotent
-from annotation.rest.responses import write_responses
+from annotation.rest.base import own_assignment, project_for
+from annotation.rest.idempotency import WritingRouter
 from annotation.rest.row_ids import row_id
 from annotation.tokens.services import Scope
 
-router = Router()
+router = WritingRouter()
 
 
 class CommentOut(Schema):
@@ -73,8 +72,7 @@ class HeardIn(Schema):
     summary="What was said about a question, by annotator, oldest first",
 )
 def list_comments(request: HttpRequest, slug: str, query_id: str) -> Any:
-    require_scope(request, Scope.LABELS_READ)
-    query = _asked(request, slug, query_id)
+    query = _asked(request, slug, query_id, Scope.LABELS_READ)
     return [
         {
             "annotator": thread.name,
@@ -89,36 +87,28 @@ def list_comments(request: HttpRequest, slug: str, query_id: str) -> Any:
     ]
 
 
-@router.post(
+@router.write(
     "projects/{slug:slug}/questions/{query_id}/comments",
     response={204: None},
     summary="Write to an annotator about a question; what they commented on it counts as read",
-    openapi_extra=write_responses(204, problems=(409,)),
 )
-@idempotent
-def write_comment(request: HttpRequest, slug: str, query_id: str, body: CommentToIn) -> Any:
-    require_scope(request, Scope.PROJECTS_WRITE)
-    query = _asked(request, slug, query_id)
+def write_comment(request: HttpRequest, slug: str, query_id: str, body: CommentToIn) -> None:
+    query = _asked(request, slug, query_id, Scope.PROJECTS_WRITE)
     person = _named(query, body.annotator)
     conversing.reply(
         project=query.project, query_id=query.pk, person_id=person, text=body.text, author=person_of(request)
     )
-    return Status(204, None)
 
 
-@router.post(
+@router.write(
     "projects/{slug:slug}/questions/{query_id}/comments/read",
     response={204: None},
     summary="Mark as read what an annotator commented on a question",
-    openapi_extra=write_responses(204, problems=(409,)),
 )
-@idempotent
-def mark_comments_heard(request: HttpRequest, slug: str, query_id: str, body: HeardIn) -> Any:
-    require_scope(request, Scope.PROJECTS_WRITE)
-    query = _asked(request, slug, query_id)
+def mark_comments_heard(request: HttpRequest, slug: str, query_id: str, body: HeardIn) -> None:
+    query = _asked(request, slug, query_id, Scope.PROJECTS_WRITE)
     person = _named(query, body.annotator)
     conversing.mark_heard(project=query.project, query_id=query.pk, person_id=person, reader=person_of(request))
-    return Status(204, None)
 
 
 @router.get(
@@ -127,8 +117,7 @@ def mark_comments_heard(request: HttpRequest, slug: str, query_id: str, body: He
     summary="What the caller and managers said to each other, the newest 200, newest first",
 )
 def list_own_comments(request: HttpRequest, slug: str, unread: bool = False) -> Any:
-    require_scope(request, Scope.LABELS_WRITE)
-    project = project_for(request, slug, Role.ANNOTATOR)
+    project = project_for(request, slug, Scope.LABELS_WRITE, Role.ANNOTATOR)
     return [
         {
             "assignment": assignment,
@@ -142,34 +131,26 @@ def list_own_comments(request: HttpRequest, slug: str, unread: bool = False) -> 
     ]
 
 
-@router.post(
+@router.write(
     "assignments/{assignment_id}/comments",
     response={204: None},
     summary="Tell the managers something about a question; what they wrote of it counts as read",
-    openapi_extra=write_responses(204, problems=(409,)),
 )
-@idempotent
-def comment_on_assignment(request: HttpRequest, assignment_id: UUID, body: CommentIn) -> Any:
-    require_scope(request, Scope.LABELS_WRITE)
-    conversing.write_back(assignment=own_assignment(request, assignment_id), text=body.text)
-    return Status(204, None)
+def comment_on_assignment(request: HttpRequest, assignment_id: UUID, body: CommentIn) -> None:
+    conversing.write_back(assignment=own_assignment(request, assignment_id, Scope.LABELS_WRITE), text=body.text)
 
 
-@router.post(
+@router.write(
     "assignments/{assignment_id}/comments/read",
     response={204: None},
     summary="Mark as read what managers wrote about a question; what came back waits while it may be changed",
-    openapi_extra=write_responses(204, problems=(409,)),
 )
-@idempotent
-def mark_comments_read(request: HttpRequest, assignment_id: UUID) -> Any:
-    require_scope(request, Scope.LABELS_WRITE)
-    conversing.mark_read(assignment=own_assignment(request, assignment_id))
-    return Status(204, None)
+def mark_comments_read(request: HttpRequest, assignment_id: UUID) -> None:
+    conversing.mark_read(assignment=own_assignment(request, assignment_id, Scope.LABELS_WRITE))
 
 
-def _asked(request: HttpRequest, slug: str, query_id: str) -> Query:
-    project = project_for(request, slug, Role.MANAGER)
+def _asked(request: HttpRequest, slug: str, query_id: str, scope: Scope) -> Query:
+    project = project_for(request, slug, scope, Role.MANAGER)
     asked = selectors.asked_questions(project).select_related("project")
     return get_object_or_404(asked, pk=row_id(query_id))
 

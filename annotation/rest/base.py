@@ -8,17 +8,18 @@ from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest
 from django.shortcuts import get_object_or_404
 from django.urls import reverse
-from ninja import Field, Router, Schema
+from ninja import Field, Schema
 from ninja.security import HttpBearer
 
 from annotation import access, selectors
 from annotation.choices.merged_classes import merged_names
 from annotation.models import Assignment, Project, Role
+from annotation.rest.idempotency import WritingRouter
 from annotation.tokens import services as tokens
 from annotation.tokens.services import Scope
 from privacy.wording import Message, as_message
 
-router = Router()
+router = WritingRouter()
 
 
 class BearerToken(HttpBearer):
@@ -72,13 +73,15 @@ class MostIn(Schema):
     most_epsilon: float | None = Field(None, ge=0, description="Refuse if what is charged is more.")
 
 
-def own_assignment(request: HttpRequest, assignment_id: UUID) -> Assignment:
-    """Return a turn of the token's person at a question."""
+def own_assignment(request: HttpRequest, assignment_id: UUID, scope: Scope) -> Assignment:
+    """Return a turn of the token's person at a question, where the token has the scope."""
+    require_scope(request, scope)
     return get_object_or_404(selectors.assignments_of(request.user), pk=assignment_id)
 
 
-def project_for(request: HttpRequest, slug: str, *roles: Role) -> Project:
-    """Return the project if the token's person has one of the roles in it; a closed one can only be read."""
+def project_for(request: HttpRequest, slug: str, scope: Scope, *roles: Role) -> Project:
+    """Return the project if the token has the scope and its person one of the roles; a closed one can only be read."""
+    require_scope(request, scope)
     project = get_object_or_404(selectors.projects_of(request.user, roles=roles), slug=slug)
     if request.method != "GET":
         access.refuse_if_closed(project)

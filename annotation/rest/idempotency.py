@@ -1,18 +1,19 @@
 """The header Idempotency-Key for write routes of the REST interface."""
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import wraps
 from typing import Any
 
 from django.conf import settings
 from django.core.files.uploadedfile import UploadedFile
 from django.http import HttpRequest, HttpResponse
+from ninja import Router
 from ninja.decorators import decorate_view
 from ninja.errors import HttpError
 
 from annotation.errors import AnnotationError
-from annotation.rest.responses import LONGEST_KEY
+from annotation.rest.responses import LONGEST_KEY, write_responses
 from annotation.tokens import services as tokens
 from annotation.work.services.idempotency import StoredReply, answer_once
 
@@ -56,7 +57,16 @@ def _answer(view: Callable[..., HttpResponse], request: HttpRequest, *args: Any,
     return response
 
 
-idempotent = decorate_view(_once)
+class WritingRouter(Router):
+    """Routes of a room, some of which write."""
+
+    def write(
+        self, path: str, *, response: Any, problems: Sequence[int] = (409,), method: str = "POST", **described: Any
+    ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+        """Declare a route that writes once under an Idempotency-Key, and may refuse what it is asked."""
+        extra = write_responses(*(response if isinstance(response, dict) else [200]), problems=problems)
+        declared = self.api_operation([method], path, response=response, openapi_extra=extra, **described)
+        return lambda view: declared(decorate_view(_once)(view))
 
 
 def _digest(request: HttpRequest, token_id: int) -> bytes:

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404
 from django.urls import reverse
-from ninja import Field, Router, Schema, Status
+from ninja import Field, Schema, Status
 
 from annotation import selectors
 from annotation.access import REVIEWERS
@@ -19,8 +19,8 @@ from annotation.people.identity import person_of
 from annotation.questions.images import IMAGE_ANSWER
 from annotation.reports.services.reporting import MAX_COMMENT_LENGTH
 from annotation.rest.base import project_for, require_scope
-from annotation.rest.idempotency import idempotent
-from annotation.rest.responses import responses, write_responses
+from annotation.rest.idempotency import WritingRouter
+from annotation.rest.responses import responses
 from annotation.rest.row_ids import row_id
 from annotation.review import selectors as reviewing
 from annotation.review.images import reviewed_image
@@ -28,7 +28,7 @@ from annotation.review.services import disputes
 from annotation.review.services import reviewing as decisions
 from annotation.tokens.services import Scope
 
-router = Router()
+router = WritingRouter()
 
 
 class VotesOut(Schema):
@@ -99,20 +99,16 @@ class DecisionIn(Schema):
 
 @router.get("projects/{slug:slug}/reviews", response=ProgressOut, summary="How far the review is")
 def get_review(request: HttpRequest, slug: str) -> Any:
-    require_scope(request, Scope.LABELS_WRITE)
-    return reviewing.progress_of(project_for(request, slug, *REVIEWERS))
+    return reviewing.progress_of(project_for(request, slug, Scope.LABELS_WRITE, *REVIEWERS))
 
 
-@router.post(
+@router.write(
     "projects/{slug:slug}/reviews",
     response={200: ReviewOut, 204: None},
     summary="Claim the next question to review; 204 when none waits",
-    openapi_extra=write_responses(200, 204, problems=(409,)),
 )
-@idempotent
 def claim_review(request: HttpRequest, slug: str) -> Any:
-    require_scope(request, Scope.LABELS_WRITE)
-    project = project_for(request, slug, *REVIEWERS)
+    project = project_for(request, slug, Scope.LABELS_WRITE, *REVIEWERS)
     held = decisions.claim_review(project=project, person=person_of(request))
     if held is None:
         return Status(204, None)
@@ -145,37 +141,26 @@ def claim_review(request: HttpRequest, slug: str) -> Any:
     openapi_extra=responses(responses={200: IMAGE_ANSWER}),
 )
 def get_review_image(request: HttpRequest, slug: str, query_id: str) -> HttpResponse:
-    require_scope(request, Scope.LABELS_WRITE)
-    return reviewed_image(request, project_for(request, slug, *REVIEWERS), row_id(query_id))
+    return reviewed_image(request, project_for(request, slug, Scope.LABELS_WRITE, *REVIEWERS), row_id(query_id))
 
 
-@router.post(
+@router.write(
     "projects/{slug:slug}/reviews/undo",
     response={204: None},
     summary="Take the caller's last decision back; its question is what they claim next",
-    openapi_extra=write_responses(204, problems=(409,)),
 )
-@idempotent
-def undo_review(request: HttpRequest, slug: str) -> Any:
-    require_scope(request, Scope.LABELS_WRITE)
-    project = project_for(request, slug, *REVIEWERS)
+def undo_review(request: HttpRequest, slug: str) -> None:
+    project = project_for(request, slug, Scope.LABELS_WRITE, *REVIEWERS)
     decisions.undo_review(project=project, person=person_of(request))
-    return Status(204, None)
 
 
-@router.post(
-    "projects/{slug:slug}/reviews/{query_id}",
-    response={204: None},
-    summary="Decide about a question",
-    openapi_extra=write_responses(204, problems=(409,)),
-)
-@idempotent
-def decide_review(request: HttpRequest, slug: str, query_id: str, body: DecisionIn) -> Any:
+@router.write("projects/{slug:slug}/reviews/{query_id}", response={204: None}, summary="Decide about a question")
+def decide_review(request: HttpRequest, slug: str, query_id: str, body: DecisionIn) -> None:
     require_scope(request, Scope.LABELS_WRITE)
     if body.keep_as_check and body.decision != Decision.SETTLE:
         raise InvalidChoice("Only what is settled can be kept as a check.")
     of_managers = body.decision in DECISIONS_OF_MANAGERS or body.keep_as_check
-    project = project_for(request, slug, *((Role.MANAGER,) if of_managers else REVIEWERS))
+    project = project_for(request, slug, Scope.LABELS_WRITE, *((Role.MANAGER,) if of_managers else REVIEWERS))
     query = get_object_or_404(Query, project=project, pk=row_id(query_id))
     about: dict[str, Any] = {"project": project, "person": person_of(request), "query_id": query.pk}
     if body.decision == Decision.SKIP:
@@ -191,4 +176,3 @@ def decide_review(request: HttpRequest, slug: str, query_id: str, body: Decision
         disputes.ask_beyond_overlap(project=project, query_id=query.pk)
     elif body.decision == Decision.LEAVE_OUT:
         disputes.leave_out_disputed(project=project, query_id=query.pk)
-    return Status(204, None)

@@ -12,7 +12,7 @@ from django.shortcuts import get_object_or_404
 from ninja import Field, Query, Router, Schema
 
 from annotation.models import Project, Role
-from annotation.rest.base import project_for, require_scope
+from annotation.rest.base import project_for
 from annotation.rest.pagination import Page, page_of
 from annotation.rest.responses import Moment, paged, responses
 from annotation.statement import presenters
@@ -112,8 +112,7 @@ def get_inclusion(
 
 
 def _project(request: HttpRequest, slug: str) -> Project:
-    require_scope(request, Scope.LEDGER_READ)
-    return project_for(request, slug, Role.MANAGER, Role.ENGINEER)
+    return project_for(request, slug, Scope.LEDGER_READ, Role.MANAGER, Role.ENGINEER)
 
 
 def consistency_of(accounts: QuerySet[BudgetAccount], scope: str, *, old: int, size: int) -> dict[str, Any]:
@@ -187,8 +186,7 @@ class AccountOut(Schema):
     openapi_extra=paged(),
 )
 def list_accounts(request: HttpRequest, response: HttpResponse, slug: str, page: Query[Page]) -> Any:
-    require_scope(request, Scope.LEDGER_READ)
-    project = project_for(request, slug, Role.MANAGER, Role.ENGINEER)
+    project = project_for(request, slug, Scope.LEDGER_READ, Role.MANAGER, Role.ENGINEER)
     found = page_of(presenters.statement_accounts(project), page, request=request, response=response)
     return [_account(account) for account in found]
 
@@ -207,8 +205,7 @@ def list_entries(
     account: str = "",
     after: AfterSequence = 0,
 ) -> Any:
-    require_scope(request, Scope.LEDGER_READ)
-    accounts = presenters.statement_accounts(project_for(request, slug, Role.MANAGER, Role.ENGINEER))
+    accounts = presenters.statement_accounts(project_for(request, slug, Scope.LEDGER_READ, Role.MANAGER, Role.ENGINEER))
     found = privacy_selectors.entries_of(accounts.filter(scope=account) if account else accounts, after=after)
     return page_of(found, page, request=request, response=response)
 
@@ -219,8 +216,7 @@ def list_entries(
     openapi_extra=responses(responses=DOCUMENT),
 )
 def get_statement(request: HttpRequest, slug: str) -> HttpResponseBase:
-    require_scope(request, Scope.LEDGER_READ)
-    return statement_response(project_for(request, slug, Role.MANAGER, Role.ENGINEER))
+    return statement_response(project_for(request, slug, Scope.LEDGER_READ, Role.MANAGER, Role.ENGINEER))
 
 
 def _account(account: Any) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404
-from ninja import Field, Query, Router, Schema
+from ninja import Field, Query, Schema
 from pydantic import StringConstraints
 
 from annotation.errors import InvalidConfiguration
@@ -13,16 +13,16 @@ from annotation.models import Project, Role
 from annotation.models.limits import LimitRequest
 from annotation.people.identity import note_nothing, person_of
 from annotation.people.services import limits
-from annotation.rest.base import project_for, require_scope
-from annotation.rest.idempotency import idempotent
+from annotation.rest.base import project_for
+from annotation.rest.idempotency import WritingRouter
 from annotation.rest.pagination import Page, page_of
-from annotation.rest.responses import paged, write_responses
+from annotation.rest.responses import paged
 from annotation.statement import presenters
 from annotation.tokens.services import Scope
 from privacy.accounting.units import atto_spendable, nano_spendable
 from privacy.wording import as_message
 
-router = Router()
+router = WritingRouter()
 LONGEST_REASON = 300
 LimitReason = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=LONGEST_REASON)]
 
@@ -88,23 +88,20 @@ class SecondManagerOut(Schema):
     openapi_extra=paged(),
 )
 def list_limit_requests(request: HttpRequest, response: HttpResponse, slug: str, page: Query[Page]) -> Any:
-    require_scope(request, Scope.LEDGER_READ)
-    project = project_for(request, slug, Role.MANAGER)
+    project = project_for(request, slug, Scope.LEDGER_READ, Role.MANAGER)
     limits.expire_limit_requests()
     found = _requests(project).order_by("-pk")
     return [_request(one) for one in page_of(found, page, request=request, response=response)]
 
 
-@router.post(
+@router.write(
     "projects/{slug:slug}/ledger/limits",
     response=LimitOut,
     summary="Change the limit of an account, or ask another manager for a higher one",
-    openapi_extra=write_responses(200, problems=(402, 409)),
+    problems=(402, 409),
 )
-@idempotent
 def change_limit(request: HttpRequest, slug: str, body: LimitIn) -> Any:
-    require_scope(request, Scope.PROJECTS_WRITE)
-    project = project_for(request, slug, Role.MANAGER)
+    project = project_for(request, slug, Scope.PROJECTS_WRITE, Role.MANAGER)
     accounts = presenters.statement_accounts(project)
     values = body.dict()
     scope = values.pop("account")
@@ -113,16 +110,14 @@ def change_limit(request: HttpRequest, slug: str, body: LimitIn) -> Any:
     return {"state": "changed" if asked is None else "waiting", "request": asked and asked.pk}
 
 
-@router.post(
+@router.write(
     "projects/{slug:slug}/ledger/limits/{int:request_id}",
     response=LimitRequestOut,
     summary="Approve, refuse or withdraw what waits for a second manager",
-    openapi_extra=write_responses(200, problems=(402, 409)),
+    problems=(402, 409),
 )
-@idempotent
 def decide_limit(request: HttpRequest, slug: str, request_id: int, body: LimitDecisionIn) -> Any:
-    require_scope(request, Scope.PROJECTS_WRITE)
-    project = project_for(request, slug, Role.MANAGER)
+    project = project_for(request, slug, Scope.PROJECTS_WRITE, Role.MANAGER)
     get_object_or_404(LimitRequest, pk=request_id, project=project)
     decide = limits.approve_limit_request if body.decision == "approve" else limits.refuse_limit_request
     decide(request_id=request_id, project=project, actor=person_of(request))
@@ -135,20 +130,16 @@ def decide_limit(request: HttpRequest, slug: str, request_id: int, body: LimitDe
     summary="Whether a higher limit needs a second manager",
 )
 def get_second_manager(request: HttpRequest, slug: str) -> Any:
-    require_scope(request, Scope.LEDGER_READ)
-    return {"needed": project_for(request, slug, Role.MANAGER).second_manager}
+    return {"needed": project_for(request, slug, Scope.LEDGER_READ, Role.MANAGER).second_manager}
 
 
-@router.post(
+@router.write(
     "projects/{slug:slug}/second-manager",
     response=SecondManagerOut,
     summary="Let a higher limit need a second manager, or ask one to give that up",
-    openapi_extra=write_responses(200, problems=(409,)),
 )
-@idempotent
 def set_second_manager(request: HttpRequest, slug: str, body: SecondManagerIn) -> Any:
-    require_scope(request, Scope.PROJECTS_WRITE)
-    project = project_for(request, slug, Role.MANAGER)
+    project = project_for(request, slug, Scope.PROJECTS_WRITE, Role.MANAGER)
     if body.needed == project.second_manager:
         note_nothing(request)
         return {"needed": project.second_manager}

@@ -10,7 +10,7 @@ from ninja import Field, Query, Router, Schema
 from annotation.log.action_words import action_sentence
 from annotation.log.history import actions_in
 from annotation.models import Role
-from annotation.rest.base import project_for, require_scope
+from annotation.rest.base import project_for
 from annotation.rest.pagination import Page, page_of
 from annotation.rest.responses import paged
 from annotation.tokens.services import Scope
@@ -44,8 +44,7 @@ class ActionOut(Schema):
     openapi_extra=paged(),
 )
 def list_actions(request: HttpRequest, response: HttpResponse, slug: str, wanted: Query[LogIn]) -> Any:
-    require_scope(request, Scope.PROJECTS_READ)
-    project = project_for(request, slug, Role.MANAGER)
+    project = project_for(request, slug, Scope.PROJECTS_READ, Role.MANAGER)
     found = actions_in(project, actor=wanted.who, route=wanted.route, since=wanted.since, until=wanted.until)
     with override("en"):
         return [

@@ -3,20 +3,20 @@
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse
-from ninja import Field, Query, Router, Schema
+from ninja import Field, Query, Schema
 
 from annotation.models import Role
 from annotation.people.identity import person_of
-from annotation.rest.base import project_for, require_scope
-from annotation.rest.idempotency import idempotent
+from annotation.rest.base import project_for
+from annotation.rest.idempotency import WritingRouter
 from annotation.rest.pagination import Page, page_of
-from annotation.rest.responses import Moment, paged, write_responses
+from annotation.rest.responses import Moment, paged
 from annotation.tokens.services import Scope
 from learner import selectors
 from learner.channels import services as channels
 from learner.releases.api import KeptReason, ReasonIn, existing_release, readable_project
 
-router = Router()
+router = WritingRouter()
 
 
 class ChannelOut(Schema):
@@ -47,29 +47,21 @@ def list_channels(request: HttpRequest, response: HttpResponse, slug: str, page:
     return page_of(found, page, request=request, response=response)
 
 
-@router.post(
-    "projects/{slug:slug}/channels/{channel}",
-    response=ChannelOut,
-    summary="Move a channel to a version, with a reason",
-    openapi_extra=write_responses(200, problems=(409,)),
+@router.write(
+    "projects/{slug:slug}/channels/{channel}", response=ChannelOut, summary="Move a channel to a version, with a reason"
 )
-@idempotent
 def move_channel(request: HttpRequest, slug: str, channel: str, body: MoveIn) -> Any:
-    require_scope(request, Scope.PROJECTS_WRITE)
-    release = existing_release(project_for(request, slug, Role.MANAGER), str(body.version))
+    release = existing_release(project_for(request, slug, Scope.PROJECTS_WRITE, Role.MANAGER), str(body.version))
     actor = person_of(request)
     return channels.move_channel(release=release, channel=channel, reason=body.reason, actor=actor)
 
 
-@router.post(
+@router.write(
     "projects/{slug:slug}/channels/{channel}/rollback",
     response=ChannelOut,
     summary="Move a channel back to the version it was before, with a reason",
-    openapi_extra=write_responses(200, problems=(409,)),
 )
-@idempotent
 def roll_back_channel(request: HttpRequest, slug: str, channel: str, body: ReasonIn) -> Any:
-    require_scope(request, Scope.PROJECTS_WRITE)
-    project = project_for(request, slug, Role.MANAGER)
+    project = project_for(request, slug, Scope.PROJECTS_WRITE, Role.MANAGER)
     actor = person_of(request)
     return channels.roll_back_channel(project=project, channel=channel, reason=body.reason, actor=actor)

@@ -4,7 +4,7 @@ from datetime import datetime
 from typing import Any, Literal
 
 from django.http import HttpRequest
-from ninja import Field, Router, Schema, Status
+from ninja import Field, Schema
 
 from annotation.access import managed_project
 from annotation.models import Project
@@ -12,12 +12,11 @@ from annotation.models.deletions import Deletion
 from annotation.people.identity import person_of
 from annotation.projects.services import lifecycle
 from annotation.rest.base import ProjectOut, require_scope
-from annotation.rest.idempotency import idempotent
-from annotation.rest.responses import write_responses
+from annotation.rest.idempotency import WritingRouter
 from annotation.tokens.services import Scope
 from learner.closing.selectors import what_stays
 
-router = Router()
+router = WritingRouter()
 
 
 class ArchivedIn(Schema):
@@ -49,13 +48,11 @@ class DeletionOut(Schema):
     erased_at: datetime | None
 
 
-@router.post(
+@router.write(
     "projects/{slug:slug}/archive",
     response=ProjectOut,
     summary="Put a project into the archive, or take it out, paused",
-    openapi_extra=write_responses(200, problems=(409,)),
 )
-@idempotent
 def set_archived(request: HttpRequest, slug: str, body: ArchivedIn) -> Any:
     require_scope(request, Scope.PROJECTS_WRITE)
     project = managed_project(request, slug, closed_too=True)
@@ -71,13 +68,11 @@ def get_deletion(request: HttpRequest, slug: str) -> Any:
     return _deletion(managed_project(request, slug))
 
 
-@router.post(
+@router.write(
     "projects/{slug:slug}/deletion",
     response={202: DeletionOut},
     summary="Delete a project for good; a job erases what there is",
-    openapi_extra=write_responses(202, problems=(409,)),
 )
-@idempotent
 def delete_project(request: HttpRequest, slug: str, body: DeletionIn) -> Any:
     require_scope(request, Scope.PROJECTS_WRITE)
     project = managed_project(request, slug, closed_too=True)
@@ -87,7 +82,7 @@ def delete_project(request: HttpRequest, slug: str, body: DeletionIn) -> Any:
         keep_releases=body.releases == "keep",
         actor=person_of(request).get_username(),
     )
-    return Status(202, _deletion(Project.objects.get(pk=project.pk)))
+    return _deletion(Project.objects.get(pk=project.pk))
 
 
 def _deletion(project: Project) -> dict[str, Any]:

@@ -4,15 +4,15 @@ from datetime import datetime
 from typing import Any
 
 from django.http import HttpRequest
-from ninja import Field, Router, Schema, Status
+from ninja import Field, Schema
 
 from annotation.errors import InvalidConfiguration
 from annotation.models import Project, Role
 from annotation.people.identity import person_of
 from annotation.projects.services import opening
-from annotation.rest.base import MostIn, project_for, require_scope
-from annotation.rest.idempotency import idempotent
-from annotation.rest.responses import SaidOut, as_code, write_responses
+from annotation.rest.base import MostIn, project_for
+from annotation.rest.idempotency import WritingRouter
+from annotation.rest.responses import SaidOut, as_code
 from annotation.statement import charges
 from annotation.tokens.services import Scope
 from learner import selectors
@@ -23,7 +23,7 @@ from learner.errors import NothingWaits
 from privacy.accounting.cost import Cost
 from privacy.wording import as_message
 
-router = Router()
+router = WritingRouter()
 
 
 class WorkOut(Schema):
@@ -87,41 +87,34 @@ class ComparisonOut(Schema):
     "projects/{slug:slug}/work", response=list[WorkOut], summary="The newest jobs, rounds and trainings, newest first"
 )
 def list_work(request: HttpRequest, slug: str) -> Any:
-    require_scope(request, Scope.PROJECTS_READ)
-    return [_work(each) for each in tables.work_of(project_for(request, slug, Role.MANAGER))]
+    return [_work(each) for each in tables.work_of(project_for(request, slug, Scope.PROJECTS_READ, Role.MANAGER))]
 
 
-@router.post(
+@router.write(
     "projects/{slug:slug}/work/{kind}/{work_id}/cancel",
     response=CancelledOut,
     summary="Have work stop at its next safe point; what it has reserved stays charged",
-    openapi_extra=write_responses(200, problems=(409,)),
 )
-@idempotent
 def cancel_work(request: HttpRequest, slug: str, kind: str, work_id: str) -> Any:
-    require_scope(request, Scope.PROJECTS_WRITE)
-    row = found_work(project_for(request, slug, Role.MANAGER), kind, work_id)
+    row = found_work(project_for(request, slug, Scope.PROJECTS_WRITE, Role.MANAGER), kind, work_id)
     if not ask_to_stop(row, by=person_of(request)):
         raise NothingWaits(as_message("It had ended before."))
     return {"kind": kind, "id": work_id, "state": row.state, "cancelled_by": row.cancelled_by}
 
 
-@router.post(
+@router.write(
     "projects/{slug:slug}/work/{kind}/{work_id}/retry",
     response={202: StartedOut},
     summary="Start work anew that ended without a result; it reserves for itself what it costs",
-    openapi_extra=write_responses(202, problems=(409,)),
 )
-@idempotent
 def retry_work(request: HttpRequest, slug: str, kind: str, work_id: str, body: MostIn) -> Any:
-    require_scope(request, Scope.PROJECTS_WRITE)
-    project = project_for(request, slug, Role.MANAGER)
+    project = project_for(request, slug, Scope.PROJECTS_WRITE, Role.MANAGER)
     row = found_work(project, kind, work_id)
     price = retry_price(project, row)
     charges.refuse_dearer(price, body.most_epsilon)
     if (started := start_once_more(row, owner=person_of(request))) is None:
         raise NothingWaits(as_message("There is nothing to start anew here."))
-    return Status(202, {"kind": kind, "id": str(started.pk), "state": started.state} | _price(price))
+    return {"kind": kind, "id": str(started.pk), "state": started.state} | _price(price)
 
 
 @router.get(
@@ -130,20 +123,16 @@ def retry_work(request: HttpRequest, slug: str, kind: str, work_id: str, body: M
     summary="Which project stands beside this one, and which could",
 )
 def get_comparison(request: HttpRequest, slug: str) -> Any:
-    require_scope(request, Scope.PROJECTS_READ)
-    return _comparison(request, project_for(request, slug, Role.MANAGER))
+    return _comparison(request, project_for(request, slug, Scope.PROJECTS_READ, Role.MANAGER))
 
 
-@router.post(
+@router.write(
     "projects/{slug:slug}/comparison",
     response=ComparisonOut,
     summary="Show the releases of a project that asks at random beside this one's",
-    openapi_extra=write_responses(200, problems=(409,)),
 )
-@idempotent
 def compare_projects(request: HttpRequest, slug: str, body: ComparisonIn) -> Any:
-    require_scope(request, Scope.PROJECTS_WRITE)
-    project = project_for(request, slug, Role.MANAGER)
+    project = project_for(request, slug, Scope.PROJECTS_WRITE, Role.MANAGER)
     other = None
     if body.beside is not None:
         other = ComparisonForm(project=project, person=person_of(request)).choices.filter(slug=body.beside).first()

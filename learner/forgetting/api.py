@@ -6,21 +6,21 @@ from uuid import UUID
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404
-from ninja import Field, Query, Router, Schema, Status
+from ninja import Field, Query, Schema
 
 from annotation import selectors
 from annotation.models import Project, Role
 from annotation.models.forgetting import Forgetting
 from annotation.people.identity import person_of
 from annotation.rest.base import require_scope
-from annotation.rest.idempotency import idempotent
+from annotation.rest.idempotency import WritingRouter
 from annotation.rest.pagination import Page, page_of
-from annotation.rest.responses import paged, responses, write_responses
+from annotation.rest.responses import paged, responses
 from annotation.retention.services.forgetting import request_forgetting
 from annotation.tokens.services import Scope
 from learner.forgetting.services.contributors import preview_forgetting
 
-router = Router()
+router = WritingRouter()
 
 
 class ContributorIn(Schema):
@@ -82,17 +82,15 @@ def preview_forgetting_of(request: HttpRequest, slug: str, body: ContributorIn) 
     }
 
 
-@router.post(
+@router.write(
     "projects/{slug:slug}/forgettings",
     response={202: ForgettingOut},
     summary="Forget a contributor; a job erases what there is",
-    openapi_extra=write_responses(202, problems=(409,)),
 )
-@idempotent
 def forget_contributor(request: HttpRequest, slug: str, body: ContributorIn) -> Any:
     project = _project(request, slug)
     actor = person_of(request).get_username()
-    return Status(202, request_forgetting(project=project, name=body.contributor, actor=actor))
+    return request_forgetting(project=project, name=body.contributor, actor=actor)
 
 
 @router.get(

@@ -4,15 +4,14 @@ from typing import Annotated, Any, Literal
 
 from django.http import HttpRequest
 from django.shortcuts import get_object_or_404
-from ninja import Field, Query, Router, Schema, Status
+from ninja import Field, Query, Schema
 
 from annotation import selectors
 from annotation.models import Project, Role, WorkState
 from annotation.people.identity import note_nothing, person_of
 from annotation.projects.api import ConfigurationOut, configuration_out
 from annotation.rest.base import project_for, require_scope
-from annotation.rest.idempotency import idempotent
-from annotation.rest.responses import write_responses
+from annotation.rest.idempotency import WritingRouter
 from annotation.tokens.services import Scope
 from learner.models.planning import PlanSimulation
 from learner.planning.plan_setups import FEWEST_RECORDS, MOST_RECORDS, default_records, purchase_of
@@ -20,7 +19,7 @@ from learner.planning.row_table import shown_rows, unreached
 from learner.planning.rows import PlannedRows, planned_rows
 from learner.planning.services import simulating, using
 
-router = Router()
+router = WritingRouter()
 PlannedRecords = Annotated[
     int | None,
     Query(
@@ -116,39 +115,30 @@ class UsePlanIn(Schema):
     "projects/{slug:slug}/plan/rows", response=PlanRowsOut, summary="Which settings a plan tries, and how they did"
 )
 def get_plan_rows(request: HttpRequest, slug: str, records: PlannedRecords = None) -> Any:
-    require_scope(request, Scope.LEDGER_READ)
-    return _rows(_planned(project_for(request, slug, Role.MANAGER), records))
+    return _rows(_planned(project_for(request, slug, Scope.LEDGER_READ, Role.MANAGER), records))
 
 
-@router.post(
+@router.write(
     "projects/{slug:slug}/plan/simulation",
     response={202: PlanRowsOut},
     summary="Try the settings on data about nobody; nothing is charged",
-    openapi_extra=write_responses(202, problems=(409,)),
 )
-@idempotent
 def simulate_plan(request: HttpRequest, slug: str, body: PlanIn) -> Any:
-    require_scope(request, Scope.PROJECTS_WRITE)
-    project = project_for(request, slug, Role.MANAGER)
+    project = project_for(request, slug, Scope.PROJECTS_WRITE, Role.MANAGER)
     planned = _planned(project, body.records)
     if planned.setup.can_be_simulated:
         owner = person_of(request)
         simulating.start_simulation(project=project, setup=planned.setup, epsilon=planned.epsilon, owner=owner)
     else:
         note_nothing(request)
-    return Status(202, _rows(planned))
+    return _rows(planned)
 
 
-@router.post(
-    "projects/{slug:slug}/plan/use",
-    response=ConfigurationOut,
-    summary="Let the project have the settings of a row",
-    openapi_extra=write_responses(200, problems=(409,)),
+@router.write(
+    "projects/{slug:slug}/plan/use", response=ConfigurationOut, summary="Let the project have the settings of a row"
 )
-@idempotent
 def use_plan(request: HttpRequest, slug: str, body: UsePlanIn) -> Any:
-    require_scope(request, Scope.PROJECTS_WRITE)
-    project = project_for(request, slug, Role.MANAGER)
+    project = project_for(request, slug, Scope.PROJECTS_WRITE, Role.MANAGER)
     stored = using.use_row(
         project=project,
         records=body.records,

@@ -4,13 +4,12 @@ from typing import Annotated, Any
 
 from django.http import Http404, HttpRequest
 from django.shortcuts import get_object_or_404
-from ninja import Field, Router, Schema, Status
+from ninja import Field, Schema
 
 from annotation.models import Project, Role
 from annotation.people.identity import person_of
 from annotation.rest.base import project_for, require_scope
-from annotation.rest.idempotency import idempotent
-from annotation.rest.responses import write_responses
+from annotation.rest.idempotency import WritingRouter
 from annotation.tokens.services import Scope
 from learner import selectors
 from learner.evaluations.selectors import Accuracy
@@ -18,7 +17,7 @@ from learner.models import ModelRelease
 from learner.releases import selectors as release_selectors
 from learner.releases.services import checks, versions
 
-router = Router()
+router = WritingRouter()
 KeptReason = Annotated[str, Field(min_length=1, max_length=300, description="Stays with it, and is told to webhooks.")]
 
 
@@ -108,44 +107,33 @@ def existing_release(project: Project, version: str) -> ModelRelease:
     return found
 
 
-@router.post(
-    "projects/{slug:slug}/models/{version}/retire",
-    response=RetiredOut,
-    summary="Take a version back, with a reason",
-    openapi_extra=write_responses(200, problems=(409,)),
+@router.write(
+    "projects/{slug:slug}/models/{version}/retire", response=RetiredOut, summary="Take a version back, with a reason"
 )
-@idempotent
 def retire_model(request: HttpRequest, slug: str, version: str, body: ReasonIn) -> Any:
-    require_scope(request, Scope.PROJECTS_WRITE)
-    release = existing_release(project_for(request, slug, Role.MANAGER), version)
+    release = existing_release(project_for(request, slug, Scope.PROJECTS_WRITE, Role.MANAGER), version)
     return versions.retire_release(release=release, reason=body.reason)
 
 
-@router.post(
+@router.write(
     "projects/{slug:slug}/models/{version}/check",
     response={202: CheckedOut},
     summary="Have a version that is held back checked again",
-    openapi_extra=write_responses(202, problems=(409,)),
 )
-@idempotent
 def check_again(request: HttpRequest, slug: str, version: str) -> Any:
-    require_scope(request, Scope.PROJECTS_WRITE)
-    release = existing_release(project_for(request, slug, Role.MANAGER), version)
+    release = existing_release(project_for(request, slug, Scope.PROJECTS_WRITE, Role.MANAGER), version)
     checks.check_again(release=release)
     release.refresh_from_db()
-    return Status(202, {"version": release.version, "state": release.state, "held_back": str(release.held_back)})
+    return {"version": release.version, "state": release.state, "held_back": str(release.held_back)}
 
 
-@router.post(
+@router.write(
     "projects/{slug:slug}/models/{version}/endorse",
     response=EndorsedOut,
     summary="Offer a version that does not beat a constant all the same, with a reason",
-    openapi_extra=write_responses(200, problems=(409,)),
 )
-@idempotent
 def endorse_model(request: HttpRequest, slug: str, version: str, body: ReasonIn) -> Any:
-    require_scope(request, Scope.PROJECTS_WRITE)
-    release = existing_release(project_for(request, slug, Role.MANAGER), version)
+    release = existing_release(project_for(request, slug, Scope.PROJECTS_WRITE, Role.MANAGER), version)
     given = versions.endorse_release(release=release, reason=body.reason, actor=person_of(request))
     return {"version": release.version, "reason": given.reason}
 

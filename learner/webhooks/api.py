@@ -6,19 +6,19 @@ from uuid import UUID
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404
-from ninja import Field, Query, Router, Schema, Status
+from ninja import Field, Query, Schema
 
 from annotation.models import Role
-from annotation.rest.base import project_for, require_scope
-from annotation.rest.idempotency import idempotent
+from annotation.rest.base import project_for
+from annotation.rest.idempotency import WritingRouter
 from annotation.rest.pagination import Page, page_of
-from annotation.rest.responses import paged, responses, write_responses
+from annotation.rest.responses import paged, responses
 from annotation.rest.row_ids import row_id
 from annotation.tokens.services import Scope
 from learner.models.webhooks import Webhook, WebhookDelivery, WebhookEvent
 from learner.webhooks import services as webhooks
 
-router = Router()
+router = WritingRouter()
 # The answer holds a secret, which no one in between may keep.
 NO_STORE = {201: {"headers": {"Cache-Control": {"required": True, "schema": {"const": "no-store"}}}}}
 
@@ -69,8 +69,7 @@ class DeliveryOut(Schema):
 
 @router.get("projects/{slug:slug}/webhooks", response=list[WebhookOut], summary="The project's webhooks")
 def list_webhooks(request: HttpRequest, slug: str) -> Any:
-    require_scope(request, Scope.PROJECTS_READ)
-    project = project_for(request, slug, Role.MANAGER)
+    project = project_for(request, slug, Scope.PROJECTS_READ, Role.MANAGER)
     return [_webhook(each) for each in Webhook.objects.filter(project=project, removed_at=None).order_by("pk")]
 
 
@@ -81,13 +80,12 @@ def list_webhooks(request: HttpRequest, slug: str) -> Any:
     openapi_extra=responses(409, responses=NO_STORE),
 )
 def add_webhook(request: HttpRequest, response: HttpResponse, slug: str, body: WebhookIn) -> Any:
-    require_scope(request, Scope.PROJECTS_WRITE)
-    project = project_for(request, slug, Role.MANAGER)
+    project = project_for(request, slug, Scope.PROJECTS_WRITE, Role.MANAGER)
     made, secret = webhooks.add_webhook(
         project=project, url=body.url.strip(), events=[event.value for event in body.events]
     )
     response.headers["Cache-Control"] = "no-store"
-    return Status(201, _webhook(made) | {"secret": secret})
+    return _webhook(made) | {"secret": secret}
 
 
 @router.get(
@@ -97,26 +95,22 @@ def add_webhook(request: HttpRequest, response: HttpResponse, slug: str, body: W
     openapi_extra=paged(),
 )
 def list_deliveries(request: HttpRequest, response: HttpResponse, slug: str, page: Query[Page]) -> Any:
-    require_scope(request, Scope.PROJECTS_READ)
-    project = project_for(request, slug, Role.MANAGER)
+    project = project_for(request, slug, Scope.PROJECTS_READ, Role.MANAGER)
     found = WebhookDelivery.objects.filter(webhook__project=project).order_by("-created_at", "-pk")
     return page_of(found, page, request=request, response=response)
 
 
-@router.post(
+@router.write(
     "projects/{slug:slug}/webhooks/deliveries/{uuid:delivery_id}",
     response={202: DeliveryOut},
     summary="Send a message once more",
-    openapi_extra=write_responses(202, problems=(409,)),
 )
-@idempotent
 def send_webhook_again(request: HttpRequest, slug: str, delivery_id: UUID) -> Any:
-    require_scope(request, Scope.PROJECTS_WRITE)
-    project = project_for(request, slug, Role.MANAGER)
+    project = project_for(request, slug, Scope.PROJECTS_WRITE, Role.MANAGER)
     delivery = get_object_or_404(WebhookDelivery, pk=delivery_id, webhook__project=project)
     webhooks.send_message_again(delivery=delivery)
     delivery.refresh_from_db()
-    return Status(202, delivery)
+    return delivery
 
 
 @router.delete(
@@ -125,22 +119,18 @@ def send_webhook_again(request: HttpRequest, slug: str, delivery_id: UUID) -> An
     summary="Send nothing more to an address",
     openapi_extra=responses(409),
 )
-def remove_webhook(request: HttpRequest, slug: str, webhook_id: str) -> Any:
-    require_scope(request, Scope.PROJECTS_WRITE)
-    webhooks.remove_webhook(webhook=_found(request, slug, webhook_id))
-    return Status(204, None)
+def remove_webhook(request: HttpRequest, slug: str, webhook_id: str) -> None:
+    webhooks.remove_webhook(webhook=_found(request, slug, webhook_id, Scope.PROJECTS_WRITE))
 
 
-@router.patch(
+@router.write(
     "projects/{slug:slug}/webhooks/{webhook_id}",
     response=WebhookOut,
     summary="Give a webhook another address or other events; its secret stays",
-    openapi_extra=write_responses(200, problems=(409,)),
+    method="PATCH",
 )
-@idempotent
 def change_webhook(request: HttpRequest, slug: str, webhook_id: str, body: WebhookChangeIn) -> Any:
-    require_scope(request, Scope.PROJECTS_WRITE)
-    webhook = _found(request, slug, webhook_id)
+    webhook = _found(request, slug, webhook_id, Scope.PROJECTS_WRITE)
     url = webhook.url if body.url is None else body.url.strip()
     events = webhook.events if body.events is None else [event.value for event in body.events]
     return _webhook(webhooks.change_webhook(webhook=webhook, url=url, events=events))
@@ -153,14 +143,13 @@ def change_webhook(request: HttpRequest, slug: str, webhook_id: str, body: Webho
     openapi_extra=responses(409, responses=NO_STORE),
 )
 def rotate_webhook_secret(request: HttpRequest, response: HttpResponse, slug: str, webhook_id: str) -> Any:
-    require_scope(request, Scope.PROJECTS_WRITE)
-    changed, secret = webhooks.rotate_secret(webhook=_found(request, slug, webhook_id))
+    changed, secret = webhooks.rotate_secret(webhook=_found(request, slug, webhook_id, Scope.PROJECTS_WRITE))
     response.headers["Cache-Control"] = "no-store"
-    return Status(201, _webhook(changed) | {"secret": secret})
+    return _webhook(changed) | {"secret": secret}
 
 
-def _found(request: HttpRequest, slug: str, webhook_id: str) -> Webhook:
-    project = project_for(request, slug, Role.MANAGER)
+def _found(request: HttpRequest, slug: str, webhook_id: str, scope: Scope) -> Webhook:
+    project = project_for(request, slug, scope, Role.MANAGER)
     return get_object_or_404(Webhook, pk=row_id(webhook_id), project=project, removed_at=None)
 
 
