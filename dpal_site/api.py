@@ -11,55 +11,58 @@ from ninja.errors import AuthenticationError, HttpError, ValidationError
 from ninja.openapi.schema import OpenAPISchema
 from ninja.operation import Operation
 
-from annotation.api import router as annotation_router
-from annotation.browsing.api import router as browsing_router
-from annotation.crowds.api import router as crowds_router
-from annotation.data.api import router as data_router
-from annotation.data.gate_api import router as dataset_gate_router
 from annotation.errors import AnnotationError, InvalidRecords
-from annotation.exports.api import router as exports_router
-from annotation.gates.api import router as gates_router
-from annotation.guidelines.api import router as guidelines_router
-from annotation.guidelines.pictures_api import router as guideline_pictures_router
-from annotation.people.groups_api import router as groups_router
-from annotation.people.joining_api import router as joining_router
-from annotation.people.mails_api import router as mails_router
-from annotation.people.members_api import router as members_router
-from annotation.populations.api import router as populations_router
-from annotation.populations.managers_api import router as managers_router
-from annotation.projects.api import router as configuration_router
-from annotation.projects.beside_api import router as beside_router
-from annotation.projects.kind_api import router as kind_router
-from annotation.projects.state_api import router as state_router
-from annotation.quality.api import router as quality_router
-from annotation.questions.answering_api import router as answering_router
-from annotation.questions.api import router as questions_router
-from annotation.reports.api import router as reports_router
-from annotation.reports.conversations_api import router as conversations_router
 from annotation.rest.base import BearerToken
 from annotation.rest.responses import as_code, problem_reference
-from annotation.review.api import router as review_router
-from annotation.statement.api import router as ledger_router
-from annotation.statement.limits_api import router as limits_router
-from annotation.statement.log_api import router as log_router
 from dpal_site import problems
-from dpal_site.operations_api import router as operations_router
 from dpal_site.problems import problem_response
-from learner.api import router as learner_router
-from learner.channels.api import router as channels_router
-from learner.closing.api import router as lifecycle_router
-from learner.dashboard.tables_api import router as tables_router
-from learner.dashboard.work_api import router as work_router
 from learner.errors import LearnerError
-from learner.evidence.api import router as evidence_router
-from learner.forgetting.api import router as forgetting_router
-from learner.guidance.api import router as next_step_router
-from learner.planning.api import router as planning_router
-from learner.releases.api import router as versions_router
-from learner.rounds.going_on_api import router as going_on_router
-from learner.webhooks.api import router as webhooks_router
 from privacy.errors import BudgetExceeded, PrivacyError
 
+# Modules with routes, in the order of the description.
+ROUTES = (
+    "annotation.api",
+    "annotation.data.api",
+    "annotation.data.gate_api",
+    "annotation.questions.api",
+    "annotation.exports.api",
+    "annotation.guidelines.pictures_api",
+    "annotation.browsing.api",
+    "annotation.reports.conversations_api",
+    "annotation.review.api",
+    "annotation.projects.api",
+    "annotation.projects.state_api",
+    "annotation.projects.kind_api",
+    "annotation.projects.beside_api",
+    "annotation.statement.api",
+    "annotation.statement.limits_api",
+    "annotation.statement.log_api",
+    "annotation.populations.api",
+    "annotation.populations.managers_api",
+    "annotation.people.members_api",
+    "annotation.people.joining_api",
+    "annotation.people.groups_api",
+    "annotation.people.mails_api",
+    "annotation.gates.api",
+    "annotation.quality.api",
+    "annotation.guidelines.api",
+    "annotation.questions.answering_api",
+    "annotation.reports.api",
+    "annotation.crowds.api",
+    "learner.api",
+    "learner.channels.api",
+    "learner.releases.api",
+    "learner.closing.api",
+    "learner.webhooks.api",
+    "learner.rounds.going_on_api",
+    "learner.dashboard.work_api",
+    "learner.dashboard.tables_api",
+    "learner.forgetting.api",
+    "learner.guidance.api",
+    "learner.planning.api",
+    "learner.evidence.api",
+    "dpal_site.operations_api",
+)
 # The module an operation's id names, where its function has moved since: programs made from the description go on.
 DESCRIBED_IN = {
     "annotation.browsing.api": "annotation.questions.browsing_api",
@@ -126,47 +129,8 @@ api = DescribedAPI(
     auth=BearerToken(),
     urls_namespace="api",
 )
-api.add_router("", annotation_router)
-api.add_router("", data_router)
-api.add_router("", dataset_gate_router)
-api.add_router("", questions_router)
-api.add_router("", exports_router)
-api.add_router("", guideline_pictures_router)
-api.add_router("", browsing_router)
-api.add_router("", conversations_router)
-api.add_router("", review_router)
-api.add_router("", configuration_router)
-api.add_router("", state_router)
-api.add_router("", kind_router)
-api.add_router("", beside_router)
-api.add_router("", ledger_router)
-api.add_router("", limits_router)
-api.add_router("", log_router)
-api.add_router("", populations_router)
-api.add_router("", managers_router)
-api.add_router("", members_router)
-api.add_router("", joining_router)
-api.add_router("", groups_router)
-api.add_router("", mails_router)
-api.add_router("", gates_router)
-api.add_router("", quality_router)
-api.add_router("", guidelines_router)
-api.add_router("", answering_router)
-api.add_router("", reports_router)
-api.add_router("", crowds_router)
-api.add_router("", learner_router)
-api.add_router("", channels_router)
-api.add_router("", versions_router)
-api.add_router("", lifecycle_router)
-api.add_router("", webhooks_router)
-api.add_router("", going_on_router)
-api.add_router("", work_router)
-api.add_router("", tables_router)
-api.add_router("", forgetting_router)
-api.add_router("", next_step_router)
-api.add_router("", planning_router)
-api.add_router("", evidence_router)
-api.add_router("", operations_router)
+for module in ROUTES:
+    api.add_router("", f"{module}.router")
 
 
 @api.exception_handler(ValidationError)
