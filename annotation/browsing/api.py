@@ -154,7 +154,7 @@ class ViewOut(Schema):
 
     id: int
     name: str
-    owner: str
+    owner: str = Field(alias="owner.username")
     shared: bool
     chosen: dict[str, str]
 
@@ -209,7 +209,7 @@ def get_question(request: HttpRequest, slug: str, query_id: str) -> Any:
 @router.get("projects/{slug:slug}/views", response=list[ViewOut], summary="Kept views: the caller's and shared ones")
 def list_views(request: HttpRequest, slug: str) -> Any:
     project = project_for(request, slug, Scope.LABELS_READ, Role.MANAGER)
-    return [_view(view) for view in saved_views.views_for(project, request.user.pk)]
+    return saved_views.views_for(project, request.user.pk)
 
 
 @router.write("projects/{slug:slug}/views", response=ViewOut, summary="Keep a view under a name")
@@ -217,7 +217,7 @@ def keep_view(request: HttpRequest, slug: str, body: ViewIn) -> Any:
     project = project_for(request, slug, Scope.PROJECTS_WRITE, Role.MANAGER)
     chosen = {name: value for name, value in body.chosen.items() if name in QuestionFilter.base_fields}
     owner = person_of(request)
-    return _view(saved_views.keep_view(project=project, owner=owner, name=body.name, chosen=chosen, shared=body.shared))
+    return saved_views.keep_view(project=project, owner=owner, name=body.name, chosen=chosen, shared=body.shared)
 
 
 @router.delete("projects/{slug:slug}/views/{view_id}", response={204: None}, summary="Drop a view of one's own")
@@ -267,13 +267,3 @@ def _row(row: browsing.Row) -> dict[str, Any]:
 
 def _event(event: browsing.QuestionEvent) -> dict[str, Any]:
     return {"when": event.when, "who": event.who or None, "what": event.kind, "value": event.value or None}
-
-
-def _view(view: SavedView) -> dict[str, Any]:
-    return {
-        "id": view.pk,
-        "name": view.name,
-        "owner": view.owner.get_username(),
-        "shared": view.shared,
-        "chosen": view.chosen,
-    }

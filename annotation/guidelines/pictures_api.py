@@ -10,6 +10,7 @@ from ninja import Field, File, Form, Schema, UploadedFile
 from annotation.guidelines.services import pictures as service
 from annotation.guidelines.text import NAME_LENGTH, snippet_of
 from annotation.models import Role
+from annotation.models.questions import GuidelinePicture
 from annotation.people.identity import person_of
 from annotation.rest.base import project_for
 from annotation.rest.idempotency import WritingRouter
@@ -35,13 +36,18 @@ class GuidelinePictureOut(Schema):
     markdown: str
     added_at: datetime
 
+    @staticmethod
+    def resolve_markdown(picture: GuidelinePicture) -> str:
+        """Return what shows it by the beginning of its digest."""
+        return snippet_of(picture.digest[:NAME_LENGTH], picture.description)
+
 
 @router.get(
     "projects/{slug:slug}/guidelines/pictures", response=list[GuidelinePictureOut], summary="Pictures of the guidelines"
 )
 def list_guideline_pictures(request: HttpRequest, slug: str) -> Any:
     project = project_for(request, slug, Scope.PROJECTS_READ, Role.MANAGER)
-    return [_picture(one) for one in service.guideline_pictures(project)]
+    return service.guideline_pictures(project)
 
 
 @router.write(
@@ -55,8 +61,8 @@ def add_guideline_picture(
 ) -> Any:
     project = project_for(request, slug, Scope.PROJECTS_WRITE, Role.MANAGER)
     data = file.read(service.LARGEST_FILE + 1)
-    return _picture(
-        service.add_guideline_picture(project=project, data=data, description=form.description, by=person_of(request))
+    return service.add_guideline_picture(
+        project=project, data=data, description=form.description, by=person_of(request)
     )
 
 
@@ -80,14 +86,3 @@ def get_guideline_picture(request: HttpRequest, slug: str, digest: str) -> HttpR
 def delete_guideline_picture(request: HttpRequest, slug: str, digest: str) -> None:
     kept = service.guideline_pictures(project_for(request, slug, Scope.PROJECTS_WRITE, Role.MANAGER))
     service.delete_guideline_picture(picture=get_object_or_404(kept, digest=digest))
-
-
-def _picture(one: Any) -> dict[str, Any]:
-    return {
-        "digest": one.digest,
-        "description": one.description,
-        "width": one.width,
-        "height": one.height,
-        "markdown": snippet_of(one.digest[:NAME_LENGTH], one.description),
-        "added_at": one.added_at,
-    }

@@ -40,7 +40,7 @@ Delta = Annotated[float, Field(ge=0, le=0.5)]
 class ShareOut(Schema):
     """An account of a project in a population: its own limit, its quota of the common one, and what it took of that."""
 
-    account: str
+    account: str = Field(alias="title")
     project: str
     records_per_person: int
     epsilon_limit: float
@@ -53,16 +53,21 @@ class ShareOut(Schema):
 class PopulationOut(Schema):
     """People of several projects under one limit."""
 
-    population: str
-    name: str
-    unit: str
-    filter: str
-    epsilon_limit: float
-    delta_limit: float
-    epsilon_spent: float
-    delta_spent: float
+    population: str = Field(alias="population.slug")
+    name: str = Field(alias="population.name")
+    unit: str = Field(alias="guarantee.unit")
+    filter: str = Field(alias="guarantee.filter")
+    epsilon_limit: float = Field(alias="guarantee.epsilon_limit")
+    delta_limit: float = Field(alias="guarantee.delta_limit")
+    epsilon_spent: float = Field(alias="guarantee.epsilon_spent")
+    delta_spent: float = Field(alias="guarantee.delta_spent")
     waiting: int = Field(description="Wishes that wait for another manager.")
-    members: list[ShareOut]
+    members: list[ShareOut] = Field(alias="shares")
+
+    @staticmethod
+    def resolve_waiting(sheet: selectors.PopulationSheet) -> int:
+        """Return how many wishes nobody has decided on."""
+        return selectors.requests_of(sheet.population).count()
 
 
 class PopulationIn(Schema):
@@ -100,13 +105,12 @@ class CommonLimitOut(Schema):
 @router.get("populations", response=list[PopulationOut], summary="The populations one manages")
 def list_populations(request: HttpRequest) -> Any:
     require_scope(request, Scope.LEDGER_READ)
-    return [_population(each) for each in selectors.populations_of(request.user)]
+    return [selectors.sheet_of(each) for each in selectors.populations_of(request.user)]
 
 
 @router.get("populations/{slug:population}", response=PopulationOut, summary="A population and what its projects took")
 def get_population(request: HttpRequest, population: str) -> Any:
-    require_scope(request, Scope.LEDGER_READ)
-    return _population(selectors.managed_population(request.user, population))
+    return selectors.sheet_of(population_for(request, population, Scope.LEDGER_READ))
 
 
 @router.get(
@@ -116,8 +120,7 @@ def get_population(request: HttpRequest, population: str) -> Any:
     openapi_extra=responses(409),
 )
 def list_population_checkpoints(request: HttpRequest, population: str) -> Any:
-    require_scope(request, Scope.LEDGER_READ)
-    account = selectors.managed_population(request.user, population).account
+    account = population_for(request, population, Scope.LEDGER_READ).account
     return [{"account": account.scope, "checkpoint": log_of(account).checkpoint()}]
 
 
@@ -130,8 +133,7 @@ def list_population_checkpoints(request: HttpRequest, population: str) -> Any:
 def get_population_consistency(
     request: HttpRequest, population: str, account: AccountScope = "", old: Old = 0, size: TreeSize = 0
 ) -> Any:
-    require_scope(request, Scope.LEDGER_READ)
-    accounts = BudgetAccount.objects.filter(population=selectors.managed_population(request.user, population))
+    accounts = BudgetAccount.objects.filter(population=population_for(request, population, Scope.LEDGER_READ))
     return consistency_of(accounts, account, old=old, size=size)
 
 
@@ -141,8 +143,7 @@ def get_population_consistency(
     openapi_extra=responses(responses=DOCUMENT),
 )
 def get_population_statement(request: HttpRequest, population: str) -> HttpResponseBase:
-    require_scope(request, Scope.LEDGER_READ)
-    return statement_response(selectors.managed_population(request.user, population))
+    return statement_response(population_for(request, population, Scope.LEDGER_READ))
 
 
 @router.write("populations", response={201: PopulationOut}, summary="Open a population", problems=(403, 409))
@@ -158,7 +159,7 @@ def open_population(request: HttpRequest, body: PopulationIn) -> Any:
     if body.filter == "zcdp" and body.delta_limit == 0:
         raise LimitRequestRefused("Sums of rho need a delta above 0.")
     opened = services.open_population(owner=person_of(request), second=second, **values)
-    return _population(opened)
+    return selectors.sheet_of(opened)
 
 
 @router.write(
@@ -173,7 +174,7 @@ def join_population(request: HttpRequest, slug: str, body: MemberIn) -> Any:
     services.add_project(
         population=found, project=project, records_per_person=body.records_per_person, actor=person_of(request)
     )
-    return _population(found)
+    return selectors.sheet_of(found)
 
 
 @router.write(
@@ -183,36 +184,12 @@ def join_population(request: HttpRequest, slug: str, body: MemberIn) -> Any:
     problems=(402, 409),
 )
 def change_common_limit(request: HttpRequest, population: str, body: CommonLimitIn) -> Any:
-    require_scope(request, Scope.PROJECTS_WRITE)
-    found = selectors.managed_population(request.user, population)
+    found = population_for(request, population, Scope.PROJECTS_WRITE)
     asked = services.change_common_limit(population=found, actor=person_of(request), **body.dict())
     return {"state": "changed" if asked is None else "waiting"}
 
 
-def _population(population: Population) -> dict[str, Any]:
-    sheet = selectors.sheet_of(population)
-    now = sheet.guarantee
-    return {
-        "population": population.slug,
-        "name": population.name,
-        "unit": now.unit,
-        "filter": now.filter,
-        "epsilon_limit": now.epsilon_limit,
-        "delta_limit": now.delta_limit,
-        "epsilon_spent": now.epsilon_spent,
-        "delta_spent": now.delta_spent,
-        "waiting": selectors.requests_of(population).count(),
-        "members": [
-            {
-                "account": share.title,
-                "project": share.project,
-                "records_per_person": share.records_per_person,
-                "epsilon_limit": share.epsilon_limit,
-                "epsilon_spent": share.epsilon_spent,
-                "quota": share.quota,
-                "taken": share.taken,
-                "forecast": share.forecast,
-            }
-            for share in sheet.shares
-        ],
-    }
+def population_for(request: HttpRequest, slug: str, scope: Scope) -> Population:
+    """Return the population if the token has the scope and its person manages it."""
+    require_scope(request, scope)
+    return selectors.managed_population(request.user, slug)

@@ -11,8 +11,8 @@ from ninja import Field, Schema
 from annotation.models.populations import PopulationRequest, PopulationRequestKind
 from annotation.people.identity import person_of
 from annotation.populations import selectors, services
+from annotation.populations.api import population_for
 from annotation.populations.forms import AppointForm
-from annotation.rest.base import require_scope
 from annotation.rest.checking import checked
 from annotation.rest.idempotency import WritingRouter
 from annotation.rest.row_ids import row_id
@@ -51,8 +51,7 @@ class WishDecisionIn(Schema):
 
 @router.get("populations/{slug:population}/managers", response=list[str], summary="Who manages a population, by name")
 def list_population_managers(request: HttpRequest, population: str) -> Any:
-    require_scope(request, Scope.LEDGER_READ)
-    found = selectors.managed_population(request.user, population).managers
+    found = population_for(request, population, Scope.LEDGER_READ).managers
     return list(found.order_by("user__username").values_list("user__username", flat=True))
 
 
@@ -62,8 +61,7 @@ def list_population_managers(request: HttpRequest, population: str) -> Any:
     summary="Ask another manager to agree to a further one",
 )
 def ask_for_population_manager(request: HttpRequest, population: str, body: AppointmentIn) -> Any:
-    require_scope(request, Scope.PROJECTS_WRITE)
-    found = selectors.managed_population(request.user, population)
+    found = population_for(request, population, Scope.PROJECTS_WRITE)
     wanted = checked(AppointForm(body.dict()))
     asked = services.ask_for_manager(
         population=found, user=wanted["manager"], reason=wanted["reason"], actor=person_of(request)
@@ -77,8 +75,7 @@ def ask_for_population_manager(request: HttpRequest, population: str, body: Appo
     summary="What waits for another manager, newest first",
 )
 def list_wishes(request: HttpRequest, population: str) -> Any:
-    require_scope(request, Scope.LEDGER_READ)
-    waiting = selectors.requests_of(selectors.managed_population(request.user, population))
+    waiting = selectors.requests_of(population_for(request, population, Scope.LEDGER_READ))
     return [_wish(one, request) for one in waiting.filter(expires_at__gte=Now())]
 
 
@@ -89,8 +86,7 @@ def list_wishes(request: HttpRequest, population: str) -> Any:
     problems=(402, 409),
 )
 def decide_wish(request: HttpRequest, population: str, wish_id: str, body: WishDecisionIn) -> None:
-    require_scope(request, Scope.PROJECTS_WRITE)
-    found = selectors.managed_population(request.user, population)
+    found = population_for(request, population, Scope.PROJECTS_WRITE)
     wish = get_object_or_404(PopulationRequest, pk=row_id(wish_id), population=found)
     decide = services.approve_population_request if body.decision == "approve" else services.refuse_population_request
     decide(request_id=wish.pk, population=found, actor=person_of(request))

@@ -6,7 +6,7 @@ from typing import Any, Literal
 from django.http import HttpRequest
 from ninja import Field, Schema
 
-from annotation.models import Project, Role
+from annotation.models import Role
 from annotation.models.retention import FEWEST_ACTION_DAYS, FEWEST_DAYS
 from annotation.people.identity import person_of
 from annotation.projects.forms.settings import SettingsForm
@@ -48,8 +48,8 @@ class KeptOut(Schema):
 
     kind: str
     days: int | None = Field(description="Null where it is kept until the project is deleted.")
-    overdue: int
-    next_at: datetime | None
+    overdue: int = Field(alias="now")
+    next_at: datetime | None = Field(alias="following")
 
 
 class RetentionIn(Schema):
@@ -92,7 +92,7 @@ def set_project_state(request: HttpRequest, slug: str, body: StateIn) -> Any:
     summary="How long things are kept, and what goes when",
 )
 def list_retention(request: HttpRequest, slug: str) -> Any:
-    return _kept(project_for(request, slug, Scope.PROJECTS_READ, Role.MANAGER))
+    return periods.what_is_due(project_for(request, slug, Scope.PROJECTS_READ, Role.MANAGER))
 
 
 @router.write(
@@ -105,11 +105,4 @@ def change_retention(request: HttpRequest, slug: str, body: RetentionIn) -> Any:
     project = project_for(request, slug, Scope.PROJECTS_WRITE, Role.MANAGER)
     actor = person_of(request).get_username()
     periods.set_retention(project=project, actor=actor, **body.dict(exclude_unset=True))
-    return _kept(project)
-
-
-def _kept(project: Project) -> list[dict[str, Any]]:
-    return [
-        {"kind": due.kind, "days": due.days, "overdue": due.now, "next_at": due.following}
-        for due in periods.what_is_due(project)
-    ]
+    return periods.what_is_due(project)

@@ -7,7 +7,7 @@ from django.http import Http404, HttpRequest
 from django.shortcuts import get_object_or_404
 from ninja import Field, Schema
 
-from annotation.models import Query, Report, ReportKind, Role
+from annotation.models import Query, ReportKind, Role
 from annotation.people.identity import person_of
 from annotation.reports.selectors import waiting
 from annotation.reports.services import reporting, setting_aside
@@ -23,9 +23,9 @@ router = WritingRouter()
 class ReportOut(Schema):
     """What an annotator said about a question, and no manager has settled."""
 
-    report: int
-    question: int
-    annotator: str
+    report: int = Field(alias="pk")
+    question: int = Field(alias="query_id")
+    annotator: str = Field(alias="annotator.username")
     kind: ReportKind
     comment: str
     created_at: datetime
@@ -67,7 +67,7 @@ def list_set_aside(request: HttpRequest, slug: str) -> Any:
             "round": one.query.round_number,
             "text": one.text,
             "skipped": [{"reason": reason, "people": people} for reason, people in one.reasons],
-            "reports": [_report(report) for report in one.reports],
+            "reports": one.reports,
         }
         for one in waiting.questions_set_aside(project, person_of(request))
     ]
@@ -94,7 +94,7 @@ def decide_set_aside(request: HttpRequest, slug: str, query_id: str, body: SetAs
 )
 def list_reports(request: HttpRequest, slug: str) -> Any:
     project = project_for(request, slug, Scope.LABELS_READ, Role.MANAGER)
-    return [_report(one) for one in waiting.reports_on_others(project)]
+    return waiting.reports_on_others(project)
 
 
 @router.delete(
@@ -107,14 +107,3 @@ def resolve_report(request: HttpRequest, slug: str, report_id: str) -> None:
     project = project_for(request, slug, Scope.PROJECTS_WRITE, Role.MANAGER)
     report = get_object_or_404(project.reports, pk=row_id(report_id))
     reporting.resolve_report(project=project, report_id=report.pk, user=person_of(request))
-
-
-def _report(one: Report) -> dict[str, Any]:
-    return {
-        "report": one.pk,
-        "question": one.query_id,
-        "annotator": one.annotator.get_username(),
-        "kind": one.kind,
-        "comment": one.comment,
-        "created_at": one.created_at,
-    }

@@ -175,7 +175,7 @@ class AccountOut(Schema):
     epsilon_spent: float
     delta_limit: float
     delta_spent: float
-    entries: int
+    entries: int = Field(alias="sequence")
     chain_head: str
 
 
@@ -188,7 +188,7 @@ class AccountOut(Schema):
 def list_accounts(request: HttpRequest, response: HttpResponse, slug: str, page: Query[Page]) -> Any:
     project = project_for(request, slug, Scope.LEDGER_READ, Role.MANAGER, Role.ENGINEER)
     found = page_of(presenters.statement_accounts(project), page, request=request, response=response)
-    return [_account(account) for account in found]
+    return [privacy_selectors.guarantee(account) for account in found]
 
 
 @router.get(
@@ -217,19 +217,3 @@ def list_entries(
 )
 def get_statement(request: HttpRequest, slug: str) -> HttpResponseBase:
     return statement_response(project_for(request, slug, Scope.LEDGER_READ, Role.MANAGER, Role.ENGINEER))
-
-
-def _account(account: Any) -> dict[str, Any]:
-    guarantee = privacy_selectors.guarantee(account)
-    return {
-        "scope": account.scope,
-        "unit": account.unit,
-        "adjacency": account.adjacency,
-        "filter": account.filter,
-        "epsilon_limit": guarantee.epsilon_limit,
-        "epsilon_spent": guarantee.epsilon_spent,
-        "delta_limit": guarantee.delta_limit,
-        "delta_spent": guarantee.delta_spent,
-        "entries": guarantee.sequence,
-        "chain_head": guarantee.chain_head,
-    }
