@@ -1,6 +1,6 @@
 """Every request that changes something leaves a line that says who did what, and no other request leaves one."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import ExitStack
 from functools import cache
 from typing import Any
@@ -10,6 +10,7 @@ from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed
 from annotation.log.action_words import SENTENCES
 from annotation.log.services import history
 from annotation.people.identity import is_noted_nothing
+from dpal_site.around import Middleware
 
 READING = ("GET", "HEAD", "OPTIONS", "TRACE")
 # Programs and the administration have methods of their own.
@@ -17,15 +18,12 @@ PAGES = ("annotation:", "learner:", "operations:")
 PROGRAMS = "api:"
 
 
-class AccountabilityMiddleware:
+class AccountabilityMiddleware(Middleware):
     """Name the person to the database while a page changes something, and note what was done.
 
     The lines are never rewritten, so whoever may write one by doing nothing could fill the log for ever: a page that
     only shows something takes nothing that is sent, and where another middleware answered nothing was done.
     """
-
-    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
-        self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
         if request.method in READING:

@@ -2,7 +2,6 @@
 
 import shutil
 import tempfile
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +12,7 @@ from django.shortcuts import render
 from django.utils.translation import gettext as _
 
 from annotation.errors import StorageFull
+from dpal_site.around import Middleware
 from dpal_site.problems import problem_response
 
 API_PATH = "/api/"
@@ -20,14 +20,8 @@ API_PATH = "/api/"
 FIELDS_BYTES = 1024 * 1024
 
 
-class RoomMiddleware:
+class RoomMiddleware(Middleware):
     """Look at the length of an upload before anything reads it; stands above whatever looks into forms."""
-
-    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
-        self.get_response = get_response
-
-    def __call__(self, request: HttpRequest) -> HttpResponse:
-        return self.get_response(request)
 
     def process_view(self, request: HttpRequest, *view: Any) -> HttpResponse | None:
         """Answer 413 or 507 in the place of the view."""

@@ -4,7 +4,6 @@ import logging
 import re
 import time
 import zoneinfo
-from collections.abc import Callable
 from functools import lru_cache
 from http import HTTPStatus
 
@@ -16,13 +15,13 @@ from django.utils import timezone
 
 from annotation.errors import AnnotationError
 from annotation.wording import localized
+from dpal_site.around import Middleware
 from dpal_site.monitoring import context
 from dpal_site.problems import MEANINGS, MEDIA_TYPE, problem_response
 from learner.errors import LearnerError
 from privacy.errors import BudgetExceeded, PrivacyError
 
 logger = logging.getLogger(__name__)
-GetResponse = Callable[[HttpRequest], HttpResponse]
 API_PATH = "/api/"
 # What a refusal says besides its text; the rest spoke of the page that is not sent.
 PROBLEM_HEADERS = frozenset({"Allow", "Content-Range", "Retry-After", "WWW-Authenticate"})
@@ -31,11 +30,8 @@ SECRET_PARTS = frozenset({"secret", "token", "key", "uidb36"})
 ZONE_NAME = re.compile(r"[A-Za-z0-9_+/-]{1,64}")
 
 
-class HeadersMiddleware:
+class HeadersMiddleware(Middleware):
     """Refuse devices no page uses, and keep addresses that let somebody in from those they lead to."""
-
-    def __init__(self, get_response: GetResponse) -> None:
-        self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
         response = self.get_response(request)
@@ -46,11 +42,8 @@ class HeadersMiddleware:
         return response
 
 
-class RequestLogMiddleware:
+class RequestLogMiddleware(Middleware):
     """Give every request an id, and log one line for it: method, route and time, never the address or what was sent."""
-
-    def __init__(self, get_response: GetResponse) -> None:
-        self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
         known = context.request_id(request.headers.get(context.REQUEST_HEADER))
@@ -68,11 +61,8 @@ class RequestLogMiddleware:
         return response
 
 
-class ProblemMiddleware:
+class ProblemMiddleware(Middleware):
     """Answer programs in their own form whatever refuses them: a wrong method, an unknown route, a fault of ours."""
-
-    def __init__(self, get_response: GetResponse) -> None:
-        self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
         response = self.get_response(request)
@@ -89,11 +79,8 @@ class ProblemMiddleware:
         return problem
 
 
-class TimeZoneMiddleware:
+class TimeZoneMiddleware(Middleware):
     """Write times as the viewer's clock shows them: the page's script, or the person, says in a cookie which zone."""
-
-    def __init__(self, get_response: GetResponse) -> None:
-        self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
         name = request.COOKIES.get(settings.ZONE_COOKIE_NAME, "")
@@ -112,11 +99,8 @@ def _zone(name: str) -> zoneinfo.ZoneInfo | None:
         return None
 
 
-class RefusalMiddleware:
+class RefusalMiddleware(Middleware):
     """Show a refusal of the lower layers, or of a method, as a page that says what was refused and why."""
-
-    def __init__(self, get_response: GetResponse) -> None:
-        self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
         response = self.get_response(request)

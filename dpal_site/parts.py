@@ -5,7 +5,6 @@ and one for everybody else. What reaches the wrong one is handed on (`front`), s
 refused.
 """
 
-from collections.abc import Callable
 from enum import StrEnum
 from http import HTTPStatus
 from typing import Any
@@ -16,6 +15,8 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import Resolver404, resolve
 from django.utils.translation import gettext as _
+
+from dpal_site.around import Middleware
 
 
 class Part(StrEnum):
@@ -62,14 +63,8 @@ def is_label_page(path: str) -> bool:
         return False
 
 
-class PartMiddleware:
+class PartMiddleware(Middleware):
     """Let a view run only in the part of the site that serves it."""
-
-    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
-        self.get_response = get_response
-
-    def __call__(self, request: HttpRequest) -> HttpResponse:
-        return self.get_response(request)
 
     def process_view(self, request: HttpRequest, view: Any, args: Any, kwargs: Any) -> HttpResponse | None:
         """Send on what another process serves."""

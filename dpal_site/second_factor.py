@@ -1,7 +1,6 @@
 """Who must have a second factor, and the page that leads there whoever must and has none."""
 
 import time
-from collections.abc import Callable
 from enum import StrEnum
 from typing import Any
 from urllib.parse import urlencode
@@ -23,6 +22,7 @@ from django_htmx.http import HttpResponseClientRedirect
 from annotation import selectors
 from annotation.models import Membership
 from annotation.people.identity import person_of
+from dpal_site.around import Middleware
 
 FACTORS = [Authenticator.Type.TOTP, Authenticator.Type.WEBAUTHN]
 VERDICT = "second_factor"
@@ -84,14 +84,8 @@ def _known(request: HttpRequest) -> SessionVerdict | None:
     return SessionVerdict(verdict) if verdict in (SessionVerdict.HAS, SessionVerdict.NOT_ASKED) and fresh else None
 
 
-class SecondFactorMiddleware:
+class SecondFactorMiddleware(Middleware):
     """Lead whoever must have a second factor, and has none, to where one is set up, before any other page."""
-
-    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
-        self.get_response = get_response
-
-    def __call__(self, request: HttpRequest) -> HttpResponse:
-        return self.get_response(request)
 
     def process_view(self, request: HttpRequest, view: Any, args: Any, kwargs: Any) -> HttpResponse | None:
         """Let pass who has one or needs none."""

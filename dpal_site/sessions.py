@@ -1,7 +1,6 @@
 """How long somebody stays logged in: up to a while without a request, and never longer than a week or what is set."""
 
 import time
-from collections.abc import Callable
 from typing import Any, cast
 
 from allauth.mfa import signals as factor_signals
@@ -14,6 +13,7 @@ from django.db.models import Exists, OuterRef
 from django.db.models.functions import Now
 from django.http import HttpRequest, HttpResponse
 
+from dpal_site.around import Middleware
 from dpal_site.logins import SessionStore
 from dpal_site.models import Session
 
@@ -55,11 +55,8 @@ def end_sessions(*, username: str | None = None) -> int:
     return ended
 
 
-class SessionLimitsMiddleware:
+class SessionLimitsMiddleware(Middleware):
     """End a session that was idle for too long, or has lasted too long however busy it was."""
-
-    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
-        self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
         session = cast(SessionStore, request.session)

@@ -1,10 +1,9 @@
 """How requests and answers travel: what comes without TLS, which methods exist, that nothing is kept on the way."""
 
-from collections.abc import Callable
-
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed
 
+from dpal_site.around import Middleware
 from dpal_site.problems import problem_response
 
 API_PATH = "/api/"
@@ -13,11 +12,8 @@ METHODS = ("GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE")
 CACHING = "no-store"
 
 
-class TransportMiddleware:
+class TransportMiddleware(Middleware):
     """Refuse what a client should never send, and tell caches and browsers to keep nothing."""
-
-    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
-        self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
         response = self._refusal(request) or self.get_response(request)

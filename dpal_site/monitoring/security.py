@@ -16,6 +16,7 @@ from django.http import HttpRequest, HttpResponse
 
 from annotation.log.services import history
 from annotation.people.identity import is_noted_nothing, network_address
+from dpal_site.around import Middleware
 
 logger = logging.getLogger(__name__)
 READING = ("GET", "HEAD", "OPTIONS")
@@ -76,11 +77,8 @@ def _person_id(request: HttpRequest) -> Any:
     return session.get(SESSION_KEY) if session is not None else None
 
 
-class SecurityLogMiddleware:
+class SecurityLogMiddleware(Middleware):
     """Note what was refused, what was asked too often, and what changed who may do what."""
-
-    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
-        self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
         response = self.get_response(request)
