@@ -1,5 +1,7 @@
 """Raised limits and further managers that wait for a second manager."""
 
+from typing import ClassVar
+
 from django.conf import settings
 from django.db import models
 from django.db.models import F, Q
@@ -25,12 +27,9 @@ class RequestState(models.TextChoices):
     EXPIRED = "expired", _("expired")
 
 
-class LimitRequest(models.Model):
-    """One manager's wish that another has to grant; an approval is used up by the entry or the change it allows."""
+class Wish(models.Model):
+    """What one manager asks for and another has to grant; an approval is used up by the entry or change it allows."""
 
-    project = models.ForeignKey("annotation.Project", models.PROTECT, related_name="limit_requests")
-    kind = models.CharField(max_length=7, choices=RequestKind.choices)
-    account = models.ForeignKey("privacy.BudgetAccount", models.PROTECT, related_name="+", null=True, blank=True)
     epsilon_limit_nano = models.BigIntegerField(null=True, blank=True)
     delta_limit_atto = models.BigIntegerField(null=True, blank=True)
     appointee = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="+", null=True, blank=True)
@@ -44,7 +43,43 @@ class LimitRequest(models.Model):
     used_at = models.DateTimeField(null=True, blank=True, help_text=_("When the change it allows was made."))
 
     class Meta:
+        abstract = True
+        constraints: ClassVar[tuple[models.BaseConstraint, ...]] = (
+            models.CheckConstraint(name="%(app_label)s_%(class)s_reason", condition=~Q(reason="")),
+            models.CheckConstraint(
+                name="%(app_label)s_%(class)s_in_time",
+                condition=~Q(state=RequestState.APPROVED) | Q(decided_at__lte=F("expires_at")),
+            ),
+            models.CheckConstraint(
+                name="%(app_label)s_%(class)s_used", condition=Q(used_at=None) | Q(state=RequestState.APPROVED)
+            ),
+        )
+
+
+# Who asked for it may take it back and nothing else.
+DECIDED_BY_ANOTHER = (
+    Q(state=RequestState.OPEN, decided_by=None, decided_at=None)
+    | Q(state=RequestState.EXPIRED, decided_by=None, decided_at__isnull=False)
+    | Q(state=RequestState.WITHDRAWN, decided_by=F("requested_by"), decided_at__isnull=False)
+    | Q(
+        ~Q(decided_by=F("requested_by")),
+        state__in=(RequestState.APPROVED, RequestState.REFUSED),
+        decided_by__isnull=False,
+        decided_at__isnull=False,
+    )
+)
+
+
+class LimitRequest(Wish):
+    """What a manager of a project asks for."""
+
+    project = models.ForeignKey("annotation.Project", models.PROTECT, related_name="limit_requests")
+    kind = models.CharField(max_length=7, choices=RequestKind.choices)
+    account = models.ForeignKey("privacy.BudgetAccount", models.PROTECT, related_name="+", null=True, blank=True)
+
+    class Meta(Wish.Meta):
         constraints = (
+            *Wish.Meta.constraints,
             models.CheckConstraint(
                 name="annotation_limitrequest_shape",
                 condition=Q(
@@ -66,28 +101,7 @@ class LimitRequest(models.Model):
                     appointee__isnull=False,
                 ),
             ),
-            models.CheckConstraint(name="annotation_limitrequest_reason", condition=~Q(reason="")),
-            # Who asked for it may take it back and nothing else.
-            models.CheckConstraint(
-                name="annotation_limitrequest_second_person",
-                condition=Q(state=RequestState.OPEN, decided_by=None, decided_at=None)
-                | Q(state=RequestState.EXPIRED, decided_by=None, decided_at__isnull=False)
-                | Q(state=RequestState.WITHDRAWN, decided_by=F("requested_by"), decided_at__isnull=False)
-                | Q(
-                    ~Q(decided_by=F("requested_by")),
-                    state__in=(RequestState.APPROVED, RequestState.REFUSED),
-                    decided_by__isnull=False,
-                    decided_at__isnull=False,
-                ),
-            ),
-            models.CheckConstraint(
-                name="annotation_limitrequest_in_time",
-                condition=~Q(state=RequestState.APPROVED) | Q(decided_at__lte=F("expires_at")),
-            ),
-            models.CheckConstraint(
-                name="annotation_limitrequest_used",
-                condition=Q(used_at=None) | Q(state=RequestState.APPROVED),
-            ),
+            models.CheckConstraint(name="annotation_limitrequest_second_person", condition=DECIDED_BY_ANOTHER),
             models.UniqueConstraint(
                 fields=("account",),
                 condition=Q(state=RequestState.OPEN, kind=RequestKind.LIMIT),
