@@ -1,6 +1,17 @@
 """What is read beside pages and answers: headers, messages to programs and people, metrics, lines of logs."""
 
-from dpal_site.observables.kinds import EVERYBODY, LABELLERS, MANAGERS, MODELS, OPERATORS, Basis, Reader, Shown
+from dpal_site.observables.kinds import (
+    EVERYBODY,
+    LABELLERS,
+    MANAGERS,
+    MODELS,
+    OPERATORS,
+    Basis,
+    Reader,
+    Shown,
+    for_managers,
+    for_operators,
+)
 
 HEADERS = (
     Shown(
@@ -44,36 +55,28 @@ WEBHOOKS = (
         "that a version or a round is there, a version taken back or in a channel and why, most of a limit spent: what"
         " REST tells an engineer",
     ),
-    Shown(
+    for_managers(
         "webhook",
         "dataset state settings",
-        MANAGERS,
-        Basis.MANAGERS,
         "that an upload was read or refused or went through the gate, and the names of settings that changed: to the"
         " address a manager chose",
     ),
-    Shown(
+    for_managers(
         "webhook",
         "question",
-        MANAGERS,
-        Basis.MANAGERS,
         "the number of a question that an annotator reported or commented on, to the address a manager chose; never"
         " where the choice of questions is secret",
     ),
-    Shown(
+    for_managers(
         "webhook",
         "step work job change membership role",
-        MANAGERS,
-        Basis.MANAGERS,
         "that a manager must decide, that work failed and not why or is done, that somebody has a role or lost it, by"
         " its number; where the choice of questions is secret, no decision, no training, no comparison of answers or"
         " file of labels and no pause",
     ),
-    Shown(
+    for_managers(
         "webhook",
         "guidelines study request kind forgetting",
-        MANAGERS,
-        Basis.MANAGERS,
         "numbers of a version of the guidelines, a study, a request to a second manager and a request to forget"
         " somebody, with their states: to the address a manager chose",
     ),
@@ -139,37 +142,29 @@ MAILS = (
         "that a file of labels the receiver asked for is there, behind the site's sign-in; nothing where ids and times"
         " of questions are secret",
     ),
-    Shown(
+    for_managers(
         "mail",
         "waiting",
-        MANAGERS,
-        Basis.MANAGERS,
         "that the project stands still until a manager decides; nothing where ids and times of questions are secret",
     ),
 )
 LOGS = (
-    Shown(
+    for_operators(
         "log",
         "event level timestamp logger request_id exception method route status milliseconds user_id token_id security"
         " network account factor asked reason task task_id",
-        OPERATORS,
-        Basis.OPERATORS,
         "who asked which page when, never what was in a row; whoever runs the site is inside",
     ),
 )
 METRICS = (
-    Shown(
+    for_operators(
         "metrics",
         "dpal_queue_depth dpal_leases dpal_lease_age_seconds",
-        OPERATORS,
-        Basis.OPERATORS,
         "numbers of questions, not of projects that hide what they ask: such numbers end on dashboards",
     ),
-    Shown(
+    for_operators(
         "metrics",
         "dpal_broker_messages dpal_work dpal_work_age_seconds dpal_work_seconds dpal_heartbeat_age_seconds",
-        OPERATORS,
-        Basis.OPERATORS,
         "how much work waits and how long it took, over all projects",
     ),
     Shown(
@@ -179,7 +174,7 @@ METRICS = (
         Basis.BOOKKEEPING,
         "sums over the entries, as engineers read them",
     ),
-    Shown("metrics", "django_* python_* process_*", OPERATORS, Basis.OPERATORS, "requests by page, the processes"),
+    for_operators("metrics", "django_* python_* process_*", "requests by page, the processes"),
 )
 OTHER = (
     Shown(
@@ -191,5 +186,5 @@ OTHER = (
         " record, a question or an answer; that a submission is approved follows from its being complete",
     ),
     Shown("/healthz /readyz", "*", EVERYBODY, Basis.PUBLIC, "whether the site's parts answer; no project is named"),
-    Shown("project.log", "*", MANAGERS, Basis.MANAGERS, "who did what in a project"),
+    for_managers("project.log", "*", "who did what in a project"),
 )

@@ -1,6 +1,6 @@
 """What a file holds that somebody takes away: columns of tables, paths in documents."""
 
-from dpal_site.observables.kinds import LABELLERS, MANAGERS, MODELS, REVIEWERS, Basis, Shown
+from dpal_site.observables.kinds import LABELLERS, MODELS, REVIEWERS, Basis, Shown, for_managers
 
 FILES = (
     Shown(
@@ -59,13 +59,7 @@ FILES = (
     ),
     Shown("releases.csv", "project version test_set examples", MODELS, Basis.PUBLIC, "a public test set"),
     Shown("releases.csv", "accuracy low high", MODELS, Basis.DERIVED, "the released model on public examples"),
-    Shown(
-        "labels.csv croissant.json annotators.csv work.csv",
-        "*",
-        MANAGERS,
-        Basis.MANAGERS,
-        "answers, people and work, for managers",
-    ),
+    for_managers("labels.csv croissant.json annotators.csv work.csv", "*", "answers, people and work, for managers"),
     Shown(
         "weights.json model.onnx model.skops", "*", MODELS, Basis.PAID, "the released weights, and nothing of a record"
     ),

@@ -74,6 +74,16 @@ class Shown:
         return any(name == own or (own.endswith(ANY) and name.startswith(own[:-1])) for own in self.names)
 
 
+def for_managers(where: str, what: str, why: str) -> Shown:
+    """Return a row of what managers alone read, who are inside."""
+    return Shown(where, what, MANAGERS, Basis.MANAGERS, why)
+
+
+def for_operators(where: str, what: str, why: str) -> Shown:
+    """Return a row of what operators of the site alone read."""
+    return Shown(where, what, OPERATORS, Basis.OPERATORS, why)
+
+
 def rows_for(table: tuple[Shown, ...], places: frozenset[str], name: str) -> list[Shown]:
     """Return the rows of a table that speak of a name in any of some places."""
     return [row for row in table if not places.isdisjoint(row.places) and row.covers(name)]

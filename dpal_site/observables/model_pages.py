@@ -1,6 +1,6 @@
 """Values on the pages about budgets and models, by the templates that write them."""
 
-from dpal_site.observables.kinds import EVERYBODY, MANAGERS, MODELS, Basis, Shown
+from dpal_site.observables.kinds import EVERYBODY, MANAGERS, MODELS, Basis, Shown, for_managers
 
 BUDGET = (
     Shown(
@@ -168,11 +168,9 @@ RELEASES = (
         Basis.OWN,
         "whether the viewer manages the project",
     ),
-    Shown(
+    for_managers(
         "learner/releases/release.html learner/releases.html learner/releases/_difference.html",
         "release.labels_used waits_for difference.labels.0 difference.labels.1",
-        MANAGERS,
-        Basis.MANAGERS,
         "how many answers were agreed on, and what the project waits for",
     ),
     Shown(
@@ -200,11 +198,9 @@ DASHBOARD = (
         Basis.DERIVED,
         "drawn from the numbers of the table beside it, for whoever reads that table",
     ),
-    Shown(
+    for_managers(
         "learner/dashboard/dashboard.html",
         "charts.labels",
-        MANAGERS,
-        Basis.MANAGERS,
         "how many answers there are by day, as in the table beside it",
     ),
     Shown(
@@ -223,19 +219,15 @@ DASHBOARD = (
         Basis.BOOKKEEPING,
         "the cells of a table, by its columns",
     ),
-    Shown(
+    for_managers(
         "learner/dashboard/dashboard.html",
         "agreement counts.* form form.has_choice hidden may_open_beside report.alpha tables.annotators"
         " tables.annotators.rows tables.labels tables.labels.rows",
-        MANAGERS,
-        Basis.MANAGERS,
         "how many answers there are, by whom, and how far they agree",
     ),
-    Shown(
+    for_managers(
         "learner/dashboard/_work.html",
         "project.slug running works work.*",
-        MANAGERS,
-        Basis.MANAGERS,
         "how long work took and why it failed follow from what it read",
     ),
 )

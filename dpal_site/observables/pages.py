@@ -3,14 +3,14 @@
 from dpal_site.observables.kinds import (
     EVERYBODY,
     LABELLERS,
-    MANAGERS,
     MEMBERS,
     MODELS,
-    OPERATORS,
     REVIEWERS,
     TRUSTED,
     Basis,
     Shown,
+    for_managers,
+    for_operators,
 )
 from dpal_site.observables.model_pages import BUDGET, DASHBOARD, RELEASES
 
@@ -86,12 +86,10 @@ COMING_AND_GOING = (
         Basis.OWN,
         "the address that is looked at, and a keyed tag of what it shows",
     ),
-    Shown(
+    for_managers(
         "learner/_card.html",
         "guidance.blocker guidance.blocker.label guidance.sentence guidance.status.step secret counts.open"
         " counts.newly_done project.labels_per_release",
-        MANAGERS,
-        Basis.MANAGERS,
         "what the project waits for, and how far its questions are",
     ),
     Shown(
@@ -348,11 +346,9 @@ QUESTIONS = (
         Basis.OWN,
         "what the viewer decided last, and what their role lets them do",
     ),
-    Shown(
+    for_managers(
         "annotation/guidelines/guidelines.html",
         "current.version earlier form one.* picture_form pictures picture.* snippet missing",
-        MANAGERS,
-        Basis.MANAGERS,
         "guidelines with their earlier versions",
     ),
 )
@@ -360,7 +356,7 @@ PAGES = (*EVERY_PAGE, *COMING_AND_GOING, *QUESTIONS, *BUDGET, *RELEASES, *DASHBO
 
 # Addresses that managers alone may open, by name, where what is on them needs no row of its own.
 FOR_MANAGERS = (
-    Shown(
+    for_managers(
         "pages",
         "annotation:bad_rows annotation:change_limit annotation:checks annotation:check_image"
         " annotation:classes annotation:merge_class"
@@ -376,17 +372,13 @@ FOR_MANAGERS = (
         " annotation:uploads learner:closing learner:forget learner:overview learner:plan learner:plan_plot"
         " learner:channels learner:ranked_pool learner:next_step learner:retire learner:standing"
         " learner:webhooks learner:change_webhook learner:rotate_webhook_secret learner:work_list",
-        MANAGERS,
-        Basis.MANAGERS,
         "uploads, answers, people, settings: managers are inside",
     ),
-    Shown(
+    for_operators(
         "pages",
         "annotation:choose_preset annotation:group annotation:group_invitations annotation:groups"
         " annotation:new_population annotation:new_project annotation:wizard learner:draft_plan"
         " learner:draft_plan_plot operations:work admin:*",
-        OPERATORS,
-        Basis.OPERATORS,
         "whoever may open projects, and whoever runs the site, who reads the database, too",
     ),
     Shown(

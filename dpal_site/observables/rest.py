@@ -11,6 +11,7 @@ from dpal_site.observables.kinds import (
     TRUSTED,
     Basis,
     Shown,
+    for_managers,
 )
 from dpal_site.observables.rest_dashboard import REST_DASHBOARD
 from dpal_site.observables.rest_managing import MANAGING
@@ -79,17 +80,15 @@ REST = (
         "columns the owner declared to be shown beside a record, in trusted projects alone",
     ),
     Shown("AssignmentOut.metadata", "*", TRUSTED, Basis.INSIDE, "the same columns, by their names"),
-    Shown(
+    for_managers(
         "PlatformOut",
         "*",
-        MANAGERS,
-        Basis.MANAGERS,
         "whether the project has a token of Prolific, never which; the fee a manager typed, and what Prolific said",
     ),
-    Shown("StudyOut", "*", MANAGERS, Basis.MANAGERS, "a study that managers opened, and what it costs"),
-    Shown("StudyDetailOut", "*", MANAGERS, Basis.MANAGERS, "the same, with what may be done next"),
-    Shown("ParticipationOut", "*", MANAGERS, Basis.MANAGERS, "who came to a study, by their name here, as on its page"),
-    Shown("BonusSheetOut", "*", MANAGERS, Basis.MANAGERS, "bonuses that managers gave"),
+    for_managers("StudyOut", "*", "a study that managers opened, and what it costs"),
+    for_managers("StudyDetailOut", "*", "the same, with what may be done next"),
+    for_managers("ParticipationOut", "*", "who came to a study, by their name here, as on its page"),
+    for_managers("BonusSheetOut", "*", "bonuses that managers gave"),
     Shown("AssignmentOut", "guess", LABELLERS, Basis.DERIVED, "the last released model's guess"),
     Shown(
         "ReviewOut ReviewOut.metadata ReviewOut.fields VotesOut ProgressOut",
@@ -99,28 +98,20 @@ REST = (
         "what waits for review: the record and how many gave which answer, without names; who reviews is inside, and"
         " in front of a crowd there are managers alone",
     ),
-    Shown(
+    for_managers(
         "GuidelinePictureOut",
         "digest description width height markdown added_at",
-        MANAGERS,
-        Basis.MANAGERS,
         "pictures that managers keep for the guidelines",
     ),
-    Shown(
+    for_managers(
         "QuestionsOut QuestionRowOut QuestionRowOut.metadata QuestionOut QuestionOut.metadata QuestionEventOut CountOut"
         " ChangedOut ViewOut ViewOut.chosen",
         "*",
-        MANAGERS,
-        Basis.MANAGERS,
         "questions, answers and what happened to one, as on their pages: managers are inside; `text`, `fields`,"
         " `image_url`, `owner_id` and `metadata` for those alone who may read what questions show",
     ),
-    Shown(
-        "CommentOut",
-        "*",
-        MANAGERS,
-        Basis.MANAGERS,
-        "what annotators and managers said to each other about a question: managers are inside",
+    for_managers(
+        "CommentOut", "*", "what annotators and managers said to each other about a question: managers are inside"
     ),
     Shown(
         "OwnCommentOut",
@@ -349,17 +340,13 @@ REST = (
         Basis.PUBLIC,
         "settings with declared prices, and simulations on data that is about nobody",
     ),
-    Shown(
+    for_managers(
         "NextStepOut ActOut ActOut.body",
         "*",
-        MANAGERS,
-        Basis.MANAGERS,
         "what a project waits for, by its questions, people and work, and declared prices: managers are inside",
     ),
     Shown("RoundOut", "created_at finished_at", MODELS, Basis.BOOKKEEPING, "times to the second"),
-    Shown(
-        "RoundOut", "error error_as_code", MANAGERS, Basis.MANAGERS, "why a step failed is an output of what it read"
-    ),
+    for_managers("RoundOut", "error error_as_code", "why a step failed is an output of what it read"),
     Shown(
         "ModelOut.configuration",
         "*",
@@ -377,15 +364,13 @@ REST = (
     Shown("ModelOut.environment", "*", MODELS, Basis.PUBLIC, "versions of the code and its libraries"),
     Shown("ChoiceOut.parameters", "*", EVERYBODY, Basis.PUBLIC, "the JSON schema of a choice"),
     Shown("AssignmentOut.fields", "*", LABELLERS, Basis.INSIDE, "a record's columns, in trusted projects alone"),
-    Shown(
+    for_managers(
         "DatasetOut ChargeOut BadRowOut JobOut ExportOut RecordsOut SourceOut",
         "*",
-        MANAGERS,
-        Basis.MANAGERS,
         "what an upload held, how long reading took and why it failed follow from the rows; the id of a snapshot is"
         " keyed with a secret of its registration, and an Iceberg snapshot's number is drawn by who wrote it",
     ),
-    Shown("TracesOut ForgettingOut", "*", MANAGERS, Basis.MANAGERS, "what a contributor left, counted from the rows"),
+    for_managers("TracesOut ForgettingOut", "*", "what a contributor left, counted from the rows"),
     *REST_DASHBOARD,
     *MANAGING,
     *REST_PEOPLE,

@@ -1,6 +1,6 @@
 """Fields of the route that gives the dashboard's tables, by the schemas of its description."""
 
-from dpal_site.observables.kinds import MANAGERS, MODELS, Basis, Shown
+from dpal_site.observables.kinds import MODELS, Basis, Shown, for_managers
 
 REST_DASHBOARD = (
     Shown(
@@ -12,11 +12,9 @@ REST_DASHBOARD = (
     ),
     Shown("ReleaseRowOut", "project version test_set examples", MODELS, Basis.PUBLIC, "a public test set"),
     Shown("ReleaseRowOut", "accuracy low high", MODELS, Basis.DERIVED, "the released model on public examples"),
-    Shown(
+    for_managers(
         "LabelDayOut AnnotatorRowOut",
         "*",
-        MANAGERS,
-        Basis.MANAGERS,
         "how many answers there are, and by whom; no row where that is secret, for files travel",
     ),
 )

@@ -1,13 +1,11 @@
 """Fields of those routes by which managers run a project and its work, by the schemas of their description."""
 
-from dpal_site.observables.kinds import MANAGERS, Basis, Shown
+from dpal_site.observables.kinds import MANAGERS, Basis, Shown, for_managers
 
 MANAGING = (
-    Shown(
+    for_managers(
         "ActionOut ActionOut.target",
         "*",
-        MANAGERS,
-        Basis.MANAGERS,
         "who did what in the project, as on the page of the log: managers are inside; no word of a record or an answer",
     ),
     Shown(
@@ -18,18 +16,12 @@ MANAGING = (
         "declared by the project's managers",
     ),
     Shown("KeptOut", "kind days", MANAGERS, Basis.PUBLIC, "periods that managers declared"),
-    Shown(
-        "KeptOut",
-        "overdue next_at",
-        MANAGERS,
-        Basis.MANAGERS,
-        "how many things of a kind are over their period, as on the page of retention",
+    for_managers(
+        "KeptOut", "overdue next_at", "how many things of a kind are over their period, as on the page of retention"
     ),
-    Shown(
+    for_managers(
         "KindPreviewOut KindChangeOut",
         "*",
-        MANAGERS,
-        Basis.MANAGERS,
         "settings as they would be, and what stands in the way: that there are uploads or questions",
     ),
     Shown(
@@ -39,27 +31,15 @@ MANAGING = (
         Basis.BOOKKEEPING,
         "what managers asked of one another about limits, with their words, and what became of it",
     ),
-    Shown(
-        "DeletionOut",
-        "*",
-        MANAGERS,
-        Basis.MANAGERS,
-        "what a deleted project leaves, counted in rows, and how far erasing is",
+    for_managers("DeletionOut", "*", "what a deleted project leaves, counted in rows, and how far erasing is"),
+    for_managers(
+        "WorkOut StartedOut CancelledOut", "*", "how long work took and why it failed follow from what it read"
     ),
-    Shown(
-        "WorkOut StartedOut CancelledOut",
-        "*",
-        MANAGERS,
-        Basis.MANAGERS,
-        "how long work took and why it failed follow from what it read",
-    ),
-    Shown(
+    for_managers(
         "ConfigurationOut ConfigurationOut.document ConfigurationOut.fixed ConfigurationChangeOut ChangedSettingOut"
         " ChangedSettingOut.before ChangedSettingOut.after ConfigurationFileIO ConfigurationFileIO.settings"
         " DifferenceOut",
         "*",
-        MANAGERS,
-        Basis.MANAGERS,
         "settings before they are used; those a release was made with stand in it",
     ),
     Shown("ComparisonOut", "*", MANAGERS, Basis.PUBLIC, "projects of the caller's own that ask at random"),
@@ -77,11 +57,9 @@ MANAGING = (
         Basis.BOOKKEEPING,
         "what a manager did with a version, and the words said about it",
     ),
-    Shown(
+    for_managers(
         "WebhookOut WebhookAddedOut DeliveryOut",
         "*",
-        MANAGERS,
-        Basis.MANAGERS,
         "addresses that managers chose, their messages, and a secret in the one answer that adds an address",
     ),
 )

@@ -1,49 +1,43 @@
 """Fields of those routes by which people come, are looked after, and answer, by the schemas of their description."""
 
-from dpal_site.observables.kinds import EVERYBODY, LABELLERS, MANAGERS, OPERATORS, REVIEWERS, TRUSTED, Basis, Shown
+from dpal_site.observables.kinds import (
+    EVERYBODY,
+    LABELLERS,
+    MANAGERS,
+    REVIEWERS,
+    TRUSTED,
+    Basis,
+    Shown,
+    for_managers,
+    for_operators,
+)
 
 REST_PEOPLE = (
-    Shown(
-        "WishOut",
-        "*",
-        MANAGERS,
-        Basis.MANAGERS,
-        "what a population's managers ask of each other, with the words they gave for it",
-    ),
-    Shown(
+    for_managers("WishOut", "*", "what a population's managers ask of each other, with the words they gave for it"),
+    for_operators(
         "GroupOut WholeGroupOut PlaceOut GroupPlaceOut PeopleChangedOut GroupInvitationOut GroupInvitationMadeOut",
         "*",
-        OPERATORS,
-        Basis.OPERATORS,
         "groups, as on their pages: administrators of the site keep them; an invitation's link once, to who made it",
     ),
     Shown("MailsOut", "*", EVERYBODY, Basis.OWN, "what the caller is told by mail, and their own address"),
-    Shown(
+    for_operators(
         "StandingOut QueueOut LeasesOut LongWorkOut ActedOut",
         "*",
-        OPERATORS,
-        Basis.OPERATORS,
         "queues and work of all projects, as on the page of operations, without a text, an answer or an annotator",
     ),
-    Shown(
+    for_managers(
         "MembershipOut RoleGivenOut GroupRoleOut GroupRolesOut",
         "*",
-        MANAGERS,
-        Basis.MANAGERS,
         "who takes part, as on the page of people: managers are inside",
     ),
-    Shown(
+    for_managers(
         "InvitationOut InvitationMadeOut CrowdLinkOut CrowdLinkMadeOut",
         "*",
-        MANAGERS,
-        Basis.MANAGERS,
         "how people come to a project; the link itself in the answer to who made it, once",
     ),
-    Shown(
+    for_managers(
         "CheckOut CheckOut.fields CheckOut.metadata ChecksAddedOut AnnotatorOut AgreementOut PaymentOut OpinionOut",
         "*",
-        MANAGERS,
-        Basis.MANAGERS,
         "hidden checks, everybody's answers and their pay, as on the page of quality: managers are inside",
     ),
     Shown(
@@ -61,11 +55,9 @@ REST_PEOPLE = (
         Basis.INSIDE,
         "which answers became labels: in trusted projects alone, whose annotators are inside",
     ),
-    Shown(
+    for_managers(
         "ReportOut SkippedOut SetAsideOut",
         "*",
-        MANAGERS,
-        Basis.MANAGERS,
         "what annotators report, as on its page; `text` for those alone who may read what questions show",
     ),
     Shown(
@@ -76,11 +68,9 @@ REST_PEOPLE = (
         "what managers wrote for whoever is asked or reviews, words about classes among it; examples are made up",
     ),
     Shown("GuidelinesSavedOut", "version", MANAGERS, Basis.PUBLIC, "how many versions of the guidelines there are"),
-    Shown(
+    for_managers(
         "GatePlanOut GatePlanOut.settings GateOfferOut GateOfferOut.settings PassingOut",
         "*",
-        MANAGERS,
-        Basis.MANAGERS,
         "gates by declared prices; what would pass is as private as the upload it is counted on",
     ),
     Shown(
