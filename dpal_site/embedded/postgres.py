@@ -174,16 +174,7 @@ class EmbeddedPostgres:
         host.write_private_file(password_file, password)
         self._identity.own(staging)
         self._identity.own(password_file)
-        options: list[str | Path] = [
-            "--username",
-            USER,
-            "--pwfile",
-            password_file,
-            "--auth",
-            "scram-sha-256",
-            "--encoding",
-            "UTF8",
-        ]
+        options: list[str | Path] = ["--username", USER, "--pwfile", password_file, "--auth", "scram-sha-256"]
         # The builtin provider sorts and folds alike on every operating system.
         options += [
             "--encoding",
