@@ -9,7 +9,8 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterator
 from functools import lru_cache
-from typing import Any, BinaryIO, NamedTuple
+from itertools import chain
+from typing import BinaryIO, NamedTuple
 
 from annotation.errors import InvalidUpload
 from annotation.parsers.rows import BadRow, FirstRows, Layout, RawBatch
@@ -158,8 +159,7 @@ class WorkbookReader:
         places = range(max(row) + 1)
         if not self._layout.has_header:
             self._header_row = 0
-            rest = self._rows
-            self._rows = _with_first((number, row), rest)
+            self._rows = chain([(number, row)], self._rows)
             return list(self._layout.header) or [str(place + 1) for place in places]
         try:
             return [self._text_of(row.get(place)).strip() for place in places]
@@ -325,11 +325,6 @@ def _chosen(sheets: list[tuple[str, str, bool]], wanted: str | None) -> tuple[st
     if showing is None:
         raise InvalidUpload("file: the workbook has no sheet with cells that shows")
     return showing
-
-
-def _with_first(first: Any, rest: Iterator[Any]) -> Iterator[Any]:
-    yield first
-    yield from rest
 
 
 def _place(text: str) -> re.Match[str]:

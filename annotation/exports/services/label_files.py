@@ -25,54 +25,33 @@ from annotation.statement.spending import Echo, safe_cell
 CHUNK = 5000
 # A piece for each task would be a write to the network for each.
 PIECE_CHARACTERS = 64 * 1024
-COLUMNS = (
-    "question",
-    "text",
-    "fields",
-    "dataset",
-    "row",
-    "answer",
-    "annotator",
-    "answered_at",
-    "current",
-    "consensus",
-    "votes",
-    "agreeing",
-    "suggestion",
-    "suggestion_percent",
-    "suggestion_shown",
-    "annotator_kind",
-    "tags",
-    "owner_id",
-    "metadata",
-    "counts_as",
-)
-# Where a file has columns, each declared one of the owner's is its own, under a name that none of the above has.
+COLUMN_TYPES = {
+    "question": pa.int64(),
+    "text": pa.string(),
+    "fields": pa.string(),
+    "dataset": pa.int64(),
+    "row": pa.int64(),
+    "answer": pa.string(),
+    "annotator": pa.string(),
+    "answered_at": pa.timestamp("us", tz="UTC"),
+    "current": pa.bool_(),
+    "consensus": pa.string(),
+    "votes": pa.int16(),
+    "agreeing": pa.int16(),
+    "suggestion": pa.string(),
+    "suggestion_percent": pa.int16(),
+    "suggestion_shown": pa.bool_(),
+    "annotator_kind": pa.string(),
+    "tags": pa.string(),
+    "owner_id": pa.string(),
+    # Where a file has columns, each declared one of the owner's is its own, under a name that none of the others has.
+    "metadata": None,
+    "counts_as": pa.string(),
+}
+COLUMNS = tuple(COLUMN_TYPES)
 METADATA = COLUMNS.index("metadata")
 TABLE_COLUMNS = (*COLUMNS[:METADATA], *COLUMNS[METADATA + 1 :])
-SCHEMA = pa.schema(
-    [
-        ("question", pa.int64()),
-        ("text", pa.string()),
-        ("fields", pa.string()),
-        ("dataset", pa.int64()),
-        ("row", pa.int64()),
-        ("answer", pa.string()),
-        ("annotator", pa.string()),
-        ("answered_at", pa.timestamp("us", tz="UTC")),
-        ("current", pa.bool_()),
-        ("consensus", pa.string()),
-        ("votes", pa.int16()),
-        ("agreeing", pa.int16()),
-        ("suggestion", pa.string()),
-        ("suggestion_percent", pa.int16()),
-        ("suggestion_shown", pa.bool_()),
-        ("annotator_kind", pa.string()),
-        ("tags", pa.string()),
-        ("owner_id", pa.string()),
-        ("counts_as", pa.string()),
-    ]
-)
+SCHEMA = pa.schema([(name, COLUMN_TYPES[name]) for name in TABLE_COLUMNS])
 # Where an answer names several classes these are lists of names.
 ANSWERS = ("answer", "consensus", "counts_as")
 SETS_SCHEMA = pa.schema(
