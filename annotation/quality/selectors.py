@@ -1,6 +1,5 @@
 """What is known about people's answers: their checks, their agreement with others, what is accepted and paid."""
 
-import csv
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
@@ -31,7 +30,7 @@ from annotation.models import (
 from annotation.models.machines import MachineAnnotator
 from annotation.models.quality import Opinion, QualityReport
 from annotation.quality.machine_report import machine_users
-from annotation.statement.spending import Echo, safe_cell
+from annotation.statement.spending import table_csv
 
 # People see their own checks in steps, so that no single answer shows which question was one.
 OWN_STEP = 5
@@ -224,13 +223,14 @@ def payments_of(project: Project) -> list[Payment]:
 
 def payments_csv(project: Project) -> Iterator[str]:
     """Return the payments as lines of CSV whose cells no spreadsheet takes for a formula."""
-    writer = csv.writer(Echo())
-    yield writer.writerow(["person", "answers", "accepted", "not accepted", "undecided", "price", "amount", "currency"])
-    for paid in payments_of(project):
-        sheet, amount = paid.sheet, "" if paid.amount is None else str(paid.amount)
-        counts = (sheet.answers, sheet.accepted, sheet.refused, sheet.waiting)
-        name, currency = safe_cell(sheet.membership.user.username), safe_cell(project.currency)
-        yield writer.writerow([name, *counts, paid.price or "", amount, currency])
+    heading = ["person", "answers", "accepted", "not accepted", "undecided", "price", "amount", "currency"]
+    return table_csv(heading, (_payment_row(paid, project.currency) for paid in payments_of(project)))
+
+
+def _payment_row(paid: Payment, currency: str) -> list[Any]:
+    sheet = paid.sheet
+    counts = (sheet.answers, sheet.accepted, sheet.refused, sheet.waiting)
+    return [sheet.membership.user.username, *counts, paid.price or None, paid.amount, currency]
 
 
 def opinions_of(project: Project) -> QuerySet[Any]:
@@ -241,8 +241,14 @@ def opinions_of(project: Project) -> QuerySet[Any]:
 
 def opinions_csv(project: Project) -> Iterator[str]:
     """Return what the last report takes each question for as lines of CSV."""
-    writer = csv.writer(Echo())
-    yield writer.writerow(["question", "owner_id", "class", "probability", "method"])
-    for opinion in opinions_of(project).iterator(chunk_size=2000):
-        names = [safe_cell(opinion.owner_id or ""), safe_cell(answer_name(project, opinion.choice))]
-        yield writer.writerow([opinion.query_id, *names, f"{opinion.probability:.6f}", opinion.report.method])
+    rows = (
+        [
+            opinion.query_id,
+            opinion.owner_id,
+            answer_name(project, opinion.choice),
+            f"{opinion.probability:.6f}",
+            opinion.report.method,
+        ]
+        for opinion in opinions_of(project).iterator(chunk_size=2000)
+    )
+    return table_csv(["question", "owner_id", "class", "probability", "method"], rows)

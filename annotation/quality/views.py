@@ -29,6 +29,7 @@ from annotation.quality.suggestion_effect import effect_of
 from annotation.questions.images import image_response
 from annotation.questions.services import labelling
 from annotation.review.selectors import drawn_reviews, waiting_for_review
+from annotation.statement.downloads import csv_response
 
 CHECKS_AT_ONCE = 50
 
@@ -153,16 +154,10 @@ def own_statistics(request: HttpRequest, slug: str) -> HttpResponse:
 @login_required
 def payments(request: HttpRequest, slug: str) -> StreamingHttpResponse:
     """Who is to be paid what, by accepted answers."""
-    return _csv(presenters.payments_csv(managed_project(request, slug)), f"{slug}-payments.csv")
+    return csv_response(presenters.payments_csv(managed_project(request, slug)), name=f"{slug}-payments")
 
 
 @login_required
 def opinions(request: HttpRequest, slug: str) -> StreamingHttpResponse:
     """What the last comparison takes each question for."""
-    return _csv(presenters.opinions_csv(managed_project(request, slug)), f"{slug}-opinions.csv")
-
-
-def _csv(lines: object, name: str) -> StreamingHttpResponse:
-    response = StreamingHttpResponse(lines, content_type="text/csv; charset=utf-8")  # type: ignore[arg-type]
-    response["Content-Disposition"] = f'attachment; filename="{name}"'
-    return response
+    return csv_response(presenters.opinions_csv(managed_project(request, slug)), name=f"{slug}-opinions")

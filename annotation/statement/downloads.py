@@ -1,4 +1,6 @@
-"""The statement, written while it is sent."""
+"""The statement, and tables, written while they are sent."""
+
+from collections.abc import Iterator
 
 from django.http import StreamingHttpResponse
 
@@ -6,6 +8,13 @@ from annotation.models import Project
 from annotation.statement import presenters
 from annotation.statement.services.document import statement_json
 from privacy.models import Population
+
+
+def csv_response(lines: Iterator[str], *, name: str) -> StreamingHttpResponse:
+    """Send the lines of a table as a file."""
+    response = StreamingHttpResponse(lines, content_type="text/csv; charset=utf-8")
+    response["Content-Disposition"] = f'attachment; filename="{name}.csv"'
+    return response
 
 
 def statement_response(owner: Project | Population) -> StreamingHttpResponse:

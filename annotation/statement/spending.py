@@ -97,20 +97,16 @@ def spending_amounts(account: BudgetAccount) -> Iterator[tuple[str, str, int, fl
             yield (title, words(spent.name), spent.operations, *amounts, 100 * spent.share)
 
 
-def statement_rows(accounts: Iterable[BudgetAccount]) -> Iterator[list[str]]:
-    """Return the whole statement, oldest line first, in exact integers; memory does not grow with its length."""
-    yield list(COLUMNS)
-    for account in accounts:
-        lines = statement(account).order_by("sequence").values(*COLUMNS[1:])
-        for line in lines.iterator(chunk_size=CHUNK):
-            yield [safe_cell(account.plain_label), *(safe_cell(line[name]) for name in COLUMNS[1:])]
-
-
 def statement_csv(accounts: Iterable[BudgetAccount]) -> Iterator[str]:
-    """Return the statement line by line."""
-    writer = csv.writer(Echo())
-    for row in statement_rows(accounts):
-        yield writer.writerow(row)
+    """Return the whole statement, oldest line first, in exact integers; memory does not grow with its length."""
+    return table_csv(
+        COLUMNS,
+        (
+            [account.plain_label, *line]
+            for account in accounts
+            for line in statement(account).order_by("sequence").values_list(*COLUMNS[1:]).iterator(chunk_size=CHUNK)
+        ),
+    )
 
 
 def table_csv(heading: Sequence[str], rows: Iterable[Sequence[Any]]) -> Iterator[str]:

@@ -19,6 +19,7 @@ from annotation.polling import moving_page
 from annotation.projects.forms.random_comparison import can_stand_beside_random
 from annotation.projects.services import opening
 from annotation.statement import presenters
+from annotation.statement.downloads import csv_response
 from annotation.statement.spending import table_csv
 from learner import selectors
 from learner.access import managed_project_of, may_manage, project_of
@@ -110,9 +111,7 @@ def download(request: HttpRequest, slug: str, name: str) -> StreamingHttpRespons
     project = project_of(request, slug)
     table = readable_table(request, project, name)
     lines = table_csv([column.name for column in table.columns], plain_rows(table))
-    response = StreamingHttpResponse(lines, content_type="text/csv; charset=utf-8")
-    response["Content-Disposition"] = f'attachment; filename="{project.slug}-{name}.csv"'
-    return response
+    return csv_response(lines, name=f"{project.slug}-{name}")
 
 
 @login_required

@@ -1,6 +1,5 @@
 """A look at an upload before it is one, and the bad rows of one that was."""
 
-import csv
 from typing import Any
 from uuid import UUID
 
@@ -23,7 +22,8 @@ from annotation.models.drafts import UploadDraft
 from annotation.parsers.shapes import FileShape
 from annotation.people.identity import person_of
 from annotation.statement import charges
-from annotation.statement.spending import Echo, safe_cell
+from annotation.statement.downloads import csv_response
+from annotation.statement.spending import table_csv
 from annotation.wording import localized
 
 BAD_ROW_COLUMNS = ("line", "column", "reason")
@@ -120,9 +120,5 @@ def bad_rows(request: HttpRequest, slug: str, dataset_id: int) -> StreamingHttpR
     """The bad rows of an upload as CSV: where and why, never what stood there."""
     project = managed_project(request, slug)
     found = get_object_or_404(selectors.uploads_of(project), pk=dataset_id)
-    write = csv.writer(Echo()).writerow
-    rows = ([safe_cell(row[name]) for name in BAD_ROW_COLUMNS] for row in found.bad_row_report)
-    pieces = (write(row) for row in (BAD_ROW_COLUMNS, *rows))
-    response = StreamingHttpResponse(pieces, content_type="text/csv; charset=utf-8")
-    response["Content-Disposition"] = f'attachment; filename="{project.slug}-bad-rows-{found.pk}.csv"'
-    return response
+    rows = ([row[name] for name in BAD_ROW_COLUMNS] for row in found.bad_row_report)
+    return csv_response(table_csv(BAD_ROW_COLUMNS, rows), name=f"{project.slug}-bad-rows-{found.pk}")

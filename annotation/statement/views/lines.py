@@ -8,7 +8,7 @@ from django.views.decorators.cache import never_cache
 from annotation import selectors
 from annotation.models import Project, Role
 from annotation.statement import presenters
-from annotation.statement.downloads import statement_response
+from annotation.statement.downloads import csv_response, statement_response
 from annotation.statement.forms.lines import StatementForm
 from annotation.statement.lines import statement_page
 from annotation.statement.services.document import verdicts
@@ -55,9 +55,7 @@ def download_csv(request: HttpRequest, slug: str) -> StreamingHttpResponse:
     """Every line of a project's statement, for an auditor's spreadsheet."""
     project = _project(request, slug)
     lines = statement_csv(list(presenters.statement_accounts(project)))
-    response = StreamingHttpResponse(lines, content_type="text/csv; charset=utf-8")
-    response["Content-Disposition"] = f'attachment; filename="{project.slug}-statement.csv"'
-    return response
+    return csv_response(lines, name=f"{project.slug}-statement")
 
 
 @login_required

@@ -1,8 +1,5 @@
 """Who did what in a project, as sentences, narrowed down and as a file."""
 
-import csv
-from collections.abc import Iterator
-
 from django import forms
 from django.contrib.auth.decorators import login_required
 from django.core.paginator import Paginator
@@ -16,7 +13,8 @@ from annotation.log.action_words import SENTENCES, action_sentence
 from annotation.log.history import actions_in
 from annotation.models import Project
 from annotation.models.history import Action
-from annotation.statement.spending import Echo, safe_cell
+from annotation.statement.downloads import csv_response
+from annotation.statement.spending import table_csv
 
 LINES_A_PAGE = 50
 
@@ -63,14 +61,8 @@ def log_csv(request: HttpRequest, slug: str) -> StreamingHttpResponse:
     """Send the lines that fit as a file."""
     project = managed_project(request, slug)
     found = LogFilter(request.GET, project=project).lines(project)
-    response = StreamingHttpResponse(_rows(found), content_type="text/csv; charset=utf-8")
-    response["Content-Disposition"] = f'attachment; filename="{slug}-log.csv"'
-    return response
-
-
-def _rows(found: QuerySet[Action]) -> Iterator[str]:
-    writer = csv.writer(Echo())
-    yield writer.writerow(["when", "who", "what", "route"])
-    for action in found.iterator(chunk_size=2000):
-        cells = (action.created_at, action.actor, action_sentence(action), action.route)
-        yield writer.writerow([safe_cell(cell) for cell in cells])
+    rows = (
+        (action.created_at, action.actor, action_sentence(action), action.route)
+        for action in found.iterator(chunk_size=2000)
+    )
+    return csv_response(table_csv(["when", "who", "what", "route"], rows), name=f"{slug}-log")
