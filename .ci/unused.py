@@ -17,7 +17,7 @@ PRODUCT = ("privacy", "annotation", "learner", "dpal_site", "client/src", "manag
 KINDS = ("attrs", "classes", "funcs", "imports", "methods", "props", "vars")
 # What is registered where it is defined.
 REGISTERED = """
-    *.command *.get *.post *.write *.patch *.put *.delete *.register register* admin.*
+    *.command *.get *.pages *.post *.write *.remove *.patch *.put *.delete *.register register* admin.*
     *.simple_tag *.filter *.inclusion_tag
     shared_task* *.task* receiver* *.connect *exception_handler*
 """

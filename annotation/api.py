@@ -9,11 +9,10 @@ from annotation import access, selectors
 from annotation.rest.base import ProjectOut, project_for, require_scope
 from annotation.rest.base import router as router
 from annotation.rest.pagination import Page, page_of
-from annotation.rest.responses import paged
 from annotation.tokens.services import Scope
 
 
-@router.get("projects", response=list[ProjectOut], summary="The caller's projects", openapi_extra=paged())
+@router.pages("projects", response=list[ProjectOut], summary="The caller's projects")
 def list_projects(request: HttpRequest, response: HttpResponse, page: Query[Page], closed: bool = False) -> Any:
     require_scope(request, Scope.PROJECTS_READ)
     found = selectors.projects_of(request.user).order_by("slug")

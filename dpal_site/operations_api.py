@@ -10,15 +10,15 @@ from ninja import Schema, Status
 
 from annotation.people.identity import person_of
 from annotation.rest.base import require_scope
-from annotation.rest.idempotency import WritingRouter
 from annotation.rest.responses import SaidOut, as_code
+from annotation.rest.routing import RoomRouter
 from annotation.tokens.services import Scope
 from dpal_site.monitoring import long_work
 from dpal_site.operations import standing
 from learner.errors import NothingWaits
 from privacy.wording import as_message
 
-router = WritingRouter()
+router = RoomRouter()
 
 
 class QueueOut(Schema):

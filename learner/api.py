@@ -5,14 +5,15 @@ from typing import Annotated, Any
 
 from django.http import Http404, HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
-from ninja import Field, Query, Router, Schema
+from ninja import Field, Query, Schema
 
 from annotation import selectors as annotation_selectors
 from annotation.models import Role
 from annotation.rest.base import require_scope
 from annotation.rest.pagination import Page, page_of
 from annotation.rest.ranges import CONDITIONS, file_answers
-from annotation.rest.responses import Moment, SaidOut, as_code, paged, responses
+from annotation.rest.responses import Moment, SaidOut, as_code, responses
+from annotation.rest.routing import RoomRouter
 from annotation.tokens.services import Scope
 from learner import selectors
 from learner.access import may_manage
@@ -26,7 +27,7 @@ from learner.releases.model_out import ModelOut, described_out, model_out
 from learner.releases.services import described
 from learner.rounds.services import predictions
 
-router = Router()
+router = RoomRouter()
 # The version that no training made: public words alone.
 DESCRIBED = "0"
 LARGEST_BATCH = 1000
@@ -75,12 +76,7 @@ class RoundOut(Schema):
     error_as_code: SaidOut | None = None
 
 
-@router.get(
-    "projects/{slug:slug}/models",
-    response=list[ModelOut],
-    summary="Released models, newest first",
-    openapi_extra=paged(),
-)
+@router.pages("projects/{slug:slug}/models", response=list[ModelOut], summary="Released models, newest first")
 def list_models(request: HttpRequest, response: HttpResponse, slug: str, page: Query[Page]) -> Any:
     project = readable_project(request, slug)
     found = selectors.releases_of(project)
@@ -145,12 +141,7 @@ def predict(request: HttpRequest, slug: str, version: str, body: PredictIn) -> H
     return answer
 
 
-@router.get(
-    "projects/{slug:slug}/rounds",
-    response=list[RoundOut],
-    summary="How questions were chosen, newest first",
-    openapi_extra=paged(),
-)
+@router.pages("projects/{slug:slug}/rounds", response=list[RoundOut], summary="How questions were chosen, newest first")
 def list_rounds(request: HttpRequest, response: HttpResponse, slug: str, page: Query[Page]) -> Any:
     project = readable_project(request, slug)
     inside = annotation_selectors.projects_of(request.user, roles=(Role.MANAGER,)).filter(pk=project.pk).exists()

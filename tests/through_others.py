@@ -60,6 +60,7 @@ TESTED_THROUGH_OTHERS: dict[tuple[str, str], tuple[str, ...]] = {
     ("tests/web/annotation/data/test_gate_api.py", "a request sent twice, and answers every route has"): (
         "annotation/rest/idempotency.py",
         "annotation/rest/responses.py",
+        "annotation/rest/routing.py",
         "annotation/work/services/idempotency.py",
     ),
     ("tests/web/annotation/gates/test_api.py", "work that a route starts, as every such route describes it"): (
@@ -191,5 +192,8 @@ TESTED_THROUGH_OTHERS: dict[tuple[str, str], tuple[str, ...]] = {
     ),
     ("tests/pure/privacy/engines/test_process.py", "capping, called by each engine"): (
         "privacy/contributions/capping.py",
+    ),
+    ("tests/web/dpal_site/test_transport.py", "what stands around every request, of which others are made"): (
+        "dpal_site/around.py",
     ),
 }

@@ -22,12 +22,12 @@ from annotation.people.identity import person_of
 from annotation.questions.images import IMAGE_ANSWER
 from annotation.reports.selectors.waiting import may_read_questions
 from annotation.rest.base import project_for
-from annotation.rest.idempotency import WritingRouter
 from annotation.rest.responses import responses
+from annotation.rest.routing import RoomRouter
 from annotation.rest.row_ids import row_id
 from annotation.tokens.services import Scope
 
-router = WritingRouter()
+router = RoomRouter()
 LARGEST_ID = 2**63 - 1
 
 
@@ -220,7 +220,7 @@ def keep_view(request: HttpRequest, slug: str, body: ViewIn) -> Any:
     return saved_views.keep_view(project=project, owner=owner, name=body.name, chosen=chosen, shared=body.shared)
 
 
-@router.delete("projects/{slug:slug}/views/{view_id}", response={204: None}, summary="Drop a view of one's own")
+@router.remove("projects/{slug:slug}/views/{view_id}", summary="Drop a view of one's own", problems=())
 def drop_view(request: HttpRequest, slug: str, view_id: str) -> None:
     project = project_for(request, slug, Scope.PROJECTS_WRITE, Role.MANAGER)
     own = SavedView.objects.filter(project=project, owner=person_of(request))

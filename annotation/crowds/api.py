@@ -21,12 +21,12 @@ from annotation.models import Project, Role
 from annotation.models.crowds import CrowdStudy, PlatformAccount, StudyStep, VerdictKind
 from annotation.people.identity import person_of
 from annotation.rest.base import project_for
-from annotation.rest.idempotency import WritingRouter
 from annotation.rest.responses import SaidOut, as_code
+from annotation.rest.routing import RoomRouter
 from annotation.rest.row_ids import row_id
 from annotation.tokens.services import Scope
 
-router = WritingRouter()
+router = RoomRouter()
 # The largest number a row has.
 MOST_ID = 2**63 - 1
 Money = Annotated[
@@ -103,7 +103,7 @@ def connect_platform(request: HttpRequest, slug: str, body: PlatformIn) -> Any:
     return _platform(project)
 
 
-@router.delete("projects/{slug:slug}/studies/account", response={204: None}, summary="Forget the token")
+@router.remove("projects/{slug:slug}/studies/account", summary="Forget the token", problems=())
 def disconnect_platform(request: HttpRequest, slug: str) -> None:
     accounts.disconnect_account(project=project_for(request, slug, Scope.STUDIES_WRITE, Role.MANAGER))
 
@@ -250,9 +250,7 @@ def change_study(request: HttpRequest, slug: str, study_id: str, body: StudyChan
 
 
 @router.write(
-    "projects/{slug:slug}/studies/{study_id}/decisions",
-    response={204: None},
-    summary="Reject a participation, or ask for its return",
+    "projects/{slug:slug}/studies/{study_id}/decisions", summary="Reject a participation, or ask for its return"
 )
 def decide_participation(request: HttpRequest, slug: str, study_id: str, body: ParticipationDecisionIn) -> None:
     submission = _found(request, slug, study_id, Scope.STUDIES_WRITE).submissions.filter(pk=body.participation).first()
@@ -267,11 +265,7 @@ def decide_participation(request: HttpRequest, slug: str, study_id: str, body: P
     )
 
 
-@router.write(
-    "projects/{slug:slug}/studies/{study_id}/bonuses",
-    response={204: None},
-    summary="Give bonuses, once under their key",
-)
+@router.write("projects/{slug:slug}/studies/{study_id}/bonuses", summary="Give bonuses, once under their key")
 def give_bonuses(request: HttpRequest, slug: str, study_id: str, body: BonusesIn) -> None:
     study = _found(request, slug, study_id, Scope.STUDIES_WRITE)
     amounts = {each.participant: in_cents(each.amount) for each in body.bonuses}
@@ -280,11 +274,7 @@ def give_bonuses(request: HttpRequest, slug: str, study_id: str, body: BonusesIn
     bonuses.give_bonuses(study=study, key=body.key, cents_by_name=amounts, actor=person_of(request))
 
 
-@router.write(
-    "projects/{slug:slug}/studies/{study_id}/bonuses/settle",
-    response={204: None},
-    summary="Say whether unclear bonuses came",
-)
+@router.write("projects/{slug:slug}/studies/{study_id}/bonuses/settle", summary="Say whether unclear bonuses came")
 def settle_bonuses(request: HttpRequest, slug: str, study_id: str, body: SettledIn) -> None:
     bonuses.settle_unclear(study=_found(request, slug, study_id, Scope.STUDIES_WRITE), came=body.came)
 

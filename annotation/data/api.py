@@ -15,17 +15,17 @@ from annotation.errors import InvalidRecords, InvalidUpload
 from annotation.models import BadRows, Dataset, DatasetRole, Job, PoolSource, Role
 from annotation.people.identity import person_of
 from annotation.rest.base import project_for, require_scope
-from annotation.rest.idempotency import WritingRouter
 from annotation.rest.jobs import JobOut
 from annotation.rest.pagination import Page, page_of
-from annotation.rest.responses import IDEMPOTENCY_KEY, LONGEST_KEY, SaidOut, as_code, paged, responses
+from annotation.rest.responses import IDEMPOTENCY_KEY, LONGEST_KEY, SaidOut, as_code, responses
+from annotation.rest.routing import RoomRouter
 from annotation.statement import charges
 from annotation.tokens.services import Scope
 from annotation.work.services import jobs
 from privacy.accounting.cost import Cost
 from privacy.wording import as_message
 
-router = WritingRouter()
+router = RoomRouter()
 
 
 class BadRowOut(Schema):
@@ -207,9 +207,7 @@ def register_table(request: HttpRequest, slug: str, body: TableIn) -> Any:
     )
 
 
-@router.get(
-    "projects/{slug:slug}/datasets", response=list[DatasetOut], summary="Uploads of a project", openapi_extra=paged()
-)
+@router.pages("projects/{slug:slug}/datasets", response=list[DatasetOut], summary="Uploads of a project")
 def list_datasets(request: HttpRequest, response: HttpResponse, slug: str, page: Query[Page]) -> Any:
     project = project_for(request, slug, Scope.DATASETS_WRITE, Role.MANAGER)
     found = (

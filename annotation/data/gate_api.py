@@ -12,12 +12,12 @@ from annotation.gates.services import runs
 from annotation.models import Role
 from annotation.people.identity import person_of
 from annotation.rest.base import MostIn, project_for
-from annotation.rest.idempotency import WritingRouter
+from annotation.rest.routing import RoomRouter
 from annotation.statement import charges
 from annotation.tokens.services import Scope
 from privacy.wording import as_message
 
-router = WritingRouter()
+router = RoomRouter()
 
 
 @router.write(

@@ -15,13 +15,13 @@ from annotation.models import Role
 from annotation.models.exports import Export
 from annotation.people.identity import person_of
 from annotation.rest.base import project_for
-from annotation.rest.idempotency import WritingRouter
 from annotation.rest.jobs import JobOut
 from annotation.rest.ranges import CONDITIONS, file_answers
 from annotation.rest.responses import responses
+from annotation.rest.routing import RoomRouter
 from annotation.tokens.services import Scope
 
-router = WritingRouter()
+router = RoomRouter()
 
 LABEL_MEDIA_TYPES = list(MEDIA_TYPES.values())
 LABEL_FILES: dict[str, Any] = {name: {} for name in LABEL_MEDIA_TYPES}

@@ -15,14 +15,14 @@ from annotation.models import DatasetRole, Oracle, Project, Role
 from annotation.people.identity import person_of
 from annotation.rest.base import project_for
 from annotation.rest.checking import checked
-from annotation.rest.idempotency import WritingRouter
 from annotation.rest.jobs import JobOut
+from annotation.rest.routing import RoomRouter
 from annotation.rest.row_ids import row_id
 from annotation.statement import charges
 from annotation.tokens.services import Scope
 from privacy.planning import Passing
 
-router = WritingRouter()
+router = RoomRouter()
 
 
 class PassingOut(Schema):
@@ -114,11 +114,7 @@ def get_gate(request: HttpRequest, slug: str, plan: Query[GatePlanIn]) -> Any:
     }
 
 
-@router.write(
-    "projects/{slug:slug}/gate",
-    response={204: None},
-    summary="Choose the gate, while nothing is charged for the one that stands",
-)
+@router.write("projects/{slug:slug}/gate", summary="Choose the gate, while nothing is charged for the one that stands")
 def choose_gate(request: HttpRequest, slug: str, body: GateIn) -> None:
     project = _crowd(request, slug, Scope.PROJECTS_WRITE)
     form = GateChoiceForm(body.dict())

@@ -12,11 +12,11 @@ from annotation.guidelines.services import versions
 from annotation.models import Role
 from annotation.people.identity import person_of
 from annotation.rest.base import project_for
-from annotation.rest.idempotency import WritingRouter
+from annotation.rest.routing import RoomRouter
 from annotation.tokens.services import Scope
 from privacy.wording import as_message
 
-router = WritingRouter()
+router = RoomRouter()
 LONGEST_EXAMPLE, LONGEST_GUIDELINES = 2000, 200_000
 
 
@@ -103,11 +103,7 @@ def write_guidelines(request: HttpRequest, slug: str, body: GuidelinesIn) -> Any
     return {"version": saved.version}
 
 
-@router.write(
-    "projects/{slug:slug}/guidelines/read",
-    response={204: None},
-    summary="Note that the caller knows the version that stands",
-)
+@router.write("projects/{slug:slug}/guidelines/read", summary="Note that the caller knows the version that stands")
 def read_guidelines(request: HttpRequest, slug: str) -> None:
     project = project_for(request, slug, Scope.LABELS_WRITE, Role.ANNOTATOR)
     versions.mark_guidelines_seen(project=project, user=person_of(request))

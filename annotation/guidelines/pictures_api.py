@@ -13,11 +13,11 @@ from annotation.models import Role
 from annotation.models.questions import GuidelinePicture
 from annotation.people.identity import person_of
 from annotation.rest.base import project_for
-from annotation.rest.idempotency import WritingRouter
 from annotation.rest.responses import responses
+from annotation.rest.routing import RoomRouter
 from annotation.tokens.services import Scope
 
-router = WritingRouter()
+router = RoomRouter()
 
 
 class GuidelinePictureIn(Schema):
@@ -78,10 +78,10 @@ def get_guideline_picture(request: HttpRequest, slug: str, digest: str) -> HttpR
     return HttpResponse(bytes(get_object_or_404(kept, **named).content), content_type="image/webp")
 
 
-@router.delete(
+@router.remove(
     "projects/{slug:slug}/guidelines/pictures/{digest}",
-    response={204: None},
     summary="Delete a picture that the guidelines do not show",
+    problems=(),
 )
 def delete_guideline_picture(request: HttpRequest, slug: str, digest: str) -> None:
     kept = service.guideline_pictures(project_for(request, slug, Scope.PROJECTS_WRITE, Role.MANAGER))

@@ -22,13 +22,13 @@ from annotation.people.joining_api import InvitationFields, MailedIn, invitation
 from annotation.people.services import groups, invitations
 from annotation.rest.base import require_scope
 from annotation.rest.checking import checked
-from annotation.rest.idempotency import WritingRouter
 from annotation.rest.responses import responses
+from annotation.rest.routing import RoomRouter
 from annotation.rest.row_ids import row_id
 from annotation.tokens.services import Scope
 from privacy.wording import as_message
 
-router = WritingRouter()
+router = RoomRouter()
 
 
 class GroupOut(Schema):
@@ -160,11 +160,9 @@ def remove_group_people(request: HttpRequest, group_id: str, body: GroupPeopleIn
     return _change_people(request, group_id, body, groups.remove_people)
 
 
-@router.delete(
+@router.remove(
     "groups/{group_id}/people/{place_id}",
-    response={204: None},
     summary="Take one person out of a group, whatever has become of their account",
-    openapi_extra=responses(409),
 )
 def remove_from_group(request: HttpRequest, group_id: str, place_id: str) -> None:
     found = _found(request, group_id, Scope.GROUPS_WRITE)
@@ -195,11 +193,8 @@ def make_group_invitation(request: HttpRequest, group_id: str, body: MailedIn) -
     return invitation_fields(made) | {"link": link}
 
 
-@router.delete(
-    "groups/{group_id}/invitations/{invitation_id}",
-    response={204: None},
-    summary="End an invitation into a group; who came by it stays",
-    openapi_extra=responses(409),
+@router.remove(
+    "groups/{group_id}/invitations/{invitation_id}", summary="End an invitation into a group; who came by it stays"
 )
 def revoke_group_invitation(request: HttpRequest, group_id: str, invitation_id: str) -> None:
     found = _found(request, group_id, Scope.GROUPS_WRITE)

@@ -10,7 +10,7 @@ from typing import Any, Literal
 from django.http import HttpRequest
 from django.shortcuts import get_object_or_404
 from django.urls import reverse
-from ninja import Field, Router, Schema
+from ninja import Field, Schema
 
 from annotation.errors import InvalidConfiguration
 from annotation.models import Role
@@ -22,11 +22,12 @@ from annotation.people.services import crowd_links, invitations, letters
 from annotation.rest.base import project_for
 from annotation.rest.checking import checked
 from annotation.rest.responses import responses
+from annotation.rest.routing import RoomRouter
 from annotation.rest.row_ids import row_id
 from annotation.tokens.services import Scope
 from privacy.wording import as_message
 
-router = Router()
+router = RoomRouter()
 NO_MAIL = as_message("This site sends no mail: give the link to whom it is for.")
 
 
@@ -120,12 +121,7 @@ def make_invitation(request: HttpRequest, slug: str, body: InvitationIn) -> Any:
     return _invitation(made) | {"link": link}
 
 
-@router.delete(
-    "projects/{slug:slug}/invitations/{invitation_id}",
-    response={204: None},
-    summary="End an invitation; who came by it stays",
-    openapi_extra=responses(409),
-)
+@router.remove("projects/{slug:slug}/invitations/{invitation_id}", summary="End an invitation; who came by it stays")
 def revoke_invitation(request: HttpRequest, slug: str, invitation_id: str) -> None:
     project = project_for(request, slug, Scope.PROJECTS_WRITE, Role.MANAGER)
     invitations.revoke_invitation(invitation=get_object_or_404(project.invitations, pk=row_id(invitation_id)))
@@ -155,12 +151,7 @@ def make_crowd_link(request: HttpRequest, slug: str, body: CrowdLinkIn) -> Any:
     return _crowd_link(made) | {"address": address}
 
 
-@router.delete(
-    "projects/{slug:slug}/crowd-links/{link_id}",
-    response={204: None},
-    summary="Let nobody new in by a link; who is in finishes",
-    openapi_extra=responses(409),
-)
+@router.remove("projects/{slug:slug}/crowd-links/{link_id}", summary="Let nobody new in by a link; who is in finishes")
 def revoke_crowd_link(request: HttpRequest, slug: str, link_id: str) -> None:
     project = project_for(request, slug, Scope.PROJECTS_WRITE, Role.MANAGER)
     crowd_links.revoke_link(link=get_object_or_404(project.crowd_links, pk=row_id(link_id)))

@@ -13,11 +13,11 @@ from annotation.people.identity import person_of
 from annotation.people.services import letters, mail_choices
 from annotation.rest.base import require_scope
 from annotation.rest.checking import checked
-from annotation.rest.idempotency import WritingRouter
+from annotation.rest.routing import RoomRouter
 from annotation.tokens.services import Scope
 from privacy.wording import as_message
 
-router = WritingRouter()
+router = RoomRouter()
 
 
 class MailsOut(Schema):

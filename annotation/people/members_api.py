@@ -16,12 +16,11 @@ from annotation.people.identity import person_of
 from annotation.people.services import groups, limits, members
 from annotation.rest.base import project_for
 from annotation.rest.checking import checked
-from annotation.rest.idempotency import WritingRouter
-from annotation.rest.responses import responses
+from annotation.rest.routing import RoomRouter
 from annotation.rest.row_ids import row_id
 from annotation.tokens.services import Scope
 
-router = WritingRouter()
+router = RoomRouter()
 
 
 class MembershipOut(Schema):
@@ -105,11 +104,8 @@ def add_member(request: HttpRequest, slug: str, body: MembershipIn) -> Any:
     return {"state": "given"}
 
 
-@router.delete(
-    "projects/{slug:slug}/members/{membership_id}",
-    response={204: None},
-    summary="Take a role from somebody; what they labelled stays",
-    openapi_extra=responses(409),
+@router.remove(
+    "projects/{slug:slug}/members/{membership_id}", summary="Take a role from somebody; what they labelled stays"
 )
 def remove_member(request: HttpRequest, slug: str, membership_id: str) -> None:
     project = project_for(request, slug, Scope.PROJECTS_WRITE, Role.MANAGER)
@@ -137,11 +133,8 @@ def give_group_role(request: HttpRequest, slug: str, body: GroupRoleIn) -> Any:
     return _given(given, group.members.count())
 
 
-@router.delete(
-    "projects/{slug:slug}/groups/{given_id}",
-    response={204: None},
-    summary="Take a role from a group; who has it by nothing else is out",
-    openapi_extra=responses(409),
+@router.remove(
+    "projects/{slug:slug}/groups/{given_id}", summary="Take a role from a group; who has it by nothing else is out"
 )
 def take_group_role(request: HttpRequest, slug: str, given_id: str) -> None:
     project = project_for(request, slug, Scope.PROJECTS_WRITE, Role.MANAGER)

@@ -15,8 +15,8 @@ from annotation.people.identity import person_of
 from annotation.populations import selectors, services
 from annotation.populations.forms import person_named
 from annotation.rest.base import project_for, require_scope
-from annotation.rest.idempotency import WritingRouter
 from annotation.rest.responses import responses
+from annotation.rest.routing import RoomRouter
 from annotation.statement.api import (
     DOCUMENT,
     AccountScope,
@@ -32,7 +32,7 @@ from privacy.accounting.events_people import MOST_RECORDS_PER_PERSON
 from privacy.models import BudgetAccount, Population
 from privacy.services.checkpoints import log_of
 
-router = WritingRouter()
+router = RoomRouter()
 Epsilon = Annotated[float, Field(ge=0, le=100_000)]
 Delta = Annotated[float, Field(ge=0, le=0.5)]
 

@@ -14,11 +14,11 @@ from annotation.populations import selectors, services
 from annotation.populations.api import population_for
 from annotation.populations.forms import AppointForm
 from annotation.rest.checking import checked
-from annotation.rest.idempotency import WritingRouter
+from annotation.rest.routing import RoomRouter
 from annotation.rest.row_ids import row_id
 from annotation.tokens.services import Scope
 
-router = WritingRouter()
+router = RoomRouter()
 
 
 class WishOut(Schema):
@@ -81,7 +81,6 @@ def list_wishes(request: HttpRequest, population: str) -> Any:
 
 @router.write(
     "populations/{slug:population}/wishes/{wish_id}",
-    response={204: None},
     summary="Approve, refuse or withdraw what was asked for",
     problems=(402, 409),
 )

@@ -23,15 +23,14 @@ from annotation.projects.forms.configuration_file import checked_form, file_of, 
 from annotation.projects.services import classes, configuring, opening
 from annotation.rest.base import ProjectOut, project_for, require_scope
 from annotation.rest.base import router as projects_router
-from annotation.rest.idempotency import WritingRouter
 from annotation.rest.pagination import Page, page_of
-from annotation.rest.responses import paged
+from annotation.rest.routing import RoomRouter
 from annotation.tokens.services import Scope
 from privacy.accounting.events_people import MOST_RECORDS_PER_PERSON
 from privacy.choices import Kind
 from privacy.wording import as_message, joined_rules
 
-router = WritingRouter()
+router = RoomRouter()
 
 
 class ChoiceOut(Schema):
@@ -219,11 +218,10 @@ def get_configuration_file(request: HttpRequest, slug: str) -> Any:
     return file_of(project_for(request, slug, Scope.PROJECTS_READ, Role.MANAGER))
 
 
-@router.get(
+@router.pages(
     "projects/{slug:slug}/configuration/changes",
     response=list[ConfigurationChangeOut],
     summary="What changed in a project's configuration, and who changed it, newest first",
-    openapi_extra=paged(),
 )
 def list_configuration_changes(request: HttpRequest, response: HttpResponse, slug: str, page: Query[Page]) -> Any:
     found = changes_in(project_for(request, slug, Scope.PROJECTS_READ, Role.MANAGER))

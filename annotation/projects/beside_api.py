@@ -17,10 +17,10 @@ from annotation.projects.forms.wizard import draft_form, sharing_terms
 from annotation.projects.services import opening
 from annotation.rest.base import ProjectOut, project_for, require_scope
 from annotation.rest.checking import checked
-from annotation.rest.idempotency import WritingRouter
+from annotation.rest.routing import RoomRouter
 from annotation.tokens.services import Scope
 
-router = WritingRouter()
+router = RoomRouter()
 
 
 class BesideIn(Schema):

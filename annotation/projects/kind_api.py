@@ -14,11 +14,11 @@ from annotation.projects.forms.wizard import arrival_of
 from annotation.projects.services import kinds
 from annotation.rest.base import project_for
 from annotation.rest.checking import checked
-from annotation.rest.idempotency import WritingRouter
 from annotation.rest.responses import SaidOut, as_code, responses
+from annotation.rest.routing import RoomRouter
 from annotation.tokens.services import Scope
 
-router = WritingRouter()
+router = RoomRouter()
 
 
 class KindIn(Schema):

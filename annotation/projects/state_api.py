@@ -13,12 +13,12 @@ from annotation.projects.forms.settings import SettingsForm
 from annotation.projects.services import opening
 from annotation.rest.base import ProjectOut, project_for
 from annotation.rest.checking import checked
-from annotation.rest.idempotency import WritingRouter
+from annotation.rest.routing import RoomRouter
 from annotation.retention.forms import LONGEST_DAYS
 from annotation.retention.services import periods
 from annotation.tokens.services import Scope
 
-router = WritingRouter()
+router = RoomRouter()
 
 
 class DescriptionOut(Schema):

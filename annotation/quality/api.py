@@ -20,14 +20,14 @@ from annotation.quality import selectors as quality
 from annotation.quality import services as comparing
 from annotation.questions.images import IMAGE_ANSWER, image_response
 from annotation.rest.base import project_for
-from annotation.rest.idempotency import WritingRouter
 from annotation.rest.jobs import JobOut
 from annotation.rest.pagination import Page, page_of
-from annotation.rest.responses import paged, responses
+from annotation.rest.responses import responses
+from annotation.rest.routing import RoomRouter
 from annotation.rest.row_ids import row_id
 from annotation.tokens.services import Scope
 
-router = WritingRouter()
+router = RoomRouter()
 
 
 class CheckOut(Schema):
@@ -139,11 +139,10 @@ class AgreementOut(Schema):
     job: JobOut
 
 
-@router.get(
+@router.pages(
     "projects/{slug:slug}/checks",
     response=list[CheckOut],
     summary="Hidden checks in use, those answered wrongly most often first",
-    openapi_extra=paged(),
 )
 def list_checks(request: HttpRequest, response: HttpResponse, slug: str, page: Query[Page]) -> Any:
     project = project_for(request, slug, Scope.LABELS_READ, Role.MANAGER)
@@ -164,11 +163,9 @@ def add_checks(request: HttpRequest, slug: str, body: ChecksIn) -> Any:
     return {"added": added}
 
 
-@router.delete(
+@router.remove(
     "projects/{slug:slug}/checks/{check_id}",
-    response={204: None},
     summary="Show a check to nobody any more; answers to it count against nobody",
-    openapi_extra=responses(409),
 )
 def retire_check(request: HttpRequest, slug: str, check_id: str) -> None:
     gold.retire_check(check=_found_check(request, slug, check_id, Scope.PROJECTS_WRITE))
@@ -208,11 +205,8 @@ def list_annotators(request: HttpRequest, slug: str) -> Any:
     ]
 
 
-@router.get(
-    "projects/{slug:slug}/payments",
-    response=list[PaymentOut],
-    summary="Who is to be paid what, by accepted answers",
-    openapi_extra=paged(),
+@router.pages(
+    "projects/{slug:slug}/payments", response=list[PaymentOut], summary="Who is to be paid what, by accepted answers"
 )
 def list_payments(request: HttpRequest, response: HttpResponse, slug: str, page: Query[Page]) -> Any:
     project = project_for(request, slug, Scope.LABELS_READ, Role.MANAGER)
@@ -264,7 +258,6 @@ def get_own_statistics(request: HttpRequest, slug: str) -> Any:
 
 @router.write(
     "projects/{slug:slug}/members/{membership_id}/pause",
-    response={204: None},
     summary="Ask an annotator nothing further; what they hold they may still answer",
 )
 def pause_member(request: HttpRequest, slug: str, membership_id: str) -> None:
@@ -272,11 +265,9 @@ def pause_member(request: HttpRequest, slug: str, membership_id: str) -> None:
     gold.pause_member(membership=membership, reason=PauseReason.MANAGER)
 
 
-@router.delete(
+@router.remove(
     "projects/{slug:slug}/members/{membership_id}/pause",
-    response={204: None},
     summary="Let an annotator go on; checks from before no longer count against them",
-    openapi_extra=responses(409),
 )
 def resume_member(request: HttpRequest, slug: str, membership_id: str) -> None:
     gold.resume_member(membership=_annotator(request, slug, membership_id, Scope.PROJECTS_WRITE))
@@ -299,11 +290,10 @@ def compare_answers(request: HttpRequest, slug: str) -> Any:
     return comparing.start_report(project=project, owner=person_of(request))
 
 
-@router.get(
+@router.pages(
     "projects/{slug:slug}/opinions",
     response=list[OpinionOut],
     summary="What the last comparison takes each question for",
-    openapi_extra=paged(),
 )
 def list_opinions(request: HttpRequest, response: HttpResponse, slug: str, page: Query[OpinionsIn]) -> Any:
     project = project_for(request, slug, Scope.LABELS_READ, Role.MANAGER)

@@ -15,10 +15,10 @@ from annotation.questions.api import AssignmentOut, LabelIn, LabelOut, assignmen
 from annotation.questions.services import correcting, queue, undoing
 from annotation.reports.services import reporting
 from annotation.rest.base import own_assignment, project_for
-from annotation.rest.idempotency import WritingRouter
+from annotation.rest.routing import RoomRouter
 from annotation.tokens.services import Scope
 
-router = WritingRouter()
+router = RoomRouter()
 
 
 class FlagIn(Schema):
@@ -74,9 +74,7 @@ def undo_last(request: HttpRequest, slug: str) -> Any:
 
 
 @router.write(
-    "assignments/{assignment_id}/flag",
-    response={204: None},
-    summary="Report a question as broken or sensitive instead of answering it",
+    "assignments/{assignment_id}/flag", summary="Report a question as broken or sensitive instead of answering it"
 )
 def flag_assignment(request: HttpRequest, assignment_id: UUID, body: FlagIn) -> None:
     assignment = own_assignment(request, assignment_id, Scope.LABELS_WRITE)

@@ -17,11 +17,11 @@ from annotation.people.identity import person_of
 from annotation.questions.images import IMAGE_ANSWER, held_image
 from annotation.questions.services import labels, queue
 from annotation.rest.base import own_assignment, project_for
-from annotation.rest.idempotency import WritingRouter
 from annotation.rest.responses import responses
+from annotation.rest.routing import RoomRouter
 from annotation.tokens.services import Scope
 
-router = WritingRouter()
+router = RoomRouter()
 
 
 class ClassGroupOut(Schema):
@@ -159,7 +159,7 @@ def label_out(project: Project, stored: Label) -> dict[str, Any]:
     }
 
 
-@router.write("assignments/{assignment_id}/skip", response={204: None}, summary="Give a question back")
+@router.write("assignments/{assignment_id}/skip", summary="Give a question back")
 def skip_assignment(request: HttpRequest, assignment_id: UUID, body: SkipIn) -> None:
     labels.skip_assignment(assignment=own_assignment(request, assignment_id, Scope.LABELS_WRITE), reason=body.reason)
 

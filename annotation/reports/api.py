@@ -12,12 +12,11 @@ from annotation.people.identity import person_of
 from annotation.reports.selectors import waiting
 from annotation.reports.services import reporting, setting_aside
 from annotation.rest.base import project_for
-from annotation.rest.idempotency import WritingRouter
-from annotation.rest.responses import responses
+from annotation.rest.routing import RoomRouter
 from annotation.rest.row_ids import row_id
 from annotation.tokens.services import Scope
 
-router = WritingRouter()
+router = RoomRouter()
 
 
 class ReportOut(Schema):
@@ -74,9 +73,7 @@ def list_set_aside(request: HttpRequest, slug: str) -> Any:
 
 
 @router.write(
-    "projects/{slug:slug}/set-aside/{query_id}",
-    response={204: None},
-    summary="Have a question asked again, or leave it out for good",
+    "projects/{slug:slug}/set-aside/{query_id}", summary="Have a question asked again, or leave it out for good"
 )
 def decide_set_aside(request: HttpRequest, slug: str, query_id: str, body: SetAsideDecisionIn) -> None:
     project = project_for(request, slug, Scope.PROJECTS_WRITE, Role.MANAGER)
@@ -97,12 +94,7 @@ def list_reports(request: HttpRequest, slug: str) -> Any:
     return waiting.reports_on_others(project)
 
 
-@router.delete(
-    "projects/{slug:slug}/reports/{report_id}",
-    response={204: None},
-    summary="Take a report off the list; it stays stored",
-    openapi_extra=responses(409),
-)
+@router.remove("projects/{slug:slug}/reports/{report_id}", summary="Take a report off the list; it stays stored")
 def resolve_report(request: HttpRequest, slug: str, report_id: str) -> None:
     project = project_for(request, slug, Scope.PROJECTS_WRITE, Role.MANAGER)
     report = get_object_or_404(project.reports, pk=row_id(report_id))

@@ -19,11 +19,11 @@ from annotation.reports.selectors import threads
 from annotation.reports.services import conversing
 from annotation.reports.services.reporting import MAX_COMMENT_LENGTH
 from annotation.rest.base import own_assignment, project_for
-from annotation.rest.idempotency import WritingRouter
+from annotation.rest.routing import RoomRouter
 from annotation.rest.row_ids import row_id
 from annotation.tokens.services import Scope
 
-router = WritingRouter()
+router = RoomRouter()
 
 
 class CommentOut(Schema):
@@ -89,7 +89,6 @@ def list_comments(request: HttpRequest, slug: str, query_id: str) -> Any:
 
 @router.write(
     "projects/{slug:slug}/questions/{query_id}/comments",
-    response={204: None},
     summary="Write to an annotator about a question; what they commented on it counts as read",
 )
 def write_comment(request: HttpRequest, slug: str, query_id: str, body: CommentToIn) -> None:
@@ -102,7 +101,6 @@ def write_comment(request: HttpRequest, slug: str, query_id: str, body: CommentT
 
 @router.write(
     "projects/{slug:slug}/questions/{query_id}/comments/read",
-    response={204: None},
     summary="Mark as read what an annotator commented on a question",
 )
 def mark_comments_heard(request: HttpRequest, slug: str, query_id: str, body: HeardIn) -> None:
@@ -133,7 +131,6 @@ def list_own_comments(request: HttpRequest, slug: str, unread: bool = False) -> 
 
 @router.write(
     "assignments/{assignment_id}/comments",
-    response={204: None},
     summary="Tell the managers something about a question; what they wrote of it counts as read",
 )
 def comment_on_assignment(request: HttpRequest, assignment_id: UUID, body: CommentIn) -> None:
@@ -142,7 +139,6 @@ def comment_on_assignment(request: HttpRequest, assignment_id: UUID, body: Comme
 
 @router.write(
     "assignments/{assignment_id}/comments/read",
-    response={204: None},
     summary="Mark as read what managers wrote about a question; what came back waits while it may be changed",
 )
 def mark_comments_read(request: HttpRequest, assignment_id: UUID) -> None:

@@ -14,12 +14,12 @@ from ninja.security import HttpBearer
 from annotation import access, selectors
 from annotation.choices.merged_classes import merged_names
 from annotation.models import Assignment, Project, Role
-from annotation.rest.idempotency import WritingRouter
+from annotation.rest.routing import RoomRouter
 from annotation.tokens import services as tokens
 from annotation.tokens.services import Scope
 from privacy.wording import Message, as_message
 
-router = WritingRouter()
+router = RoomRouter()
 
 
 class BearerToken(HttpBearer):

@@ -1,19 +1,18 @@
 """The header Idempotency-Key for write routes of the REST interface."""
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
 from django.conf import settings
 from django.core.files.uploadedfile import UploadedFile
 from django.http import HttpRequest, HttpResponse
-from ninja import Router
 from ninja.decorators import decorate_view
 from ninja.errors import HttpError
 
 from annotation.errors import AnnotationError
-from annotation.rest.responses import LONGEST_KEY, write_responses
+from annotation.rest.responses import LONGEST_KEY
 from annotation.tokens import services as tokens
 from annotation.work.services.idempotency import StoredReply, answer_once
 
@@ -57,16 +56,7 @@ def _answer(view: Callable[..., HttpResponse], request: HttpRequest, *args: Any,
     return response
 
 
-class WritingRouter(Router):
-    """Routes of a room, some of which write."""
-
-    def write(
-        self, path: str, *, response: Any, problems: Sequence[int] = (409,), method: str = "POST", **described: Any
-    ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-        """Declare a route that writes once under an Idempotency-Key, and may refuse what it is asked."""
-        extra = write_responses(*(response if isinstance(response, dict) else [200]), problems=problems)
-        declared = self.api_operation([method], path, response=response, openapi_extra=extra, **described)
-        return lambda view: declared(decorate_view(_once)(view))
+once = decorate_view(_once)
 
 
 def _digest(request: HttpRequest, token_id: int) -> bytes:

@@ -71,13 +71,3 @@ def responses(
     documented |= {status: {"headers": dict(found)} for status, found in (headers or {}).items()}
     documented |= dict(responses or {})
     return {"responses": documented} | ({"parameters": list(parameters)} if parameters else {})
-
-
-def write_responses(*statuses: int, problems: Sequence[int] = ()) -> dict[str, Any]:
-    """Return the same for a write that takes an Idempotency-Key and is answered with one of `statuses`."""
-    return responses(*problems, headers=dict.fromkeys(statuses, REPLAYED), parameters=[IDEMPOTENCY_KEY])
-
-
-def paged(*problems: int) -> dict[str, Any]:
-    """Return the same for a list that comes in pages."""
-    return responses(*problems, headers={200: LINK})

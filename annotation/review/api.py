@@ -19,8 +19,8 @@ from annotation.people.identity import person_of
 from annotation.questions.images import IMAGE_ANSWER
 from annotation.reports.services.reporting import MAX_COMMENT_LENGTH
 from annotation.rest.base import project_for, require_scope
-from annotation.rest.idempotency import WritingRouter
 from annotation.rest.responses import responses
+from annotation.rest.routing import RoomRouter
 from annotation.rest.row_ids import row_id
 from annotation.review import selectors as reviewing
 from annotation.review.images import reviewed_image
@@ -28,7 +28,7 @@ from annotation.review.services import disputes
 from annotation.review.services import reviewing as decisions
 from annotation.tokens.services import Scope
 
-router = WritingRouter()
+router = RoomRouter()
 
 
 class VotesOut(Schema):
@@ -146,7 +146,6 @@ def get_review_image(request: HttpRequest, slug: str, query_id: str) -> HttpResp
 
 @router.write(
     "projects/{slug:slug}/reviews/undo",
-    response={204: None},
     summary="Take the caller's last decision back; its question is what they claim next",
 )
 def undo_review(request: HttpRequest, slug: str) -> None:
@@ -154,7 +153,7 @@ def undo_review(request: HttpRequest, slug: str) -> None:
     decisions.undo_review(project=project, person=person_of(request))
 
 
-@router.write("projects/{slug:slug}/reviews/{query_id}", response={204: None}, summary="Decide about a question")
+@router.write("projects/{slug:slug}/reviews/{query_id}", summary="Decide about a question")
 def decide_review(request: HttpRequest, slug: str, query_id: str, body: DecisionIn) -> None:
     require_scope(request, Scope.LABELS_WRITE)
     if body.keep_as_check and body.decision != Decision.SETTLE:

@@ -9,12 +9,13 @@ from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404
-from ninja import Field, Query, Router, Schema
+from ninja import Field, Query, Schema
 
 from annotation.models import Project, Role
 from annotation.rest.base import project_for
 from annotation.rest.pagination import Page, page_of
-from annotation.rest.responses import Moment, paged, responses
+from annotation.rest.responses import Moment, responses
+from annotation.rest.routing import RoomRouter
 from annotation.statement import presenters
 from annotation.statement.downloads import statement_response
 from annotation.tokens.services import Scope
@@ -22,7 +23,7 @@ from privacy import selectors as privacy_selectors
 from privacy.models import BudgetAccount, EntryKind
 from privacy.services.checkpoints import Log, log_of
 
-router = Router()
+router = RoomRouter()
 AfterSequence = Annotated[int, Field(ge=0, le=2**62, description="Only entries with a larger number.")]
 LARGEST = 2**62
 DOCUMENT = {
@@ -67,11 +68,11 @@ class InclusionOut(Schema):
     checkpoint: str
 
 
-@router.get(
+@router.pages(
     "projects/{slug:slug}/ledger/checkpoints",
     response=list[CheckpointOut],
     summary="A signed checkpoint of each account, for a witness",
-    openapi_extra=paged(409),
+    problems=(409,),
 )
 def list_checkpoints(request: HttpRequest, response: HttpResponse, slug: str, page: Query[Page]) -> Any:
     found = page_of(presenters.statement_accounts(_project(request, slug)), page, request=request, response=response)
@@ -179,24 +180,14 @@ class AccountOut(Schema):
     chain_head: str
 
 
-@router.get(
-    "projects/{slug:slug}/ledger",
-    response=list[AccountOut],
-    summary="Accounts with limits and spending",
-    openapi_extra=paged(),
-)
+@router.pages("projects/{slug:slug}/ledger", response=list[AccountOut], summary="Accounts with limits and spending")
 def list_accounts(request: HttpRequest, response: HttpResponse, slug: str, page: Query[Page]) -> Any:
     project = project_for(request, slug, Scope.LEDGER_READ, Role.MANAGER, Role.ENGINEER)
     found = page_of(presenters.statement_accounts(project), page, request=request, response=response)
     return [privacy_selectors.guarantee(account) for account in found]
 
 
-@router.get(
-    "projects/{slug:slug}/ledger/entries",
-    response=list[EntryOut],
-    summary="Every entry, oldest first",
-    openapi_extra=paged(),
-)
+@router.pages("projects/{slug:slug}/ledger/entries", response=list[EntryOut], summary="Every entry, oldest first")
 def list_entries(
     request: HttpRequest,
     response: HttpResponse,

@@ -14,15 +14,14 @@ from annotation.models.limits import LimitRequest
 from annotation.people.identity import note_nothing, person_of
 from annotation.people.services import limits
 from annotation.rest.base import project_for
-from annotation.rest.idempotency import WritingRouter
 from annotation.rest.pagination import Page, page_of
-from annotation.rest.responses import paged
+from annotation.rest.routing import RoomRouter
 from annotation.statement import presenters
 from annotation.tokens.services import Scope
 from privacy.accounting.units import atto_spendable, nano_spendable
 from privacy.wording import as_message
 
-router = WritingRouter()
+router = RoomRouter()
 LONGEST_REASON = 300
 LimitReason = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=LONGEST_REASON)]
 
@@ -81,11 +80,10 @@ class SecondManagerOut(Schema):
     request: int | None = None
 
 
-@router.get(
+@router.pages(
     "projects/{slug:slug}/ledger/limits",
     response=list[LimitRequestOut],
     summary="What waits for a second manager and what became of the rest, newest first",
-    openapi_extra=paged(),
 )
 def list_limit_requests(request: HttpRequest, response: HttpResponse, slug: str, page: Query[Page]) -> Any:
     project = project_for(request, slug, Scope.LEDGER_READ, Role.MANAGER)

@@ -5,17 +5,17 @@ from typing import Any
 
 from django.http import HttpRequest, HttpResponse
 from django.utils.translation import override
-from ninja import Field, Query, Router, Schema
+from ninja import Field, Query, Schema
 
 from annotation.log.action_words import action_sentence
 from annotation.log.history import actions_in
 from annotation.models import Role
 from annotation.rest.base import project_for
 from annotation.rest.pagination import Page, page_of
-from annotation.rest.responses import paged
+from annotation.rest.routing import RoomRouter
 from annotation.tokens.services import Scope
 
-router = Router()
+router = RoomRouter()
 
 
 class LogIn(Page):
@@ -37,12 +37,7 @@ class ActionOut(Schema):
     target: dict[str, int] = Field(description="Numbers of what it was done to.")
 
 
-@router.get(
-    "projects/{slug:slug}/log",
-    response=list[ActionOut],
-    summary="Who did what in a project, newest first",
-    openapi_extra=paged(),
-)
+@router.pages("projects/{slug:slug}/log", response=list[ActionOut], summary="Who did what in a project, newest first")
 def list_actions(request: HttpRequest, response: HttpResponse, slug: str, wanted: Query[LogIn]) -> Any:
     project = project_for(request, slug, Scope.PROJECTS_READ, Role.MANAGER)
     found = actions_in(project, actor=wanted.who, route=wanted.route, since=wanted.since, until=wanted.until)

@@ -8,15 +8,15 @@ from ninja import Field, Query, Schema
 from annotation.models import Role
 from annotation.people.identity import person_of
 from annotation.rest.base import project_for
-from annotation.rest.idempotency import WritingRouter
 from annotation.rest.pagination import Page, page_of
-from annotation.rest.responses import Moment, paged
+from annotation.rest.responses import Moment
+from annotation.rest.routing import RoomRouter
 from annotation.tokens.services import Scope
 from learner import selectors
 from learner.channels import services as channels
 from learner.releases.api import KeptReason, ReasonIn, existing_release, readable_project
 
-router = WritingRouter()
+router = RoomRouter()
 
 
 class ChannelOut(Schema):
@@ -36,12 +36,7 @@ class MoveIn(Schema):
     reason: KeptReason
 
 
-@router.get(
-    "projects/{slug:slug}/channels",
-    response=list[ChannelOut],
-    summary="Which version each channel is",
-    openapi_extra=paged(),
-)
+@router.pages("projects/{slug:slug}/channels", response=list[ChannelOut], summary="Which version each channel is")
 def list_channels(request: HttpRequest, response: HttpResponse, slug: str, page: Query[Page]) -> Any:
     found = selectors.channels_of(readable_project(request, slug))
     return page_of(found, page, request=request, response=response)

@@ -12,11 +12,11 @@ from annotation.models.deletions import Deletion
 from annotation.people.identity import person_of
 from annotation.projects.services import lifecycle
 from annotation.rest.base import ProjectOut, require_scope
-from annotation.rest.idempotency import WritingRouter
+from annotation.rest.routing import RoomRouter
 from annotation.tokens.services import Scope
 from learner.closing.selectors import what_stays
 
-router = WritingRouter()
+router = RoomRouter()
 
 
 class ArchivedIn(Schema):

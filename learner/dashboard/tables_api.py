@@ -5,16 +5,17 @@ from typing import Any, Final
 
 from django.http import Http404, HttpRequest, HttpResponse
 from django.utils.translation import override
-from ninja import Query, Router, Schema
+from ninja import Query, Schema
 
 from annotation.rest.base import require_scope
 from annotation.rest.pagination import Page, page_of
-from annotation.rest.responses import Moment, paged
+from annotation.rest.responses import Moment
+from annotation.rest.routing import RoomRouter
 from annotation.tokens.services import Scope
 from learner.access import project_of
 from learner.dashboard.reading import plain_rows, readable_table
 
-router = Router()
+router = RoomRouter()
 
 
 class SpendingRowOut(Schema):
@@ -83,11 +84,10 @@ SCOPES: Final = {
 }
 
 
-@router.get(
+@router.pages(
     "projects/{slug:slug}/dashboard/{name}",
     response=list[SpendingRowOut | PurposeRowOut | ReleaseRowOut | LabelDayOut | AnnotatorRowOut],
     summary="Rows of the dashboard's table spending, purposes, releases, labels or annotators, in English",
-    openapi_extra=paged(),
 )
 def list_dashboard_rows(request: HttpRequest, response: HttpResponse, slug: str, name: str, page: Query[Page]) -> Any:
     scope = SCOPES.get(name)

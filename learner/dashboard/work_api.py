@@ -11,8 +11,8 @@ from annotation.models import Project, Role
 from annotation.people.identity import person_of
 from annotation.projects.services import opening
 from annotation.rest.base import MostIn, project_for
-from annotation.rest.idempotency import WritingRouter
 from annotation.rest.responses import SaidOut, as_code
+from annotation.rest.routing import RoomRouter
 from annotation.statement import charges
 from annotation.tokens.services import Scope
 from learner import selectors
@@ -23,7 +23,7 @@ from learner.errors import NothingWaits
 from privacy.accounting.cost import Cost
 from privacy.wording import as_message
 
-router = WritingRouter()
+router = RoomRouter()
 
 
 class WorkOut(Schema):

@@ -13,14 +13,14 @@ from annotation.models import Project, Role
 from annotation.models.forgetting import Forgetting
 from annotation.people.identity import person_of
 from annotation.rest.base import require_scope
-from annotation.rest.idempotency import WritingRouter
 from annotation.rest.pagination import Page, page_of
-from annotation.rest.responses import paged, responses
+from annotation.rest.responses import responses
+from annotation.rest.routing import RoomRouter
 from annotation.retention.services.forgetting import request_forgetting
 from annotation.tokens.services import Scope
 from learner.forgetting.services.contributors import preview_forgetting
 
-router = WritingRouter()
+router = RoomRouter()
 
 
 class ContributorIn(Schema):
@@ -93,11 +93,8 @@ def forget_contributor(request: HttpRequest, slug: str, body: ContributorIn) -> 
     return request_forgetting(project=project, name=body.contributor, actor=actor)
 
 
-@router.get(
-    "projects/{slug:slug}/forgettings",
-    response=list[ForgettingOut],
-    summary="Requests to forget, newest first",
-    openapi_extra=paged(),
+@router.pages(
+    "projects/{slug:slug}/forgettings", response=list[ForgettingOut], summary="Requests to forget, newest first"
 )
 def list_forgettings(request: HttpRequest, response: HttpResponse, slug: str, page: Query[Page]) -> Any:
     found = Forgetting.objects.filter(project=_project(request, slug)).select_related("job").order_by("-pk")

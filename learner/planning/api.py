@@ -11,7 +11,7 @@ from annotation.models import Project, Role, WorkState
 from annotation.people.identity import note_nothing, person_of
 from annotation.projects.api import ConfigurationOut, configuration_out
 from annotation.rest.base import project_for, require_scope
-from annotation.rest.idempotency import WritingRouter
+from annotation.rest.routing import RoomRouter
 from annotation.tokens.services import Scope
 from learner.models.planning import PlanSimulation
 from learner.planning.plan_setups import FEWEST_RECORDS, MOST_RECORDS, default_records, purchase_of
@@ -19,7 +19,7 @@ from learner.planning.row_table import shown_rows, unreached
 from learner.planning.rows import PlannedRows, planned_rows
 from learner.planning.services import simulating, using
 
-router = WritingRouter()
+router = RoomRouter()
 PlannedRecords = Annotated[
     int | None,
     Query(

@@ -9,7 +9,7 @@ from ninja import Field, Schema
 from annotation.models import Project, Role
 from annotation.people.identity import person_of
 from annotation.rest.base import project_for, require_scope
-from annotation.rest.idempotency import WritingRouter
+from annotation.rest.routing import RoomRouter
 from annotation.tokens.services import Scope
 from learner import selectors
 from learner.evaluations.selectors import Accuracy
@@ -17,7 +17,7 @@ from learner.models import ModelRelease
 from learner.releases import selectors as release_selectors
 from learner.releases.services import checks, versions
 
-router = WritingRouter()
+router = RoomRouter()
 KeptReason = Annotated[str, Field(min_length=1, max_length=300, description="Stays with it, and is told to webhooks.")]
 
 

@@ -8,13 +8,13 @@ from ninja import Schema
 
 from annotation.models import Role
 from annotation.rest.base import MostIn, project_for
-from annotation.rest.idempotency import WritingRouter
+from annotation.rest.routing import RoomRouter
 from annotation.statement import charges
 from annotation.tokens.services import Scope
 from learner.rounds.services import loop, secret_blocks
 from learner.selectors import training_price
 
-router = WritingRouter()
+router = RoomRouter()
 
 
 class ClosedBlockOut(Schema):

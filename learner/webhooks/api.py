@@ -10,15 +10,15 @@ from ninja import Field, Query, Schema
 
 from annotation.models import Role
 from annotation.rest.base import project_for
-from annotation.rest.idempotency import WritingRouter
 from annotation.rest.pagination import Page, page_of
-from annotation.rest.responses import paged, responses
+from annotation.rest.responses import responses
+from annotation.rest.routing import RoomRouter
 from annotation.rest.row_ids import row_id
 from annotation.tokens.services import Scope
 from learner.models.webhooks import Webhook, WebhookDelivery, WebhookEvent
 from learner.webhooks import services as webhooks
 
-router = WritingRouter()
+router = RoomRouter()
 # The answer holds a secret, which no one in between may keep.
 NO_STORE = {201: {"headers": {"Cache-Control": {"required": True, "schema": {"const": "no-store"}}}}}
 
@@ -88,11 +88,8 @@ def add_webhook(request: HttpRequest, response: HttpResponse, slug: str, body: W
     return _webhook(made) | {"secret": secret}
 
 
-@router.get(
-    "projects/{slug:slug}/webhooks/deliveries",
-    response=list[DeliveryOut],
-    summary="Messages to webhooks, newest first",
-    openapi_extra=paged(),
+@router.pages(
+    "projects/{slug:slug}/webhooks/deliveries", response=list[DeliveryOut], summary="Messages to webhooks, newest first"
 )
 def list_deliveries(request: HttpRequest, response: HttpResponse, slug: str, page: Query[Page]) -> Any:
     project = project_for(request, slug, Scope.PROJECTS_READ, Role.MANAGER)
@@ -113,12 +110,7 @@ def send_webhook_again(request: HttpRequest, slug: str, delivery_id: UUID) -> An
     return delivery
 
 
-@router.delete(
-    "projects/{slug:slug}/webhooks/{webhook_id}",
-    response={204: None},
-    summary="Send nothing more to an address",
-    openapi_extra=responses(409),
-)
+@router.remove("projects/{slug:slug}/webhooks/{webhook_id}", summary="Send nothing more to an address")
 def remove_webhook(request: HttpRequest, slug: str, webhook_id: str) -> None:
     webhooks.remove_webhook(webhook=_found(request, slug, webhook_id, Scope.PROJECTS_WRITE))
 
