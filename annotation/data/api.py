@@ -17,7 +17,7 @@ from annotation.people.identity import person_of
 from annotation.rest.base import project_for, require_scope
 from annotation.rest.jobs import JobOut
 from annotation.rest.pagination import Page, page_of
-from annotation.rest.responses import IDEMPOTENCY_KEY, LONGEST_KEY, SaidOut, as_code, responses
+from annotation.rest.responses import IDEMPOTENCY_KEY, LONGEST_KEY, AsCode, SaidOut, as_code, responses
 from annotation.rest.routing import RoomRouter
 from annotation.statement import charges
 from annotation.tokens.services import Scope
@@ -34,12 +34,7 @@ class BadRowOut(Schema):
     line: int
     column: str
     reason: str
-    reason_as_code: SaidOut | None = None
-
-    @staticmethod
-    def resolve_reason_as_code(row: Any) -> dict[str, Any] | None:
-        """Return what `reason` was made from."""
-        return as_code(row["reason"])
+    reason_as_code: AsCode = Field(None, alias="reason")
 
 
 class ChargeOut(Schema):

@@ -80,11 +80,7 @@ def get_guidelines(request: HttpRequest, slug: str) -> Any:
         "version": standing.version,
         "text": standing.text,
         "examples": standing.examples,
-        "classes": [
-            {"name": one.name, "words": list(one.words), "examples": list(one.examples)}
-            for one in described
-            if one.description_lines
-        ],
+        "classes": [one for one in described if one.description_lines],
     }
 
 

@@ -5,6 +5,7 @@ has records here is itself private.
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 from django.db.models import Q
 
@@ -94,7 +95,8 @@ def who_lost_what(*, name: str) -> PersonLosses:
                 outside.append(account.plain_label)
             else:
                 refuse_other_key(quota.population)
-                commons[quota.population.slug] = _common(quota.population.slug, quota.population.account)
+                slug = quota.population.slug
+                commons[slug] = Common(population=slug, **_promised(quota.population.account))
         held.append(Held(project.slug, project.pk not in by_project, tuple(covers)))
     return PersonLosses(tuple(held), tuple(commons.values()), tuple(outside), projects_with_tables())
 
@@ -114,29 +116,18 @@ def _accounts(project: Project, uploads: list[Dataset], *, forgotten: bool) -> l
 
 
 def _cover(account: BudgetAccount) -> Cover:
-    now, quota = guarantee(account), quota_of(account)
+    quota = quota_of(account)
     return Cover(
         account=account.plain_label,
-        unit=now.unit,
-        adjacency=now.adjacency,
-        filter=now.filter,
-        epsilon_limit=now.epsilon_limit,
-        delta_limit=now.delta_limit,
-        epsilon_spent=now.epsilon_spent,
-        delta_spent=now.delta_spent,
+        adjacency=account.adjacency,
         population="" if quota is None else quota.population.slug,
         records_per_person=None if quota is None else quota.records_per_person,
+        **_promised(account),
     )
 
 
-def _common(slug: str, account: BudgetAccount) -> Common:
+def _promised(account: BudgetAccount) -> dict[str, Any]:
+    """Return what a limit promises and what is spent of it."""
+    names = ("unit", "filter", "epsilon_limit", "delta_limit", "epsilon_spent", "delta_spent")
     now = guarantee(account)
-    return Common(
-        population=slug,
-        unit=now.unit,
-        filter=now.filter,
-        epsilon_limit=now.epsilon_limit,
-        delta_limit=now.delta_limit,
-        epsilon_spent=now.epsilon_spent,
-        delta_spent=now.delta_spent,
-    )
+    return {name: getattr(now, name) for name in names}

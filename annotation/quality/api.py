@@ -1,5 +1,6 @@
 """REST routes of how good answers are: hidden checks, people, pauses and payments, and comparing all answers."""
 
+from dataclasses import asdict
 from datetime import datetime
 from decimal import Decimal
 from typing import Any
@@ -334,9 +335,6 @@ def _check(one: Any) -> dict[str, Any]:
         "answer": answer_name(project, one.choice),
         "right": one.answered - one.wrong,
         "wrong": one.wrong,
-        "text": shown.text,
-        "fields": None if shown.fields is None else dict(shown.fields),
         "has_image": bool(shown.image_url),
-        "owner_id": shown.owner_id,
-        "metadata": None if shown.metadata is None else dict(shown.metadata),
+        **asdict(shown),
     }

@@ -1,5 +1,6 @@
 """REST routes of what annotators do beside answering: taking back, reporting, and changing an answer of their own."""
 
+from dataclasses import asdict
 from datetime import datetime
 from typing import Any, Literal
 from uuid import UUID
@@ -108,14 +109,9 @@ def correct_answer(request: HttpRequest, assignment_id: UUID, body: LabelIn) -> 
 
 
 def _answer(one: own_answers.OwnAnswer, *, takes_several: bool) -> dict[str, Any]:
-    shown = one.question
     return {
         "assignment": one.label.assignment_id,
-        "text": shown.text,
-        "fields": None if shown.fields is None else dict(shown.fields),
-        "image_url": shown.image_url,
-        "owner_id": shown.owner_id,
-        "metadata": None if shown.metadata is None else dict(shown.metadata),
+        **asdict(one.question),
         "guess": one.guess,
         "answer": one.name,
         "choice": None if takes_several else one.label.choice,

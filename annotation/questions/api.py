@@ -1,5 +1,6 @@
 """REST routes of questions: claiming, answering and giving back."""
 
+from dataclasses import asdict
 from datetime import datetime
 from typing import Annotated, Any
 from uuid import UUID
@@ -112,7 +113,6 @@ def claim_assignment(request: HttpRequest, slug: str) -> Any:
 def assignment_out(assignment: Assignment) -> AssignmentOut:
     """Return a question as the interface hands it to whoever holds it."""
     project = assignment.project
-    shown = selectors.question_of(assignment)
     suggestion = selectors.suggestion_of(assignment)
     # A yes or no, and a step of a scale, have neither.
     looks = looks_of(project.settings, project.classes) if answers.label_type(project).finds_classes else ()
@@ -127,15 +127,11 @@ def assignment_out(assignment: Assignment) -> AssignmentOut:
         guess=selectors.guess_of(assignment),
         suggestion=None if suggestion is None else suggestion.name,
         suggestion_percent=None if suggestion is None else suggestion.percent,
-        text=shown.text,
-        fields=dict(shown.fields) if shown.fields is not None else None,
-        image_url=shown.image_url,
         class_groups=[ClassGroupOut(name=name, classes=places) for name, places in groups if name or len(groups) > 1],
         class_colours={str(project.classes[place]): one.colour for place, one in enumerate(looks) if one.colour},
         class_keys={str(project.classes[place]): one.key for place, one in enumerate(looks) if one.key},
         merged=merged_names(project.merged_classes),
-        owner_id=shown.owner_id,
-        metadata=None if shown.metadata is None else dict(shown.metadata),
+        **asdict(selectors.question_of(assignment)),
     )
 
 

@@ -7,7 +7,7 @@ from uuid import UUID
 from ninja import Field, Schema
 
 from annotation.models import Job
-from annotation.rest.responses import SaidOut, as_code
+from annotation.rest.responses import AsCode
 from annotation.work.services import jobs
 
 
@@ -34,9 +34,9 @@ class JobOut(Schema):
     progress_done: int
     progress_total: int | None
     message: str
-    message_as_code: SaidOut | None = None
+    message_as_code: AsCode = Field(None, alias="message")
     error: str
-    error_as_code: SaidOut | None = None
+    error_as_code: AsCode = Field(None, alias="error")
     created_at: datetime
     finished_at: datetime | None
     export: ExportOut | None = Field(None, description="What a job of the kind `export` writes.")
@@ -56,13 +56,3 @@ class JobOut(Schema):
             return described | {"file": None, "size": None, "sha256": None}
         file = f"projects/{export.project.slug}/exports/{job.pk}/file"
         return described | {"file": file, "size": export.size, "sha256": export.sha256}
-
-    @staticmethod
-    def resolve_message_as_code(job: Job) -> dict[str, Any] | None:
-        """Return what `message` was made from."""
-        return as_code(job.message)
-
-    @staticmethod
-    def resolve_error_as_code(job: Job) -> dict[str, Any] | None:
-        """Return what `error` was made from."""
-        return as_code(job.error)

@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Annotated, Any
 
 from ninja import Schema
-from pydantic import AfterValidator
+from pydantic import AfterValidator, BeforeValidator
 
 from privacy.moments import whole_second
 from privacy.wording import message_of
@@ -30,11 +30,13 @@ class SaidOut(Schema):
     messages: list[dict[str, Any]] | None = None
 
 
-def as_code(said: str) -> dict[str, Any] | None:
+def as_code(said: str | None) -> dict[str, Any] | None:
     """Return what a sentence was made from; None where nothing is said."""
     return message_of(said).as_json() if said else None
 
 
+# A field beside a sentence, whose alias is the sentence's name.
+AsCode = Annotated[SaidOut | None, BeforeValidator(as_code)]
 LONGEST_KEY = 200
 IDEMPOTENCY_KEY = {
     "in": "header",

@@ -1,5 +1,6 @@
 """REST routes of reviewing: the next question that waits, what is decided about it, and how far the review is."""
 
+from dataclasses import asdict
 from datetime import datetime
 from enum import StrEnum
 from typing import Annotated, Any
@@ -122,11 +123,7 @@ def claim_review(request: HttpRequest, slug: str) -> Any:
         "leased_until": held.leased_until,
         "question": project.question,
         "classes": answers.answer_names(project),
-        "text": shown.text,
-        "fields": None if shown.fields is None else dict(shown.fields),
-        "image_url": shown.image_url,
-        "owner_id": shown.owner_id,
-        "metadata": None if shown.metadata is None else dict(shown.metadata),
+        **asdict(shown),
         "guess": None if query.guess is None else str(project.classes[query.guess]),
         "votes": [{"answer": name, "people": people} for name, people in reviewing.counted_votes(query)],
         "is_disputed": query.state == QueryState.DISPUTED,

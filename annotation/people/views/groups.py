@@ -19,8 +19,8 @@ from annotation.people.forms.groups import GroupForm, GroupInvitationForm, Group
 from annotation.people.group_presenters import KEEPS_GROUPS
 from annotation.people.identity import note_nothing, person_of
 from annotation.people.services import groups as service
-from annotation.people.services import invitations, letters
-from annotation.people.views.joining import invite
+from annotation.people.services import invitations
+from annotation.people.views.joining import invitations_page
 from annotation.people.views.members import people_page
 
 
@@ -113,21 +113,8 @@ def delete_group(request: HttpRequest, group_id: int) -> HttpResponse:
 def group_invitations(request: HttpRequest, group_id: int) -> HttpResponse:
     """List the live invitations into a group and make one; its link is shown this once."""
     found = get_object_or_404(PeopleGroup, pk=group_id)
-    leaves = letters.leaves_the_site()
-    form = GroupInvitationForm(request.POST or None, by_mail=leaves)
-    link = sent_to = None
-    if request.method == "POST" and form.is_valid():
-        link, sent_to = invite(request, form, group=found)
-        form = GroupInvitationForm(by_mail=leaves)
-    context = {
-        "group": found,
-        "form": form,
-        "link": link,
-        "sent_to": sent_to,
-        "leaves": leaves,
-        "invitations": invitations.live_invitations().filter(group=found).select_related("letter").order_by("-pk"),
-    }
-    return render(request, "annotation/people/group_invitations.html", context, status=422 if form.errors else 200)
+    page = "annotation/people/group_invitations.html"
+    return invitations_page(request, page, GroupInvitationForm, {}, group=found)
 
 
 @login_required

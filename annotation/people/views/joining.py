@@ -31,29 +31,30 @@ TRIES, WINDOW_SECONDS = 30, 600
 def invitations(request: HttpRequest, slug: str) -> HttpResponse:
     """List the live invitations and make one; its link is shown this once."""
     project = managed_project(request, slug)
+    page = "annotation/people/invitations.html"
+    return invitations_page(request, page, InvitationForm, {"roles": dict(Role.choices)}, project=project)
+
+
+def invitations_page(
+    request: HttpRequest, page: str, form_type: type[InvitationForm], more: dict[str, Any], **into: Any
+) -> HttpResponse:
+    """List the live invitations into something and make one, which goes by mail where the form names an address."""
     leaves = letters.leaves_the_site()
-    form = InvitationForm(request.POST or None, by_mail=leaves)
+    form = form_type(request.POST or None, by_mail=leaves)
     link = sent_to = None
     if request.method == "POST" and form.is_valid():
-        link, sent_to = invite(request, form, project=project)
-        form = InvitationForm(by_mail=leaves)
+        values = form.values()
+        _invitation, secret = letters.invite(owner=person_of(request), **values, **into)
+        link, sent_to = request.build_absolute_uri(reverse("annotation:join", args=[secret])), values.get("address", "")
+        form = form_type(by_mail=leaves)
     context = {
-        "project": project,
         "form": form,
         "link": link,
         "sent_to": sent_to,
         "leaves": leaves,
-        "invitations": service.live_invitations().filter(project=project).select_related("letter").order_by("-pk"),
-        "roles": dict(Role.choices),
+        "invitations": service.live_invitations().filter(**into).select_related("letter").order_by("-pk"),
     }
-    return render(request, "annotation/people/invitations.html", context, status=422 if form.errors else 200)
-
-
-def invite(request: HttpRequest, form: InvitationForm, **into: Any) -> tuple[str, str]:
-    """Make the invitation a form describes; return its link, and the address it goes to where it goes by mail."""
-    values = form.values()
-    _invitation, secret = letters.invite(owner=person_of(request), **values, **into)
-    return request.build_absolute_uri(reverse("annotation:join", args=[secret])), values.get("address", "")
+    return render(request, page, context | into | more, status=422 if form.errors else 200)
 
 
 @login_required
