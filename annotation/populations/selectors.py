@@ -43,7 +43,7 @@ class Share:
 
 
 @dataclass(frozen=True, slots=True)
-class PopulationSheet:
+class PopulationSheet(presenters.Metered):
     """A population with everything its page says."""
 
     population: Population
@@ -51,19 +51,6 @@ class PopulationSheet:
     promise: str
     shares: tuple[Share, ...]
     lines: tuple[Line, ...]
-
-    @property
-    def percent_spent(self) -> float:
-        """Share of the common limit that is spent or reserved, 0 to 100."""
-        limit = self.guarantee.epsilon_limit
-        return min(100.0, 100.0 * self.guarantee.epsilon_spent / limit) if limit else 100.0
-
-    @property
-    def percent_settled(self) -> float:
-        """Share of the common limit that is spent for good, 0 to 100."""
-        limit = self.guarantee.epsilon_limit
-        settled = self.guarantee.epsilon_spent - self.guarantee.epsilon_reserved
-        return min(100.0, 100.0 * settled / limit) if limit else 100.0
 
 
 def populations_of(user: User | AnonymousUser | Any) -> QuerySet[Population]:

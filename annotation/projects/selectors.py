@@ -15,7 +15,7 @@ from annotation.models import (
 from annotation.models.configurations import read_ahead
 from annotation.questions.desks import NOTHING_WAITS, Waiting, waiting_for
 from annotation.selectors import Person, projects_of
-from annotation.statement.presenters import percent_of_limit
+from annotation.statement.presenters import Metered
 from privacy.selectors import Guarantee, guarantees
 
 # Who may read of every project they are in what it spent and what it released.
@@ -23,21 +23,10 @@ INSIDE: Final = frozenset({Role.MANAGER, Role.ENGINEER})
 
 
 @dataclass(frozen=True, slots=True)
-class CardBudget:
+class CardBudget(Metered):
     """An account as a card draws it."""
 
     guarantee: Guarantee
-
-    @property
-    def percent_spent(self) -> float:
-        """Share of the limit that is spent or reserved, 0 to 100."""
-        return percent_of_limit(self.guarantee.epsilon_spent, self.guarantee.epsilon_limit)
-
-    @property
-    def percent_settled(self) -> float:
-        """Share of the limit that is spent for good, 0 to 100."""
-        settled = self.guarantee.epsilon_spent - self.guarantee.epsilon_reserved
-        return percent_of_limit(settled, self.guarantee.epsilon_limit)
 
 
 @dataclass(frozen=True, slots=True)

@@ -59,8 +59,29 @@ def ledger_facts(project: Project) -> tuple[object, ...]:
     return (*((now.sequence, now.epsilon_limit, now.delta_limit) for now in stands), _warning(project))
 
 
+class Metered:
+    """What is drawn of a limit, in percent of it: at most all, and of nothing to spend all."""
+
+    __slots__ = ()
+    guarantee: Guarantee
+
+    @property
+    def percent_spent(self) -> float:
+        """Share of the limit that is spent or reserved, 0 to 100."""
+        return self._percent(self.guarantee.epsilon_spent)
+
+    @property
+    def percent_settled(self) -> float:
+        """Share of the limit that is spent for good, 0 to 100."""
+        return self._percent(self.guarantee.epsilon_spent - self.guarantee.epsilon_reserved)
+
+    def _percent(self, part: float) -> float:
+        limit = self.guarantee.epsilon_limit
+        return min(100.0, 100.0 * part / limit) if limit else 100.0
+
+
 @dataclass(frozen=True, slots=True)
-class BudgetSheet:
+class BudgetSheet(Metered):
     """One account with everything its card and its statement say."""
 
     account: BudgetAccount
@@ -75,22 +96,6 @@ class BudgetSheet:
     can_compose: bool = False
     information: str = ""
     warning: str = ""
-
-    @property
-    def percent_spent(self) -> float:
-        """Share of the limit that is spent or reserved, 0 to 100."""
-        return percent_of_limit(self.guarantee.epsilon_spent, self.guarantee.epsilon_limit)
-
-    @property
-    def percent_settled(self) -> float:
-        """Share of the limit that is spent for good, 0 to 100."""
-        settled = self.guarantee.epsilon_spent - self.guarantee.epsilon_reserved
-        return percent_of_limit(settled, self.guarantee.epsilon_limit)
-
-
-def percent_of_limit(part: float, whole: float) -> float:
-    """Return a part of a limit in percent, at most all of it; nothing to spend is all spent."""
-    return min(100.0, 100.0 * part / whole) if whole else 100.0
 
 
 def budget_sheets(project: Project) -> list[BudgetSheet]:
