@@ -4,6 +4,8 @@ from django.conf import settings
 from django.contrib.sessions.base_session import AbstractBaseSession
 from django.db import models
 
+from annotation.models.numbered import NumberedModel
+
 
 class Heartbeat(models.Model):
     """The last sign of life of one part of the site, written by a task that went through clock, broker and worker."""
@@ -15,27 +17,21 @@ class Heartbeat(models.Model):
         return self.name
 
 
-class CachedCount(models.Model):
+class CachedCount(NumberedModel):
     """What the sign-in library counts; the table is unlogged, and nothing leaves it before its time."""
 
     key = models.CharField(primary_key=True, max_length=64)
     value = models.JSONField()
     ends_at = models.DateTimeField(db_index=True)
 
-    def __str__(self) -> str:
-        return f"cached count {self.pk}"
 
-
-class GuessCount(models.Model):
+class GuessCount(NumberedModel):
     """How often a password was tried, and from when on the next try is taken; unlogged as well."""
 
     key = models.CharField(primary_key=True, max_length=64)
     tries = models.PositiveIntegerField()
     next_at = models.DateTimeField()
     ends_at = models.DateTimeField(db_index=True)
-
-    def __str__(self) -> str:
-        return f"guess count {self.pk}"
 
 
 class Session(AbstractBaseSession):

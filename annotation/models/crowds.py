@@ -9,6 +9,7 @@ from django.db.models.functions import Now
 from django.utils.translation import gettext_lazy as _
 
 from annotation.models.joining import CrowdLink
+from annotation.models.numbered import NumberedModel
 from annotation.models.projects import Project
 from privacy.models.messages import MessageField
 
@@ -64,7 +65,7 @@ class StudyStep(models.TextChoices):
     DISCARD = "DISCARD", _("Discard the draft")
 
 
-class CrowdStudy(models.Model):
+class CrowdStudy(NumberedModel):
     """A study with its places and its pay; the key names it to the platform, which has no record of this site."""
 
     key = models.UUIDField(unique=True, default=uuid.uuid4, editable=False)
@@ -112,9 +113,6 @@ class CrowdStudy(models.Model):
                 name="annotation_crowdstudy_keeps_no_secret", condition=Q(external_id="") | Q(salt=None)
             ),
         )
-
-    def __str__(self) -> str:
-        return f"crowd study {self.pk}"
 
 
 class CrowdSubmission(models.Model):
@@ -218,7 +216,7 @@ class BonusState(models.TextChoices):
     REFUSED = "refused", _("refused")
 
 
-class BonusSheet(models.Model):
+class BonusSheet(NumberedModel):
     """Bonuses given together; the key is made with the form, so that one sent twice is one."""
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
@@ -243,9 +241,6 @@ class BonusSheet(models.Model):
                 condition=Q(state__in=("wanted", "refused")) | ~Q(external_id="") & Q(paying_at__isnull=False),
             ),
         )
-
-    def __str__(self) -> str:
-        return f"bonus sheet {self.pk}"
 
 
 class BonusLine(models.Model):

@@ -6,6 +6,7 @@ from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
 
 from annotation.models.jobs import Job
+from annotation.models.numbered import NumberedModel
 from annotation.models.projects import Project
 from privacy.accounting.cost import Cost
 from privacy.models.messages import MessageField, MessagesInField
@@ -97,7 +98,7 @@ class Dataset(models.Model):
         return self.name
 
 
-class Record(models.Model):
+class Record(NumberedModel):
     """One row of a dataset; `row_number` is its row in the dataset's feature and pixel files."""
 
     # No index of its own, here and below, where another one begins with the column: each slows every write down.
@@ -126,9 +127,6 @@ class Record(models.Model):
                 | Q(Q(text=None) | Q(text=""), payload=None, contributor=None, label=None, metadata=None),
             ),
         )
-
-    def __str__(self) -> str:
-        return f"record {self.pk}"
 
 
 class Picture(models.Model):

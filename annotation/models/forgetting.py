@@ -4,8 +4,10 @@ from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Now
 
+from annotation.models.numbered import NumberedModel
 
-class Forgetting(models.Model):
+
+class Forgetting(NumberedModel):
     """One request to forget a contributor, in the order it is worked off.
 
     `reference` is a keyed digest: whoever has the name and the site's key can tell that it was asked for, nobody else.
@@ -31,6 +33,3 @@ class Forgetting(models.Model):
             ),
         )
         indexes = (models.Index(fields=("project", "id"), name="annotation_forgetting_project"),)
-
-    def __str__(self) -> str:
-        return f"forgetting {self.pk}"

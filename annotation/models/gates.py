@@ -6,6 +6,7 @@ from django.utils.translation import gettext_lazy as _
 
 from annotation.models.data import Dataset
 from annotation.models.jobs import Job
+from annotation.models.numbered import NumberedModel
 from annotation.models.projects import Project
 
 
@@ -17,7 +18,7 @@ class GateState(models.TextChoices):
     LOST = "lost", _("lost: the attempt crashed and stays charged")
 
 
-class GateRun(models.Model):
+class GateRun(NumberedModel):
     """One attempt of the k-anonymity gate over one dataset; at most one commits."""
 
     project = models.ForeignKey(Project, models.CASCADE, related_name="gate_runs")
@@ -43,9 +44,6 @@ class GateRun(models.Model):
                 | (~Q(state="committed") & Q(committed_entry=None, passed_count=None)),
             ),
         )
-
-    def __str__(self) -> str:
-        return f"gate run {self.pk}"
 
 
 class Survey(models.Model):

@@ -10,6 +10,8 @@ from django.db.models import Q
 from django.db.models.functions import Lower, Now
 from django.utils.translation import gettext_lazy as _
 
+from annotation.models.numbered import NumberedModel
+
 
 class PeopleGroup(models.Model):
     """People who come and go together, kept by the administrators of the site."""
@@ -28,7 +30,7 @@ class PeopleGroup(models.Model):
         return self.name
 
 
-class GroupMember(models.Model):
+class GroupMember(NumberedModel):
     """One person in one group."""
 
     group = models.ForeignKey(PeopleGroup, models.CASCADE, related_name="members", db_index=False)
@@ -38,11 +40,8 @@ class GroupMember(models.Model):
     class Meta:
         constraints = (models.UniqueConstraint(fields=("group", "user"), name="annotation_groupmember_once"),)
 
-    def __str__(self) -> str:
-        return f"group member {self.pk}"
 
-
-class GroupRole(models.Model):
+class GroupRole(NumberedModel):
     """The role everybody of a group has in one project."""
 
     group = models.ForeignKey(PeopleGroup, models.CASCADE, related_name="roles", db_index=False)
@@ -58,6 +57,3 @@ class GroupRole(models.Model):
                 condition=Q(role__in=("annotator", "manager", "engineer", "reviewer")),
             ),
         )
-
-    def __str__(self) -> str:
-        return f"group role {self.pk}"

@@ -3,6 +3,8 @@
 from django.db import models
 from django.db.models.functions import Now
 
+from annotation.models.numbered import NumberedModel
+
 
 class ProjectChange(models.Model):
     """One change of a project's configuration; a trigger writes it, whatever made the change."""
@@ -19,7 +21,7 @@ class ProjectChange(models.Model):
         return f"change {self.pk}"
 
 
-class Action(models.Model):
+class Action(NumberedModel):
     """Something a person did by a page or the API, other than answering questions, which labels themselves record."""
 
     project = models.ForeignKey(
@@ -32,6 +34,3 @@ class Action(models.Model):
 
     class Meta:
         indexes = (models.Index(fields=("project", "id"), name="annotation_action_project"),)
-
-    def __str__(self) -> str:
-        return f"action {self.pk}"

@@ -3,10 +3,11 @@
 from django.db import models
 from django.db.models import Q
 
+from annotation.models.numbered import NumberedModel
 from privacy.models.messages import MessagesInField
 
 
-class ImportPart(models.Model):
+class ImportPart(NumberedModel):
     """A piece of a file, between two of its line ends or row groups, that one worker reads; gone when all are read.
 
     Its rows wait among the records of an upload that is not ready, which nobody looks at. Where they begin is known
@@ -42,6 +43,3 @@ class ImportPart(models.Model):
                 | Q(row_count__isnull=False, line_count__isnull=False),
             ),
         )
-
-    def __str__(self) -> str:
-        return f"import part {self.pk}"

@@ -6,8 +6,10 @@ from django.db.models import F, Q
 from django.db.models.functions import Now
 from django.utils.translation import gettext_lazy as _
 
+from annotation.models.numbered import NumberedModel
 
-class Invitation(models.Model):
+
+class Invitation(NumberedModel):
     """A link into a project or a group for whoever holds it; stored as a digest, limited in time and number."""
 
     project = models.ForeignKey("annotation.Project", models.CASCADE, related_name="invitations", null=True, blank=True)
@@ -34,9 +36,6 @@ class Invitation(models.Model):
             ),
         )
 
-    def __str__(self) -> str:
-        return f"invitation {self.pk}"
-
 
 class Platform(models.TextChoices):
     """Whose address parameters a crowd link understands."""
@@ -45,7 +44,7 @@ class Platform(models.TextChoices):
     MECHANICAL_TURK = "mturk", _("Mechanical Turk")
 
 
-class CrowdLink(models.Model):
+class CrowdLink(NumberedModel):
     """An address for a crowd platform, stored as a digest; who comes by it gets an account and, at last, a code."""
 
     project = models.ForeignKey("annotation.Project", models.CASCADE, related_name="crowd_links")
@@ -68,9 +67,6 @@ class CrowdLink(models.Model):
                 name="annotation_crowdlink_signed", condition=Q(signed=False) | Q(platform=Platform.PROLIFIC)
             ),
         )
-
-    def __str__(self) -> str:
-        return f"crowd link {self.pk}"
 
 
 class PlatformKeys(models.Model):
@@ -107,12 +103,9 @@ class CrowdParticipant(models.Model):
         return f"participant {self.pk}"
 
 
-class RateCount(models.Model):
+class RateCount(NumberedModel):
     """How often something was tried within a window of time."""
 
     key = models.CharField(max_length=64, primary_key=True)
     tries = models.PositiveIntegerField()
     ends_at = models.DateTimeField(db_index=True)
-
-    def __str__(self) -> str:
-        return f"rate count {self.pk}"

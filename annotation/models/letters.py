@@ -9,6 +9,7 @@ from django.db.models.functions import Now
 from django.utils.translation import gettext_lazy as _
 
 from annotation.models.joining import Invitation
+from annotation.models.numbered import NumberedModel
 from annotation.models.projects import Project
 
 
@@ -25,7 +26,7 @@ class MailKind(models.TextChoices):
     EXPORT = "export", _("A file I asked for is there")
 
 
-class MailChoice(models.Model):
+class MailChoice(NumberedModel):
     """What a person wants to be told by mail, in which language, and whether once a day; without a row, everything."""
 
     person = models.OneToOneField(settings.AUTH_USER_MODEL, models.CASCADE, related_name="mail_choice")
@@ -41,9 +42,6 @@ class MailChoice(models.Model):
             ),
         )
 
-    def __str__(self) -> str:
-        return f"mail choice {self.pk}"
-
 
 class LetterState(models.TextChoices):
     """Where a letter is."""
@@ -55,7 +53,7 @@ class LetterState(models.TextChoices):
     GIVEN_UP = "given_up", _("given up")
 
 
-class Letter(models.Model):
+class Letter(NumberedModel):
     """One mail, to a person with an account, or to an address that an invitation goes to.
 
     The secret of an invitation follows from a salt and the site's key; salt and address
@@ -92,11 +90,8 @@ class Letter(models.Model):
         )
         indexes = (models.Index(fields=("next_at",), condition=Q(state="waiting"), name="annotation_letter_due"),)
 
-    def __str__(self) -> str:
-        return f"letter {self.pk}"
 
-
-class Notice(models.Model):
+class Notice(NumberedModel):
     """Something to tell a person about a project, told once; no word of a record or an answer is part of it."""
 
     person = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="notices", db_index=False)
@@ -114,6 +109,3 @@ class Notice(models.Model):
             models.CheckConstraint(name="annotation_notice_due_or_told", condition=Q(due_at=None) | Q(letter=None)),
         )
         indexes = (models.Index(fields=("due_at",), condition=Q(due_at__isnull=False), name="annotation_notice_due"),)
-
-    def __str__(self) -> str:
-        return f"notice {self.pk}"

@@ -8,6 +8,8 @@ from django.db.models import F, Q
 from django.db.models.functions import Now
 from django.utils.translation import gettext_lazy as _
 
+from annotation.models.numbered import NumberedModel
+
 
 class RequestKind(models.TextChoices):
     """What is asked for."""
@@ -27,7 +29,7 @@ class RequestState(models.TextChoices):
     EXPIRED = "expired", _("expired")
 
 
-class Wish(models.Model):
+class Wish(NumberedModel):
     """What one manager asks for and another has to grant; an approval is used up by the entry or change it allows."""
 
     epsilon_limit_nano = models.BigIntegerField(null=True, blank=True)
@@ -118,6 +120,3 @@ class LimitRequest(Wish):
                 name="annotation_limitrequest_one_person",
             ),
         )
-
-    def __str__(self) -> str:
-        return f"limit request {self.pk}"

@@ -4,11 +4,12 @@ from django.conf import settings
 from django.db import models
 from django.db.models import Q
 
+from annotation.models.numbered import NumberedModel
 from annotation.models.projects import Project
 from annotation.models.questions import Query
 
 
-class Tag(models.Model):
+class Tag(NumberedModel):
     """A word that a project's managers put on questions; it goes with the last question that has it."""
 
     project = models.ForeignKey(Project, models.CASCADE, related_name="tags", db_index=False)
@@ -20,11 +21,8 @@ class Tag(models.Model):
             models.CheckConstraint(name="annotation_tag_says_something", condition=~Q(name="")),
         )
 
-    def __str__(self) -> str:
-        return f"tag {self.pk}"
 
-
-class Tagged(models.Model):
+class Tagged(NumberedModel):
     """A question with a tag."""
 
     tag = models.ForeignKey(Tag, models.CASCADE, related_name="questions", db_index=False)
@@ -34,9 +32,6 @@ class Tagged(models.Model):
         verbose_name_plural = "tagged"
         constraints = (models.UniqueConstraint(fields=("query", "tag"), name="annotation_tagged_once"),)
         indexes = (models.Index(fields=("tag", "query"), name="annotation_tagged_tag"),)
-
-    def __str__(self) -> str:
-        return f"tagged {self.pk}"
 
 
 class SavedView(models.Model):

@@ -4,9 +4,10 @@ from django.db import models
 from django.db.models import F, Q
 
 from annotation.models.data import Dataset
+from annotation.models.numbered import NumberedModel
 
 
-class PoolPart(models.Model):
+class PoolPart(NumberedModel):
     """One file of columns with some rows of a crowd's pool; they stand nowhere else, and only emptying rewrites them.
 
     A rewritten file has another name, another digest and more empty slots; its place and its rows stay.
@@ -32,9 +33,6 @@ class PoolPart(models.Model):
             ),
             models.CheckConstraint(name="annotation_poolpart_digest", condition=Q(sha256__regex=r"^[0-9a-f]{64}$")),
         )
-
-    def __str__(self) -> str:
-        return f"pool part {self.pk}"
 
 
 class PoolSource(models.Model):
@@ -70,7 +68,7 @@ class PoolSource(models.Model):
         return None if self.iceberg is None else self.iceberg["snapshot"]
 
 
-class SourceFile(models.Model):
+class SourceFile(NumberedModel):
     """One file of a registered table as its snapshot has it; it never changes."""
 
     source = models.ForeignKey(PoolSource, models.CASCADE, related_name="files", db_index=False)
@@ -87,6 +85,3 @@ class SourceFile(models.Model):
             models.CheckConstraint(name="annotation_sourcefile_rows", condition=Q(row_count__gte=0, first_row__gte=0)),
             models.CheckConstraint(name="annotation_sourcefile_digest", condition=Q(sha256__regex=r"^[0-9a-f]{64}$")),
         )
-
-    def __str__(self) -> str:
-        return f"source file {self.pk}"

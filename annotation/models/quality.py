@@ -5,6 +5,8 @@ from django.db import models
 from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
 
+from annotation.models.numbered import NumberedModel
+
 
 class Aggregation(models.TextChoices):
     """What weighs several answers to one question against each other."""
@@ -28,7 +30,7 @@ class GoldSource(models.TextChoices):
     ASKED = "asked", _("question that was asked, paid for and settled before")
 
 
-class GoldQuery(models.Model):
+class GoldQuery(NumberedModel):
     """A question whose answer is known, hidden among the others; its answers never reach a training."""
 
     query = models.OneToOneField("annotation.Query", models.PROTECT, related_name="gold")
@@ -41,11 +43,8 @@ class GoldQuery(models.Model):
     class Meta:
         verbose_name_plural = "gold queries"
 
-    def __str__(self) -> str:
-        return f"gold query {self.pk}"
 
-
-class QualityReport(models.Model):
+class QualityReport(NumberedModel):
     """The last comparison of all answers of a project: how far they agree, and how sure a model is of each person."""
 
     project = models.OneToOneField("annotation.Project", models.CASCADE, related_name="quality_report")
@@ -57,11 +56,8 @@ class QualityReport(models.Model):
     skills = models.JSONField(default=dict, help_text=_("By person: share of answers equal to the model's."))
     made_at = models.DateTimeField(null=True, blank=True)
 
-    def __str__(self) -> str:
-        return f"quality report {self.pk}"
 
-
-class Opinion(models.Model):
+class Opinion(NumberedModel):
     """What the model of a report takes a question's class for; shown and exported, never trained on."""
 
     report = models.ForeignKey(QualityReport, models.CASCADE, related_name="opinions", db_index=False)
@@ -76,6 +72,3 @@ class Opinion(models.Model):
                 name="annotation_opinion_probability", condition=Q(probability__gte=0, probability__lte=1)
             ),
         )
-
-    def __str__(self) -> str:
-        return f"opinion {self.pk}"

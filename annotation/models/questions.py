@@ -10,6 +10,7 @@ from django.utils.translation import gettext_lazy as _
 
 from annotation.models.data import Record
 from annotation.models.gates import GateRun
+from annotation.models.numbered import NumberedModel
 from annotation.models.projects import Project
 
 
@@ -34,7 +35,7 @@ ASKED = (QueryState.OPEN, *ANSWERED, QueryState.SET_ASIDE, QueryState.WITHDRAWN)
 FURTHER_ANSWERS = 2
 
 
-class Query(models.Model):
+class Query(NumberedModel):
     """What an annotator sees. In a crowd project: gate output only, never a record."""
 
     project = models.ForeignKey(Project, models.CASCADE, related_name="queries", db_index=False)
@@ -137,9 +138,6 @@ class Query(models.Model):
             ),
         )
 
-    def __str__(self) -> str:
-        return f"query {self.pk}"
-
 
 class AssignmentState(models.TextChoices):
     """How one person's turn at a question ended."""
@@ -150,7 +148,7 @@ class AssignmentState(models.TextChoices):
     EXPIRED = "expired", _("expired")
 
 
-class Assignment(models.Model):
+class Assignment(NumberedModel):
     """A lease of one question to one person; never the same question to the same person twice."""
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
@@ -183,11 +181,8 @@ class Assignment(models.Model):
             ),
         )
 
-    def __str__(self) -> str:
-        return f"assignment {self.pk}"
 
-
-class Label(models.Model):
+class Label(NumberedModel):
     """One answer; a changed mind adds a row and supersedes the old one, nothing is rewritten."""
 
     assignment = models.ForeignKey(Assignment, models.PROTECT, related_name="labels", db_index=False)
@@ -209,11 +204,8 @@ class Label(models.Model):
             models.UniqueConstraint(fields=("assignment", "key"), name="annotation_label_key_once"),
         )
 
-    def __str__(self) -> str:
-        return f"label {self.pk}"
 
-
-class Consensus(models.Model):
+class Consensus(NumberedModel):
     """What the annotators of one question agree on; learning uses these and nothing else."""
 
     project = models.ForeignKey(Project, models.CASCADE, related_name="consensuses", db_index=False)
@@ -238,9 +230,6 @@ class Consensus(models.Model):
             ),
         )
         indexes = (models.Index(fields=("project", "id"), name="annotation_consensus_project"),)
-
-    def __str__(self) -> str:
-        return f"consensus {self.pk}"
 
 
 class Guidelines(models.Model):
@@ -301,7 +290,7 @@ class ReportKind(models.TextChoices):
     REPLY = "reply", _("reply")
 
 
-class Report(models.Model):
+class Report(NumberedModel):
     """A flag or a comment on a question, for the project's managers, or theirs for an annotator; open until read."""
 
     project = models.ForeignKey(Project, models.CASCADE, related_name="reports", db_index=False)
@@ -346,11 +335,8 @@ class Report(models.Model):
             models.Index(fields=("project", "id"), condition=Q(resolved_at=None), name="annotation_report_open"),
         )
 
-    def __str__(self) -> str:
-        return f"report {self.pk}"
 
-
-class Encounter(models.Model):
+class Encounter(NumberedModel):
     """A contributor whose records a person was shown; kept where a project limits how many those may be.
 
     A record without a contributor counts as one of its own.
@@ -364,6 +350,3 @@ class Encounter(models.Model):
         constraints = (
             models.UniqueConstraint(fields=("project", "annotator", "contributor"), name="annotation_encounter_once"),
         )
-
-    def __str__(self) -> str:
-        return f"encounter {self.pk}"

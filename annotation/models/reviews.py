@@ -5,6 +5,7 @@ from django.db import models
 from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
 
+from annotation.models.numbered import NumberedModel
 from annotation.models.projects import Project
 from annotation.models.questions import Query
 
@@ -20,7 +21,7 @@ class ReviewState(models.TextChoices):
     ENDED = "ended", _("ended without a decision")
 
 
-class Review(models.Model):
+class Review(NumberedModel):
     """A lease of one question to one person who reviews it, and how it ended; what was decided is its consensus."""
 
     project = models.ForeignKey(Project, models.CASCADE, related_name="reviews", db_index=False)
@@ -41,6 +42,3 @@ class Review(models.Model):
             ),
         )
         indexes = (models.Index(fields=("project", "reviewer", "finished_at"), name="annotation_review_done"),)
-
-    def __str__(self) -> str:
-        return f"review {self.pk}"
