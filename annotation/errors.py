@@ -10,32 +10,30 @@ class AnnotationError(Exception):
     status = 409
 
 
-class AddressRefused(AnnotationError):
+class Unprocessable(AnnotationError):
+    """What was sent breaks a rule."""
+
+    status = 422
+
+
+class AddressRefused(Unprocessable):
     """An address is none that the site may send to."""
 
-    status = 422
 
-
-class InvalidUpload(AnnotationError):
+class InvalidUpload(Unprocessable):
     """The file or its mapping cannot be read at all; nothing was stored."""
 
-    status = 422
 
-
-class UploadRefused(AnnotationError):
+class UploadRefused(Unprocessable):
     """Nothing was stored of an upload; `uploader_reason` is the reason where that is for who uploaded it alone."""
-
-    status = 422
 
     def __init__(self, message: str, *, uploader_reason: str = "") -> None:
         super().__init__(message)
         self.uploader_reason = uploader_reason
 
 
-class PriceRefused(AnnotationError):
+class PriceRefused(Unprocessable):
     """Something has more charged than whoever asked for it agreed to."""
-
-    status = 422
 
 
 class RowsShared(UploadRefused):
@@ -54,10 +52,8 @@ class AlreadyLabelled(AnnotationError):
     """The assignment already carries a different label."""
 
 
-class InvalidChoice(AnnotationError):
+class InvalidChoice(Unprocessable):
     """The project has no such class."""
-
-    status = 422
 
 
 class UndoRefused(AnnotationError):
@@ -82,10 +78,8 @@ class LimitRequestRefused(AnnotationError):
     """A request for a higher limit cannot be made, or not be decided on like this."""
 
 
-class StudyRefused(AnnotationError):
+class StudyRefused(Unprocessable):
     """A study on a crowd platform cannot be opened, moved, decided on or paid like this; `field` is what is wrong."""
-
-    status = 422
 
     def __init__(self, message: str, *, field: str = "") -> None:
         super().__init__(message)
@@ -96,13 +90,11 @@ class ConfigurationFrozen(AnnotationError):
     """A field that changes the guarantee cannot change after the first charge."""
 
 
-class InvalidConfiguration(AnnotationError):
+class InvalidConfiguration(Unprocessable):
     """The project's configuration names a combination that is refused; the message says which rule.
 
     `broken` has the rule of each field, where fields are to blame.
     """
-
-    status = 422
 
     def __init__(self, message: str, *, broken: Mapping[str, str] | None = None) -> None:
         super().__init__(message)
@@ -163,8 +155,6 @@ class StorageFull(AnnotationError):
 class TableChanged(AnnotationError):
     """A registered table is not the one that was registered, or cannot be read; it counts for nothing as it is."""
 
-    status = 409
-
 
 class StorageAway(AnnotationError):
     """The store of files does not answer, or does not let us; what was under way may be tried again."""
@@ -183,20 +173,16 @@ class FileDamaged(AnnotationError):
     """A stored file is not the one that was stored."""
 
 
-class IdempotencyKeyReused(AnnotationError):
+class IdempotencyKeyReused(Unprocessable):
     """An Idempotency-Key came with another request, or other records, than before."""
-
-    status = 422
 
 
 class NotAStream(AnnotationError):
     """The project takes uploads, not records one by one."""
 
 
-class InvalidRecords(AnnotationError):
+class InvalidRecords(Unprocessable):
     """Posted records break a rule; nothing was stored. `errors` names rows, fields and rules, never content."""
-
-    status = 422
 
     def __init__(self, errors: Sequence[Mapping[str, Any]], message: str) -> None:
         super().__init__(message)
