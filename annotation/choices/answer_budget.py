@@ -57,4 +57,3 @@ class AnswerBudget(Choice):
 
     def event(self, *args: Any, **circumstances: Any) -> None:
         """Return nothing: money is no privacy."""
-        return

@@ -75,7 +75,6 @@ class ClassLooks(Choice):
 
     def event(self, *args: Any, **circumstances: Any) -> None:
         """Return nothing: nobody's data decides how a page looks."""
-        return
 
     def rules(self, settings: Mapping[str, Any]) -> Mapping[str, str]:
         """Refuse lines that name no class, colour or key, one of them twice, and all where no class is chosen."""

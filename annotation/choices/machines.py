@@ -54,7 +54,6 @@ class LanguageModelAnswers(Choice):
 
     def event(self, *args: Any, **circumstances: Any) -> None:
         """Return nothing: what it is sent passed the gate, which was paid for."""
-        return
 
     def rules(self, settings: Mapping[str, Any]) -> Mapping[str, str]:
         """Refuse an endpoint that nobody named, and questions that would be the machine's alone."""

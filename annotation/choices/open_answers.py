@@ -29,4 +29,3 @@ class AnswersNotSecret(RandomizerChoice):
 
     def event(self, *args: Any, **circumstances: Any) -> None:
         """Return nothing: behind a gate, questions are public, and answers are declared to be so."""
-        return

@@ -68,4 +68,3 @@ class PersonLimits(Choice):
 
     def event(self, *args: Any, **circumstances: Any) -> None:
         """Return nothing: what one person may see changes no guarantee."""
-        return

@@ -109,4 +109,3 @@ class QualityChecks(Choice):
 
     def event(self, *args: Any, **circumstances: Any) -> None:
         """Return nothing: checks are public examples, or questions that were paid for before."""
-        return

@@ -73,4 +73,3 @@ class QuestionPlan(Choice):
 
     def event(self, *args: Any, **circumstances: Any) -> None:
         """Return nothing: asking is paid for by what chooses the question."""
-        return

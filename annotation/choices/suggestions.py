@@ -36,7 +36,6 @@ class ReleasedModelSuggests(Choice):
 
     def event(self, *args: Any, **circumstances: Any) -> None:
         """Return nothing: a released model and what its annotators see anyway are all that is read."""
-        return
 
 
 def suggests(settings: Any) -> ReleasedModelSuggests | None:

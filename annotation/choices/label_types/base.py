@@ -80,7 +80,6 @@ class LabelType(Choice):
 
     def event(self, *args: Any, **circumstances: Any) -> None:
         """Return nothing: asking is paid for by what chooses the question, and learning by what learns."""
-        return
 
     @classmethod
     def facts(cls) -> dict[str, Any]:
