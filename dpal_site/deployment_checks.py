@@ -1,6 +1,7 @@
 """What `manage.py check` adds: plain connections, a role above its rules, no second factor, no scanner."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 from importlib.util import find_spec
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
@@ -98,11 +99,9 @@ def check_role(
     """Refuse a database role that could lift the ledger's rules: `manage.py check --database default`."""
     if not databases:
         return []
-    try:
-        with connection.cursor() as cursor:
-            above = roles.above_its_rules(cursor)
-    except DatabaseError:
-        return []
+    above = False
+    with suppress(DatabaseError), connection.cursor() as cursor:
+        above = roles.above_its_rules(cursor)
     hint = "Name that role in DATABASE_OWNER_URL for `migrate` alone, and another one in DATABASE_URL."
     return [Error("The site's database role owns its tables.", hint=hint, id="dpal.E006")] if above else []
 
@@ -114,12 +113,10 @@ def check_statement_log(
     """Warn of a server that writes rows or statements, which hold records, into its log: `check --database default`."""
     if not databases:
         return []
-    try:
-        with connection.cursor() as cursor:
-            cursor.execute("SELECT name, setting FROM pg_settings WHERE name = ANY(%s)", [list(KEEPS_OUT)])
-            talkative = sorted(name for name, value in cursor.fetchall() if value not in KEEPS_OUT[name])
-    except DatabaseError:
-        return []
+    talkative: list[str] = []
+    with suppress(DatabaseError), connection.cursor() as cursor:
+        cursor.execute("SELECT name, setting FROM pg_settings WHERE name = ANY(%s)", [list(KEEPS_OUT)])
+        talkative = sorted(name for name, value in cursor.fetchall() if value not in KEEPS_OUT[name])
     hint = "Set " + ", ".join(f"{name}={KEEPS_OUT[name][0]}" for name in talkative) + " on the server."
     return [Warning("The database writes records into its log.", hint=hint, id="dpal.W005")] if talkative else []
 
@@ -131,12 +128,10 @@ def check_page_limit(
     """Warn of a pooler that gives the statements of pages no time limit: `manage.py check --database default`."""
     if not databases or not settings.DATABASE_POOLER or settings.SITE_PART == "":
         return []
-    try:
-        with connection.cursor() as cursor:
-            cursor.execute("SELECT current_setting('statement_timeout')")
-            limit = cursor.fetchone()[0]
-    except DatabaseError:
-        return []
+    limit = None
+    with suppress(DatabaseError), connection.cursor() as cursor:
+        cursor.execute("SELECT current_setting('statement_timeout')")
+        limit = cursor.fetchone()[0]
     if limit != "0":
         return []
     hint = "Give pages an address of their own whose connect_query sets statement_timeout."

@@ -10,7 +10,7 @@ from ninja import Field, Schema
 
 from annotation.exports.downloads import export_response, labels_response
 from annotation.exports.services import kept_files
-from annotation.exports.services.label_files import MEDIA_TYPES, ExportFormat
+from annotation.exports.services.label_files import FILE_KINDS, ExportFormat
 from annotation.models import Role
 from annotation.models.exports import Export
 from annotation.people.identity import person_of
@@ -23,8 +23,7 @@ from annotation.tokens.services import Scope
 
 router = RoomRouter()
 
-LABEL_MEDIA_TYPES = list(MEDIA_TYPES.values())
-LABEL_FILES: dict[str, Any] = {name: {} for name in LABEL_MEDIA_TYPES}
+LABEL_FILES: dict[str, Any] = {kind.media_type: {} for kind in FILE_KINDS.values()}
 
 
 class ExportIn(Schema):
@@ -43,7 +42,7 @@ class ExportIn(Schema):
             200: {
                 "description": "The file",
                 "headers": {"Content-Disposition": {"required": True, "schema": {"type": "string"}}},
-                "content": {name: {} for name in LABEL_MEDIA_TYPES},
+                "content": LABEL_FILES,
             }
         }
     ),

@@ -4,7 +4,7 @@ from typing import BinaryIO
 
 from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
 
-from annotation.exports.services.label_files import ENDINGS, MEDIA_TYPES, ExportFormat, export_labels
+from annotation.exports.services.label_files import FILE_KINDS, ExportFormat, export_labels
 from annotation.files import services as files
 from annotation.models import Project
 from annotation.models.exports import Export
@@ -15,8 +15,8 @@ def labels_response(project: Project, name: str, *, history: bool = False) -> St
     """Send a project's answers in the format called `name`."""
     chosen = ExportFormat(name)
     pieces = export_labels(project=project, format=chosen, history=history)
-    response = StreamingHttpResponse(pieces, content_type=MEDIA_TYPES[chosen])
-    response["Content-Disposition"] = f'attachment; filename="{project.slug}-labels.{ENDINGS[chosen]}"'
+    response = StreamingHttpResponse(pieces, content_type=FILE_KINDS[chosen].media_type)
+    response["Content-Disposition"] = f'attachment; filename="{project.slug}-labels.{FILE_KINDS[chosen].ending}"'
     return response
 
 
@@ -24,7 +24,7 @@ def export_response(request: HttpRequest, export: Export) -> HttpResponse | Stre
     """Send a file that a worker wrote; there is none once its time is over or something in it was forgotten."""
     if not export.may_be_read:
         raise Http404
-    chosen = ExportFormat(export.format)
+    kind = FILE_KINDS[ExportFormat(export.format)]
 
     def opener() -> BinaryIO:
         try:
@@ -36,7 +36,7 @@ def export_response(request: HttpRequest, export: Export) -> HttpResponse | Stre
     return send_file(
         request,
         opener,
-        name=f"{export.project.slug}-labels.{ENDINGS[chosen]}",
+        name=f"{export.project.slug}-labels.{kind.ending}",
         sha256=export.sha256,
-        media_type=MEDIA_TYPES[chosen],
+        media_type=kind.media_type,
     )

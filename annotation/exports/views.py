@@ -13,7 +13,7 @@ from django.views.decorators.cache import never_cache
 from annotation.access import managed_project
 from annotation.exports.downloads import export_response, labels_response
 from annotation.exports.services import kept_files
-from annotation.exports.services.label_files import FORMAT_NAMES, ExportFormat
+from annotation.exports.services.label_files import FILE_KINDS, ExportFormat
 from annotation.models import UNFINISHED
 from annotation.models.exports import Export
 from annotation.people.identity import person_of
@@ -46,9 +46,9 @@ def label_files(request: HttpRequest, slug: str) -> HttpResponse:
     asked = list(Export.objects.filter(project=project).select_related("job", "project").order_by("-pk")[:SHOWN])
     context = {
         "project": project,
-        "exports": [(export, FORMAT_NAMES[ExportFormat(export.format)]) for export in asked],
+        "exports": [(export, FILE_KINDS[ExportFormat(export.format)].words) for export in asked],
         "running": any(export.job.state in UNFINISHED for export in asked),
-        "formats": [(each.value, name) for each, name in FORMAT_NAMES.items()],
+        "formats": [(each.value, kind.words) for each, kind in FILE_KINDS.items()],
         "kept_days": settings.EXPORT_KEPT_DAYS,
     }
     part = "annotation/exports/_files.html" if request.headers.get("HX-Request") else "annotation/exports/files.html"

@@ -71,13 +71,7 @@ def spending_tables(account: BudgetAccount) -> tuple[SpendingTable, ...]:
     uploads = upload_names({spending.name for spending in by_subject})
     return (
         _table(account, _("By mechanism"), _("Mechanism"), by_mechanism, mechanism_words),
-        _table(
-            account,
-            _("By round or release"),
-            _("For"),
-            by_subject,
-            lambda name: subject_words(name, uploads),
-        ),
+        _table(account, _("By round or release"), _("For"), by_subject, lambda name: subject_words(name, uploads)),
         _table(account, _("By person"), _("Person"), spending_by_person(account), lambda name: name or _("by itself")),
     )
 

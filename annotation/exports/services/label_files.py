@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime
 from enum import StrEnum
 from itertools import groupby
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -90,27 +90,20 @@ class ExportFormat(StrEnum):
     CROISSANT = "croissant"
 
 
-MEDIA_TYPES = {
-    ExportFormat.CSV: "text/csv; charset=utf-8",
-    ExportFormat.JSON_LINES: "application/x-ndjson",
-    ExportFormat.PARQUET: "application/vnd.apache.parquet",
-    ExportFormat.LABEL_STUDIO: "application/json",
-    ExportFormat.CROISSANT: "application/zip",
-}
-# What people call them; names are not translated.
-FORMAT_NAMES = {
-    ExportFormat.CSV: "CSV",
-    ExportFormat.JSON_LINES: "JSONL",
-    ExportFormat.PARQUET: "Parquet",
-    ExportFormat.LABEL_STUDIO: "Label Studio",
-    ExportFormat.CROISSANT: "Croissant",
-}
-ENDINGS = {
-    ExportFormat.CSV: "csv",
-    ExportFormat.JSON_LINES: "jsonl",
-    ExportFormat.PARQUET: "parquet",
-    ExportFormat.LABEL_STUDIO: "label-studio.json",
-    ExportFormat.CROISSANT: "croissant.zip",
+class FileKind(NamedTuple):
+    """What people call a format, which is not translated, and its files."""
+
+    words: str
+    ending: str
+    media_type: str
+
+
+FILE_KINDS = {
+    ExportFormat.CSV: FileKind("CSV", "csv", "text/csv; charset=utf-8"),
+    ExportFormat.JSON_LINES: FileKind("JSONL", "jsonl", "application/x-ndjson"),
+    ExportFormat.PARQUET: FileKind("Parquet", "parquet", "application/vnd.apache.parquet"),
+    ExportFormat.LABEL_STUDIO: FileKind("Label Studio", "label-studio.json", "application/json"),
+    ExportFormat.CROISSANT: FileKind("Croissant", "croissant.zip", "application/zip"),
 }
 
 

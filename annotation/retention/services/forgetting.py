@@ -41,7 +41,6 @@ class Traces:
     records: int
     uploads: tuple[Dataset, ...]
     waiting_questions: int
-    answered_questions: int
     answers: int
     passed_gate: bool
     # Whose rows are their owner's, so that nobody here can say whether they hold any of the contributor.
@@ -67,7 +66,6 @@ def traces_of(*, project: Project, name: str) -> Traces:
         records=records.count() + sum(in_columns.values()),
         uploads=uploads,
         waiting_questions=questions.filter(state__in=WAITING).count(),
-        answered_questions=questions.exclude(state__in=WAITING).count(),
         answers=Label.objects.filter(query__in=questions).count(),
         passed_gate=GateRun.objects.filter(dataset__in=uploads, state=GateState.COMMITTED).exists(),
         registered_tables=sources.tables_of(project).count(),
