@@ -29,7 +29,8 @@ class RoomMiddleware(Middleware):
         if declared <= settings.DATA_UPLOAD_MAX_MEMORY_SIZE:
             return None
         if declared > settings.UPLOAD_MAX_BYTES + FIELDS_BYTES:
-            return _refused(request, 413, _("A file may hold %(most)s bytes at most.") % _most())
+            most = {"most": f"{settings.UPLOAD_MAX_BYTES:,}"}
+            return _refused(request, 413, _("A file may hold %(most)s bytes at most.") % most)
         if any(shutil.disk_usage(folder).free < declared for folder in _folders()):
             response = _refused(
                 request, 507, _("There is no room for this file. Nothing was kept; tell the administrator.")
@@ -42,10 +43,6 @@ class RoomMiddleware(Middleware):
 def _declared_bytes(request: HttpRequest) -> int:
     declared = request.META.get("CONTENT_LENGTH") or "0"
     return int(declared) if declared.isascii() and declared.isdigit() else 0
-
-
-def _most() -> dict[str, str]:
-    return {"most": f"{settings.UPLOAD_MAX_BYTES:,}"}
 
 
 def _folders() -> set[Path]:

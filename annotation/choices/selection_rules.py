@@ -19,14 +19,10 @@ NO_DELTA: Final = 0.0
 
 def field_defaults() -> dict[str, Any]:
     """Return what a pool's settings are where its configuration leaves them out or its choices do not use them."""
-    free = {*_free_names(), *LEFT_OUT}
+    # Of the parameters of selections that no preset says, every project has the declared default.
+    free = {*parameter_names(Kind.STRATEGY), *LEFT_OUT} - {*OF_PRESETS}
     declared = {name: each.default for name, each in CATALOGUE.parameters().items() if name in free}
     return {**declared, Kind.ESTIMATOR.key: USUAL_ESTIMATOR, "training_delta": NO_DELTA}
-
-
-def _free_names() -> set[str]:
-    """Name the parameters of selections; of those that no preset says, every project has the declared default."""
-    return {*parameter_names(Kind.STRATEGY)} - {*OF_PRESETS}
 
 
 def broken_selection_rules(settings: Mapping[str, Any]) -> dict[str, str]:

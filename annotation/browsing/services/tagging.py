@@ -47,13 +47,8 @@ def untag_chosen(*, project: Project, query_ids: Sequence[int], name: str) -> li
         having = Tagged.objects.filter(tag__project=project, tag__name=name, query__in=query_ids)
         found = sorted(having.values_list("query", flat=True))
         having.delete()
-        drop_unused(project)
+        Tag.objects.filter(project=project, questions=None).delete()
     return found
-
-
-def drop_unused(project: Project) -> None:
-    """Delete the tags that no question of a project has."""
-    Tag.objects.filter(project=project, questions=None).delete()
 
 
 def _readable(name: str) -> str:

@@ -238,7 +238,8 @@ def _read(
                     reason=report.sentence() if report.count else as_message("the file holds none"),
                 )
             )
-        if dataset.role == DatasetRole.CHARGED_START and not _has_labels(dataset):
+        labelled = Record.objects.filter(dataset=dataset, label__isnull=False)
+        if dataset.role == DatasetRole.CHARGED_START and not labelled.exists():
             raise UploadRefused("No row has a label, so no first model can be learned from them.")
         pictures.copy_beside(dataset, lease)
         if pixels:
@@ -249,10 +250,6 @@ def _read(
         shared_rows.refuse_shared(dataset, comparison)
         declared.refuse_more_than_declared(dataset)
         _finish(dataset, job, rows, report, file.size)
-
-
-def _has_labels(dataset: Dataset) -> bool:
-    return Record.objects.filter(dataset=dataset, label__isnull=False).exists()
 
 
 def _copy(

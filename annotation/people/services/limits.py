@@ -23,7 +23,8 @@ def change_limit(
     *, project: Project, account: BudgetAccount, epsilon_limit: float, delta_limit: float, reason: str, actor: User
 ) -> LimitRequest | None:
     """Change a limit; where a higher one needs a second manager, ask for it instead and return the request."""
-    epsilon, delta = _nano(epsilon_limit), _atto(delta_limit)
+    epsilon = epsilon_limit_to_nano(Decimal(repr(epsilon_limit)))
+    delta = delta_limit_to_atto(Decimal(repr(delta_limit)))
     account.refresh_from_db()
     project.refresh_from_db()
     higher = epsilon > account.epsilon_limit_nano or delta > account.delta_limit_atto
@@ -151,11 +152,3 @@ def _change(
             reason=reason,
             approved_by=approved_by,
         )
-
-
-def _nano(epsilon: float) -> int:
-    return epsilon_limit_to_nano(Decimal(repr(epsilon)))
-
-
-def _atto(delta: float) -> int:
-    return delta_limit_to_atto(Decimal(repr(delta)))

@@ -45,14 +45,9 @@ def write_notice(
     now = timezone.now()
     new = []
     for person in User.objects.filter(pk__in=reached).exclude(pk__in=notified).select_related("mail_choice"):
-        choice = _choice(person)
+        choice: MailChoice = getattr(person, "mail_choice", None) or mail_choices.choice_of(person)
         if kind not in choice.declined:
             notice = Notice(person=person, project=project, kind=kind, subject=subject, facts=dict(facts or {}))
             notice.due_at = mail_choices.due_at(choice, now)
             new.append(notice)
     return len(Notice.objects.bulk_create(new, ignore_conflicts=True))
-
-
-def _choice(person: User) -> MailChoice:
-    found: MailChoice | None = getattr(person, "mail_choice", None)
-    return found or mail_choices.choice_of(person)
