@@ -6,7 +6,7 @@ from typing import Any
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest
 from django.utils.translation import override
-from ninja import Schema, Status
+from ninja import Schema
 
 from annotation.people.identity import person_of
 from annotation.rest.base import require_scope
@@ -113,7 +113,7 @@ def _acted(kind: str, work_id: str, done: Any) -> Any:
         raise Http404
     if not done():
         raise NothingWaits(as_message("Nothing was done: somebody is at it, or it has ended."))
-    return Status(202, {"kind": kind, "id": work_id})
+    return {"kind": kind, "id": work_id}
 
 
 def _work(one: long_work.LongWork) -> dict[str, Any]:
