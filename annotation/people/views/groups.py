@@ -19,7 +19,7 @@ from annotation.people.forms.groups import GroupForm, GroupInvitationForm, Group
 from annotation.people.group_presenters import KEEPS_GROUPS
 from annotation.people.identity import note_nothing, person_of
 from annotation.people.services import groups as service
-from annotation.people.services import invitations
+from annotation.people.services import invitations, letters
 from annotation.people.views.joining import invitations_page
 from annotation.people.views.members import people_page
 
@@ -113,8 +113,8 @@ def delete_group(request: HttpRequest, group_id: int) -> HttpResponse:
 def group_invitations(request: HttpRequest, group_id: int) -> HttpResponse:
     """List the live invitations into a group and make one; its link is shown this once."""
     found = get_object_or_404(PeopleGroup, pk=group_id)
-    page = "annotation/people/group_invitations.html"
-    return invitations_page(request, page, GroupInvitationForm, {}, group=found)
+    form = GroupInvitationForm(request.POST or None, by_mail=letters.leaves_the_site())
+    return invitations_page(request, "annotation/people/group_invitations.html", form, {}, group=found)
 
 
 @login_required

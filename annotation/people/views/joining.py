@@ -31,22 +31,22 @@ TRIES, WINDOW_SECONDS = 30, 600
 def invitations(request: HttpRequest, slug: str) -> HttpResponse:
     """List the live invitations and make one; its link is shown this once."""
     project = managed_project(request, slug)
+    form = InvitationForm(request.POST or None, by_mail=letters.leaves_the_site())
     page = "annotation/people/invitations.html"
-    return invitations_page(request, page, InvitationForm, {"roles": dict(Role.choices)}, project=project)
+    return invitations_page(request, page, form, {"roles": dict(Role.choices)}, project=project)
 
 
 def invitations_page(
-    request: HttpRequest, page: str, form_type: type[InvitationForm], more: dict[str, Any], **into: Any
+    request: HttpRequest, page: str, form: InvitationForm, more: dict[str, Any], **into: Any
 ) -> HttpResponse:
     """List the live invitations into something and make one, which goes by mail where the form names an address."""
     leaves = letters.leaves_the_site()
-    form = form_type(request.POST or None, by_mail=leaves)
     link = sent_to = None
     if request.method == "POST" and form.is_valid():
         values = form.values()
         _invitation, secret = letters.invite(owner=person_of(request), **values, **into)
         link, sent_to = request.build_absolute_uri(reverse("annotation:join", args=[secret])), values.get("address", "")
-        form = form_type(by_mail=leaves)
+        form = type(form)(by_mail=leaves)
     context = {
         "form": form,
         "link": link,
