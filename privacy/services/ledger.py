@@ -99,7 +99,8 @@ def reserve(
     """Hold the cost of `event` before private data is read; the same `key` never pays twice.
 
     Refuses to run inside a transaction, whose rollback would give back what must stay spent. `key` names one attempt: a
-    retry that may draw noise again is a new attempt with a key of its own.
+    retry that may draw noise again is a new attempt with a key of its own. The key of a reservation that was given back
+    holds nothing, and is refused as settled.
     """
     witness.refuse_what_was_forgotten()
     wanted = Draft(
@@ -122,6 +123,8 @@ def reserve(
     except IntegrityError as error:
         standing = _standing(wanted)
         if standing is not None:
+            if standing.children.filter(kind=EntryKind.VOID).exists():
+                raise _settled_already(standing) from error
             return standing
         rule = broken_rule(error)
         if rule == "privacy_ledger_within_limit":
@@ -278,7 +281,7 @@ def _settle(
     except IntegrityError as error:
         rule = broken_rule(error)
         if rule == "privacy_entry_one_settlement":
-            raise AlreadySettled(as_message("reservation {pk} is settled already", pk=reservation.pk)) from error
+            raise _settled_already(reservation) from error
         if rule == "privacy_entry_series":
             raise UnsoundCombination(
                 as_message(
@@ -287,6 +290,10 @@ def _settle(
                 )
             ) from error
         raise
+
+
+def _settled_already(reservation: LedgerEntry) -> AlreadySettled:
+    return AlreadySettled(as_message("reservation {pk} is settled already", pk=reservation.pk))
 
 
 def _standing(wanted: Draft) -> LedgerEntry | None:

@@ -52,6 +52,13 @@ LEDGER = [
         ),
     ),
     Mutant(
+        "the key of what was given back lets rows be read",
+        "privacy/services/ledger.py",
+        "            if standing.children.filter(kind=EntryKind.VOID).exists():",
+        "            if standing.children.filter(kind=EntryKind.COMMIT, pk=None).exists():",
+        (f"{SERVICE}::test_the_key_of_what_was_given_back_holds_nothing",),
+    ),
+    Mutant(
         "the same key pays twice",
         "privacy/services/ledger.py",
         "return standing\n        rule =",

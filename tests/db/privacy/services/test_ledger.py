@@ -83,6 +83,15 @@ def test_the_same_key_pays_once(account, priced):
     assert selectors.guarantee(account).epsilon_spent == 0.5
 
 
+def test_the_key_of_what_was_given_back_holds_nothing(account, priced):
+    key = uuid4()
+    reservation = reserve(account, priced(0.5), key=key)
+    ledger.void(reservation=reservation, reason="no row was read")
+    with pytest.raises(errors.AlreadySettled, match=str(reservation.pk)):
+        reserve(account, priced(0.5), key=key)
+    assert selectors.guarantee(account).epsilon_spent == 0.0
+
+
 def test_the_same_key_is_found_when_the_budget_is_gone(account, priced):
     key = uuid4()
     first = reserve(account, priced(0.75), key=key)
