@@ -74,6 +74,11 @@ class PrivatePooler:
 
     def start(self) -> None:
         """Start it and wait until a query passes."""
+        self.open()
+        self.wait()
+
+    def open(self) -> None:
+        """Start it before a database whose roles may not be there yet."""
         program = shutil.which("pgbouncer") or shutil.which("pgbouncer", path="/usr/sbin")
         if program is None:
             pytest.skip(f"tests of the pooler skipped: no pgbouncer found; {INSTALL}")
@@ -100,6 +105,9 @@ class PrivatePooler:
             self._process = subprocess.Popen(
                 identity.command(program, self.folder / "pgbouncer.ini"), stdout=log, stderr=log
             )
+
+    def wait(self) -> None:
+        """Wait until a query passes."""
         assert host.wait_until(self._answers, PATIENCE_SECONDS), host.tail(self.folder.parent / "pooler.log")
 
     def stop(self) -> None:

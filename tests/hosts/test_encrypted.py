@@ -113,7 +113,7 @@ def pooler(servers, tmp_path_factory):
         tmp_path_factory.mktemp("pooler") / "pooler", addresses[0], sessions=3, label_url=addresses[1], tls=tls
     )
     try:
-        started.start()
+        started.open()
         yield started
     finally:
         started.stop()
@@ -121,15 +121,17 @@ def pooler(servers, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def site(servers, pooler, tmp_path_factory):
-    """Start the site, and end it."""
+    """Start the site, and end it; the roles that the pooler knows are there once its database is prepared."""
     with EncryptedSite(tmp_path_factory.mktemp("site"), servers, pooler) as started:
-        started.manage("prepare_database", "--verbosity", "0")
+        pooler.wait()
         started.load_of = json.loads(started.python("-m", "tests.faults.storm.stage"))
         started.start_all(started.web_port)
         yield started
 
 
-def test_the_site_runs_its_loop(site, servers):
+@pytest.fixture(scope="module")
+def loop(site):
+    """Take the site through its loop, alone; return the load and what the ledger and the tables say of it."""
     load = Load(site.url, site.load_of, SEED)
     load.start()
     released = "SELECT count(*) FROM learner_modelrelease WHERE state <> 'candidate'"
@@ -140,15 +142,19 @@ def test_the_site_runs_its_loop(site, servers):
     assert host.wait_until(lambda: not unfinished(site), LOOP_SECONDS, 0.5), unfinished(site)
     site.processes.check_running()
     given = json.dumps(load.told())
-    found = judged(
+    return load, judged(
         site, lambda: json.loads(site.python("-m", "tests.faults.storm.verdict", given=given).splitlines()[-1])
     )
+
+
+def test_the_site_runs_its_loop(site, loop):
+    load, found = loop
     told(load, [], found)
     ready = requests.get(f"{site.url}/readyz", timeout=60)
     assert (ready.status_code, "broker: ok" in ready.text) == (200, True), ready.text
 
 
-def test_the_label_process_answers_through_the_pooler_under_its_role(site):
+def test_the_label_process_answers_through_the_pooler_under_its_role(site, loop):
     slug = site.load_of["experts"]["slug"]
     cookies = {"sessionid": site.python("-c", LOG_IN.format(slug=slug)).strip()}
     mine = "SELECT count(*) FROM annotation_label"
@@ -203,7 +209,7 @@ def test_the_label_role_still_reads_nothing_else_through_the_pooler(site, pooler
 
 
 @pytest.mark.parametrize("demand", ["sslmode=disable", "sslmode=verify-full&sslrootcert=system"])
-def test_the_pooler_is_reached_with_a_checked_certificate_or_not_at_all(pooler, demand):
+def test_the_pooler_is_reached_with_a_checked_certificate_or_not_at_all(site, pooler, demand):
     with pytest.raises(psycopg.OperationalError):
         psycopg.connect(f"{pooler.url.partition('?')[0]}?{demand}")
     with psycopg.connect(pooler.url) as connection:

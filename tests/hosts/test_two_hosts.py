@@ -6,8 +6,6 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import requests
-from django.conf import settings
-from django.core.files.storage import storages
 from django.core.management import call_command
 from django.db import connections
 
@@ -57,13 +55,12 @@ def label_until_released(site, slug, *, enough):
     return answered
 
 
-def share_the_counter(store, url, monkeypatch):
+def share_the_counter(store, url, settings, monkeypatch):
     """Begin the ledger's counter in a bucket of its own, for this process as well."""
     for name, value in store.environment.items():
         monkeypatch.setenv(name, value)
-    monkeypatch.setattr(settings, "LEDGER_COUNTER_URL", url)
-    monkeypatch.setattr(settings, "STORAGES", settings.STORAGES | {"ledger_counter": storage_settings(url)})
-    storages.__dict__.pop("backends", None)
+    settings.LEDGER_COUNTER_URL = url
+    settings.STORAGES = settings.STORAGES | {"ledger_counter": storage_settings(url)}
     counter_objects.cache_clear()
     counter_objects().begin(IDENTITY.hex, {})
 
@@ -80,12 +77,12 @@ def pooler(embedded_servers, transactional_db, tmp_path):
 
 
 def test_what_one_host_writes_another_reads(
-    collected_static_files, supervisor, pooler, store, bucket, tmp_path, monkeypatch
+    collected_static_files, supervisor, pooler, store, bucket, tmp_path, settings, monkeypatch
 ):
     counted = store.url(store.make_bucket())
     shared = store.environment | {"STORAGE_URL": store.url(bucket), "DATABASE_POOLER": "transaction"}
     shared["LEDGER_COUNTER_URL"] = counted
-    share_the_counter(store, counted, monkeypatch)
+    share_the_counter(store, counted, settings, monkeypatch)
     shared |= {"CANARY_TRIALS": "40", "API_REQUESTS_PER_MINUTE": "1000000", "WORK_LEASE_SECONDS": "3"}
     folders = {name: tmp_path / name for name in ("pages", "work")}
     left = {
