@@ -1,7 +1,7 @@
 """Public tasks as `manage.py simulate` reads them: files of a data folder, cut into a pool and what is held out."""
 
 import csv
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -62,15 +62,19 @@ def intents(n_classes: int) -> Callable[[Path, Path], Files]:
     return files
 
 
-def requests(*, whole: bool) -> Callable[[Path, Path], Files]:
-    """Return spoken requests by intent or scenario; a text is in one part only, the larger one is the pool."""
+def requests(*, whole: bool, scenarios: Sequence[str] = ()) -> Callable[[Path, Path], Files]:
+    """Return spoken requests by intent or scenario, of some scenarios or all.
+
+    A text is in one part only, the larger one is the pool.
+    """
 
     def files(folder: Path, data: Path) -> Files:
         seen: dict[str, tuple[str, str]] = {}
         with (data / "slurp_dev_test_utterances.csv").open(encoding="utf-8") as file:
             for row in csv.DictReader(file):
-                label = row["label"] if whole else row["label"].split("_")[0]
-                seen.setdefault(row["text"], (label, row["split"]))
+                scenario = row["label"].split("_")[0]
+                if not scenarios or scenario in scenarios:
+                    seen.setdefault(row["text"], (row["label"] if whole else scenario, row["split"]))
         parts = {
             part: [(text, label) for text, (label, found) in seen.items() if found == part]
             for part in ("test", "devel")
@@ -115,10 +119,12 @@ TASKS = {
     "MNIST 0/9": PublicTask(lambda _folder, data: {"data": data / "mnist_0_9.npz"}, (500, 2000)),
     "KDD": PublicTask(attacks, (500, 2000)),
     "ten digits": PublicTask(digits, (500, 1437)),
+    "CLINC 2": PublicTask(intents(2), (50, 200)),
     "CLINC 10": PublicTask(intents(10), (100, 1000)),
     "CLINC 50": PublicTask(intents(50), (500, 5000)),
     "CLINC 77": PublicTask(intents(77), (770, 7700)),
     "CLINC 150": PublicTask(intents(150), (1500, 15000)),
+    "SLURP 2": PublicTask(requests(whole=False, scenarios=("calendar", "email")), (70, 650)),
     "SLURP 18": PublicTask(requests(whole=False), (180, 2900)),
     "SLURP 60": PublicTask(requests(whole=True), (600, 2900)),
     "SLURP 18, crowd": PublicTask(requests(whole=False), CROWD_LABELS, preset="voice-crowd"),
