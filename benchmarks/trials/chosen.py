@@ -7,8 +7,8 @@ from typing import Any
 CHOSEN_ON = (
     (
         "`pool-experts`, two classes",
-        "SMS spam, MNIST 0/9, KDD, the digits nought and nine",
-        "[ADR 13](../adr/0013-gaussian-huber-by-default.md), [learner.md](../learner.md#what-the-defaults-rest-on)",
+        "SMS spam, MNIST 0/9, KDD, ten tasks of two classes of SLURP 18",
+        "[ADR 83](../adr/0083-two-classes-by-steps.md)",
     ),
     (
         "`pool-experts`, more classes",

@@ -47,6 +47,10 @@ def test_what_is_counted_is_what_the_limit_admits():
     assert releases_payable(settings(training_epsilon=0.5), "zcdp") == 9
 
 
+def test_two_classes_add_up_like_any_number_of_them():
+    assert filter_of(settings(training_epsilon=0.25, classes=CLASSES[:2])) == "zcdp"
+
+
 def test_few_planned_releases_need_no_other_account():
     assert filter_of(settings(training_epsilon=0.25, maximum_releases=4)) == "pure"
     assert filter_of(settings(training_epsilon=0.25, maximum_releases=9)) == "zcdp"
@@ -58,7 +62,6 @@ def test_few_planned_releases_need_no_other_account():
         {"selection": "secret_sample"},
         {"selection": "top_c"},
         {"estimator": "huber_svm_gaussian"},
-        {"classes": CLASSES[:2]},
         {"arrival": "stream"},
         {"oracle": "crowd"},
         {"pool_delta": 0.0},

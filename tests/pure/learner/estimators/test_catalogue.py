@@ -9,7 +9,7 @@ from annotation.choices.catalogue import CATALOGUE
 from learner.estimators.baseline import LogisticRegressionBaseline
 from learner.estimators.catalogue import words_for
 from learner.estimators.choice import ConvexChoice, Shape
-from learner.estimators.huber_svm import HuberSvm, HuberSVMBaseline, HuberSvmGaussian
+from learner.estimators.huber_svm import HuberSvm, HuberSVMBaseline
 from learner.estimators.minibatch_svm import MiniBatchPrivateSVM, MinibatchSvm, MiniBatchSVMBaseline
 from learner.estimators.planned import PlannedEstimator
 from learner.estimators.softmax_steps import SoftmaxSteps
@@ -77,10 +77,9 @@ def test_the_release_before_is_what_convex_estimators_lean_on():
 
 
 @pytest.mark.parametrize("number", [2, 3])
-def test_what_is_planned_is_a_huber_svm_for_two_classes_and_steps_for_more(number):
+def test_what_is_planned_is_noisy_gradient_steps(number):
     estimator = PlannedEstimator.of(NUMBERS).estimator(replace(SHAPE, classes=list(range(number))))
-    expected = HuberSvmGaussian.of(NUMBERS) if number == 2 else SoftmaxSteps.of(NUMBERS)
-    alike = expected.estimator(replace(SHAPE, classes=list(range(number))))
+    alike = SoftmaxSteps.of(NUMBERS).estimator(replace(SHAPE, classes=list(range(number))))
     assert type(estimator) is type(alike)
     assert estimator.get_params() == alike.get_params()
 

@@ -40,8 +40,8 @@ def test_of_a_secret_sample_blocks_columns_and_models_are_tried() -> None:
     assert {"text_columns": 256} in found
     models = [wanted["estimator"] for wanted in found if "estimator" in wanted]
     # Of two classes what is planned is this one.
-    assert not {"planned", "huber_svm_gaussian"} & set(models)
-    assert {"softmax_steps", "sums", "logistic"} <= set(models)
+    assert not {"planned", "softmax_steps"} & set(models)
+    assert {"huber_svm_gaussian", "sums", "logistic"} <= set(models)
 
 
 def test_of_many_classes_no_model_divides_epsilon_and_the_page_says_so() -> None:
@@ -198,6 +198,6 @@ def test_answers_randomised_as_declared_here_say_what_is_tried(declared: None) -
 
 
 def test_what_is_planned_is_one_of_the_others_by_another_name() -> None:
-    for n_classes, name in ((2, "huber_svm_gaussian"), (3, "softmax_steps")):
-        settings = SETTINGS | {"classes": [str(number) for number in range(n_classes)], "estimator": name}
+    for n_classes in (2, 3):
+        settings = SETTINGS | {"classes": [str(number) for number in range(n_classes)], "estimator": "softmax_steps"}
         assert {"estimator": "planned"} not in list(settings_to_try(settings, SECRET, 2.0))

@@ -161,8 +161,6 @@ def test_a_project_opens_with_it_and_another_oracle_refuses_it(declared, manager
             # As the page said them: of one release, where each round costs, the rest of the preset's limit.
             "training_epsilon": float(values["training_epsilon"]),
             "training_delta": float(values["training_delta"]),
-            "regularization": 3.0,
-            "smoothing": 1.0,
         },
         "labelling": {
             "class_descriptions": [],

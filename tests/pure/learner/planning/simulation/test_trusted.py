@@ -125,7 +125,7 @@ def test_blocks_of_live_projects_are_what_is_played():
 
 @pytest.mark.parametrize(
     ("classes", "labels", "estimator"),
-    [(2, 5000, "huber_svm_gaussian"), (10, 1000, "sums"), (10, 100, "softmax_steps"), (77, 7700, "softmax_steps")],
+    [(2, 5000, "softmax_steps"), (10, 1000, "sums"), (10, 100, "softmax_steps"), (77, 7700, "softmax_steps")],
 )
 def test_classes_and_labels_choose_the_estimator_of_one_release(classes, labels, estimator):
     settings = TrustedSettings.of({}, n_classes=classes, described=False)
