@@ -8,17 +8,20 @@ from learner.features.base import Featurizer
 from learner.features.choice import RecordShape
 from learner.features.declared_rules import DeclaredRules
 from learner.features.image import ReadsImages
-from learner.features.static_encoder import COLUMNS, StaticTable
+from learner.features.static_encoder import COLUMNS, MOST_COLUMNS, StaticTable
 from privacy.choices import Sound
 from privacy.wording import gettext_noop as _
 
-# Found on public tasks, see docs/results/utility.md: many classes need more directions, few need less noise.
+# Found on public tasks, see docs/results/utility.md: many classes need more directions, few need less noise. Two of a
+# pool have so little noise that all columns are worth it.
 MANY_CLASSES = 30
 COLUMNS_OF_MANY = 192
 
 
-def planned_columns(n_classes: int) -> int:
-    """Return how many columns of the static encoder suit so many classes."""
+def planned_columns(n_classes: int, *, of_pool: bool = True) -> int:
+    """Return how many columns of the static encoder suit so many classes, of a pool or of a stream."""
+    if n_classes == 2 and of_pool:
+        return MOST_COLUMNS
     return COLUMNS_OF_MANY if n_classes > MANY_CLASSES else COLUMNS
 
 
@@ -31,10 +34,11 @@ class PlannedFeatures(StaticTable, ReadsImages):
     sound: ClassVar[Sound] = Sound()
 
     def planned(self, settings: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Take more columns where there are more classes to tell apart."""
+        """Take more columns where there are more classes to tell apart, and all for two of a pool."""
         if settings.get("data_kind") != "text":
             return {}
-        return {"text_columns": planned_columns(len(settings["classes"]))}
+        of_pool = settings.get("arrival", "pool") == "pool"
+        return {"text_columns": planned_columns(len(settings["classes"]), of_pool=of_pool)}
 
     def featurizer(self, shape: RecordShape) -> Featurizer:
         """Return the static encoder for texts, declared rules for the rest."""

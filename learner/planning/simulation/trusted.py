@@ -163,10 +163,9 @@ class Play:
 
 
 def settings_of(task: SimulationTask) -> TrustedSettings:
-    """Return the recipe of a task: what is planned for its classes and words, with its own settings in their place."""
+    """Return the recipe of a task: what is planned for its classes, with its own settings in their place."""
     kind = "text" if task.rows is None else "table" if task.rows.ndim == 2 else "image"
-    described = has_examples(task)
-    return TrustedSettings.of(task.settings, n_classes=len(task.classes), described=described, data_kind=kind)
+    return TrustedSettings.of(task.settings, n_classes=len(task.classes), data_kind=kind)
 
 
 def encoded_records(task: SimulationTask, settings: TrustedSettings) -> tuple[Array, Array]:

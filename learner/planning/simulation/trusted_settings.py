@@ -9,7 +9,6 @@ from annotation.choices.catalogue import chosen_of
 from annotation.choices.presets import PRESETS, broken_rules
 from learner.estimators.choice import EstimatorChoice, PrivateEstimator, Shape
 from learner.features.choice import FeaturesChoice
-from learner.features.static_encoder import COLUMNS, MOST_COLUMNS
 from learner.linear_model import LinearModel
 from learner.planning.simulation.given import names_of, with_given
 from learner.strategies.blocks import block_rates
@@ -24,12 +23,6 @@ PRESET = "pool-experts"
 # What a training may cost follows from the limits; images are pooled to one size.
 PRICES: Final = ("training_epsilon", "training_delta")
 LEFT_OUT: Final = {*PRICES, "feature_dimension"}
-# Found on public tasks, see docs/results/utility.md: what is planned of two classes for one release of the whole limit,
-# by whether the owner wrote examples, towards which a training may be drawn harder and in more columns.
-TWO_CLASSES: Mapping[bool, Mapping[str, Any]] = {
-    False: {"text_columns": COLUMNS, "regularization": 2.0, "smoothing": 0.5},
-    True: {"text_columns": MOST_COLUMNS, "regularization": 3.0, "smoothing": 1.0},
-}
 # The constant column of what has one of its own, as those trials had it.
 INTERCEPT_SCALING: Final = 1.0
 # The smallest float above would already cost more than the account holds.
@@ -56,7 +49,7 @@ class TrustedSettings:
     in_series: bool
 
     @classmethod
-    def of(cls, given: Mapping[str, str], *, n_classes: int, described: bool, data_kind: str = "text") -> Self:
+    def of(cls, given: Mapping[str, str], *, n_classes: int, data_kind: str = "text") -> Self:
         """Return the planned recipe with `given` in its place; of a series of blocks it is the preset's own.
 
         Raises
@@ -71,8 +64,6 @@ class TrustedSettings:
         values |= _features(values).planned(values)
         of_blocks = {*names_of(Kind.STRATEGY, playing=BlocksChoice), "maximum_releases"}
         in_series = any(map(given.get, (Kind.STRATEGY.key, "selection_rate")))
-        if n_classes == 2 and not in_series:
-            values |= TWO_CLASSES[described]
         of_features = {each.name for each in _features(values).parameters()}
         names = {"normalizer", "pool_epsilon", "pool_delta"} | of_blocks | of_features | names_of(Kind.ESTIMATOR)
         values = with_given(values, given, names - LEFT_OUT)

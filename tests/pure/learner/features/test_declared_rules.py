@@ -40,9 +40,11 @@ def test_what_is_planned_reads_texts_by_the_encoder_and_the_rest_by_declared_rul
         assert planned.parameters() == DeclaredRules().featurizer(SHAPES[kind]).parameters()
 
 
-@pytest.mark.parametrize(("number", "columns"), [(2, 128), (30, 128), (31, 192)])
-def test_many_classes_have_more_columns(number, columns):
+@pytest.mark.parametrize(("number", "columns"), [(2, 256), (3, 128), (30, 128), (31, 192)])
+def test_many_classes_have_more_columns_and_two_of_a_pool_have_all(number, columns):
     assert planned_columns(number) == columns
     classes = [str(one) for one in range(number)]
     assert PlannedFeatures().planned({"data_kind": "text", "classes": classes}) == {"text_columns": columns}
+    of_stream = PlannedFeatures().planned({"data_kind": "text", "classes": classes, "arrival": "stream"})
+    assert of_stream == {"text_columns": 128 if number == 2 else columns}
     assert PlannedFeatures().planned({"data_kind": "table", "classes": classes}) == {}

@@ -18,7 +18,7 @@ def clouds(n, *, seed):
 
 
 def played(*, prior=None, **given):
-    settings = TrustedSettings.of({"selection_rate": "0.1", **given}, n_classes=3, described=False)
+    settings = TrustedSettings.of({"selection_rate": "0.1", **given}, n_classes=3)
     rows, labels = clouds(2000, seed=1)
     test, truth = clouds(300, seed=2)
     found, asked = course(

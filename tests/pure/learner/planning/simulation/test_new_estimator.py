@@ -98,7 +98,7 @@ def test_a_stream_refuses_what_it_refuses():
 
 
 def test_a_pool_is_trained_by_it():
-    settings = TrustedSettings.of({"estimator": "unhurried", "pace": "0.5"}, n_classes=2, described=False)
+    settings = TrustedSettings.of({"estimator": "unhurried", "pace": "0.5"}, n_classes=2)
     assert settings.training(0.5, prior=None, rng=SimulationRandom(1)).step_size == 0.5
     given = {"estimator": "unhurried", "pace": "5", "selection": "parts", "parts": "4"}
     task = task_of(("music", "weather"), label_counts=(200,), seeds=1, settings=given)
@@ -124,4 +124,4 @@ def test_a_pool_is_trained_by_it():
 )
 def test_a_pool_refuses_what_no_simulation_can_play_by_its_name(given, said):
     with pytest.raises(ValueError, match=said):
-        TrustedSettings.of(given, n_classes=2, described=False)
+        TrustedSettings.of(given, n_classes=2)

@@ -85,7 +85,7 @@ def test_a_series_of_blocks_releases_once_each_and_gets_better():
 @pytest.mark.parametrize("releases", ["1", "3", "4"])
 def test_a_series_costs_the_limit_and_no_more(estimator, releases):
     settings = TrustedSettings.of(
-        {"estimator": estimator, "selection_rate": "0.1", "maximum_releases": releases}, n_classes=2, described=False
+        {"estimator": estimator, "selection_rate": "0.1", "maximum_releases": releases}, n_classes=2
     )
     event, costs = None, []
     for block in range(1, int(releases) + 1):
@@ -97,8 +97,8 @@ def test_a_series_costs_the_limit_and_no_more(estimator, releases):
 
 
 def test_a_block_that_was_promised_less_is_refused():
-    low = TrustedSettings.of({"selection_rate": "0.1", "pool_epsilon": "1"}, n_classes=2, described=False)
-    high = TrustedSettings.of({"selection_rate": "0.1"}, n_classes=2, described=False)
+    low = TrustedSettings.of({"selection_rate": "0.1", "pool_epsilon": "1"}, n_classes=2)
+    high = TrustedSettings.of({"selection_rate": "0.1"}, n_classes=2)
     shape = {"prior": None, "random_state": SimulationRandom(1), "n_features": 20}
     _estimator, event = low.suited(labels=1).of_block(None, block=1, **shape)
     with pytest.raises(ValueError, match="costs more"):
@@ -112,9 +112,7 @@ def test_blocks_of_live_projects_are_what_is_played():
     rows /= np.linalg.norm(rows, axis=1, keepdims=True) * (1 + 1e-6)
     asked = {}
     for name, given in {"plain": {}, "screened": {"screened_blocks": "1"}}.items():
-        settings = TrustedSettings.of(
-            {"selection_rate": "0.1", "estimator": "sums"} | given, n_classes=3, described=False
-        )
+        settings = TrustedSettings.of({"selection_rate": "0.1", "estimator": "sums"} | given, n_classes=3)
         _found, chosen = course(
             settings, rows, labels, rows, classes=("a", "b", "c"), prior=None, rng=SimulationRandom(3)
         )
@@ -128,18 +126,18 @@ def test_blocks_of_live_projects_are_what_is_played():
     [(2, 5000, "softmax_steps"), (10, 1000, "sums"), (10, 100, "softmax_steps"), (77, 7700, "softmax_steps")],
 )
 def test_classes_and_labels_choose_the_estimator_of_one_release(classes, labels, estimator):
-    settings = TrustedSettings.of({}, n_classes=classes, described=False)
+    settings = TrustedSettings.of({}, n_classes=classes)
     assert settings.suited(labels=labels).estimator == estimator
-    assert settings.values["text_columns"] == (192 if classes > 30 else 128)
+    assert settings.values["text_columns"] == {2: 256, 10: 128, 77: 192}[classes]
     # What somebody typed stays.
-    typed = TrustedSettings.of({"estimator": "sums"}, n_classes=classes, described=False)
+    typed = TrustedSettings.of({"estimator": "sums"}, n_classes=classes)
     assert typed.suited(labels=labels).estimator == "sums"
 
 
 @pytest.mark.parametrize("estimator", ["softmax_steps", "sums", "huber_svm_gaussian"])
 @pytest.mark.parametrize("rate", [0.01, 0.3, 1.0])
 def test_a_release_costs_the_limit_and_no_more(estimator, rate):
-    settings = TrustedSettings.of({"estimator": estimator}, n_classes=2, described=False)
+    settings = TrustedSettings.of({"estimator": estimator}, n_classes=2)
     trained = settings.training(rate, prior=None, rng=SimulationRandom(1))
     cost = settings.event(trained, rate=rate, n_features=20).cost()
     assert 0.999 * 2.0 <= cost.epsilon <= 2.0
@@ -147,7 +145,7 @@ def test_a_release_costs_the_limit_and_no_more(estimator, rate):
 
 
 def test_a_recipe_that_costs_more_than_the_account_holds_is_refused():
-    settings = TrustedSettings.of({"estimator": "huber_svm_gaussian"}, n_classes=2, described=False)
+    settings = TrustedSettings.of({"estimator": "huber_svm_gaussian"}, n_classes=2)
     trained = settings.training(0.1, prior=None, rng=SimulationRandom(1))
     with pytest.raises(ValueError, match="more than the account holds"):
         settings.event(trained, rate=0.2, n_features=20)
@@ -226,7 +224,7 @@ def test_classes_of_one_brightness_are_told_apart_in_colour_alone():
 )
 def test_settings_are_read_or_refused(settings, said):
     with pytest.raises(ValueError, match=said):
-        TrustedSettings.of(settings, n_classes=3, described=False)
+        TrustedSettings.of(settings, n_classes=3)
 
 
 def test_more_labels_than_records_are_refused():
