@@ -87,7 +87,7 @@ def test_words_about_classes_are_a_model_before_any_answer_and_stand_beside_ever
     model = described_model(project)
     said = featurizer_of(project).transform(["apple pear", "drill and saw"])
     assert model.leaders(model.decision_function(said)).tolist() == [0, 1]
-    assert described_prior(project).coef.shape == (1, 128)
+    assert described_prior(project).coef.shape == (1, 256)
     release = learning.run_to_release(project, make_user(), version=1)
     measured = release.evaluations.get()
     assert measured.described_correct == measured.measures["version_0"]["correct"] >= 50  # of 60

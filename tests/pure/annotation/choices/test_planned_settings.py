@@ -38,8 +38,9 @@ def spent(planned, rate, releases):
 
 
 def test_the_preset_ships_what_is_planned_for_it():
-    planned = planned_settings(PRESET)
+    planned = planned_settings(settings(classes=["a", "b", "c"]))
     assert planned == {name: PRESET[name] for name in ("text_columns", "training_epsilon", "training_delta")}
+    assert planned_settings(PRESET) == planned | {"text_columns": 256}
 
 
 STEPS = {"estimator": "minibatch_svm", "step_size": 4.0, "weight_radius": 40.0, "training_delta": 0.0}
