@@ -35,7 +35,7 @@ def test_it_is_opened_and_stands_beside(manager):
     project.refresh_from_db()
     companion = project.compared_with
     assert (companion.slug, companion.selection) == (made.json()["slug"], "random")
-    same = ("classes", "round_size", "labels_per_release", "regularization", "feature_dimension", "maximum_releases")
+    same = ("classes", "round_size", "labels_per_release", "estimator", "feature_dimension", "maximum_releases")
     assert [companion.settings[name] for name in same] == [project.settings[name] for name in same]
     assert guarantee(companion.pool_account).epsilon_limit == guarantee(project.pool_account).epsilon_limit
     assert ask("POST", "beside", {}, key="k").json() == made.json()

@@ -78,7 +78,13 @@ def test_the_preset_for_experts_labels_in_secret_and_says_what_it_costs(manager:
     client_of(manager).post(reverse("annotation:new_project", args=["pool-experts"]), form_of("pool-experts"))
     project = Project.objects.get()
     assert (project.selection, project.selection_rate) == ("secret_sample", 0.1)
-    assert project.settings["regularization"] == 3.0
+
+
+def test_the_preset_for_experts_has_numbers_for_an_svm_as_well(manager: User) -> None:
+    form = form_of("pool-experts", estimator="huber_svm_gaussian")
+    client_of(manager).post(reverse("annotation:new_project", args=["pool-experts"]), form)
+    settings = Project.objects.get().settings
+    assert (settings["regularization"], settings["smoothing"]) == (3.0, 1.0)
 
 
 def test_a_table_project_keeps_its_declared_columns(manager: User) -> None:
@@ -97,7 +103,7 @@ def test_a_table_project_keeps_its_declared_columns(manager: User) -> None:
     ("preset", "changes", "field"),
     [
         ("pool-experts", {"classes": "only"}, "classes"),
-        ("pool-experts", {"regularization": 0}, "regularization"),
+        ("pool-experts", {"estimator": "huber_svm", "regularization": 0}, "regularization"),
         ("pool-experts", {"pool_epsilon": -1}, "pool_epsilon"),
         ("pool-experts", {"selection": "top_c", "selection_epsilon": 0}, "selection_epsilon"),
         ("pool-experts", {"selection_rate": 1}, "selection_rate"),
@@ -344,8 +350,12 @@ def shown_in(response) -> set[str]:
 def test_a_page_shows_what_the_preset_uses(manager: User) -> None:
     shown = shown_in(new_project_page(manager, "pool-experts"))
     assert shown & ALL_SETTINGS == SELECTION_SETTINGS["secret_sample"]
-    assert {"training_delta", "smoothing", "regularization"} < shown
-    assert not shown & {"columns", "image_height", "step_size", "gate_k"}
+    assert "training_delta" in shown
+    assert not shown & {"columns", "image_height", "step_size", "gate_k", "smoothing", "regularization"}
+    of_svm = form_of("pool-experts", estimator="huber_svm_gaussian", show="1")
+    assert {"training_delta", "smoothing", "regularization"} < shown_in(
+        new_project_page(manager, "pool-experts", of_svm)
+    )
     crowd = shown_in(new_project_page(manager, "voice-crowd"))
     assert {"gate_delta", "gate_floor", "label_randomizer", "answers_epsilon", "round_size"} < crowd
     others = {"gate_k", "gate_sampling_rate", "selection_rate", "screen_high", "training_delta"}

@@ -244,11 +244,12 @@ def test_the_price_of_a_training_follows_the_limit_until_somebody_types_one(type
 @pytest.mark.parametrize(
     ("typed", "columns"),
     [
-        ({}, "128"),
+        ({}, "256"),
+        ({"classes": "one\ntwo\nthree"}, "128"),
         ({"classes": "\n".join(map(str, range(31)))}, "192"),
         ({"classes": "\n".join(map(str, range(31))), "text_columns": "64"}, "64"),
         ({"classes": "\n".join(map(str, range(31))), "features": "static_encoder"}, "128"),
     ],
 )
-def test_many_classes_are_told_apart_by_more_columns(typed, columns):
+def test_many_classes_are_told_apart_by_more_columns_and_two_by_all(typed, columns):
     assert draft_form(PRESETS["pool-experts"], typed, assumed=True).data["text_columns"] == columns
