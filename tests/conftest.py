@@ -61,6 +61,7 @@ from django.contrib.auth.hashers import PBKDF2PasswordHasher  # noqa: E402
 from django.db import connections  # noqa: E402
 from django.test import TransactionTestCase  # noqa: E402
 from django.utils import translation  # noqa: E402
+from hypothesis import HealthCheck  # noqa: E402
 from hypothesis import settings as drawn  # noqa: E402
 
 from dpal_site.celery import app as celery_app  # noqa: E402
@@ -77,9 +78,9 @@ settings.STORAGES["staticfiles"] = {"BACKEND": "django.contrib.staticfiles.stora
 settings.WHITENOISE_AUTOREFRESH = settings.WHITENOISE_USE_FINDERS = True
 
 # How long an example takes says how busy the machine is, and nothing of what is tested.
-drawn.register_profile("patient", deadline=None)
-# An ordinary run draws fewer examples, and others each time; `make test-slow` draws them all.
-drawn.register_profile("ordinary", parent=drawn.get_profile("patient"), max_examples=25)
+drawn.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+# An ordinary run draws fewer examples and the same ones each time; `make test-slow` draws more, and new ones.
+drawn.register_profile("ordinary", parent=drawn.get_profile("patient"), max_examples=25, derandomize=True)
 # A planted fault is noticed or not, and not by luck.
 drawn.register_profile("planted", deadline=None, derandomize=True, database=None)
 drawn.load_profile("patient")

@@ -1,6 +1,7 @@
 """Crowd projects over one log, with what their gates let out: for scans of an upload, and of a table where it lies."""
 
 import secrets
+from collections.abc import Iterable
 from typing import Any
 
 from django.core.files.base import ContentFile
@@ -43,9 +44,9 @@ def crowd(unit: str = "record", **fields: Any) -> Project:
     return make_project(oracle="crowd", normalizer="L1", pool_account=pool, **chosen)
 
 
-def upload(project: Project) -> Dataset:
-    """Return the log as an upload of a project."""
-    lines = "".join(f"{text},{who}\n" for text, who in zip(TEXTS, PEOPLE, strict=True))
+def upload(project: Project, rows: Iterable[tuple[str, str]] = tuple(zip(TEXTS, PEOPLE, strict=True))) -> Dataset:
+    """Return texts with their contributors, the log where none are given, as an upload of a project."""
+    lines = "".join(f"{text},{who}\n" for text, who in rows)
     dataset = datasets.receive_upload(
         project=project,
         file=ContentFile(f"text,contributor\n{lines}".encode()),

@@ -196,7 +196,7 @@ def entries(project):
 def tens_crowd(unit="record", **fields):
     """Return a project with this gate and an account that can pay for many runs."""
     sampled = {"gate_k": None, "gate_sampling_rate": None, "gate_epsilon": 1.0}
-    return plain_crowd(unit, **sampled, gate_kind="in_tens", gate_tens=2, **fields)
+    return plain_crowd(unit, **sampled | {"gate_kind": "in_tens", "gate_tens": 2} | fields)
 
 
 def test_without_a_price_there_is_no_gate():
@@ -242,20 +242,21 @@ def test_the_wizard_and_the_page_of_gates_offer_it(declared, crowd, client):
 @pytest.mark.parametrize("in_database", [True, False])
 @pytest.mark.parametrize("unit", ["record", "contributor"])
 def test_an_upload_goes_through_it_and_its_event_is_charged(declared, settings, unit, in_database):
+    """False alarm: < 1e-12; counts of 250 and 1 lie 89 or more from the threshold, and the noise has scale 3."""
     settings.POOLS_IN_DATABASE = in_database
-    project = tens_crowd(unit)
-    _digest, texts = passed(upload(project))
-    assert len(texts) > 1
+    project = tens_crowd(unit, gate_tens=9)
+    said = [(text, f"person {number}") for number in range(250) for text in ("play jazz", "stop", "go on")]
+    _digest, texts = passed(upload(project, [*said, ("only once", "person 250")]))
+    assert [text for text, _ in texts] == ["go on", "play jazz", "stop"]
     assert {count % 10 for _, count in texts} == {0}
-    assert "only once" not in dict(texts)
     (reserved, _committed) = entries(project)
     event = event_from_json(reserved.event)
     cap = 3 if unit == "contributor" else 1
-    assert event == TensGateEvent(1.0 / cap, 20, unit, cap)
+    assert event == TensGateEvent(1.0 / cap, 90, unit, cap)
     assert reserved.mechanism == "tens_gate"
     assert reserved.epsilon_nano == pytest.approx(event.cost().epsilon * 1e9, abs=1)
     assert guarantee(project.pool_account).epsilon_spent == pytest.approx(1.0, abs=1e-8)
-    assert receipt_of(project).why == "Some 2 tens of records say this"
+    assert receipt_of(project).why == "Some 9 tens of records say this"
     assert set(Query.objects.values_list("sample_count", flat=True)) == {None}
 
 
