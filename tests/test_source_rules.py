@@ -4,7 +4,6 @@ import ast
 import importlib.metadata
 import json
 import re
-from collections import defaultdict
 from functools import cache
 from pathlib import Path
 
@@ -60,29 +59,6 @@ MAY_START_PROGRAMS = {
     "privacy/engines/spark.py",
 }
 RUNNING = {"eval", "exec", "compile", "__import__"}
-
-
-LONGEST_LINE = 120
-LONGEST_MODULE = 400
-# Modules through which requests, commands and the clock come in: what they define is named after what it enters, and
-# called by URLs, by Django or by Celery alone.
-ENTRANCES = re.compile(r"(^|[/_])(views|api|admin|tasks)(\.py|/)|/templatetags/|/management/|^dpal_site/operations\.py")
-# Names that several modules have to define, by whoever looks for them.
-SHARED_NAMES = {
-    "main": "a program's first function",
-    "paper": "what the list of papers asks each of them for",
-    "Command": "Django looks for a command by this name",
-    "DatabaseWrapper": "Django looks for a database backend by this name",
-    "Features": "a file of skops names the class as the client's package does",
-}
-
-# So many characters of a function's code are no accident.
-ALIKE_FROM = 120
-
-# Folders inside a room that say what kind of module lies in them; the others are rooms.
-LAYERS = {"services", "selectors", "models", "forms", "views", "management", "commands", "migrations", "templatetags"}
-# Files whose names somebody else looks for.
-NAMED_BY_OTHERS = {"dpal_site/formats/en/formats.py": "Django looks for the formats of a language by this name"}
 
 
 @cache
@@ -177,158 +153,9 @@ def test_no_file_breaks_a_rule():
     assert found == {}
 
 
-def test_no_further_module_is_too_long():
-    lengths = {name: source.count("\n") for name, source in sources().items() if "/migrations/" not in name}
-    assert {name for name, length in lengths.items() if length > LONGEST_MODULE} == set()
-
-
-# A module's constants are in capitals; what else it assigns and begins with one is a type.
-NAMES_A_TYPE = re.compile(r"_?[A-Z]\w*[a-z]\w*")
-
-
-@cache
-def defined(source):
-    """Return the public functions that a module defines, and its classes and names of types, private ones too."""
-    nodes = ast.parse(source).body
-    kinds = ast.FunctionDef | ast.AsyncFunctionDef
-    functions = [node.name for node in nodes if isinstance(node, kinds) and node.name[0] != "_"]
-    classes = [node.name for node in nodes if isinstance(node, ast.ClassDef)]
-    assigned = [ast.unparse(target) for node in nodes if isinstance(node, ast.Assign) for target in node.targets]
-    assigned += [ast.unparse(node.target) for node in nodes if isinstance(node, ast.AnnAssign) and node.value]
-    return [*functions, *classes, *filter(NAMES_A_TYPE.fullmatch, assigned)]
-
-
-def defined_twice(files):
-    """Return the names that more than one module defines, with these modules.
-
-    An entrance may call a function by what it enters; a class or a type has a name of its own there, too.
-    """
-    found = defaultdict(list)
-    for name, source in files.items():
-        if "/migrations/" not in name:
-            for each in defined(source):
-                if NAMES_A_TYPE.fullmatch(each) or not ENTRANCES.search(name):
-                    found[each].append(name)
-    return {name: where for name, where in found.items() if len(where) > 1}
-
-
-def test_a_public_name_is_defined_once():
-    assert {name: where for name, where in defined_twice(sources()).items() if name not in SHARED_NAMES} == {}
-
-
-@pytest.mark.slow
-def test_a_name_that_is_defined_twice_is_found():
-    twin = {"annotation/planted.py": "def wilson_interval(part, whole):\n    return 0.0, 1.0\n"}
-    found = defined_twice(sources() | twin)
-    assert found["wilson_interval"] == ["annotation/intervals.py", "annotation/planted.py"]
-    assert set(SHARED_NAMES) <= set(found)
-    for alias in ("Array = list[float]\n", "Array: TypeAlias = list[float]\n", "class Array:\n    pass\n"):
-        found = defined_twice(sources() | {"learner/planted.py": alias})
-        assert found["Array"] == ["privacy/arrays.py", "learner/planted.py"]
-    assert defined("ARRAY = 1\narray = ARRAY\nfields.Array = ARRAY\ndef _array(): pass\n") == []
-    for alias in ("_Array = list[float]\n", "class _Array:\n    pass\n"):
-        twins = {"learner/planted.py": alias, "annotation/people/views/planted.py": alias}
-        assert defined_twice(sources() | twins)["_Array"] == [*twins]
-    view = {"annotation/people/views/planted.py": "def wilson_interval():\n    return None\n"}
-    assert "wilson_interval" not in defined_twice(sources() | view)
-    view = {"annotation/people/views/planted.py": "class Array:\n    pass\n"}
-    assert defined_twice(sources() | view)["Array"] == ["privacy/arrays.py", "annotation/people/views/planted.py"]
-
-
-def said_in(value):
-    """Return a message with its parameters, or nothing where a value is none."""
-    marks = isinstance(value, ast.Call) and ast.unparse(value.func) in {"as_message", "_", "gettext", "gettext_noop"}
-    return ", ".join(map(ast.unparse, (*value.args, *value.keywords))) if marks else ""
-
-
-def written_in(tree):
-    """Yield what a module defines, each with its code: functions without what describes them, and named messages."""
-    for node in tree.body:
-        if isinstance(node, ast.FunctionDef):
-            code = [each for each in node.body if not isinstance(each, ast.Expr) or not said_only(each)]
-            written = f"{ast.unparse(node.args)}: {' ; '.join(map(ast.unparse, code))}"
-            if len(written) >= ALIKE_FROM:
-                yield node.name, written
-        elif isinstance(node, ast.Assign | ast.AnnAssign) and node.value and (text := said_in(node.value)):
-            yield ast.unparse(node.targets[0] if isinstance(node, ast.Assign) else node.target), text
-
-
-def said_only(statement):
-    return isinstance(statement.value, ast.Constant)
-
-
-def written_twice(read):
-    """Return the functions and messages that stand in several modules word for word."""
-    places = defaultdict(set)
-    for path, source in read.items():
-        if "/migrations/" not in path and "/reproduce/" not in path:
-            for name, written in written_in(ast.parse(source)):
-                places[written].add(f"{path}:{name}")
-    return {tuple(sorted(found)) for found in places.values() if len(found) > 1}
-
-
-def test_no_function_and_no_message_is_written_twice():
-    assert written_twice(sources()) == set()
-
-
-def test_what_is_written_twice_is_found():
-    function = 'def {name}(path, size):\n    """{said}"""\n    with path.open("rb") as file:\n        ' + (
-        "return [block for block in iter(lambda: file.read(size), b'') if block.strip()]\n"
-    )
-    planted = {
-        "learner/planted.py": function.format(name="_read", said="Read it.") + 'GONE = _("It is gone.")\n',
-        "privacy/planted.py": function.format(name="blocks", said="Read blocks.")
-        + 'MISSING: Final = _("It is gone.")\n',
-        "privacy/reproduce/planted.py": function.format(name="blocks", said="Blocks."),
-    }
-    assert written_twice(planted) == {
-        ("learner/planted.py:_read", "privacy/planted.py:blocks"),
-        ("learner/planted.py:GONE", "privacy/planted.py:MISSING"),
-    }
-
-
-def in_singular(name):
-    """Return the words of a name between underscores, each without the ending of a plural."""
-    words = (re.sub(r"ies$", "y", word) for word in name.split("_"))
-    return f"_{'_'.join(re.sub(r'(?<!s)s$', '', word) for word in words)}_"
-
-
-def repeats_its_room(path):
-    """Say whether a file's name holds the name of a room it lies in; `path` is relative to the repository."""
-    _package, *rooms, name = path.removeprefix("client/src/").removesuffix(".py").split("/")
-    return any(in_singular(room) in in_singular(name) for room in rooms if room not in LAYERS)
-
-
-def test_no_file_repeats_the_name_of_its_room():
-    packages = [*OURS, "client/src"]
-    files = [str(path.relative_to(ROOT)) for folder in packages for path in (ROOT / folder).rglob("*.py")]
-    assert {name for name in files if repeats_its_room(name)} == set(NAMED_BY_OTHERS)
-
-
-def test_a_file_that_repeats_the_name_of_its_room_is_found():
-    for planted in (
-        "annotation/gates/gate_numbers.py",
-        "annotation/gates/services/gates.py",
-        "learner/forgetting/services/forgetting_people.py",
-        "privacy/populations/views/open_population.py",
-        "client/src/dpal/features/feature_files.py",
-    ):
-        assert repeats_its_room(planted)
-    for fitting in ("annotation/gates/services/planning.py", "learner/models/models.py", "annotation/annotation.py"):
-        assert not repeats_its_room(fitting)
-
-
 @pytest.mark.parametrize("app", OURS)
 def test_an_app_that_nobody_has_installed_begins_with_one_migration(app):
     assert [path.name for path in (ROOT / app / "migrations").glob("0*.py")] == ["0001_tables.py"]
-
-
-def test_no_line_of_a_template_is_too_long():
-    packages = ("annotation", "learner", "dpal_site")
-    templates = [path for package in packages for path in (ROOT / package).rglob("*.html")]
-    lines = [line for path in templates for line in path.read_text(encoding="utf-8").splitlines()]
-    assert len(templates) > 100
-    assert not [line for line in lines if len(line) > LONGEST_LINE]
 
 
 # Files of tests that may run axe by themselves: the one that waits for the page first.
