@@ -59,7 +59,7 @@ def with_site(command: Command) -> Command:
     @site_option
     @functools.wraps(command)
     def run(*args: Any, site: str | None, **kwargs: Any) -> Any:
-        with Site(meant(site), os.environ.get("DPAL_TOKEN")) as opened:
+        with Site(meant(site)) as opened:
             return command(*args, site=opened, **kwargs)
 
     return run  # type: ignore[return-value]
@@ -135,7 +135,7 @@ def versions_of(project: str, site: Site) -> Iterator[dict[str, Any]]:
     """Yield what the site tells of each version."""
     yield from site.pages(f"projects/{quoted(project)}/models")
     with suppress(Refused):
-        yield site.get(f"projects/{quoted(project)}/models/0")
+        yield site.request("GET", f"projects/{quoted(project)}/models/0")
 
 
 @main.command()
@@ -331,7 +331,7 @@ def amount_of(account: dict[str, Any], name: str) -> str:
 @with_site
 def plan(project: str, records: int | None, site: Site) -> None:
     """Show what the budget of PROJECT still buys."""
-    planned = site.get(f"projects/{quoted(project)}/plan", records=records)
+    planned = site.request("GET", f"projects/{quoted(project)}/plan", query={"records": records})
     click.echo(
         f"{planned['releases']} releases, {planned['rounds']} rounds of {planned['questions']} questions and "
         f"{planned['labels']} labels for {planned['records']} records; choosing costs epsilon "

@@ -2,21 +2,16 @@
 
 import functools
 import sys
-import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from dpal import statement as statements
 from dpal.errors import DpalError, NotGenuine
 from dpal.files import write_whole
-from dpal.rest import Rest
-from dpal.site import Site
-
-if TYPE_CHECKING:
-    from dpal.rest_documents import AssignmentOut, LabelIn
+from dpal.site import Site, quoted
 
 REASON = click.option("--reason", prompt=True, help="Stays with it, and webhooks are told.")
 
@@ -59,8 +54,8 @@ def audit(file: Path, public_key: str) -> None:
 @click.argument("project")
 def channels(project: str, site: Site) -> None:
     """List which version each channel of PROJECT is."""
-    rest, said = Rest(site), False
-    for one in rest.list_channels(project):
+    said = False
+    for one in site.pages(f"projects/{quoted(project)}/channels"):
         said = True
         back = " (rolled back)" if one["rolled_back"] else ""
         click.echo(f"{one['channel']:20}  {one['version']:4}{back}  {one['reason']}")
@@ -74,7 +69,8 @@ def channels(project: str, site: Site) -> None:
 @REASON
 def move(project: str, channel: str, version: int, reason: str, site: Site) -> None:
     """Make CHANNEL of PROJECT the VERSION."""
-    done = Rest(site).move_channel(project, channel, {"version": version, "reason": reason}, key=str(uuid.uuid4()))
+    path = f"projects/{quoted(project)}/channels/{quoted(channel)}"
+    done = site.request("POST", path, body={"version": version, "reason": reason})
     click.echo(f"{done['channel']} is version {done['version']}.")
 
 
@@ -83,7 +79,8 @@ def move(project: str, channel: str, version: int, reason: str, site: Site) -> N
 @REASON
 def rollback(project: str, channel: str, reason: str, site: Site) -> None:
     """Make CHANNEL of PROJECT the version it was before."""
-    done = Rest(site).roll_back_channel(project, channel, {"reason": reason}, key=str(uuid.uuid4()))
+    path = f"projects/{quoted(project)}/channels/{quoted(channel)}/rollback"
+    done = site.request("POST", path, body={"reason": reason})
     click.echo(f"{done['channel']} is version {done['version']} again.")
 
 
@@ -92,7 +89,7 @@ def rollback(project: str, channel: str, reason: str, site: Site) -> None:
 @REASON
 def retire(project: str, version: int, reason: str, site: Site) -> None:
     """Take a VERSION of PROJECT back."""
-    done = Rest(site).retire_model(project, version, {"reason": reason}, key=str(uuid.uuid4()))
+    done = site.request("POST", f"projects/{quoted(project)}/models/{version}/retire", body={"reason": reason})
     click.echo(f"Version {done['version']} is {done['state']}.")
 
 
@@ -101,7 +98,8 @@ def retire(project: str, version: int, reason: str, site: Site) -> None:
 @click.argument("after")
 def diff(project: str, before: str, after: str, site: Site) -> None:
     """Show what differs between two versions of PROJECT: numbers or channels."""
-    difference = Rest(site).get_model_difference(project, after, before)
+    path = f"projects/{quoted(project)}/models/{quoted(after)}/differences/{quoted(before)}"
+    difference = site.request("GET", path)
     click.echo(f"version {difference['before']} and version {difference['after']} of {project}")
     for mark, names in (("+", difference["classes_added"]), ("-", difference["classes_removed"])):
         for name in names:
@@ -127,10 +125,11 @@ def label(project: str, site: Site) -> None:
 
     Where a record may have several classes, their numbers with commas between them, or a hyphen for none of them.
     """
-    rest, answered = Rest(site), 0
-    while (asked := rest.claim_assignment(project)) is not None:
+    answered = 0
+    while (asked := site.request("POST", f"projects/{quoted(project)}/assignments")) is not None:
+        path = f"assignments/{quoted(asked['id'])}"
         if asked["text"] is None and asked["fields"] is None:
-            rest.skip_assignment(asked["id"], {})
+            site.request("POST", f"{path}/skip", body={})
             raise DpalError("Images are labelled in a browser: open the project there.")
         click.echo(f"\n{asked['question']}")
         if asked["text"] is not None:
@@ -141,19 +140,18 @@ def label(project: str, site: Site) -> None:
             click.echo(f"  {number} {name}")
         answer = click.prompt("Answer", value_proc=lambda typed: _answer(typed, asked))
         if isinstance(answer, str):
-            rest.skip_assignment(asked["id"], {})
+            site.request("POST", f"{path}/skip", body={})
             if answer == "q":
                 break
             continue
-        # Sent again under the same key it counts once.
-        rest.label_assignment(asked["id"], answer, key=str(uuid.uuid4()))
+        site.request("POST", f"{path}/label", body=answer)
         answered += 1
     else:
         click.echo("No question is waiting for you.")
     click.echo(f"{answered} answered.", file=sys.stdout)
 
 
-def _answer(typed: str, asked: "AssignmentOut") -> "str | LabelIn":
+def _answer(typed: str, asked: Mapping[str, Any]) -> str | dict[str, Any]:
     """Return what was typed as an answer, or `s` or `q`; what it cannot be is asked for again."""
     words = typed.strip()
     if words in ("s", "q"):
@@ -175,5 +173,5 @@ def _answer(typed: str, asked: "AssignmentOut") -> "str | LabelIn":
 @click.argument("file", type=click.Path(path_type=Path, dir_okay=False))
 def statement(project: str, file: Path, site: Site) -> None:
     """Write the whole statement of PROJECT into FILE, for `dpal audit`."""
-    write_whole(file, b"".join(Rest(site).get_statement(project)))
+    write_whole(file, b"".join(site.file(f"/api/v1/projects/{quoted(project)}/ledger/statement")))
     click.echo(f"The statement of {project} is in {file}.")

@@ -122,8 +122,8 @@ def fetch(
     address = settings.site_address(site)
     if offline:
         return _cached(address, project, str(version), public_key=public_key, retired=retired, encoder=encoder)
-    with Site(address, token or os.environ.get("DPAL_TOKEN")) as asked:
-        described = asked.get(f"projects/{quoted(project)}/models/{quoted(str(version))}")
+    with Site(address, token) as asked:
+        described = asked.request("GET", f"projects/{quoted(project)}/models/{quoted(str(version))}")
         if described["state"] == "retired" and not retired:
             raise Retired(_retired(project, described))
         key = _trusted_key(address, given=public_key, published=str(described["public_key"]))

@@ -1,10 +1,12 @@
 """A site's REST interface: requests that are sent again where that helps, and refusals as sentences."""
 
 import json
+import os
+import uuid
 from collections.abc import Iterator, Mapping
 from itertools import pairwise
 from typing import Any
-from urllib.parse import quote, urlencode
+from urllib.parse import quote
 
 import requests
 from requests.adapters import HTTPAdapter
@@ -36,7 +38,7 @@ class Site:
     address : str
         Like ``https://dpal.example.org``.
     token : str, optional
-        By default that of the last `dpal login` there.
+        By default that of the environment variable DPAL_TOKEN, then that of the last `dpal login` there.
     """
 
     def __init__(self, address: str, token: str | None = None) -> None:
@@ -44,7 +46,7 @@ class Site:
         self._session = requests.Session()
         self._session.mount("https://", HTTPAdapter(max_retries=RETRIES))
         self._session.mount("http://", HTTPAdapter(max_retries=RETRIES))
-        token = token or known_of(self.address).token
+        token = token or os.environ.get("DPAL_TOKEN") or known_of(self.address).token
         if not token:
             raise NotAllowed(f"There is no token for {self.address}: pass one, or run `dpal login {self.address}`.")
         self._headers = {"Authorization": f"Bearer {token}"}
@@ -55,30 +57,33 @@ class Site:
     def __exit__(self, *raised: object) -> None:
         self._session.close()
 
-    def get(self, path: str, **query: Any) -> Any:
-        """Return what a route answers; names in `path` are quoted by the caller."""
-        return self._json(self._ask("GET", f"/api/v1/{path}", params=query))
-
-    def call(
+    def request(
         self,
         method: str,
         path: str,
         *,
         query: Mapping[str, Any] | None = None,
         body: Any = None,
-        key: str = "",
+        data: Any = None,
+        headers: Mapping[str, str] | None = None,
     ) -> Any:
-        """Ask a route and return its answer; what was sent before under the same `key` happens once."""
-        headers = {"Idempotency-Key": key} if key else None
-        return self._json(self._ask(method, f"/api/v1/{path}", headers=headers, params=query, json=body))
+        """Ask a route under ``/api/v1/`` and return its answer; every write has an Idempotency-Key of its own.
 
-    def streamed(self, path: str, query: Mapping[str, Any] | None = None) -> Iterator[bytes]:
-        """Yield an answer's bytes as they come, whatever they are."""
-        return self.file(f"/api/v1/{_asking(path, query)}")
-
-    def listed(self, path: str, query: Mapping[str, Any] | None = None) -> Iterator[Any]:
-        """Yield everything of a list under a query."""
-        return self.pages(_asking(path, query))
+        Parameters
+        ----------
+        method : str
+        path : str
+            Like ``projects/intents/members``; names in it go through `quoted`.
+        query : mapping, optional
+            What is None is left out.
+        body : optional
+            Sent as JSON.
+        data : optional
+            Sent as it is, with a Content-Type among the `headers`.
+        """
+        key = {} if method == "GET" else {"Idempotency-Key": str(uuid.uuid4())}
+        headers = {**key, **(headers or {})}
+        return self._json(self._ask(method, f"/api/v1/{path}", headers=headers, params=query, json=body, data=data))
 
     def pages(self, path: str, *, most: int | None = None) -> Iterator[Any]:
         """Yield everything of a list, page by page."""
@@ -92,10 +97,6 @@ class Site:
                 yield one
             following = answer.links.get("next", {}).get("url", "")
             address = following.removeprefix(self.address)
-
-    def post(self, path: str, *, headers: Mapping[str, str] | None = None, **body: Any) -> Any:
-        """Send something, once, and return the answer."""
-        return self._json(self._ask("POST", f"/api/v1/{path}", headers=headers, **body))
 
     def file(self, path: str, *, start: int = 0, tag: str = "") -> Iterator[bytes]:
         """Yield a file's bytes from `start` on, if it still has that tag.
@@ -173,11 +174,6 @@ class Site:
         if status < 400:
             return NotReached(f"{self.address} sends elsewhere: use the address that it has now.")
         return Refused(f"{self.address} refuses ({status}): {said}")
-
-
-def _asking(path: str, query: Mapping[str, Any] | None) -> str:
-    given = {name: value for name, value in (query or {}).items() if value is not None}
-    return f"{path}?{urlencode(given)}" if given else path
 
 
 def quoted(name: str) -> str:

@@ -1,18 +1,13 @@
 """Commands of whoever runs a project: people, limits, its state, tables, and work in hand."""
 
-import uuid
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import click
 
 from dpal.errors import DpalError
-from dpal.rest import Rest
-from dpal.site import Site
+from dpal.site import Site, quoted
 from dpal.watching import follow
-
-if TYPE_CHECKING:
-    from dpal.rest_documents import InvitationIn, LimitIn, LimitRequestOut
 
 ROLES = click.Choice(["annotator", "reviewer", "engineer", "manager"])
 
@@ -26,7 +21,7 @@ def add_to(group: click.Group, with_site: Callable[[Any], Any]) -> None:
 @click.argument("project")
 def people(project: str, site: Site) -> None:
     """List who takes part in PROJECT, role by role."""
-    for one in Rest(site).list_members(project):
+    for one in site.request("GET", f"projects/{quoted(project)}/members"):
         by = ", ".join(one["groups"])
         click.echo(f"{one['username']:30}  {one['role']:10}  {one['labels']:8} labels{f'  by {by}' if by else ''}")
 
@@ -39,8 +34,8 @@ def people(project: str, site: Site) -> None:
 @click.option("--note", default="", help="For managers: whom it is for.")
 def invite(project: str, role: Any, uses: int, days: int, mail: str, note: str, site: Site) -> None:
     """Print a link by which somebody joins PROJECT with a ROLE; it is told this once."""
-    wanted: InvitationIn = {"role": role, "maximum_uses": uses, "days": days, "address": mail, "note": note}
-    click.echo(Rest(site).make_invitation(project, wanted)["link"])
+    wanted = {"role": role, "maximum_uses": uses, "days": days, "address": mail, "note": note}
+    click.echo(site.request("POST", f"projects/{quoted(project)}/invitations", body=wanted)["link"])
 
 
 @click.argument("project")
@@ -50,20 +45,20 @@ def invite(project: str, role: Any, uses: int, days: int, mail: str, note: str, 
 @click.option("--reason", default="", help="Stays in the ledger with a change.")
 def limit(project: str, epsilon: float | None, delta: float | None, account: str, reason: str, site: Site) -> None:
     """Set the limit of an account of PROJECT to EPSILON and DELTA, or without them list what was asked for."""
-    rest = Rest(site)
+    path = f"projects/{quoted(project)}/ledger/limits"
     if epsilon is None:
-        for one in rest.list_limit_requests(project):
+        for one in site.pages(path):
             click.echo(_requested(one))
         return
     if delta is None or not reason:
         raise DpalError("A change needs EPSILON, DELTA and --reason.")
-    wanted: LimitIn = {"account": account, "epsilon_limit": epsilon, "delta_limit": delta, "reason": reason}
-    done = rest.change_limit(project, wanted, key=str(uuid.uuid4()))
+    wanted = {"account": account, "epsilon_limit": epsilon, "delta_limit": delta, "reason": reason}
+    done = site.request("POST", path, body=wanted)
     waits = f"Request {done['request']} waits for another manager: dpal decide {project} {done['request']} approve"
     click.echo(waits if done["state"] == "waiting" else f"The limit is ({epsilon:g}, {delta:g}).")
 
 
-def _requested(one: "LimitRequestOut") -> str:
+def _requested(one: Mapping[str, Any]) -> str:
     amounts = "" if one["epsilon_limit"] is None else f"({one['epsilon_limit']:g}, {one['delta_limit']:g})  "
     return f"{one['request']:6}  {one['state']:10}  {one['kind']:10}  {amounts}{one['requested_by']}: {one['reason']}"
 
@@ -73,7 +68,8 @@ def _requested(one: "LimitRequestOut") -> str:
 @click.argument("decision", type=click.Choice(["approve", "refuse"]))
 def decide(project: str, request: int, decision: Any, site: Site) -> None:
     """Decide about a REQUEST of another manager of PROJECT; refusing one's own takes it back."""
-    done = Rest(site).decide_limit(project, str(request), {"decision": decision}, key=str(uuid.uuid4()))
+    path = f"projects/{quoted(project)}/ledger/limits/{request}"
+    done = site.request("POST", path, body={"decision": decision})
     click.echo(f"Request {done['request']} is {done['state']}.")
 
 
@@ -81,15 +77,15 @@ def decide(project: str, request: int, decision: Any, site: Site) -> None:
 @click.argument("wanted", type=click.Choice(["active", "paused"]), required=False)
 def state(project: str, wanted: Any, site: Site) -> None:
     """Show whether PROJECT is active, or pause it, or let it go on."""
-    rest = Rest(site)
-    found = rest.set_project_state(project, {"state": wanted}, key=str(uuid.uuid4())) if wanted else None
-    click.echo((found or rest.get_project(project))["state"])
+    path = f"projects/{quoted(project)}"
+    found = site.request("POST", f"{path}/state", body={"state": wanted}) if wanted else site.request("GET", path)
+    click.echo(found["state"])
 
 
 @click.argument("project")
 def work(project: str, site: Site) -> None:
     """List jobs, rounds and trainings of PROJECT, newest first, and how far they are."""
-    for one in Rest(site).list_work(project):
+    for one in site.request("GET", f"projects/{quoted(project)}/work"):
         far = f"{one['done']} of {one['total']}" if one["total"] else ""
         said = one["error"] or far
         click.echo(f"{one['kind']:8}  {one['id']:36}  {one['state']:10}  {one['title']}{f': {said}' if said else ''}")
@@ -104,8 +100,8 @@ def work(project: str, site: Site) -> None:
 @click.option("--watch", is_flag=True, help="Wait until it has gone through the gate.")
 def table(project: str, address: str, contributor_column: str | None, site: Site, watch: bool, **given: Any) -> None:
     """Register the table at ADDRESS for PROJECT, where it lies: file:///folder/table or s3://bucket/table."""
-    wanted: Any = {"address": address, "contributor_column": contributor_column, **given}
-    answer = Rest(site).register_table(project, wanted, key=str(uuid.uuid4()))
+    wanted = {"address": address, "contributor_column": contributor_column, **given}
+    answer = site.request("POST", f"projects/{quoted(project)}/tables", body=wanted)
     if charge := answer.get("charge"):
         click.echo(f"charged: epsilon {charge['epsilon']:g}, delta {charge['delta']:g}")
     click.echo(f"job {answer['job']['id']}")

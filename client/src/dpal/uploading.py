@@ -60,8 +60,6 @@ def upload(site: Site, path: str, file: Path, fields: Mapping[str, str], sent: C
     except OSError as error:
         raise DpalError(f"{file} cannot be read: {error.strerror}.") from error
     try:
-        # Under a key: an answer that got lost on the way may be asked for again.
-        headers = {"Content-Type": form.content_type, "Idempotency-Key": str(uuid.uuid4())}
-        return site.post(path, headers=headers, data=form)
+        return site.request("POST", path, headers={"Content-Type": form.content_type}, data=form)
     finally:
         form.close()

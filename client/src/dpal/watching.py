@@ -15,7 +15,7 @@ def follow(site: Site, job: str) -> None:
     """Wait for the end of a job; a failed one is an error."""
     with click.progressbar(length=1, label="waiting", file=sys.stderr) as bar:
         while True:
-            status = site.get(f"jobs/{quoted(job)}")
+            status = site.request("GET", f"jobs/{quoted(job)}")
             bar.label, bar.length = status["state"], status["progress_total"] or 1
             bar.update(status["progress_done"] - bar.pos)
             if status["state"] not in ("waiting", "running"):
