@@ -47,7 +47,7 @@ class Between:
         finally:
             with contextlib.suppress(OSError):
                 self._listener.shutdown(socket.SHUT_RDWR)
-            thread.join(30)
+            thread.join(120)
             self._listener.close()
 
     def _accept(self) -> None:

@@ -80,7 +80,7 @@ def test_a_model_in_three_lines_and_then_without_a_network(live_site, project, h
         f"{site}/api/v1/projects/{project.slug}/models/latest/predict",
         json={"texts": TEXTS},
         headers={"Authorization": f"Bearer {secret}"},
-        timeout=30,
+        timeout=120,
     ).json()
     assert model.predict(TEXTS).tolist() == answer["labels"]
     np.testing.assert_allclose(model.predict_proba(TEXTS), answer["probabilities"], rtol=0, atol=1e-12)

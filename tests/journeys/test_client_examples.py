@@ -89,7 +89,7 @@ def test_the_wheel_alone_runs_the_examples(live_server, project, tmp_path):
         f"{live_server.url}/api/v1/projects/{project.slug}/models/1/predict",
         json={"texts": TEXTS},
         headers={"Authorization": f"Bearer {secret}"},
-        timeout=30,
+        timeout=120,
     ).json()
 
     def dpal(*arguments: str, sent: str = "") -> subprocess.CompletedProcess[str]:
@@ -186,7 +186,7 @@ def test_the_wheel_alone_runs_a_sentence_encoder(live_server, tmp_path, monkeypa
         f"{live_server.url}/api/v1/projects/{project.slug}/models/1/predict",
         json={"texts": TEXTS},
         headers={"Authorization": f"Bearer {secret}"},
-        timeout=30,
+        timeout=120,
     ).json()
     # What was downloaded once serves without a network, and goes elsewhere with the release on request.
     offline = run("first", "dpal", "predict", project.slug, "--offline")

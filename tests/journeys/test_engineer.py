@@ -121,17 +121,17 @@ def test_the_examples_run_as_printed_and_forgeries_are_refused(live_site, folder
     # On the site itself, too: a changed file is a fault, a changed or revoked token opens nothing.
     address = f"{live_site.url}/api/v1/projects/{project.slug}/models/latest"
     for wrong in (other_letter(secret, len(secret) - 1), other_letter(secret, 9), "", secret.upper(), secret[:-1]):
-        assert requests.get(address, headers={"Authorization": f"Bearer {wrong}"}, timeout=30).status_code == 401
+        assert requests.get(address, headers={"Authorization": f"Bearer {wrong}"}, timeout=120).status_code == 401
     assert documented.run("latest.sh", folder, known | {"TOKEN": other_letter(secret, 9)}).returncode != 0
     headers = {"Authorization": f"Bearer {secret}"}
     (storage.folder_of(release) / "card.md").write_text("epsilon 0")
-    broken = requests.get(f"{address}/files/card.md", headers=headers, timeout=30)
+    broken = requests.get(f"{address}/files/card.md", headers=headers, timeout=120)
     assert (broken.status_code, broken.headers["Content-Type"]) == (500, "application/problem+json")
     # What the token was not made for stays closed.
-    assert requests.get(f"{live_site.url}/api/v1/projects", headers=headers, timeout=30).status_code == 403
+    assert requests.get(f"{live_site.url}/api/v1/projects", headers=headers, timeout=120).status_code == 403
     download_of_200_mebibytes(live_site, project, release, secret)
     tokens.revoke_token(token=token)
-    assert requests.get(address, headers=headers, timeout=30).status_code == 401
+    assert requests.get(address, headers=headers, timeout=120).status_code == 401
 
 
 def download_of_200_mebibytes(site, project, release, secret: str) -> None:
@@ -152,13 +152,13 @@ def download_of_200_mebibytes(site, project, release, secret: str) -> None:
     headers = {"Authorization": f"Bearer {secret}"}
     # Every process reads its code with its first request, which takes more memory than any download.
     for _ in range(200):
-        tail = requests.get(address, headers=headers | {"Range": "bytes=-5"}, timeout=60)
+        tail = requests.get(address, headers=headers | {"Range": "bytes=-5"}, timeout=120)
         assert (tail.status_code, tail.content) == (206, bytes(5))
         before = memory_of(site)
         if min(before.values()) > 0.7 * max(before.values()):
             break
     most, read = 0, 0
-    with requests.get(address, headers=headers, stream=True, timeout=60) as answer:
+    with requests.get(address, headers=headers, stream=True, timeout=120) as answer:
         assert answer.headers["ETag"] == f'"{digest}"'
         assert int(answer.headers["Content-Length"]) == LARGE
         for place, block in enumerate(answer.iter_content(2**20)):
@@ -222,15 +222,15 @@ def test_after_a_changed_ledger_entry_nothing_more_is_offered(live_server, proje
     with pytest.raises(CommandError, match="differ"):
         call_command("audit_ledger", stdout=StringIO(), stderr=StringIO())
     assert checks.check_release(release_id=release.pk).state == ReleaseState.CANDIDATE
-    model = requests.get(f"{address}/1", headers=headers, timeout=30).json()
+    model = requests.get(f"{address}/1", headers=headers, timeout=120).json()
     assert model["state"] == "candidate"
     assert "difference" in model["held_back"]
-    refused = requests.get(f"{address}/1/files/weights.json", headers=headers, timeout=30)
+    refused = requests.get(f"{address}/1/files/weights.json", headers=headers, timeout=120)
     assert (refused.status_code, refused.headers["Content-Type"]) == (409, "application/problem+json")
-    assert requests.post(f"{address}/1/predict", json={"texts": ["a"]}, headers=headers, timeout=30).status_code == 409
-    assert requests.get(f"{address}/latest", headers=headers, timeout=30).status_code == 404
+    assert requests.post(f"{address}/1/predict", json={"texts": ["a"]}, headers=headers, timeout=120).status_code == 409
+    assert requests.get(f"{address}/latest", headers=headers, timeout=120).status_code == 404
     # Put back as it was, the entry is again what its hash says, and the release is offered.
     learning.rewrite_entry(release.entry.parent_id, purpose=before)
     call_command("audit_ledger", stdout=StringIO())
     assert checks.check_release(release_id=release.pk).state == ReleaseState.RELEASED
-    assert requests.get(f"{address}/latest/files/weights.json", headers=headers, timeout=30).status_code == 200
+    assert requests.get(f"{address}/latest/files/weights.json", headers=headers, timeout=120).status_code == 200

@@ -118,19 +118,19 @@ def test_files_have_no_other_way_out(live_server, project):
     address = f"{live_server.url}/dpal/{project.slug}/resolve/main/weights.json"
     secret = token_for(project, "models:read")
     known = {"Authorization": f"Bearer {secret}"}
-    head = requests.head(address, headers=known, timeout=30)
+    head = requests.head(address, headers=known, timeout=120)
     assert head.headers["ETag"] == f'"{release.digests["weights.json"]}"'
-    assert int(head.headers["Content-Length"]) == len(requests.get(address, headers=known, timeout=30).content)
-    part = requests.get(address, headers={**known, "Range": "bytes=5-9"}, timeout=30)
+    assert int(head.headers["Content-Length"]) == len(requests.get(address, headers=known, timeout=120).content)
+    part = requests.get(address, headers={**known, "Range": "bytes=5-9"}, timeout=120)
     assert (part.status_code, len(part.content)) == (206, 5)
-    assert requests.post(address, headers=known, timeout=30).status_code in (403, 405)
+    assert requests.post(address, headers=known, timeout=120).status_code in (403, 405)
     for route in (
         address,
         f"{live_server.url}/api/models/dpal/{project.slug}",
         f"{live_server.url}/api/models/dpal/{project.slug}/revision/main",
         f"{live_server.url}/api/models/dpal/{project.slug}/tree/main",
     ):
-        assert requests.get(route, timeout=30).status_code == 401
-        assert requests.get(route, headers=known, timeout=30).status_code == 200
+        assert requests.get(route, timeout=120).status_code == 401
+        assert requests.get(route, headers=known, timeout=120).status_code == 200
     # A person who is logged in has no token.
-    assert requests.get(address, headers={"Cookie": "sessionid=x"}, timeout=30).status_code == 401
+    assert requests.get(address, headers={"Cookie": "sessionid=x"}, timeout=120).status_code == 401

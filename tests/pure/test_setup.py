@@ -85,7 +85,7 @@ class Checkout:
         )
 
     def says(self, code):
-        return subprocess.run([self.python, "-c", code], capture_output=True, text=True, timeout=60).stdout.strip()
+        return subprocess.run([self.python, "-c", code], capture_output=True, text=True, timeout=120).stdout.strip()
 
 
 @pytest.fixture

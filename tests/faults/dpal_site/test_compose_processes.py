@@ -131,7 +131,7 @@ class Site:
         address = f"http://127.0.0.1:{self.ports[part]}{path}"
         request = urllib.request.Request(address, headers={"Host": "localhost"})
         try:
-            with urllib.request.urlopen(request, timeout=10) as response:
+            with urllib.request.urlopen(request, timeout=120) as response:
                 return response.status, response.read().decode()
         except urllib.error.HTTPError as error:
             return error.code, error.read().decode()

@@ -57,7 +57,7 @@ def project():
 
 def ask(site: Supervisor, path: str, method: str = "GET", body: bytes | None = None, **headers: str):
     """Send a request to the one address as it stands, following nothing."""
-    connection = http.client.HTTPConnection(urlsplit(site.url).netloc, timeout=30)
+    connection = http.client.HTTPConnection(urlsplit(site.url).netloc, timeout=120)
     try:
         connection.request(method, path, body, {name.replace("_", "-"): value for name, value in headers.items()})
         answer = connection.getresponse()
@@ -113,7 +113,7 @@ def test_a_person_logs_in_and_labels_by_the_name_they_came_by(site, project):
 @pytest.mark.slow
 def test_a_label_process_that_died_is_said_and_comes_back(site):
     os.killpg(site.pid("label"), signal.SIGKILL)
-    assert host.wait_until(lambda: site.ended() == ["label"], 10)
+    assert host.wait_until(lambda: site.ended() == ["label"], 120)
     page = "/projects/none/label/"
     status, headers, said = ask(site, page, "POST", b"choice=1")
     assert (status, headers["Retry-After"]) == (503, "5")
@@ -126,5 +126,5 @@ def test_a_label_process_that_died_is_said_and_comes_back(site):
         site.revive(told.append)
         return ask(site, page)[0] == 302
 
-    assert host.wait_until(is_back, 60, poll_seconds=0.5)
+    assert host.wait_until(is_back, 120, poll_seconds=0.5)
     assert "The label process ended" in told[0]

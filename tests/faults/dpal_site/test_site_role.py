@@ -114,7 +114,7 @@ def test_no_attack_by_sql_gets_past_the_rules(live_site, address, owner, spent):
 def environment_of(pid):
     """Return what a process was told, which is empty for as long as it is not the program yet."""
     told = Path(f"/proc/{pid}/environ")
-    assert host.wait_until(lambda: bool(told.read_bytes()), 30)
+    assert host.wait_until(lambda: bool(told.read_bytes()), 120)
     return told.read_bytes().decode()
 
 

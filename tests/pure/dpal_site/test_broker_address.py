@@ -75,9 +75,9 @@ def test_the_certificate_and_its_host_are_checked(tmp_path, scheme, alternative,
         tls = broker_tls(url, str(path) if known else "")
         # Nobody speaks the protocol here, so that every client gives up in the end.
         with Connection(url, ssl=tls, connect_timeout=30) as connection, pytest.raises(Exception):  # noqa: B017
-            connection.ensure_connection(max_retries=1, interval_start=0, interval_step=0, timeout=60)
+            connection.ensure_connection(max_retries=1, interval_start=0, interval_step=0, timeout=120)
         listener.shutdown(socket.SHUT_RDWR)
-        thread.join(60)
+        thread.join(120)
     assert set(heard) == {trusted}
 
 

@@ -208,17 +208,17 @@ def test_a_thread_that_asks_while_another_loads_sees_every_choice():
 
     def slow():
         begun.set()
-        assert go_on.wait(10)
+        assert go_on.wait(120)
         return [Chance]
 
     catalogue = Catalogue()
     catalogue.add_source(slow)
     with ThreadPoolExecutor(2) as threads:
         first = threads.submit(lambda: list(catalogue.all()))
-        assert begun.wait(10)
+        assert begun.wait(120)
         second = threads.submit(lambda: list(catalogue.all()))
         go_on.set()
-        assert (first.result(10), second.result(10)) == ([Chance], [Chance])
+        assert (first.result(120), second.result(120)) == ([Chance], [Chance])
 
 
 def test_a_source_may_ask_for_the_choices_so_far_and_is_asked_again_where_it_failed():

@@ -308,7 +308,7 @@ def test_many_guesses_at_once_are_one_after_another(monkeypatch):
 
     def guess(_number):
         try:
-            ready.wait(timeout=60)
+            ready.wait(timeout=120)
             guessing.count_password_try(RequestFactory(REMOTE_ADDR="192.0.2.1").post("/"), "ann")
         except TooOften:
             return False

@@ -144,7 +144,7 @@ def test_two_sessions_at_once_do_not_both_take_what_is_left(study):
         another(study, 20)
         other.start()
         wait_until_blocked()
-    other.join(timeout=60)
+    other.join(timeout=120)
     assert (failures, other.is_alive()) == ([RULE], False)
     with pytest.raises(StudyRefused):
         open_study(study.project, study.created_by, places=10)

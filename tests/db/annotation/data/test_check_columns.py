@@ -170,6 +170,6 @@ class TestPool:
             thread.join(1)
             assert thread.is_alive()
             assert made(project, checks) == 2
-        thread.join(30)
+        thread.join(120)
         assert len(raised) == 1
         assert "it lacks the id" in raised[0]

@@ -260,7 +260,7 @@ def test_rows_kept_are_stored_once_a_lock_that_nobody_reads_under_is_gone(monkey
         with transaction.atomic():
             ImportPart.objects.select_for_update().get(pk=pk)
             locked.set()
-            let_go.wait(30)
+            let_go.wait(120)
         connection.close()
 
     store = import_parts._store_spooled
@@ -270,7 +270,7 @@ def test_rows_kept_are_stored_once_a_lock_that_nobody_reads_under_is_gone(monkey
         assert import_parts.read_free_part(dataset_id=part.dataset_id, before=part.number)
         holder.append(threading.Thread(target=hold, args=[part.pk]))
         holder[0].start()
-        assert locked.wait(30)
+        assert locked.wait(120)
         threading.Timer(0.2, let_go.set).start()
         store(part, spool, check)
 

@@ -266,7 +266,7 @@ class TestParts:
 
 def test_of_two_uploads_at_once_one_is_refused(project):
     """Both have compared with what stood before either; the one that comes to the lock second sees the first."""
-    both = threading.Barrier(2, timeout=30)
+    both = threading.Barrier(2, timeout=120)
     looked = shared_rows.others_of
     seen = threading.local()
 
@@ -291,7 +291,7 @@ def test_of_two_uploads_at_once_one_is_refused(project):
         for thread in threads:
             thread.start()
         for thread in threads:
-            thread.join(timeout=60)
+            thread.join(timeout=120)
     finally:
         shared_rows.others_of = looked
     assert sorted(Dataset.objects.values_list("state", flat=True)) == ["ready", "refused"]

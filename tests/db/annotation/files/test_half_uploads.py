@@ -88,7 +88,7 @@ def test_a_file_whose_process_is_killed_on_the_way_is_never_seen(store):
     command = [sys.executable, "-c", SAVING, address, str(len(BODY))]
     with subprocess.Popen(command) as process:
         try:
-            assert store.part_came.wait(60)
+            assert store.part_came.wait(120)
         finally:
             process.kill()
     # Its parts lie under no name; the bucket's rule for incomplete uploads ends them.

@@ -323,7 +323,7 @@ def test_a_role_given_while_somebody_joins_reaches_them(joins_first: bool) -> No
         steps[0]()
         other.start()
         wait_until_blocked()
-    other.join(timeout=60)
+    other.join(timeout=120)
     assert (failures, other.is_alive()) == ([], False)
     assert roles(project, ann) == [("annotator", False)]
 
@@ -350,7 +350,7 @@ def test_two_groups_left_at_once_leave_nothing() -> None:
         remove(both[0], ann)
         other.start()
         wait_until_blocked()
-    other.join(timeout=60)
+    other.join(timeout=120)
     assert (failures, other.is_alive()) == ([], False)
     assert roles(project, ann) == []
 

@@ -137,7 +137,7 @@ def test_two_managers_who_add_at_once_add_two(project, manager):
     waiting = Barrier(2)
 
     def add(name):
-        waiting.wait(10)
+        waiting.wait(120)
         try:
             add_class(project=project, further=FurtherClass(name), known_beforehand=True, actor=manager)
         finally:
@@ -147,5 +147,5 @@ def test_two_managers_who_add_at_once_add_two(project, manager):
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(30)
+        thread.join(120)
     assert sorted(Project.objects.get(pk=project.pk).classes[2:]) == ["film", "food"]

@@ -427,7 +427,7 @@ def at_once(*works):
 
     def run(work):
         try:
-            together.wait(timeout=30)
+            together.wait(timeout=120)
             return work()
         except (AlreadyLabelled, LeaseExpired, UndoRefused) as refusal:
             return type(refusal)

@@ -380,7 +380,7 @@ def in_threads(number, work):
 
     def run(n):
         try:
-            together.wait(timeout=30)
+            together.wait(timeout=120)
             return work(n)
         finally:
             connection.close()

@@ -309,7 +309,7 @@ class TestForgetting:
         emptied, outcome = threading.Event(), []
 
         def write():
-            emptied.wait(20)
+            emptied.wait(120)
             try:
                 reporting.comment_on(assignment=turns[0], comment="a late word")
             except IntegrityError as error:
@@ -324,6 +324,6 @@ class TestForgetting:
             emptied.set()
             writer.join(1)
             assert writer.is_alive(), outcome
-        writer.join(20)
+        writer.join(120)
         assert outcome == ["annotation_report_not_forgotten"]
         assert not Report.objects.filter(query=turns[0].query_id).exists()

@@ -170,7 +170,7 @@ def test_a_run_that_its_account_cannot_repeat_is_refused_before_it_reads(monkeyp
 def test_two_uploads_at_once_are_two_epochs_and_paid_for_once(monkeypatch):
     project = crowd()
     jobs = [runs.start_gate(dataset=uploaded(project, [text] * OFTEN)) for text in ("stop", "go")]
-    looked = threading.Barrier(2, timeout=60)
+    looked = threading.Barrier(2, timeout=120)
     reserve = ledger.reserve
     waiting = threading.local()
 

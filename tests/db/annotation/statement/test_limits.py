@@ -347,7 +347,7 @@ def at_once(*calls) -> list[str]:
 
     def run(call) -> str:
         try:
-            ready.wait(timeout=60)
+            ready.wait(timeout=120)
             call()
         except (LimitRequestRefused, IntegrityError) as error:
             return type(error).__name__

@@ -124,8 +124,8 @@ def test_a_reservation_waits_for_settings_that_change(unpaid):
     with transaction.atomic():
         change_account(unpaid)
         paying.start()
-        assert host.wait_until(waits_for_a_lock, 30)
-    paying.join(30)
+        assert host.wait_until(waits_for_a_lock, 120)
+    paying.join(120)
     assert len(refusals) == 1
     assert "given up" in refusals[0]
 

@@ -189,7 +189,7 @@ def test_threads_and_processes_share_one_file(path):
         subprocess.Popen([sys.executable, "-c", ADVANCE_MANY, path, f"pool:{n}", opened], cwd=settings.BASE_DIR)
         for n in range(3)
     ]
-    assert [process.wait(timeout=60) for process in processes] == [0, 0, 0]
+    assert [process.wait(timeout=120) for process in processes] == [0, 0, 0]
     expected = {AccountIdentity(f"pool:{n}", POOL.opened_at): Mark(100, "c" * 64) for n in range(3)}
     assert CounterFile(path).marks() == expected
 

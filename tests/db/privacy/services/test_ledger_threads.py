@@ -24,7 +24,7 @@ def outcomes(attempts: int, workers: int, work: Callable[[int], object]) -> Coun
 
     def attempt(worker: int) -> Counter[str]:
         ended: Counter[str] = Counter()
-        ready.wait(timeout=30)
+        ready.wait(timeout=120)
         try:
             for number in range(worker, attempts, workers):
                 try:
@@ -99,8 +99,8 @@ def test_a_reservation_waits_for_a_commit_under_way_and_not_for_other_accounts(o
         waiting.start()
         assert not done.wait(timeout=0.3)
         with ThreadPoolExecutor(1) as pool:
-            pool.submit(lambda: (reserve(other, priced(0.5)), connection.close())).result(timeout=10)
-    waiting.join(timeout=10)
+            pool.submit(lambda: (reserve(other, priced(0.5)), connection.close())).result(timeout=120)
+    waiting.join(timeout=120)
     assert done.is_set()
 
 
@@ -112,7 +112,7 @@ def test_an_old_snapshot_cannot_overspend(open_account, priced, level):
         cursor.execute(f"SET TRANSACTION ISOLATION LEVEL {level}")
         cursor.execute("SELECT count(*) FROM privacy_ledgerentry")
         with ThreadPoolExecutor(1) as pool:
-            pool.submit(lambda: (reserve(account, priced(1.0)), connection.close())).result(timeout=10)
+            pool.submit(lambda: (reserve(account, priced(1.0)), connection.close())).result(timeout=120)
         with pytest.raises(Exception, match=r"duplicate key|could not serialize"), transaction.atomic():
             cursor.execute(
                 "INSERT INTO privacy_ledgerentry (account_id, kind, mechanism, purpose, idempotency_key, epsilon_nano) "

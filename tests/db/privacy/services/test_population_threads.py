@@ -58,7 +58,7 @@ def test_a_project_that_joins_while_it_spends_loses_nothing_of_it(open_account, 
 
     def work(number: int) -> None:
         if number == 0:
-            started.wait(timeout=10)
+            started.wait(timeout=120)
             join(population, account, number=3)
             return
         reserve(account, priced(2.0**-10))

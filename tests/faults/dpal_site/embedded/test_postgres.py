@@ -53,7 +53,7 @@ def test_a_killed_server_recovers_on_its_port(running):
     with psycopg.connect(running.url(), autocommit=True) as connection:
         connection.execute("INSERT INTO fact VALUES ('committed just before')")
         os.kill(pid, signal.SIGKILL)
-        assert host.wait_until(lambda: running.status == "stopped", 5, poll_seconds=0.001)
+        assert host.wait_until(lambda: running.status == "stopped", 120, poll_seconds=0.001)
         assert running.start()
     assert facts(running) == ["committed just before", "kept"]
     assert running.port == port

@@ -28,7 +28,7 @@ def test_concurrent_starters_share_one_server(tmp_path):
         )
 
     def finish(process):
-        said, _ = process.communicate(timeout=60)
+        said, _ = process.communicate(timeout=120)
         assert process.returncode == 0, said
         return said
 

@@ -39,7 +39,7 @@ def fact(server):
 def test_a_killed_server_recovers_on_its_port(running):
     port, pid = running.port, running.pid
     os.kill(pid, signal.SIGKILL)
-    assert host.wait_until(lambda: running.status == "stopped", 5)
+    assert host.wait_until(lambda: running.status == "stopped", 120)
     assert running.start()
     assert (fact(running), running.port) == (b"kept", port)
     assert running.pid != pid

@@ -41,7 +41,7 @@ def kill(server: EmbeddedPostgres) -> None:
     for pid in (server.pid, *backends):
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
-    assert host.wait_until(lambda: server.status == "stopped", 10, poll_seconds=0.01)
+    assert host.wait_until(lambda: server.status == "stopped", 120, poll_seconds=0.01)
 
 
 @pytest.mark.slow
@@ -51,7 +51,7 @@ def test_every_reservation_that_came_back_stands(durable, tmp_path):
     keys = tmp_path / "keys"
     keys.touch()
     spender = processes.start("spend", scope="spent", keys=str(keys))
-    assert host.wait_until(lambda: len(keys.read_text().split()) >= SOME_KEYS, 30, poll_seconds=0.002)
+    assert host.wait_until(lambda: len(keys.read_text().split()) >= SOME_KEYS, 120, poll_seconds=0.002)
     kill(server)
     server.start()
     assert processes.wait(spender)[0] == 0
@@ -75,7 +75,7 @@ def test_an_operation_at_any_step(durable, tmp_path):
         running[step] = processes.start(
             "operate", folder=str(folder), scope=step, key=str(uuid4()), step=step, pause=True
         )
-    assert host.wait_until(lambda: all((folder / "paused").exists() for folder in folders.values()), 60)
+    assert host.wait_until(lambda: all((folder / "paused").exists() for folder in folders.values()), 120)
     kill(server)
     for folder in folders.values():
         (folder / "go").touch()

@@ -32,7 +32,7 @@ def test_a_running_process_shows_its_whole_command():
     last_word = "x" * 300
     child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)", last_word])
     try:
-        assert host.wait_until(lambda: "sleep(60)" in getattr(host.running_process(child.pid), "command", ""), 10)
+        assert host.wait_until(lambda: "sleep(60)" in getattr(host.running_process(child.pid), "command", ""), 120)
         process = host.running_process(child.pid)
         assert process.pid == child.pid
         assert process.command.endswith(last_word)

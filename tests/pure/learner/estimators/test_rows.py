@@ -26,7 +26,7 @@ def test_every_row_is_covered_once_in_order(monkeypatch, n_rows, cores):
 
 def test_ranges_run_side_by_side_with_one_blas_thread_each(monkeypatch):
     monkeypatch.setattr(rows, "_cores", lambda: 2)
-    together = threading.Barrier(2, timeout=30)
+    together = threading.Barrier(2, timeout=120)
 
     def work(part):
         together.wait()

@@ -76,7 +76,7 @@ def test_a_process_ends_with_its_input_and_prints_no_answer_by_accident():
         capture_output=True,
         env=engine_environment(),
         cwd=ROOT,
-        timeout=60,
+        timeout=120,
         check=True,
     )
     answers = io.BytesIO(done.stdout)

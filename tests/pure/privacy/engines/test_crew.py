@@ -124,7 +124,7 @@ def test_processes_end_with_whoever_started_them():
     started.kill()
     started.wait()
     started.stdout.close()
-    assert host.wait_until(lambda: not any(map(host.running_process, children)), 60, 0.05)
+    assert host.wait_until(lambda: not any(map(host.running_process, children)), 120, 0.05)
 
 
 def test_a_process_is_told_no_more_than_it_needs(monkeypatch):

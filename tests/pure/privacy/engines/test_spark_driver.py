@@ -49,7 +49,7 @@ def test_when_its_input_ends_it_ends(tmp_path, doing, code, last):
         assert process.stdout.readline() == f"{doing}\n".encode()
         process.stdin.close()
         assert answered(process) == last
-        assert process.wait(30) == code
+        assert process.wait(120) == code
     # Whoever is idle was told that there is no more to do, by somebody who clears up.
     assert (tmp_path / "left").exists() == (doing == "idle")
 

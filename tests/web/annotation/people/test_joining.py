@@ -126,7 +126,7 @@ class TestManyAtOnce:
 
         def run(call):
             try:
-                ready.wait(timeout=60)
+                ready.wait(timeout=120)
                 return call()
             except (LinkEnded, IntegrityError, OperationalError) as error:
                 return type(error).__name__
