@@ -139,5 +139,5 @@ def test_a_server_that_dies_before_it_listens_is_told_at_once(tmp_path, monkeypa
     monkeypatch.setattr("dpal_site.embedded.valkey.server_binary", lambda: dying)
     began = time.monotonic()
     with pytest.raises(ServerNotStarted):
-        server.start(timeout_seconds=30)
-    assert time.monotonic() - began < 20
+        server.start(timeout_seconds=120)
+    assert time.monotonic() - began < 60
