@@ -23,7 +23,7 @@ import pyarrow as pa
 
 from benchmarks.crowd import FILE
 from dpal_site.demo.voice_log import draw_voice_log
-from privacy.accounting.gate_planning import best_gate
+from privacy.accounting.gate import best_gate
 from privacy.contributions.counting import CountingGate
 from privacy.gate import KAnonymityGate, ThresholdGate
 from privacy.mechanisms.randomness import SimulationRandom

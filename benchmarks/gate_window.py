@@ -27,7 +27,7 @@ from scipy.stats import t
 
 from dpal_site.demo.voice_log import draw_voice_log
 from privacy.accounting.events import GateWindowEvent
-from privacy.accounting.gate_planning import best_gate
+from privacy.accounting.gate import best_gate
 from privacy.gate import KAnonymityGate, ThresholdGate
 from privacy.mechanisms.randomness import SimulationRandom
 

@@ -12,7 +12,7 @@ from scipy.special import betainc
 
 from privacy.accounting.cost import Unit
 from privacy.accounting.events import KAnonymityGateEvent
-from privacy.accounting.gate_planning import frontier
+from privacy.accounting.gate import frontier
 from privacy.contributions.coins import COIN_RESOLUTION
 from privacy.contributions.counting import CountingGate
 from privacy.contributions.reading import COUNTS, check_unit, pairs, sampled_counts

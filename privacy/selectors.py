@@ -11,8 +11,7 @@ from django.db.models.functions import Coalesce
 
 from privacy.accounting.composition import zcdp_epsilon
 from privacy.accounting.cost import Cost, Unit
-from privacy.accounting.events import Event
-from privacy.accounting.events_people import PeopleEvent
+from privacy.accounting.events import Event, PeopleEvent
 from privacy.accounting.units import atto_spendable, atto_spent, nano_spendable, nano_spent
 from privacy.audit.account import TOTAL_FIELDS
 from privacy.audit.chain import NO_HASH

@@ -13,7 +13,7 @@ from scipy.special import ndtr
 
 from privacy.accounting.cost import Unit
 from privacy.accounting.events import ThresholdGateEvent
-from privacy.accounting.threshold import ThresholdNoise
+from privacy.accounting.gate_events import ThresholdNoise
 from privacy.contributions.counting import CountingGate
 from privacy.contributions.reading import COUNTS, all_counts, check_unit, pairs
 from privacy.mechanisms.randomness import RandomSource, SecureRandom

@@ -7,8 +7,7 @@ from typing import Any, ClassVar, Final, Self
 
 from privacy.accounting.cost import Unit
 from privacy.accounting.event import Event
-from privacy.accounting.events_gate import GateEvent
-from privacy.accounting.events_window import MOST_UPLOADS_TOGETHER, GateWindowEvent
+from privacy.accounting.gate_events import MOST_UPLOADS_TOGETHER, GateEvent, GateWindowEvent
 from privacy.choices import Choice, Kind, Sound
 from privacy.contributions.counting import CountingGate
 from privacy.normalizers import Normalizer

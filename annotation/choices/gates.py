@@ -8,7 +8,7 @@ from annotation.choices.gate_base import GateChoice, unit_of
 from annotation.choices.noisy_gate import NoisyGate
 from annotation.choices.sampled_gate import SampledGate
 from privacy.accounting.event import Event
-from privacy.accounting.events_gate import GateEvent
+from privacy.accounting.gate_events import GateEvent
 from privacy.choices import Kind
 from privacy.contributions.counting import CountingGate
 from privacy.parameters import Parameter

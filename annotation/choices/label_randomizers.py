@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Final
 
 from annotation.choices.randomizer_base import RandomizerChoice
+from privacy.accounting.answers import LARGEST_EPSILON
 from privacy.accounting.events import RandomizedAnswersEvent
-from privacy.accounting.randomized_response import LARGEST_EPSILON
 from privacy.accounting.units import epsilon_to_nano
 from privacy.choices import Sound
 from privacy.parameters import parameter

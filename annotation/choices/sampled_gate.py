@@ -8,8 +8,7 @@ from typing import Any, ClassVar, Final, Self
 from annotation.choices.gate_base import BETWEEN, GateChoice, unit_of
 from privacy.accounting.cost import Unit
 from privacy.accounting.events import KAnonymityGateEvent
-from privacy.accounting.gate import gate_minimum_k
-from privacy.accounting.gate_planning import frontier
+from privacy.accounting.gate import frontier, gate_minimum_k
 from privacy.gate import KAnonymityGate
 from privacy.normalizers import Normalizer
 from privacy.parameters import parameter

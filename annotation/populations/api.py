@@ -28,7 +28,7 @@ from annotation.statement.api import (
 )
 from annotation.statement.downloads import statement_response
 from annotation.tokens.services import Scope
-from privacy.accounting.events_people import MOST_RECORDS_PER_PERSON
+from privacy.accounting.events import MOST_RECORDS_PER_PERSON
 from privacy.models import BudgetAccount, Population
 from privacy.services.checkpoints import log_of
 

@@ -10,7 +10,7 @@ from django.utils.translation import gettext_lazy as _
 from annotation.models import Project
 from annotation.populations.selectors import SharingTerms, left_words, membership_words, populations_of, rule_against
 from annotation.wording import localized
-from privacy.accounting.events_people import MOST_RECORDS_PER_PERSON
+from privacy.accounting.events import MOST_RECORDS_PER_PERSON
 
 UNITS = [
     ("contributor", _("one contributor: records name whom they come from, or a number of them is declared")),

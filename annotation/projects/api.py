@@ -26,7 +26,7 @@ from annotation.rest.base import router as projects_router
 from annotation.rest.pagination import Page, page_of
 from annotation.rest.routing import RoomRouter
 from annotation.tokens.services import Scope
-from privacy.accounting.events_people import MOST_RECORDS_PER_PERSON
+from privacy.accounting.events import MOST_RECORDS_PER_PERSON
 from privacy.choices import Kind
 from privacy.wording import as_message, joined_rules
 

@@ -13,7 +13,7 @@ from django.utils.translation import gettext_lazy as _
 
 from annotation.choices.cards import ChoiceCards
 from annotation.statement.amounts import delta_words
-from privacy.accounting.observers import reading, recommended_delta
+from privacy.accounting.composition import reading, recommended_delta
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from learner.linear_model import LinearModel
 from learner.strategies.secret_sample import ScreenedSecretSample, SecretSample
 from learner.strategies.top_c import TopC
 from privacy.accounting.events import Event, RandomChoiceEvent
-from privacy.accounting.events_features import second_moments_event
+from privacy.accounting.sums import second_moments_event
 from privacy.mechanisms.randomness import SimulationRandom
 from privacy.mechanisms.second_moments import release_second_moments
 

@@ -29,9 +29,8 @@ from learner.linear_model import LinearModel
 from privacy.accounting.composition import gaussian_delta, gaussian_epsilon
 from privacy.accounting.event import Event
 from privacy.accounting.events import GaussianObjectiveEvent, ObjectivePerturbationEvent
-from privacy.accounting.events_running import PARTS
-from privacy.accounting.events_steps import CenteredStepsEvent
-from privacy.accounting.events_sums import SumsEvent
+from privacy.accounting.steps import CenteredStepsEvent
+from privacy.accounting.sums import PARTS, SumsEvent
 from privacy.accounting.training import records_moved
 from privacy.mechanisms.gradient_steps import NoisySteps
 from privacy.mechanisms.randomness import random_source

@@ -13,9 +13,9 @@ from annotation.choices.secrecy import hides_selection
 from annotation.choices.selection_rules import features_of
 from learner.estimators.descriptions import PublicWords
 from learner.linear_model import LinearModel, Multiclass
+from privacy.accounting.answers import Loss
 from privacy.accounting.event import Event
 from privacy.accounting.events import AnswersEvent
-from privacy.accounting.events_labels import Loss
 from privacy.choices import Sound
 from privacy.parameters import ARRIVALS, parameter
 from privacy.wording import as_message

@@ -16,7 +16,7 @@ from learner.estimators.set_models import DIRECTIONS, chosen_direction, set_scor
 from learner.estimators.sums import PrivateSums
 from learner.linear_model import Multiclass
 from privacy.accounting import checks
-from privacy.accounting.events_sums import SumsEvent, charged_delta, sums_event, sums_mu
+from privacy.accounting.sums import SumsEvent, charged_delta, sums_event, sums_mu
 from privacy.choices import Sound
 from privacy.mechanisms.randomness import RandomSource
 from privacy.wording import gettext_noop as _

@@ -13,13 +13,13 @@ from learner.estimators.descriptions import PublicWords
 from learner.estimators.linear import PricedClassifier
 from learner.linear_model import LinearModel
 from privacy.accounting import checks
+from privacy.accounting.answers import Loss
 from privacy.accounting.cost import ADJACENCIES, Adjacency
 from privacy.accounting.events import (
     GaussianObjectiveEvent,
     ObjectivePerturbationEvent,
     OutputPerturbationEvent,
 )
-from privacy.accounting.events_labels import Loss
 from privacy.accounting.training import (
     erm_sensitivity,
     gaussian_objective_perturbation,

@@ -20,7 +20,7 @@ from learner.estimators.choice import INTERCEPT_SCALING, delta_of_training
 from learner.estimators.mi_ogd import MutualInformationOGD, OnlineGradientBaseline
 from learner.estimators.streaming import StreamingLinearClassifier
 from privacy.accounting.event import Event
-from privacy.accounting.events_online import BanditOgdEvent, MutualInformationOgdEvent
+from privacy.accounting.mutual_information import BanditOgdEvent, MutualInformationOgdEvent
 from privacy.choices import Kind, Sound
 from privacy.mechanisms.randomness import RandomSource
 from privacy.parameters import parameter

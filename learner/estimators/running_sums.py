@@ -18,8 +18,7 @@ from learner.estimators.sums import PrivateSums
 from learner.linear_model import LinearModel
 from privacy.accounting import checks
 from privacy.accounting.cost import Adjacency
-from privacy.accounting.events_running import MOST_UPDATES, RunningSumsEvent, running_sums_event
-from privacy.accounting.events_sums import charged_delta, sums_mu
+from privacy.accounting.sums import MOST_UPDATES, RunningSumsEvent, charged_delta, running_sums_event, sums_mu
 from privacy.arrays import Array
 from privacy.choices import Sound
 from privacy.mechanisms.randomness import RandomSource

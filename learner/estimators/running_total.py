@@ -8,7 +8,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from privacy.accounting.events_running import PARTS, RunningSumsEvent
+from privacy.accounting.sums import PARTS, RunningSumsEvent
 from privacy.arrays import Array
 from privacy.mechanisms.sums import NoisySums
 

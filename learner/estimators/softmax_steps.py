@@ -14,7 +14,7 @@ from learner.estimators.linear import PricedClassifier
 from learner.linear_model import LinearModel, Multiclass
 from privacy.accounting import checks
 from privacy.accounting.cost import ADJACENCIES, Adjacency
-from privacy.accounting.events_steps import CenteredStepsEvent, GradientStepsEvent, gradient_steps_event
+from privacy.accounting.steps import CenteredStepsEvent, GradientStepsEvent, gradient_steps_event
 from privacy.choices import Sound
 from privacy.mechanisms.gradient_steps import NoisySteps
 from privacy.mechanisms.randomness import RandomSource

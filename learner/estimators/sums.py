@@ -13,7 +13,7 @@ from learner.estimators.sum_models import MODELS, PRIOR, Scores, calibrated, cho
 from learner.linear_model import LinearModel, Multiclass
 from privacy.accounting import checks
 from privacy.accounting.cost import ADJACENCIES, Adjacency
-from privacy.accounting.events_sums import SumsEvent, charged_delta, sums_event, sums_mu
+from privacy.accounting.sums import SumsEvent, charged_delta, sums_event, sums_mu
 from privacy.choices import Sound
 from privacy.mechanisms.randomness import RandomSource, SimulationRandom
 from privacy.mechanisms.sums import NoisySums, release_sums

@@ -12,7 +12,7 @@ from learner.features.base import Featurizer, scale_rows
 from learner.features.choice import Finding, RecordShape
 from learner.features.clipping import check_norm_bound
 from learner.features.image import ImageFeaturizer, ReadsImages, cells_of, hues_side
-from privacy.accounting.events_features import second_moments_event
+from privacy.accounting.sums import second_moments_event
 from privacy.choices import Sound
 from privacy.mechanisms.randomness import RandomSource
 from privacy.mechanisms.second_moments import release_second_moments

@@ -10,8 +10,8 @@ from django.utils.translation import ngettext
 from annotation.choices.randomizer_base import ANNOTATOR
 from annotation.models import Project
 from learner.configuration.pool import answers_event_of
+from privacy.accounting.answers import LARGEST_EPSILON
 from privacy.accounting.events import AnswersEvent
-from privacy.accounting.randomized_response import LARGEST_EPSILON
 
 # Below so many answers' worth for each class the words about the classes know more (`docs/results/crowd.md`).
 ANSWERS_A_CLASS: Final = 0.35

@@ -7,7 +7,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from privacy.accounting.events_series import mixture_epsilon
+from privacy.accounting.series import mixture_epsilon
 from privacy.mechanisms.randomness import RandomSource
 from privacy.mechanisms.screening import coin_probability
 

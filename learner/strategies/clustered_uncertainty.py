@@ -10,8 +10,8 @@ from learner.linear_model import LinearModel
 from learner.strategies.base import BEYOND_A_STREAM, QueryStrategy, Series, StrategyChoice
 from learner.strategies.clustering import spread_batch
 from learner.strategies.uncertainty import Measure, Uncertainty
+from privacy.accounting.answers import response_odds
 from privacy.accounting.events import Event, PostProcessingEvent
-from privacy.accounting.randomized_response import response_odds
 from privacy.choices import Sound
 from privacy.mechanisms.randomized_response import RandomizedResponse
 from privacy.mechanisms.randomness import RandomSource

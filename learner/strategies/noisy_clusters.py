@@ -9,7 +9,7 @@ from learner.strategies.cells import CELLS, record_cells
 from learner.strategies.rows import ListedRows, Rows
 from learner.strategies.secret_sample import SecretSample
 from privacy.accounting.events import Event
-from privacy.accounting.events_counts import cell_counts_event
+from privacy.accounting.sums import cell_counts_event
 from privacy.mechanisms.cell_counts import release_cell_counts
 from privacy.mechanisms.randomness import RandomSource
 from privacy.mechanisms.screening import coin_probability, flip_coins

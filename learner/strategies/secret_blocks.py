@@ -12,8 +12,8 @@ from learner.strategies.noisy_clusters import NoisyClusters
 from learner.strategies.screen import reach_of_screen
 from learner.strategies.secret_sample import BlocksChoice, ScreenedSecretSample, SecretSample
 from privacy.accounting.events import Event
-from privacy.accounting.events_counts import cell_counts_event
-from privacy.accounting.events_series import even_training
+from privacy.accounting.series import even_training
+from privacy.accounting.sums import cell_counts_event
 from privacy.parameters import parameter
 from privacy.wording import gettext_noop as _
 

@@ -1,17 +1,16 @@
 """The base of all accounting events: a frozen record of one mechanism's parameters that can price itself.
 
 The ledger stores events as JSON and an auditor prices them again, so a kind's fields and
-formula never change once entries exist: a new formula is a new kind or a new version.
-"""
+formula never change once entries exist: a new formula is a new kind or a new version."""
 
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from typing import Any, ClassVar, Self, get_args, get_type_hints
+from typing import Any, ClassVar, Final, Self, get_args, get_type_hints
 
 from privacy.accounting.cost import Adjacency, Cost
-from privacy.wording import as_message
+from privacy.wording import Message, as_message, as_plural_message
 
 REGISTRY: dict[str, "type[Event]"] = {}
 
@@ -168,3 +167,28 @@ def event_from_json(data: Mapping[str, Any]) -> Event:
     if data.get("version") != event_class.version:
         raise ValueError(f"{kind}: unknown version {data.get('version')!r}")
     return event_class.from_parameters({name: value for name, value in data.items() if name not in ("kind", "version")})
+
+
+def class_words(number: int) -> Message:
+    """Return a number of classes in words."""
+    return as_plural_message("{n} class", "{n} classes", n=number)
+
+
+def column_words(number: int) -> Message:
+    """Return a number of columns in words."""
+    return as_plural_message("{n} column", "{n} columns", n=number)
+
+
+def model_words(number: int) -> Message:
+    """Return a number of models in words."""
+    return as_plural_message("one model", "{n} models", n=number)
+
+
+NOISE_WORDS: Final[Mapping[str, str]] = {
+    "discrete_laplace": as_message("discrete Laplace noise"),
+    "gaussian": as_message("Gaussian noise"),
+    "k_norm": as_message("K-norm noise"),
+    "laplace": as_message("Laplace noise"),
+    "truncated_geometric": as_message("truncated geometric noise"),
+    "weighted_gaussian": as_message("weighted Gaussian noise"),
+}

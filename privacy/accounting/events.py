@@ -1,47 +1,42 @@
-"""All accounting events by name, and the way back from stored JSON.
-
-Importing this module registers every kind; the classes live beside their formulas in `events_selection`,
-`events_answers`, `events_choice`, `events_counts`, `events_features`, `events_gate`, `events_labels`, `events_people`,
-`events_running`, `events_series`, `events_snapshot`, `events_steps`, `events_sums`, `events_training`, `events_window`
-and `events_online`.
-"""
+"""All accounting events by name, and the way back from stored JSON. Importing this module registers every kind."""
 
 from dataclasses import dataclass
 from typing import ClassVar
 
-from privacy.accounting.cost import ADJACENCIES, Adjacency, Cost, NoProof
+from privacy.accounting import checks
+from privacy.accounting.answers import AnswersEvent, LabelTrainingEvent, RandomizedAnswersEvent
+from privacy.accounting.cost import ADJACENCIES, Adjacency, Cost, NoProof, Unit, no_proof
 from privacy.accounting.event import Event, EventWords, event_from_json
-from privacy.accounting.events_answers import AnswersEvent, RandomizedAnswersEvent
-from privacy.accounting.events_choice import ScreenRoundEvent, SecretChoiceEvent
-from privacy.accounting.events_counts import CellCountsEvent
-from privacy.accounting.events_features import SecondMomentsEvent
-from privacy.accounting.events_gate import GateEvent, KAnonymityGateEvent, ThresholdGateEvent
-from privacy.accounting.events_gaussian import GaussianObjectiveEvent
-from privacy.accounting.events_labels import LabelTrainingEvent
-from privacy.accounting.events_online import BanditOgdEvent, MutualInformationOgdEvent
-from privacy.accounting.events_people import PeopleEvent
-from privacy.accounting.events_running import RunningSumsEvent
-from privacy.accounting.events_selection import (
+from privacy.accounting.gate_events import (
+    GateEvent,
+    GateOfSnapshotEvent,
+    GateWindowEvent,
+    KAnonymityGateEvent,
+    ThresholdGateEvent,
+)
+from privacy.accounting.mutual_information import BanditOgdEvent, MutualInformationOgdEvent
+from privacy.accounting.selection import (
     BernoulliScreenEvent,
     ExponentialScreenEvent,
     ExposureCappedScreenEvent,
     RandomChoiceEvent,
+    ScreenRoundEvent,
+    SecretChoiceEvent,
     StreamEvent,
     TopCEvent,
 )
-from privacy.accounting.events_series import SecretBlockEvent, SecretSeriesEvent
-from privacy.accounting.events_snapshot import GateOfSnapshotEvent
-from privacy.accounting.events_steps import CenteredStepsEvent, GradientStepsEvent
-from privacy.accounting.events_sums import SumsEvent
-from privacy.accounting.events_training import (
+from privacy.accounting.series import SecretBlockEvent, SecretSeriesEvent
+from privacy.accounting.steps import CenteredStepsEvent, GradientStepsEvent
+from privacy.accounting.sums import CellCountsEvent, RunningSumsEvent, SecondMomentsEvent, SumsEvent
+from privacy.accounting.training import (
     GaussianEvent,
+    GaussianObjectiveEvent,
     MinibatchSgdEvent,
     ObjectivePerturbationEvent,
     OutputPerturbationEvent,
     SecretSampleEvent,
 )
-from privacy.accounting.events_window import GateWindowEvent
-from privacy.wording import as_message
+from privacy.wording import as_message, as_plural_message, ngettext_noop
 from privacy.wording import gettext_noop as _
 
 
@@ -116,3 +111,97 @@ __all__ = [
     "TopCEvent",
     "event_from_json",
 ]
+
+# More records of one person than this leave nothing to promise; it also keeps the squares within the ledger's columns.
+MOST_RECORDS_PER_PERSON = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class PeopleEvent(Event):
+    """An operation of one project, charged to the population its records are of.
+
+    `event` is the operation as the project's account paid for it in entry `entry` of `scope`. Where that protects one
+    record and the population one person, a person is a group of at most `records_per_person` records; where both
+    protect the same, the declared number is how often one of them stands in the project, mostly once.
+    """
+
+    event: Event
+    unit: Unit
+    records_per_person: int
+    scope: str
+    entry: int
+    kind: ClassVar[str] = "people"
+    words: ClassVar[EventWords] = EventWords(
+        _("paid together with a project"),
+        ngettext_noop(
+            "for a person with at most %(records_per_person)s record",
+            "for a person with at most %(records_per_person)s records",
+        ),
+        counted="records_per_person",
+    )
+    valid_for: ClassVar[frozenset[Adjacency]] = frozenset(ADJACENCIES)
+
+    def __post_init__(self) -> None:
+        """Refuse what has no conversion, naming the rule."""
+        checks.one_of("unit", self.unit, ("record", "contributor"))
+        checks.at_least("records_per_person", self.records_per_person, 1)
+        checks.at_least("entry", self.entry, 1)
+        if self.records_per_person > MOST_RECORDS_PER_PERSON:
+            raise ValueError(
+                as_message(
+                    "records_per_person must be <= {most}, got {number}",
+                    most=MOST_RECORDS_PER_PERSON,
+                    number=self.records_per_person,
+                )
+            )
+        if broken := unit_rule(str(getattr(self.event, "unit", "record")), self.unit, self.records_per_person):
+            raise ValueError(broken)
+
+    def cost(self, *, adjacency: Adjacency = "null") -> Cost:
+        """Return what the operation costs a person: group privacy over the declared number of records."""
+        once = self.event.cost(adjacency=adjacency)
+        if isinstance(self.event, SecretBlockEvent) and self.records_per_person > 1 and any(self.event.series.deltas):
+            raise no_proof(
+                self.event.kind,
+                adjacency,
+                as_message(
+                    "a group's delta needs the epsilon of the whole series, and an entry has its own part of it"
+                ),
+            )
+        grouped = once.of_group(self.records_per_person)
+        if grouped.delta == 1 and once.delta < 1:
+            raise no_proof(
+                self.event.kind,
+                adjacency,
+                as_message(
+                    "its delta for {number} records of one person is 1: a mechanism without a finite epsilon has no "
+                    "group privacy beside a delta",
+                    number=self.records_per_person,
+                ),
+            )
+        return grouped
+
+    def summary(self) -> str:
+        """Return one sentence."""
+        return as_plural_message(
+            "{event}; for a person with at most {n} record",
+            "{event}; for a person with at most {n} records",
+            event=self.event.summary(),
+            n=self.records_per_person,
+        )
+
+
+def unit_rule(account: str, population: str, records_per_person: int) -> str:
+    """Return the rule that an account of one unit breaks in a population of another, or nothing."""
+    if account not in ("record", "contributor"):
+        return as_message(
+            "what protects one {unit} says nothing about the people of a population: theirs are the records",
+            unit=account,
+        )
+    if account == "contributor" and population == "record":
+        return as_message(
+            "an account that protects a contributor has people with names: it belongs to a population of contributors"
+        )
+    if account == "contributor" and records_per_person != 1:
+        return as_message("an account that protects a contributor protects all records of one person: the number is 1")
+    return ""

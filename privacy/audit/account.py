@@ -9,9 +9,9 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Protocol, cast
 
+from privacy.accounting.composition import Limits, rho_limit
 from privacy.accounting.cost import Adjacency
 from privacy.accounting.events import Event, event_from_json
-from privacy.accounting.limits import Limits, rho_limit
 from privacy.audit.chain import NO_HASH, entry_hash
 from privacy.charges import Charge, charge_of
 

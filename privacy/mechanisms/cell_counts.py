@@ -5,7 +5,7 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import NDArray
 
-from privacy.accounting.events_counts import CellCountsEvent
+from privacy.accounting.sums import CellCountsEvent
 from privacy.mechanisms.discrete import DiscreteLaplace
 from privacy.mechanisms.randomness import RandomSource
 

@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from privacy.accounting.events_steps import CenteredStepsEvent, GradientStepsEvent
+from privacy.accounting.steps import CenteredStepsEvent, GradientStepsEvent
 from privacy.arrays import Array
 from privacy.mechanisms.randomness import RandomSource
 from privacy.mechanisms.second_moments import shortened_rows

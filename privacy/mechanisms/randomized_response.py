@@ -8,8 +8,8 @@ from typing import ClassVar, Final, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from privacy.accounting.answers import ODDS_UNIT, check_odds
 from privacy.accounting.events import AnswersEvent, RandomizedAnswersEvent
-from privacy.accounting.randomized_response import ODDS_UNIT, check_odds
 from privacy.mechanisms.randomness import RandomSource
 from privacy.wording import as_message
 
@@ -70,7 +70,7 @@ class RandomizedResponse(ResponseMechanism):
     n_classes : int
         Number K of declared classes, >= 2.
     odds : int
-        Weight of the true class, as `privacy.accounting.randomized_response.response_odds` gives it.
+        Weight of the true class, as `privacy.accounting.answers.response_odds` gives it.
 
     Raises
     ------

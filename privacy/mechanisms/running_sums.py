@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from privacy.accounting.events_running import PARTS, RunningSumsEvent
+from privacy.accounting.sums import PARTS, RunningSumsEvent
 from privacy.mechanisms.randomness import RandomSource
 from privacy.mechanisms.sums import FloatRows, Members, NoisySums, exact_sums, noisy_sums
 

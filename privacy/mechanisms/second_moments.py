@@ -5,7 +5,7 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import NDArray
 
-from privacy.accounting.events_features import SecondMomentsEvent
+from privacy.accounting.sums import SecondMomentsEvent
 from privacy.mechanisms.discrete import DiscreteGaussian, DiscreteLaplace
 from privacy.mechanisms.randomness import RandomSource
 

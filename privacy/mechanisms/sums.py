@@ -8,7 +8,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from privacy.accounting.events_sums import SumsEvent
+from privacy.accounting.sums import SumsEvent
 from privacy.mechanisms.discrete import LARGEST_COUNT, DiscreteGaussian
 from privacy.mechanisms.randomness import RandomSource
 from privacy.mechanisms.second_moments import shortened_rows

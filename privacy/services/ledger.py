@@ -15,8 +15,8 @@ from django.db.models import DateTimeField, Exists, ExpressionWrapper, OuterRef,
 from django.db.models.functions import Now
 
 from privacy import selectors
+from privacy.accounting.composition import Limits
 from privacy.accounting.events import Event, PostProcessingEvent, event_from_json
-from privacy.accounting.limits import Limits
 from privacy.accounting.units import Amount, atto_spent, nano_spent
 from privacy.charges import price
 from privacy.errors import AlreadySettled, BudgetExceeded, KeyReused, NotCommitted, UnsoundCombination

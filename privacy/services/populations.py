@@ -7,8 +7,8 @@ from django.conf import settings
 from django.db import IntegrityError, transaction
 from django.utils.text import slugify
 
-from privacy.accounting.events_people import MOST_RECORDS_PER_PERSON, unit_rule
-from privacy.accounting.limits import Limits
+from privacy.accounting.composition import Limits
+from privacy.accounting.events import MOST_RECORDS_PER_PERSON, unit_rule
 from privacy.accounting.units import Amount
 from privacy.errors import BudgetExceeded, UnsoundCombination
 from privacy.models import BudgetAccount, EntryKind, Filter, LedgerEntry, Population, Quota

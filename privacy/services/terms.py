@@ -5,7 +5,7 @@ from dataclasses import asdict
 from decimal import Decimal
 from fractions import Fraction
 
-from privacy.accounting.limits import Limits, rho_limit
+from privacy.accounting.composition import Limits, rho_limit
 from privacy.accounting.units import Amount, delta_limit_to_atto, epsilon_limit_to_nano
 from privacy.models import BudgetAccount, Filter
 

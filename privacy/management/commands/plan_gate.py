@@ -13,7 +13,7 @@ import pyarrow.dataset
 from django.core.management.base import BaseCommand, CommandError
 
 from privacy import planning
-from privacy.accounting.gate_planning import PlannedGate, frontier
+from privacy.accounting.gate import PlannedGate, frontier
 from privacy.contributions.reading import check_unit
 from privacy.gate import KAnonymityGate, ThresholdGate
 from privacy.normalizers import Normalizer

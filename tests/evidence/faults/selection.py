@@ -34,7 +34,7 @@ SELECTION = [
     ),
     Mutant(
         "a training made dearer since at the price of the series",
-        "privacy/accounting/events_series.py",
+        "privacy/accounting/series.py",
         "                return None\n        else:",
         "                training = before.inner\n        else:",
         (f"{RUNNING}::test_a_training_made_dearer_since_is_no_part_of_the_series",),

@@ -14,8 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from privacy import survey as survey_module
-from privacy.accounting.gate import gate_delta
-from privacy.accounting.gate_planning import frontier
+from privacy.accounting.gate import frontier, gate_delta
 from privacy.gate import KAnonymityGate, ThresholdGate
 from privacy.mechanisms.randomness import SimulationRandom
 from privacy.planning import best_gates, paper_table, passing, recommendation, said_at_least

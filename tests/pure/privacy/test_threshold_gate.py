@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from privacy.accounting.events import event_from_json
-from privacy.accounting.threshold import weighted_gaussian_delta
+from privacy.accounting.gate_events import weighted_gaussian_delta
 from privacy.gate import ThresholdGate
 from privacy.mechanisms.randomness import SecureRandom, SimulationRandom
 from privacy.threshold_gate import STEPS, _weighed, threshold_gate_at

@@ -20,7 +20,7 @@ from learner.linear_model import LinearModel
 from learner.models import ModelRelease, Round, TrainingRun
 from learner.next_step import Step, project_status
 from learner.rounds.services import loop
-from privacy.accounting.events_selection import RandomChoiceEvent
+from privacy.accounting.selection import RandomChoiceEvent
 from privacy.errors import UnsoundCombination
 from privacy.selectors import guarantee
 from privacy.services import ledger

@@ -8,10 +8,10 @@ from annotation.choices.account_kind import broken_on, filter_of, releases_payab
 from annotation.choices.presets import PRESETS
 from privacy.accounting.composition import gaussian_delta, zcdp_epsilon
 from privacy.accounting.events import event_from_json
-from privacy.accounting.events_gate import ThresholdGateEvent
-from privacy.accounting.events_series import SecretBlockEvent
-from privacy.accounting.events_sums import SumsEvent, sums_mu
-from privacy.accounting.events_training import GaussianEvent, MinibatchSgdEvent
+from privacy.accounting.gate_events import ThresholdGateEvent
+from privacy.accounting.series import SecretBlockEvent
+from privacy.accounting.sums import SumsEvent, sums_mu
+from privacy.accounting.training import GaussianEvent, MinibatchSgdEvent
 
 CLASSES = ["a", "b", "c"]
 # A fifth of the limit's for each release, which the numbers below are counted at.

@@ -11,7 +11,7 @@ from annotation.choices.stream_rules import batch_stream_epsilon
 from learner.estimators.sums import PrivateSums
 from learner.strategies.blocks import block_rates
 from privacy.accounting.events import SecretBlockEvent
-from privacy.accounting.events_series import even_training
+from privacy.accounting.series import even_training
 from tests.streaming import AS_PUBLISHED
 
 PRESET = {**PRESETS["pool-experts"].defaults, "oracle": "trusted", "data_kind": "text", "classes": ["a", "b"]}

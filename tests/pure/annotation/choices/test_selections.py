@@ -23,8 +23,7 @@ ELSEWHERE = {
     "exposures": {
         "learner/planning/selectors.py",
         "learner/rounds/services/screens.py",
-        "privacy/accounting/events_choice.py",
-        "privacy/accounting/events_selection.py",
+        "privacy/accounting/selection.py",
         "privacy/accounting/screens.py",
     },
     # Refusing what is left over from another choice, in words of its own.

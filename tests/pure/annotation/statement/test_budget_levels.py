@@ -6,7 +6,7 @@ import pytest
 from django.utils import translation
 
 from annotation.statement.budget_levels import plain_meaning
-from privacy.accounting.observers import reading
+from privacy.accounting.composition import reading
 
 NUMBERS = r"guesses rightly at most (\S+) % .* find at most (\S+) % .* advantage of any test is (\S+)\.$"
 

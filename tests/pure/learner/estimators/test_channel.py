@@ -8,7 +8,7 @@ from sklearn.linear_model import LogisticRegression
 from learner.estimators.adaptation import INVERSE_TEMPERATURE, adapt_to_texts, class_scores
 from learner.estimators.channel import ChannelClassifier
 from learner.linear_model import LinearModel
-from privacy.accounting.randomized_response import response_odds
+from privacy.accounting.answers import response_odds
 from privacy.mechanisms.randomized_response import RandomizedResponse
 from privacy.mechanisms.randomness import SimulationRandom
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from learner.estimators.softmax_steps import PrivateSoftmaxSteps
 from learner.linear_model import LinearModel
-from privacy.accounting.events_steps import CenteredStepsEvent, GradientStepsEvent
+from privacy.accounting.steps import CenteredStepsEvent, GradientStepsEvent
 from privacy.mechanisms import gradient_steps
 from privacy.mechanisms.randomness import SimulationRandom
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from privacy.accounting.count_words import class_words, column_words, model_words
+from privacy.accounting.event import class_words, column_words, model_words
 
 
 @pytest.mark.parametrize(

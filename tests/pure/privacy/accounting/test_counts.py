@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from privacy.accounting.events import CellCountsEvent
-from privacy.accounting.events_counts import cell_counts_event
+from privacy.accounting.sums import cell_counts_event
 from privacy.mechanisms.cell_counts import NO_CELL, release_cell_counts
 from privacy.mechanisms.discrete import DiscreteLaplace
 from privacy.mechanisms.randomness import SecureRandom, SimulationRandom

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from privacy.accounting import composition, gate, screens, threshold, training, units
+from privacy.accounting import composition, gate, gate_events, screens, training, units
 from privacy.accounting import events as ev
 from privacy.accounting.cost import ADJACENCIES, Cost, NoProof
 from privacy.accounting.event import REGISTRY, Event
@@ -381,10 +381,10 @@ def test_a_threshold_gate_costs_no_less_than_the_decay_of_its_noise(noise):
 
 def test_a_floor_on_an_unmoved_threshold_is_charged_for_what_it_is():
     sound = ev.ThresholdGateEvent(1.0, 1e-6, floor=10)
-    assert sound.threshold == pytest.approx(threshold.laplace_threshold(1.0, 1e-6) + 9)
+    assert sound.threshold == pytest.approx(gate_events.laplace_threshold(1.0, 1e-6) + 9)
     assert sound.cost().delta == 1e-6
     unmoved = ev.ThresholdGateEvent(
-        1.0, 1e-6, floor=10, noise_scale=1.0, threshold=threshold.laplace_threshold(1.0, 1e-6)
+        1.0, 1e-6, floor=10, noise_scale=1.0, threshold=gate_events.laplace_threshold(1.0, 1e-6)
     )
     assert unmoved.cost().delta > 1e-3
 

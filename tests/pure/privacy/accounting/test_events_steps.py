@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from privacy.accounting.composition import gaussian_epsilon
-from privacy.accounting.events_steps import CenteredStepsEvent, GradientStepsEvent, gradient_steps_event
+from privacy.accounting.steps import CenteredStepsEvent, GradientStepsEvent, gradient_steps_event
 
 
 @settings(max_examples=50, deadline=None)

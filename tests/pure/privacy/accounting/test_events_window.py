@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from privacy.accounting.cost import ADJACENCIES
 from privacy.accounting.events import GateWindowEvent, GaussianEvent, KAnonymityGateEvent, ThresholdGateEvent
-from privacy.accounting.events_window import MOST_UPLOADS_TOGETHER
+from privacy.accounting.gate_events import MOST_UPLOADS_TOGETHER
 from privacy.accounting.units import float_at_least
 from tests.pure.privacy.accounting.test_events_snapshot import OtherGateEvent, ProvedGateEvent
 

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from privacy.accounting import gate
-from privacy.accounting.binomial import bernoulli_divergence, binomial_pmf
+from privacy.accounting.gate import bernoulli_divergence, binomial_pmf
 
 GRID_RATES = np.linspace(0.1, 0.9, 9)
 GRID_EPSILONS = np.array([0.25, 0.5, 0.75, 1.0])

@@ -5,8 +5,7 @@ import math
 import mpmath
 import pytest
 
-from privacy.accounting.gate import gate_delta, gate_minimum_k
-from privacy.accounting.gate_planning import RATES, best_gate, gate_delta_without_cap
+from privacy.accounting.gate import RATES, best_gate, gate_delta, gate_delta_without_cap, gate_minimum_k
 
 
 def test_best_gate_lets_out_the_rarest_texts():

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from privacy.accounting.observers import FEW_FALSE_ALARMS, reading, recommended_delta
+from privacy.accounting.composition import FEW_FALSE_ALARMS, reading, recommended_delta
 
 
 @pytest.mark.parametrize(

@@ -10,9 +10,17 @@ from hypothesis import strategies as st
 
 from privacy.accounting.composition import gaussian_epsilon
 from privacy.accounting.events import MinibatchSgdEvent, RunningSumsEvent, StreamEvent
-from privacy.accounting.events_running import FITTED, MOST_UPDATES, PARTS, fitted_for, running_sums_event
-from privacy.accounting.events_sums import SumsEvent, charged_delta, sums_mu
 from privacy.accounting.screens import stream_epsilon
+from privacy.accounting.sums import (
+    FITTED,
+    MOST_UPDATES,
+    PARTS,
+    SumsEvent,
+    charged_delta,
+    fitted_for,
+    running_sums_event,
+    sums_mu,
+)
 
 SUMS = SumsEvent(3, 2, 1.0, 12.0, 5.0, delta=1e-6)
 

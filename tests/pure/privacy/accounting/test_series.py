@@ -11,8 +11,8 @@ from scipy.stats import norm
 from privacy.accounting.composition import gaussian_epsilon
 from privacy.accounting.cost import NoProof
 from privacy.accounting.events import GaussianEvent, MinibatchSgdEvent, SecretBlockEvent, SecretSeriesEvent
-from privacy.accounting.events_series import even_training, mixture_epsilon, series_event
 from privacy.accounting.screens import hidden_selection_epsilon
+from privacy.accounting.series import even_training, mixture_epsilon, series_event
 
 
 def test_the_whole_series_costs_less_than_its_blocks_one_by_one():

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from privacy.accounting.events_steps import CenteredStepsEvent, GradientStepsEvent
+from privacy.accounting.steps import CenteredStepsEvent, GradientStepsEvent
 from privacy.mechanisms.gradient_steps import NoisySteps
 from privacy.mechanisms.randomness import SecureRandom, SimulationRandom
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
+from privacy.accounting.answers import ODDS_UNIT, response_odds
 from privacy.accounting.events import RandomizedAnswersEvent
-from privacy.accounting.randomized_response import ODDS_UNIT, response_odds
 from privacy.mechanisms.randomized_response import RandomizedResponse
 from privacy.mechanisms.randomness import SecureRandom, SimulationRandom
 

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from learner.estimators.running_total import RunningTotal, variance_growth
-from privacy.accounting.events_running import PARTS, RunningSumsEvent, fitted_for
-from privacy.accounting.events_sums import SumsEvent
+from privacy.accounting.sums import PARTS, RunningSumsEvent, SumsEvent, fitted_for
 from privacy.mechanisms.randomness import SecureRandom, SimulationRandom
 from privacy.mechanisms.running_sums import release_running_sums, weighted_sums
 from privacy.mechanisms.sums import STEPS

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from privacy.accounting.events_features import SecondMomentsEvent, second_moments_event
+from privacy.accounting.sums import SecondMomentsEvent, second_moments_event
 from privacy.mechanisms.randomness import SecureRandom, SimulationRandom
 from privacy.mechanisms.second_moments import STEPS, exact_moments, release_second_moments, shortened_rows
 

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from privacy.accounting.composition import gaussian_epsilon
-from privacy.accounting.events_sums import SumsEvent, charged_delta, sums_event, sums_mu
+from privacy.accounting.sums import SumsEvent, charged_delta, sums_event, sums_mu
 from privacy.mechanisms.randomness import SecureRandom, SimulationRandom
 from privacy.mechanisms.sums import STEPS, NoisySums, exact_sums, release_sums
 

@@ -8,8 +8,8 @@ import pytest
 from learner.canaries.sending import send_canary
 from learner.canaries.stages import plain_parameters, stage_for
 from learner.estimators.randomized_answers import RandomizedAnswersClassifier
+from privacy.accounting.answers import response_odds
 from privacy.accounting.events import RandomizedAnswersEvent
-from privacy.accounting.randomized_response import response_odds
 from privacy.mechanisms.randomized_response import RandomizedResponse
 from privacy.mechanisms.randomness import SecureRandom, SimulationRandom
 

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 from learner.estimators.channel import ChannelClassifier
+from privacy.accounting.answers import response_odds
 from privacy.accounting.events import RandomizedAnswersEvent
-from privacy.accounting.randomized_response import response_odds
 from privacy.evidence import epsilon_lower_bound, one_by_one
 from privacy.mechanisms.randomized_response import RandomizedResponse
 from privacy.mechanisms.randomness import SimulationRandom

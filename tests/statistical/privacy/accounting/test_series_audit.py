@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from privacy.accounting.events import MinibatchSgdEvent
-from privacy.accounting.events_series import SecretBlockEvent, SecretSeriesEvent
+from privacy.accounting.series import SecretBlockEvent, SecretSeriesEvent
 from privacy.evidence import epsilon_lower_bound
 from privacy.mechanisms.randomness import SimulationRandom
 

@@ -11,7 +11,7 @@ import pytest
 from learner.strategies.cells import CELLS, record_cells
 from learner.strategies.noisy_clusters import NoisyClusters
 from privacy.accounting.events import CellCountsEvent, MinibatchSgdEvent
-from privacy.accounting.events_counts import cell_counts_event
+from privacy.accounting.sums import cell_counts_event
 from privacy.evidence import epsilon_lower_bound, one_by_one
 from privacy.mechanisms.cell_counts import release_cell_counts
 from privacy.mechanisms.randomness import SimulationRandom

@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from privacy.accounting.events_steps import GradientStepsEvent, gradient_steps_event
+from privacy.accounting.steps import GradientStepsEvent, gradient_steps_event
 from privacy.evidence import epsilon_lower_bound, one_by_one
 from privacy.mechanisms.gradient_steps import NoisySteps
 from privacy.mechanisms.randomness import SimulationRandom

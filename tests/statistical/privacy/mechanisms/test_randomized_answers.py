@@ -9,8 +9,8 @@ import pytest
 from annotation.choices.consensus import plurality
 from annotation.choices.label_types.choose import ChooseOne
 from annotation.quality.agreement import Answer, compare_answers
+from privacy.accounting.answers import response_odds
 from privacy.accounting.events import RandomizedAnswersEvent
-from privacy.accounting.randomized_response import response_odds
 from privacy.evidence import epsilon_lower_bound, one_by_one
 from privacy.mechanisms.randomized_response import RandomizedResponse
 from privacy.mechanisms.randomness import SecureRandom, SimulationRandom

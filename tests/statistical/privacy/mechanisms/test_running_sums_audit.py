@@ -8,8 +8,7 @@ import os
 import numpy as np
 import pytest
 
-from privacy.accounting.events_running import PARTS, RunningSumsEvent, running_sums_event
-from privacy.accounting.events_sums import charged_delta, sums_event, sums_mu
+from privacy.accounting.sums import PARTS, RunningSumsEvent, charged_delta, running_sums_event, sums_event, sums_mu
 from privacy.evidence import epsilon_lower_bound, one_by_one
 from privacy.mechanisms.randomness import SimulationRandom
 from privacy.mechanisms.running_sums import release_running_sums

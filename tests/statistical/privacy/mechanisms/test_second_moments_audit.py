@@ -8,7 +8,7 @@ import os
 import numpy as np
 import pytest
 
-from privacy.accounting.events_features import SecondMomentsEvent, second_moments_event
+from privacy.accounting.sums import SecondMomentsEvent, second_moments_event
 from privacy.evidence import epsilon_lower_bound, one_by_one
 from privacy.mechanisms.randomness import SimulationRandom
 from privacy.mechanisms.second_moments import release_second_moments, shortened_rows

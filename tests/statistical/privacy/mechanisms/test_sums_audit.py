@@ -8,7 +8,7 @@ import os
 import numpy as np
 import pytest
 
-from privacy.accounting.events_sums import SumsEvent, charged_delta, sums_event, sums_mu
+from privacy.accounting.sums import SumsEvent, charged_delta, sums_event, sums_mu
 from privacy.evidence import epsilon_lower_bound, one_by_one
 from privacy.mechanisms.randomness import SimulationRandom
 from privacy.mechanisms.sums import release_sums

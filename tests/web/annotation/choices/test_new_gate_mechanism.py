@@ -37,7 +37,7 @@ from learner.planning.simulation.crowd_settings import CrowdSettings
 from privacy import planning
 from privacy.accounting.cost import Adjacency, Cost, Unit
 from privacy.accounting.events import GateEvent, GateOfSnapshotEvent, GateWindowEvent, GaussianEvent, event_from_json
-from privacy.accounting.threshold import discrete_laplace_delta, discrete_laplace_threshold
+from privacy.accounting.gate_events import discrete_laplace_delta, discrete_laplace_threshold
 from privacy.choices import Kind
 from privacy.contributions.counting import CountingGate
 from privacy.contributions.reading import COUNTS, all_counts, pairs

@@ -21,7 +21,7 @@ from learner.pools import selectors as pool_selectors
 from learner.pools.services import features
 from learner.selectors import round_prices
 from privacy.accounting.event import event_from_json
-from privacy.accounting.events_counts import cell_counts_event
+from privacy.accounting.sums import cell_counts_event
 from privacy.choices import Sound
 from privacy.mechanisms.cell_counts import release_cell_counts
 from privacy.mechanisms.randomness import RandomSource

@@ -12,7 +12,7 @@ from annotation.choices.presets import PRESETS
 from annotation.errors import ConfigurationFrozen, InvalidConfiguration
 from annotation.models import Project
 from annotation.projects.services.configuring import configure_project
-from privacy.accounting.events_selection import RandomChoiceEvent
+from privacy.accounting.selection import RandomChoiceEvent
 from privacy.selectors import guarantee
 from privacy.services import ledger
 from tests.factories import make_user, open_preset

@@ -20,7 +20,7 @@ from annotation.projects.forms.wizard import arrival_of
 from annotation.projects.services import kinds, opening
 from annotation.projects.services.configuring import limits_of
 from annotation.questions.services import labelling
-from privacy.accounting.events_selection import RandomChoiceEvent
+from privacy.accounting.selection import RandomChoiceEvent
 from privacy.accounting.units import ATTO, NANO
 from privacy.selectors import guarantee
 from privacy.services import ledger

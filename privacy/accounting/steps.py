@@ -1,4 +1,4 @@
-"""The event of noisy gradient steps over all rows: one record moves each step by a bounded residual times its row."""
+"""Event of noisy gradient steps: one record moves each step by a bounded residual times its row."""
 
 import math
 from dataclasses import dataclass, field, replace
@@ -6,12 +6,10 @@ from typing import ClassVar, Self
 
 from privacy.accounting import checks
 from privacy.accounting.cost import ADJACENCIES, Adjacency, Cost
-from privacy.accounting.count_words import class_words, column_words
-from privacy.accounting.event import Event, EventWords
-from privacy.accounting.events_sums import GRID_DELTA, GRID_EPSILON, MOST_ENTRIES
-from privacy.accounting.events_training import ANY_ADJACENCY
+from privacy.accounting.event import Event, EventWords, class_words, column_words
+from privacy.accounting.sums import GRID_DELTA, GRID_EPSILON, MOST_ENTRIES
+from privacy.accounting.training import ANY_ADJACENCY, gaussian_cost
 from privacy.accounting.units import outward
-from privacy.accounting.vector_noise import gaussian_cost
 from privacy.wording import as_message, as_plural_message, ngettext_noop
 from privacy.wording import gettext_noop as _
 

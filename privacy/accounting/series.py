@@ -1,4 +1,4 @@
-"""The event of a series of secret blocks: a record is in one of them or in none, and the whole series is one charge."""
+"""Event of a series of secret blocks: a record is in at most one block, and the whole series is one charge."""
 
 import math
 from collections.abc import Sequence
@@ -8,7 +8,7 @@ from typing import ClassVar
 from privacy.accounting import checks
 from privacy.accounting.cost import LARGEST_EXPONENT, Adjacency, Cost
 from privacy.accounting.event import Event, EventWords
-from privacy.accounting.events_training import FIXED_SLOTS, SecretSampleEvent, require_slot
+from privacy.accounting.training import FIXED_SLOTS, SecretSampleEvent, require_slot
 from privacy.accounting.units import outward
 from privacy.wording import as_message, as_plural_message
 from privacy.wording import gettext_noop as _

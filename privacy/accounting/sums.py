@@ -1,0 +1,498 @@
+"""Events of noisy sums, running sums, cell counts and second moments, with the noise they need."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import lru_cache
+from typing import ClassVar, Final, Literal, Self
+
+from privacy.accounting import checks
+from privacy.accounting.cost import ADJACENCIES, Adjacency, Cost
+from privacy.accounting.event import NOISE_WORDS, Event, EventWords, class_words, column_words
+from privacy.accounting.training import ANY_ADJACENCY, check_vector_noise, gaussian_cost
+from privacy.accounting.units import float_at_least, outward
+from privacy.wording import as_message, as_plural_message, ngettext_noop
+from privacy.wording import gettext_noop as _
+
+# The sampler's grid is so fine that its law and that of a rounded continuous Gaussian differ by less than these, over
+# all entries together; see docs/privacy.md, sums.
+GRID_EPSILON = 1e-8
+GRID_DELTA = 1e-8
+MOST_ENTRIES = 2_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class SumsEvent(Event):
+    r"""Independent Gaussian noise on :math:`\sum_i x_i x_i^\top` and on the sum of the rows of each class.
+
+    Rows have at most `norm_bound`, constant column included, and at most `labels_per_record` classes each.
+    `moment_sigma` is the standard deviation on the diagonal of the moments, of which the entries above it have the
+    :math:`\sqrt2`-th part; 0 stands for class sums alone. `class_sigma` is that of every entry of the class sums.
+    With `delta` > 0 the charge is a point on the exact curve, for `pure` accounts; without, rho alone.
+    """
+
+    dimension: int
+    n_classes: int
+    norm_bound: float
+    moment_sigma: float
+    class_sigma: float
+    labels_per_record: int = 1
+    delta: float = 0.0
+    kind: ClassVar[str] = "sums"
+    words: ClassVar[EventWords] = EventWords(
+        _("training from noisy sums"),
+        _("noisy sums of rows and of products of their columns"),
+    )
+    valid_for: ClassVar[frozenset[Adjacency]] = ANY_ADJACENCY
+
+    def __post_init__(self) -> None:
+        """Check the ranges."""
+        checks.at_least("dimension", self.dimension, 1)
+        checks.at_least("n_classes", self.n_classes, 1)
+        checks.at_least("labels_per_record", self.labels_per_record, 1)
+        checks.positive("norm_bound", self.norm_bound)
+        checks.not_negative("moment_sigma", self.moment_sigma)
+        checks.positive("class_sigma", self.class_sigma)
+        if self.labels_per_record > self.n_classes:
+            raise ValueError(
+                as_message(
+                    "labels_per_record must be at most the {n_classes} classes, got {labels}",
+                    n_classes=self.n_classes,
+                    labels=self.labels_per_record,
+                )
+            )
+        if not 0 <= self.delta < 1:
+            raise ValueError(as_message("delta must lie in [0, 1), got {delta}", delta=self.delta))
+        if self.entries > MOST_ENTRIES:
+            raise ValueError(
+                as_message("at most {most} sums can be released, got {n}", most=MOST_ENTRIES, n=self.entries)
+            )
+
+    @property
+    def entries(self) -> int:
+        """How many numbers are released."""
+        moments = self.dimension * (self.dimension + 1) // 2 if self.moment_sigma else 0
+        return moments + self.dimension * self.n_classes
+
+    def gaussian_mu(self, *, adjacency: Adjacency = "null") -> float:
+        r"""Return how far, in standard deviations, one neighbour moves the sums.
+
+        Notes
+        -----
+        One row against an empty slot, or one more row, moves the weighted upper triangle by :math:`\|x\|^2` and at most
+        r class sums by :math:`\|x\|` each. One row against another moves them by at most :math:`\sqrt2 M^2` and
+        :math:`2\sqrt r M`.
+        """
+        checks.one_of("adjacency", adjacency, ADJACENCIES)
+        replaced = adjacency == "replace"
+        square = 0.0
+        if self.moment_sigma:
+            square += (2 if replaced else 1) * (self.norm_bound**2 / self.moment_sigma) ** 2
+        square += (4 if replaced else 1) * self.labels_per_record * (self.norm_bound / self.class_sigma) ** 2
+        return outward(math.sqrt(square))
+
+    def cost(self, *, adjacency: Adjacency = "null") -> Cost:
+        """Return the price of all sums together; whatever is computed from them is free."""
+        exact = gaussian_cost(self.gaussian_mu(adjacency=adjacency), 1.0, self.delta)
+        if self.delta == 0:
+            return exact
+        return Cost(exact.epsilon + GRID_EPSILON, min(1.0, self.delta * (1 + GRID_DELTA)), rho=exact.rho)
+
+    def in_rho(self) -> Self:
+        """Return the same noise without a point of its curve."""
+        return replace(self, delta=0.0)
+
+    def summary(self) -> str:
+        """Return one sentence."""
+        shape = {
+            "word_columns": column_words(self.dimension),
+            "word_classes": class_words(self.n_classes),
+            "class_sigma": self.class_sigma,
+        }
+        if self.moment_sigma == 0:
+            return as_message(
+                "sums of {word_columns} for {word_classes} with Gaussian noise of {class_sigma:.4g}", **shape
+            )
+        return as_message(
+            "second moments of {word_columns} and sums for {word_classes} with Gaussian noise of "
+            "{moment_sigma:.4g} and {class_sigma:.4g}",
+            moment_sigma=self.moment_sigma,
+            **shape,
+        )
+
+
+def sums_event(
+    mu: float,
+    *,
+    dimension: int,
+    n_classes: int,
+    norm_bound: float,
+    moment_share: float = 0.5,
+    labels_per_record: int = 1,
+    delta: float = 0.0,
+    adjacency: Adjacency = "null",
+) -> SumsEvent:
+    """Return the event whose sensitivity-to-noise ratio under `adjacency` is at most `mu`.
+
+    Parameters
+    ----------
+    mu : float
+        > 0.
+    moment_share : float
+        Share of the squared ratio that goes to the second moments, in [0, 1); 0 leaves them out.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is out of range.
+    """
+    checks.positive("mu", mu)
+    checks.one_of("adjacency", adjacency, ADJACENCIES)
+    if not 0 <= moment_share < 1:
+        raise ValueError(as_message("moment_share must lie in [0, 1), got {share}", share=moment_share))
+    replaced = adjacency == "replace"
+    # Several outward roundings lie between the sigmas and the price.
+    room = mu * (1 - 2.0**-44)
+    moments = norm_bound**2 * math.sqrt(2 if replaced else 1) / (room * math.sqrt(moment_share)) if moment_share else 0
+    classes = norm_bound * math.sqrt(labels_per_record) * (2 if replaced else 1) / (room * math.sqrt(1 - moment_share))
+    return SumsEvent(dimension, n_classes, float(norm_bound), float(moments), classes, labels_per_record, float(delta))
+
+
+@lru_cache(maxsize=64)
+def sums_mu(epsilon: float, delta: float) -> float:
+    """Return the largest ratio whose sums cost at most (epsilon, delta), grid included, to a part in 1e12.
+
+    Raises
+    ------
+    ValueError
+        If epsilon is not above what the grid is charged, or delta not in (0, 1).
+    """
+    checks.delta_in_open_interval("delta", delta)
+    if not epsilon > 2 * GRID_EPSILON:
+        raise ValueError(
+            as_message("epsilon must be > {least}, got {epsilon}", least=2 * GRID_EPSILON, epsilon=epsilon)
+        )
+    inside = delta / (1 + 2 * GRID_DELTA)
+    low, high = 0.0, 1.0
+
+    def price(mu: float) -> float:
+        return gaussian_cost(outward(mu), 1.0, inside).epsilon + GRID_EPSILON
+
+    while price(high) <= epsilon:
+        low, high = high, 2 * high
+    while high - low > 1e-12 * high:
+        middle = (low + high) / 2
+        low, high = (middle, high) if price(middle) <= epsilon else (low, middle)
+    return low
+
+
+def charged_delta(delta: float) -> float:
+    """Return the delta to write into an event that may cost at most `delta`."""
+    return delta / (1 + 2 * GRID_DELTA)
+
+
+# Coefficients are whole numbers of this part of one, so that every machine computes the same ones.
+PARTS: Final = 2**16
+MOST_UPDATES: Final = 1024
+# Decays and weights, in parts, by the updates they were fitted for: least mean variance of the running sums times the
+# squared norm of a column, found by Nelder and Mead from public numbers alone.
+FITTED: Final[Mapping[int, tuple[tuple[int, int], tuple[int, int]]]] = {
+    16: ((11796, 55273), (5695, 27007)),
+    32: ((28541, 60129), (11587, 21483)),
+    64: ((38640, 62685), (16181, 16672)),
+    128: ((45626, 64016), (19241, 12871)),
+    256: ((50692, 64717), (21004, 9935)),
+    512: ((54434, 65090), (21732, 7668)),
+    1024: ((57226, 65287), (21673, 5918)),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class RunningSumsEvent(Event):
+    r"""At update t of an epoch, :math:`\sum_{j\le t} c_{t-j}` times the sums of batch j, with noise as `sums` says.
+
+    Each record is in one batch of one epoch of at most `updates`. Coefficients are public: :math:`c_0 = 1` and
+    :math:`c_k = \sum_i \omega_i\theta_i^{k-1}` from `weights` and `decays`, in parts of :math:`2^{-16}`. Batches may be
+    chosen by looking at what was released before. `sums` is one release; its delta is where all of them are charged.
+    """
+
+    sums: SumsEvent
+    updates: int
+    decays: tuple[int, ...]
+    weights: tuple[int, ...]
+    kind: ClassVar[str] = "running_sums"
+    words: ClassVar[EventWords] = EventWords(
+        _("training from running sums"),
+        _("noisy sums of all batches so far, released anew with every batch"),
+    )
+    valid_for: ClassVar[frozenset[Adjacency]] = ANY_ADJACENCY
+
+    def __post_init__(self) -> None:
+        """Check the ranges."""
+        checks.at_least("updates", self.updates, 1)
+        if self.updates > MOST_UPDATES:
+            raise ValueError(
+                as_message("updates must be at most {most}, got {got}", most=MOST_UPDATES, got=self.updates)
+            )
+        if len(self.decays) != len(self.weights) or not all(0 <= part < PARTS for part in self.decays + self.weights):
+            raise ValueError(as_message("decays and weights must be as many, each in [0, {parts})", parts=PARTS))
+        if self.sums.entries * self.updates > MOST_ENTRIES:
+            raise ValueError(
+                as_message(
+                    "at most {most} sums can be released, got {n}",
+                    most=MOST_ENTRIES,
+                    n=self.sums.entries * self.updates,
+                )
+            )
+
+    @property
+    def coefficients(self) -> tuple[int, ...]:
+        """The coefficients of an epoch's updates, newest batch first, in parts."""
+        return coefficients(self.updates, self.decays, self.weights)
+
+    def gaussian_mu(self, *, adjacency: Adjacency = "null") -> float:
+        r"""Return how far, in standard deviations, one neighbour moves all releases together.
+
+        Notes
+        -----
+        A record of batch j moves release t by :math:`c_{t-j}` times what it moves its own batch's sums by, so the first
+        batch of an epoch is the worst. Noise is fresh in every release and later batches may depend on earlier
+        releases: the ratio of two such courses is that of one Gaussian vector with this shift (Denisov et al. 2022).
+        """
+        return outward(self.sums.gaussian_mu(adjacency=adjacency) * column_norm(self.coefficients))
+
+    def cost(self, *, adjacency: Adjacency = "null") -> Cost:
+        """Return the price of all releases of all epochs; whatever is computed from them is free."""
+        exact = gaussian_cost(self.gaussian_mu(adjacency=adjacency), 1.0, self.sums.delta)
+        if self.sums.delta == 0:
+            return exact
+        return Cost(exact.epsilon + GRID_EPSILON, min(1.0, self.sums.delta * (1 + GRID_DELTA)), rho=exact.rho)
+
+    def in_rho(self) -> Self:
+        """Return the same noise without a point of its curve."""
+        return replace(self, sums=self.sums.in_rho())
+
+    def summary(self) -> str:
+        """Return one sentence."""
+        return as_plural_message(
+            "running sums of at most {n} batch: {reason}",
+            "running sums of at most {n} batches: each time {reason}",
+            n=self.updates,
+            reason=self.sums.summary(),
+        )
+
+
+@lru_cache(maxsize=64)
+def coefficients(updates: int, decays: tuple[int, ...], weights: tuple[int, ...]) -> tuple[int, ...]:
+    """Return as many coefficients, in parts, by integers alone."""
+    found, terms = [PARTS], [weight * PARTS for weight in weights]
+    for _batch in range(updates - 1):
+        found.append(sum(terms) // PARTS)
+        terms = [term * decay // PARTS for term, decay in zip(terms, decays, strict=True)]
+    return tuple(found)
+
+
+def column_norm(parts: tuple[int, ...]) -> float:
+    """Return the norm of the coefficients, of which one record meets all."""
+    square = Fraction(sum(part * part for part in parts), PARTS * PARTS)
+    return outward(math.sqrt(float_at_least(square)))
+
+
+def fitted_for(updates: int) -> tuple[tuple[int, int], tuple[int, int]]:
+    """Return decays and weights for an epoch of so many updates.
+
+    Raises
+    ------
+    ValueError
+        If there are more updates than were fitted for.
+    """
+    for fitted, found in FITTED.items():
+        if updates <= fitted:
+            return found
+    raise ValueError(as_message("updates must be at most {most}, got {got}", most=MOST_UPDATES, got=updates))
+
+
+def running_sums_event(
+    mu: float,
+    *,
+    updates: int,
+    dimension: int,
+    n_classes: int,
+    norm_bound: float,
+    moment_share: float,
+    delta: float = 0.0,
+    adjacency: Adjacency = "null",
+) -> RunningSumsEvent:
+    """Return the event whose sensitivity-to-noise ratio, all releases together, is at most `mu` under `adjacency`.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is out of range.
+    """
+    decays, weights = fitted_for(updates)
+    sums = sums_event(
+        mu / column_norm(coefficients(updates, decays, weights)) * (1 - 2.0**-44),
+        dimension=dimension,
+        n_classes=n_classes,
+        norm_bound=norm_bound,
+        moment_share=moment_share,
+        delta=delta,
+        adjacency=adjacency,
+    )
+    return RunningSumsEvent(sums, updates, decays, weights)
+
+
+MOST_CELLS = 65_536
+
+
+@dataclass(frozen=True, slots=True)
+class CellCountsEvent(Event):
+    """Discrete Laplace noise of scale `noise_scale` on the number of records in each of `cells` public cells.
+
+    A record is in one cell or in none, and an empty slot in none. Every cell's count is released, so also those of
+    cells that hold nobody.
+    """
+
+    cells: int
+    noise_scale: float
+    kind: ClassVar[str] = "cell_counts"
+    words: ClassVar[EventWords] = EventWords(
+        _("noisy counts of clusters"),
+        ngettext_noop(
+            "noisy counts of records in %(cells)s public cell, for a sample spread over it",
+            "noisy counts of records in %(cells)s public cells, for a sample spread over them",
+        ),
+        counted="cells",
+    )
+    valid_for: ClassVar[frozenset[Adjacency]] = ANY_ADJACENCY
+
+    def __post_init__(self) -> None:
+        """Check the ranges."""
+        checks.at_least("cells", self.cells, 1)
+        checks.positive("noise_scale", self.noise_scale)
+        if self.cells > MOST_CELLS:
+            raise ValueError(as_message("at most {most} cells can be counted, got {n}", most=MOST_CELLS, n=self.cells))
+
+    def sensitivity(self, adjacency: Adjacency = "null") -> int:
+        """Return how far one neighbour moves the counts in L1; another record leaves one cell and enters another."""
+        checks.one_of("adjacency", adjacency, ADJACENCIES)
+        return 2 if adjacency == "replace" and self.cells > 1 else 1
+
+    def cost(self, *, adjacency: Adjacency = "null") -> Cost:
+        """Return the price of all counts together; whatever is computed from them is free."""
+        return Cost(float_at_least(Fraction(self.sensitivity(adjacency)) / Fraction(self.noise_scale)))
+
+    def summary(self) -> str:
+        """Return one sentence."""
+        return as_plural_message(
+            "records counted in {n} public cell with discrete Laplace noise of scale {noise_scale:.4g}",
+            "records counted in {n} public cells with discrete Laplace noise of scale {noise_scale:.4g}",
+            n=self.cells,
+            noise_scale=self.noise_scale,
+        )
+
+
+def cell_counts_event(epsilon: float, cells: int) -> CellCountsEvent:
+    """Return the event with the least noise that costs at most `epsilon` under null.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is out of range.
+    """
+    checks.positive("epsilon", epsilon)
+    # Dividing and pricing may each round by a unit in the last place.
+    return CellCountsEvent(cells, 1 / epsilon * (1 + 2.0**-50))
+
+
+MomentNoise = Literal["laplace", "gaussian"]
+
+
+@dataclass(frozen=True, slots=True)
+class SecondMomentsEvent(Event):
+    """Independent noise on each entry, on and above the diagonal, of the sum of x x^T over rows of bounded norm.
+
+    Rows are first shortened to a grid, so sums are exact. Discrete Laplace noise is charged as pure epsilon, discrete
+    Gaussian noise as rho and, with `delta`, as a point on its exact curve.
+    """
+
+    dimension: int
+    norm_bound: float
+    noise_scale: float
+    noise: MomentNoise = "laplace"
+    delta: float = 0.0
+    kind: ClassVar[str] = "second_moments"
+    words: ClassVar[EventWords] = EventWords(
+        _("principal directions"),
+        ngettext_noop(
+            "noisy second moments of %(dimension)s column",
+            "noisy second moments of %(dimension)s columns",
+        ),
+        counted="dimension",
+    )
+    valid_for: ClassVar[frozenset[Adjacency]] = ANY_ADJACENCY
+
+    def __post_init__(self) -> None:
+        """Check the ranges."""
+        checks.at_least("dimension", self.dimension, 1)
+        checks.positive("norm_bound", self.norm_bound)
+        checks.one_of("noise", self.noise, ("laplace", "gaussian"))
+        check_vector_noise(self.noise, self.noise_scale, 0.0, self.delta)
+
+    def sensitivity(self, adjacency: Adjacency = "null") -> float:
+        """Return how far one neighbour moves the entries: in L1 for Laplace noise, in L2 for Gaussian."""
+        checks.one_of("adjacency", adjacency, ADJACENCIES)
+        square, d = self.norm_bound**2, self.dimension
+        if self.noise == "gaussian":
+            return outward(square * (math.sqrt(2) if adjacency == "replace" else 1.0))
+        if adjacency == "replace":
+            return outward(square * min(d + 1.0, d / math.sqrt(2) + 1.0))
+        return outward(square * (d + 1) / 2)
+
+    def gaussian_mu(self, *, adjacency: Adjacency = "null") -> float | None:
+        """Return sensitivity over sigma with Gaussian noise."""
+        return self.sensitivity(adjacency) / self.noise_scale if self.noise == "gaussian" else None
+
+    def cost(self, *, adjacency: Adjacency = "null") -> Cost:
+        """Return the price of the noisy matrix; whatever is computed from it is free."""
+        if self.noise == "gaussian":
+            return gaussian_cost(self.sensitivity(adjacency), self.noise_scale, self.delta)
+        return Cost(outward(self.sensitivity(adjacency) / self.noise_scale))
+
+    def summary(self) -> str:
+        """Return one sentence."""
+        return as_message(
+            "second moments of {word_columns} with {word_noise} of scale {noise_scale:.4g}",
+            word_columns=column_words(self.dimension),
+            word_noise=NOISE_WORDS[self.noise],
+            noise_scale=self.noise_scale,
+        )
+
+
+def second_moments_event(
+    epsilon: float, dimension: int, *, norm_bound: float = 1.0, delta: float = 0.0
+) -> SecondMomentsEvent:
+    """Return the event with the least noise that costs at most `epsilon` under null, Gaussian where `delta` > 0.
+
+    Raises
+    ------
+    ValueError
+        If a parameter is out of range.
+    """
+    checks.positive("epsilon", epsilon)
+
+    def event(scale: float) -> SecondMomentsEvent:
+        return SecondMomentsEvent(dimension, float(norm_bound), scale, "gaussian" if delta > 0 else "laplace", delta)
+
+    if delta == 0:
+        # Two outward roundings lie between the sensitivity and the price.
+        return event(event(1.0).sensitivity() / epsilon * (1 + 2.0**-44))
+    low, high = 1e-9 * norm_bound**2, norm_bound**2
+    while event(high).cost().epsilon > epsilon:
+        low, high = high, 2 * high
+    for _halving in range(80):
+        middle = math.sqrt(low * high)
+        low, high = (low, middle) if event(middle).cost().epsilon <= epsilon else (middle, high)
+    return event(high)
