@@ -11,14 +11,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from _gate_data import BATCH_ROWS, CAP, RATE, K
 
-from privacy.contributions.coins import coins
-from privacy.contributions.counting import CountingGate
-from privacy.gate import KAnonymityGate, ThresholdGate
-from privacy.normalizers import normalize_text
-from privacy.sketches.cardinality import Cardinality
-from privacy.sketches.count_min import CountMinSketch
-from privacy.sketches.hashing import hash_texts
-from privacy.sketches.table import CountTable
+from privacy.gate.cardinality import Cardinality
+from privacy.gate.coins import coins
+from privacy.gate.count_min import CountMinSketch
+from privacy.gate.counting import CountingGate
+from privacy.gate.hashing import hash_texts
+from privacy.gate.kanonymity import KAnonymityGate, ThresholdGate
+from privacy.gate.normalizers import normalize_text
+from privacy.gate.table import CountTable
 
 KEY = bytes(range(32))
 RECORD_GATE = KAnonymityGate(K, RATE)

@@ -24,10 +24,10 @@ import pyarrow as pa
 from benchmarks.crowd import FILE
 from dpal_site.demo.voice_log import draw_voice_log
 from privacy.accounting.gate import best_gate
-from privacy.contributions.counting import CountingGate
-from privacy.gate import KAnonymityGate, ThresholdGate
+from privacy.gate.counting import CountingGate
+from privacy.gate.kanonymity import KAnonymityGate, ThresholdGate
+from privacy.gate.normalizers import Normalizer
 from privacy.mechanisms.randomness import SimulationRandom
-from privacy.normalizers import Normalizer
 
 EPSILON, DELTA, FLOOR = 1.0, 7.8e-6, 2
 PEOPLE = (10_000, 50_000, 200_000)

@@ -28,7 +28,7 @@ from scipy.stats import t
 from dpal_site.demo.voice_log import draw_voice_log
 from privacy.accounting.events import GateWindowEvent
 from privacy.accounting.gate import best_gate
-from privacy.gate import KAnonymityGate, ThresholdGate
+from privacy.gate.kanonymity import KAnonymityGate, ThresholdGate
 from privacy.mechanisms.randomness import SimulationRandom
 
 DAYS, EPSILON, DELTA, FLOOR = 7, 1.0, 7.8e-6, 2

@@ -2,7 +2,7 @@
 
 from annotation.gates.services import pool_rows
 from annotation.models import Dataset, PoolPart
-from privacy.contributions.columns import NOBODY
+from privacy.gate.columns import NOBODY
 from tests.factories import Record
 
 

@@ -10,7 +10,7 @@ PURE = (
     "privacy.accounting.events",
     "privacy.accounting.composition",
     "privacy.mechanisms.discrete",
-    "privacy.gate",
+    "privacy.gate.kanonymity",
     "annotation.parsers",
     "annotation.choices.consensus",
     "learner.features.text",

@@ -190,9 +190,7 @@ TESTED_THROUGH_OTHERS: dict[tuple[str, str], tuple[str, ...]] = {
     ("tests/pure/privacy/test_evidence.py", "names of types, which every estimator and audit passes on"): (
         "privacy/arrays.py",
     ),
-    ("tests/pure/privacy/engines/test_process.py", "capping, called by each engine"): (
-        "privacy/contributions/capping.py",
-    ),
+    ("tests/pure/privacy/engines/test_process.py", "capping, called by each engine"): ("privacy/gate/capping.py",),
     ("tests/web/dpal_site/test_transport.py", "what stands around every request, of which others are made"): (
         "dpal_site/around.py",
     ),

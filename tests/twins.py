@@ -34,7 +34,7 @@ from learner.streams.services import updates
 from learner.trainings.services import fitting
 from privacy.audit.merkle import leaf_hash, root_of
 from privacy.audit.statement import SIGNED_BEFORE
-from privacy.gate import KAnonymityGate
+from privacy.gate.kanonymity import KAnonymityGate
 from privacy.mechanisms.randomized_response import RandomizedResponse
 from privacy.mechanisms.randomness import SecureRandom
 from privacy.models import LedgerEntry

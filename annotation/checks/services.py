@@ -19,7 +19,7 @@ from annotation.errors import InvalidConfiguration
 from annotation.models import Dataset, DatasetRole, DatasetState, Membership, Oracle, Project, Query, Role
 from annotation.models.quality import GoldQuery, GoldSource, PauseReason
 from annotation.work.services import leases
-from privacy.normalizers import Normalizer, normalize_text
+from privacy.gate.normalizers import Normalizer, normalize_text
 
 # A check is asked of everybody, so its slots never run out; the column ends here.
 SLOTS = 32_767

@@ -10,7 +10,7 @@ from annotation.choices.sampled_gate import SampledGate
 from privacy.accounting.event import Event
 from privacy.accounting.gate_events import GateEvent
 from privacy.choices import Kind
-from privacy.contributions.counting import CountingGate
+from privacy.gate.counting import CountingGate
 from privacy.parameters import Parameter
 
 # What projects may choose, in the order in which forms list it; a new gate joins by one line.

@@ -20,7 +20,7 @@ from annotation.rest.routing import RoomRouter
 from annotation.rest.row_ids import row_id
 from annotation.statement import charges
 from annotation.tokens.services import Scope
-from privacy.planning import Passing
+from privacy.gate.planning import Passing
 
 router = RoomRouter()
 

@@ -11,10 +11,10 @@ import numpy as np
 from annotation.choices.gate_base import GateChoice, unit_of
 from annotation.choices.gates import gate_choice, gate_choices, gate_fields, own_gate_parameters, run_event
 from privacy.accounting.cost import Unit
-from privacy.contributions.counting import CountingGate
-from privacy.normalizers import Normalizer, normalize_text
-from privacy.planning import PaperCell, Passing, paper_table, passing
-from privacy.survey import Frequencies
+from privacy.gate.counting import CountingGate
+from privacy.gate.normalizers import Normalizer, normalize_text
+from privacy.gate.planning import PaperCell, Passing, paper_table, passing
+from privacy.gate.survey import Frequencies
 from privacy.wording import Message, as_plural_message
 
 EXAMPLE_TEXT: Final = "Set an alarm for 7:30 on Monday!"

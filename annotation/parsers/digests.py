@@ -12,8 +12,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from privacy.normalizers import fold_texts
-from privacy.sketches.hashing import hash_texts
+from privacy.gate.hashing import hash_texts
+from privacy.gate.normalizers import fold_texts
 
 Digests = NDArray[np.uint64]
 # Of a row that says nothing; it is equal to no other.

@@ -18,8 +18,8 @@ from annotation.tables.cells import BadCell, all_texts_pass, read_contributor, r
 from annotation.tables.footers import TableColumns, digest_of, footer_of
 from annotation.tables.pseudonyms import PSEUDONYM_BYTES, Pseudonyms
 from annotation.tables.stores import TableStore
-from privacy.contributions.columns import NOBODY, POOL_SCHEMA
 from privacy.engines.base import PoolFile
+from privacy.gate.columns import NOBODY, POOL_SCHEMA
 from privacy.wording import as_message
 
 BATCH_ROWS = 16_384

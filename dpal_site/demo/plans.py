@@ -17,7 +17,7 @@ from annotation.choices.presets import PRESETS
 from dpal_site.demo import digits, voice_log
 from dpal_site.demo.annotators import Browser, GivesAnswer, LabelPage
 from learner.strategies.blocks import block_rates
-from privacy.normalizers import Normalizer, normalize_texts
+from privacy.gate.normalizers import Normalizer, normalize_texts
 
 RELEASES = 3
 TRUSTED = "pool-experts"

@@ -22,7 +22,7 @@ from dpal_site.demo.plans import (
     log_file,
     random_choice,
 )
-from privacy.normalizers import fold_texts
+from privacy.gate.normalizers import fold_texts
 
 TEST_SHARE = 1 / 3
 LARGEST_TEST = 1500

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from learner.errors import EncoderMissing
 from learner.features.clipping import clip_rows
 from learner.features.word_lists import word_lists
-from privacy.normalizers import Normalizer, normalize_texts
+from privacy.gate.normalizers import Normalizer, normalize_texts
 from privacy.wording import as_message
 
 RowScaling = Literal["bounded", "unit"]

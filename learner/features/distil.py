@@ -16,7 +16,7 @@ from scipy import sparse
 
 from learner.features.transformer import Activations, Transformer
 from learner.features.word_pieces import WordPieces
-from privacy.normalizers import Normalizer, normalize_texts
+from privacy.gate.normalizers import Normalizer, normalize_texts
 
 Vectors = NDArray[np.float64]
 EXAMPLES, DEFINITIONS = 42_000, 26_000

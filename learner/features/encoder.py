@@ -22,7 +22,7 @@ from learner.features.clipping import check_norm_bound
 from learner.features.image import sign_matrix
 from learner.features.transformer import Transformer
 from privacy.choices import Sound
-from privacy.normalizers import Normalizer
+from privacy.gate.normalizers import Normalizer
 from privacy.wording import as_message
 from privacy.wording import gettext_noop as _
 
@@ -67,7 +67,7 @@ class SentenceEncoder(TextFeaturizer):
     norm_bound : float
         L2 norm of every text.
     normalizer : str
-        Rule of `privacy.normalizers` applied first, so texts that the gate counts together also share their features.
+        Rule of `privacy.gate.normalizers` applied first, as the gate does.
 
     Raises
     ------

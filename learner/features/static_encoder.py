@@ -18,7 +18,7 @@ from learner.features.choice import READS_TEXTS_ALONE, FeaturesChoice, RecordSha
 from learner.features.clipping import check_norm_bound
 from learner.features.word_pieces import WordPieces
 from privacy.choices import Sound
-from privacy.normalizers import Normalizer
+from privacy.gate.normalizers import Normalizer
 from privacy.parameters import parameter
 from privacy.wording import gettext_noop as _
 
@@ -61,7 +61,7 @@ class StaticEncoder(TextFeaturizer):
     norm_bound : float
         L2 norm of every text with at least one known word.
     normalizer : str
-        Rule of `privacy.normalizers` applied first, so texts that the gate counts together also share their features.
+        Rule of `privacy.gate.normalizers` applied first, as the gate does.
 
     Raises
     ------

@@ -9,7 +9,7 @@ from sklearn.feature_extraction.text import HashingVectorizer
 
 from learner.features.base import TextFeaturizer
 from learner.features.clipping import check_norm_bound
-from privacy.normalizers import Normalizer
+from privacy.gate.normalizers import Normalizer
 
 
 class HashingTextFeaturizer(TextFeaturizer):
@@ -24,7 +24,7 @@ class HashingTextFeaturizer(TextFeaturizer):
     norm_bound : float
         L2 norm of every text with at least one word.
     normalizer : str
-        Rule of `privacy.normalizers` applied first, so texts that the gate counts together also
+        Rule of `privacy.gate.normalizers` applied first, so texts that the gate counts together also
         share their features.
 
     Raises

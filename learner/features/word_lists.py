@@ -3,8 +3,7 @@
 import json
 
 from privacy.common_words import COMMON_WORDS
-from privacy.normalizer_words import FUNCTION_WORDS, MASKS, NUMBER, OTHER
-from privacy.normalizers import WORD_RULES, Normalizer
+from privacy.gate.normalizers import FUNCTION_WORDS, MASKS, NUMBER, OTHER, WORD_RULES, Normalizer
 
 WORDS = "words.json"
 SCHEMA = "dpal-words/1"

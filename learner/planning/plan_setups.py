@@ -35,7 +35,7 @@ from privacy.accounting.event import Event
 from privacy.accounting.events import GateWindowEvent
 from privacy.charges import adjacency_of
 from privacy.choices import Kind
-from privacy.planning import passing
+from privacy.gate.planning import passing
 from privacy.selectors import as_it_counts, guarantee
 
 # More trainings than this are not counted one by one.

@@ -12,7 +12,7 @@ from learner.reproduce.experiment import Json
 from learner.reproduce.query_log import QueryLog
 from learner.strategies.uncertainty import Uncertainty
 from privacy.arrays import Array
-from privacy.gate import KAnonymityGate
+from privacy.gate.kanonymity import KAnonymityGate
 from privacy.mechanisms.randomness import SimulationRandom
 
 NAMES = ("other", "money")

@@ -8,7 +8,7 @@ import numpy as np
 from learner.reproduce.experiment import Claim, Data, Experiment, Json, Panel, PaperFigure, PaperSeries, PaperTable
 from learner.reproduce.query_log import LogOf, QueryLog, shown_on
 from privacy.accounting.gate import gate_delta, gate_delta_without_cap
-from privacy.gate import KAnonymityGate
+from privacy.gate.kanonymity import KAnonymityGate
 
 LARGEST_EPSILON = 40.0
 

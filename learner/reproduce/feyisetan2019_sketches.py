@@ -5,9 +5,9 @@ import pyarrow as pa
 
 from learner.reproduce.experiment import Claim, Data, Experiment, Json, Panel, PaperFigure, PaperSeries, PaperTable
 from learner.reproduce.query_log import LogOf, shown_on
-from privacy.sketches.count_mean_min import CountMeanMinSketch
-from privacy.sketches.count_min import CountMinSketch
-from privacy.sketches.hashing import hash_texts
+from privacy.gate.count_mean_min import CountMeanMinSketch
+from privacy.gate.count_min import CountMinSketch
+from privacy.gate.hashing import hash_texts
 
 
 class SketchCounts(Experiment):

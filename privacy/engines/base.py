@@ -8,8 +8,8 @@ from typing import Any, Final, Protocol
 
 import pyarrow as pa
 
-from privacy.contributions.counting import CountingGate
-from privacy.normalizers import Normalizer
+from privacy.gate.counting import CountingGate
+from privacy.gate.normalizers import Normalizer
 
 # The package whose code every executor is handed.
 KERNEL: Final = "privacy"

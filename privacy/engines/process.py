@@ -5,9 +5,9 @@ from contextlib import AbstractContextManager, nullcontext
 
 import pyarrow as pa
 
-from privacy.contributions.counting import CountingGate
-from privacy.contributions.spill import DEFAULT_MEMORY_BYTES
 from privacy.engines.base import PoolFile, ReadFile, Tell, wants_contributors
+from privacy.gate.counting import CountingGate
+from privacy.gate.spill import DEFAULT_MEMORY_BYTES
 
 
 class ProcessEngine:

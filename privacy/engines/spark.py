@@ -20,10 +20,10 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from privacy.contributions.counting import CountingGate
 from privacy.engines.base import FileReader, PoolFile, Tell, UnknownGate, gate_told, told_gate
 from privacy.engines.batches import engine_environment
 from privacy.errors import EngineFailed, PoolDamaged
+from privacy.gate.counting import CountingGate
 from privacy.wording import as_message
 
 # A share of so many rows is counted by one executor in about a second, in little memory.

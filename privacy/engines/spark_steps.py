@@ -14,11 +14,11 @@ from typing import Final
 import numpy as np
 import pyarrow as pa
 
-from privacy.contributions.counting import CountingGate
-from privacy.contributions.reading import PAIRS
-from privacy.contributions.spill import encoded_again, without_dictionaries
 from privacy.engines.base import FileReader, PoolFile, wants_contributors
 from privacy.engines.batches import BatchStep, batch_bytes, batch_of
+from privacy.gate.counting import CountingGate
+from privacy.gate.reading import PAIRS
+from privacy.gate.spill import encoded_again, without_dictionaries
 
 # What a task sends on at once.
 BATCH_ROWS: Final = 65_536

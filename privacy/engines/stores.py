@@ -5,8 +5,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final, Protocol
 
-from privacy.contributions.columns import read_columns
 from privacy.engines.base import FileReader, ReadFile, name_of
+from privacy.gate.columns import read_columns
 
 
 class Store(Protocol):

@@ -29,7 +29,7 @@ from annotation.models import Arrival, DataKind, Dataset, DatasetRole, Oracle, P
 from annotation.models.imports import ImportPart
 from annotation.parsers.rows import RowBatch
 from annotation.tables.pseudonym_keys import site_pseudonyms
-from privacy.contributions import columns
+from privacy.gate import columns
 from privacy.models import BudgetAccount
 from privacy.selectors import quota_of
 

@@ -44,7 +44,7 @@ from annotation.parsers.digests import (
 )
 from annotation.parsers.rows import RowBatch
 from annotation.pictures.images import mapped_images
-from privacy.contributions import columns
+from privacy.gate import columns
 from privacy.wording import as_message
 
 KEY_BYTES = 16

@@ -18,10 +18,10 @@ from annotation.gates.services import pool_rows
 from annotation.models import Dataset, DatasetRole, DatasetState, Job, Oracle, Project, Survey, WorkState
 from annotation.work.services import attempts, jobs
 from privacy.engines.base import Tell
+from privacy.gate.normalizers import Normalizer
+from privacy.gate.survey import Frequencies, PoolSurvey
 from privacy.models import EntryKind, LedgerEntry
-from privacy.normalizers import Normalizer
 from privacy.selectors import guarantee
-from privacy.survey import Frequencies, PoolSurvey
 from privacy.wording import as_message, joined_rules
 
 # What a page has time for; what is larger takes a job.

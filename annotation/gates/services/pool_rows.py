@@ -8,9 +8,9 @@ from django.core.files.storage import default_storage
 
 from annotation.models import Dataset, PoolPart, Record, SourceFile
 from annotation.tables import sources
-from privacy.contributions.columns import NOBODY, read_columns
 from privacy.engines.base import PoolFile, Tell
 from privacy.errors import UnsoundCombination
+from privacy.gate.columns import NOBODY, read_columns
 
 BATCH_ROWS = 65_536
 GATE_SCHEMA = pa.schema([("text", pa.large_string()), ("contributor", pa.binary(16))])

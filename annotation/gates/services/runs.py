@@ -30,8 +30,8 @@ from annotation.tables import sources
 from annotation.work.services import attempts, jobs
 from privacy.accounting.event import Event
 from privacy.accounting.events import GateOfSnapshotEvent, GateWindowEvent
-from privacy.contributions.counting import CountingGate
 from privacy.errors import UnsoundCombination
+from privacy.gate.counting import CountingGate
 from privacy.models import LedgerEntry
 from privacy.services import ledger
 from privacy.wording import as_message

@@ -16,11 +16,11 @@ from annotation.models import Dataset
 from annotation.tables import sources
 from annotation.tables.shared import shared_store
 from annotation.work.services import attempts
-from privacy.contributions.counting import CountingGate, ordered
 from privacy.engines.base import GateEngine, Tell
 from privacy.engines.process import ProcessEngine
 from privacy.engines.spark import SparkEngine
 from privacy.engines.stores import columns_in
+from privacy.gate.counting import CountingGate, ordered
 from privacy.wording import as_message
 
 KEY_BYTES = 32

@@ -21,8 +21,7 @@ from annotation.models import DatasetRole, Oracle, PrivacyUnit, Project
 from annotation.people.identity import note_nothing, person_of
 from annotation.statement import charges
 from annotation.wording import localized
-from privacy.planning import PAPER_KS, said_at_least
-from privacy.source_planning import plan_source
+from privacy.gate.planning import PAPER_KS, plan_source, said_at_least
 
 # So many answers taught a first model in the trials.
 WANTED = 180

@@ -18,7 +18,7 @@ from annotation.gates.comparison import EXAMPLE_TEXT
 from annotation.models import Arrival
 from annotation.projects.forms.opening import ProjectForm
 from privacy.choices import Kind
-from privacy.normalizers import Normalizer, normalize_text
+from privacy.gate.normalizers import Normalizer, normalize_text
 from privacy.parameters import Parameter
 
 # Of these a project may choose one or none.

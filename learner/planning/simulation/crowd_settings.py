@@ -15,8 +15,8 @@ from learner.strategies.base import QueryStrategy, StrategyChoice
 from privacy.accounting.cost import Cost, Unit
 from privacy.accounting.events import AnswersEvent
 from privacy.choices import Kind
-from privacy.contributions.counting import CountingGate
-from privacy.normalizers import Normalizer, normalize_texts
+from privacy.gate.counting import CountingGate
+from privacy.gate.normalizers import Normalizer, normalize_texts
 from privacy.wording import joined_rules
 
 PRESET = "voice-crowd"

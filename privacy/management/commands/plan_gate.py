@@ -12,13 +12,13 @@ import pyarrow as pa
 import pyarrow.dataset
 from django.core.management.base import BaseCommand, CommandError
 
-from privacy import planning
 from privacy.accounting.gate import PlannedGate, frontier
-from privacy.contributions.reading import check_unit
-from privacy.gate import KAnonymityGate, ThresholdGate
-from privacy.normalizers import Normalizer
-from privacy.source_planning import PublicSource, plan_caps, plan_source
-from privacy.survey import Frequencies, PoolSurvey
+from privacy.gate import planning
+from privacy.gate.kanonymity import KAnonymityGate, ThresholdGate
+from privacy.gate.normalizers import Normalizer
+from privacy.gate.planning import PublicSource, plan_caps, plan_source
+from privacy.gate.reading import check_unit
+from privacy.gate.survey import Frequencies, PoolSurvey
 
 FORMATS = {".parquet": "parquet", ".csv": "csv", ".arrow": "ipc", ".feather": "ipc", ".jsonl": "json", ".json": "json"}
 NOT_PRIVATE = "NOT PRIVATE: computed from the records themselves, for the administrator alone; do not pass it on."

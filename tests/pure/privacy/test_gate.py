@@ -14,10 +14,10 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from privacy.accounting.events import event_from_json
-from privacy.contributions.coins import secret_words
-from privacy.contributions.spill import BoundedRows
-from privacy.gate import KAnonymityGate
-from privacy.normalizers import Normalizer, normalize_text
+from privacy.gate.coins import secret_words
+from privacy.gate.kanonymity import KAnonymityGate
+from privacy.gate.normalizers import Normalizer, normalize_text
+from privacy.gate.spill import BoundedRows
 
 KEY = bytes(range(32))
 ALMOST_ALL = 1 - 2**-32

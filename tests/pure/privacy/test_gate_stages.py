@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from privacy.contributions.coins import hash_key, share_key
-from privacy.contributions.spill import encoded_again, without_dictionaries
-from privacy.gate import KAnonymityGate, ThresholdGate
+from privacy.gate.coins import hash_key, share_key
+from privacy.gate.kanonymity import KAnonymityGate, ThresholdGate
+from privacy.gate.spill import encoded_again, without_dictionaries
 from privacy.mechanisms.randomness import SimulationRandom
 
 KEY = bytes(range(32))

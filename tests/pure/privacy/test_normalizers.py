@@ -9,8 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from privacy.common_words import COMMON_WORDS
-from privacy.normalizer_words import FUNCTION_WORDS, MASKS, OTHER, SLOTS
-from privacy.normalizers import Normalizer, normalize_text, normalize_texts
+from privacy.gate.normalizers import FUNCTION_WORDS, MASKS, OTHER, SLOTS, Normalizer, normalize_text, normalize_texts
 
 ASCII = st.text(st.characters(max_codepoint=127))
 WIDE = st.text(st.characters(exclude_categories=["Cs"]))

@@ -13,12 +13,12 @@ from django.core.management import CommandError, call_command
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from privacy import survey as survey_module
 from privacy.accounting.gate import frontier, gate_delta
-from privacy.gate import KAnonymityGate, ThresholdGate
+from privacy.gate import survey as survey_module
+from privacy.gate.kanonymity import KAnonymityGate, ThresholdGate
+from privacy.gate.planning import best_gates, paper_table, passing, recommendation, said_at_least
+from privacy.gate.survey import Frequencies, PoolSurvey
 from privacy.mechanisms.randomness import SimulationRandom
-from privacy.planning import best_gates, paper_table, passing, recommendation, said_at_least
-from privacy.survey import Frequencies, PoolSurvey
 
 KEY = bytes(range(32))
 

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from privacy.accounting.cost import Cost
+from privacy.gate.planning import CAPS, PublicSource, plan_caps, plan_source
 from privacy.mechanisms.randomness import SimulationRandom
-from privacy.source_planning import CAPS, PublicSource, plan_caps, plan_source
 
 
 @given(different=st.integers(2, 20_000), most=st.integers(2, 5000), share=st.floats(0.001, 0.999))

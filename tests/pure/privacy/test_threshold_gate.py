@@ -12,10 +12,9 @@ from hypothesis import strategies as st
 
 from privacy.accounting.events import event_from_json
 from privacy.accounting.gate_events import weighted_gaussian_delta
-from privacy.gate import ThresholdGate
+from privacy.gate.kanonymity import ThresholdGate
+from privacy.gate.threshold import STEPS, GaussianNoise, GeometricNoise, _weighed, exact_coins, threshold_gate_at
 from privacy.mechanisms.randomness import SecureRandom, SimulationRandom
-from privacy.threshold_gate import STEPS, _weighed, threshold_gate_at
-from privacy.threshold_noise import GaussianNoise, GeometricNoise, exact_coins
 
 RECORD_NOISES = ("discrete_laplace", "truncated_geometric", "weighted_gaussian")
 

@@ -6,8 +6,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from privacy.contributions.coins import coins
-from privacy.gate import KAnonymityGate
+from privacy.gate.coins import coins
+from privacy.gate.kanonymity import KAnonymityGate
 
 KEY = hashlib.sha256(b"a fixed key, for tests only").digest()
 N_TEXTS, COPIES, RATE = 60_000, 60, 0.25

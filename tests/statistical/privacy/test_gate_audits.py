@@ -9,9 +9,9 @@ import pyarrow as pa
 import pytest
 
 from privacy.evidence import epsilon_lower_bound
-from privacy.gate import KAnonymityGate, ThresholdGate
+from privacy.gate.kanonymity import KAnonymityGate, ThresholdGate
+from privacy.gate.threshold import GeometricNoise
 from privacy.mechanisms.randomness import SimulationRandom
-from privacy.threshold_noise import GeometricNoise
 
 EPSILON, DELTA = 1.0, 0.01
 SEED = 20_250_311

@@ -7,9 +7,9 @@ import pyarrow as pa
 import pytest
 from scipy.special import ndtr
 
-from privacy.gate import ThresholdGate
+from privacy.gate.kanonymity import ThresholdGate
+from privacy.gate.threshold import GaussianNoise, GeometricNoise
 from privacy.mechanisms.randomness import SimulationRandom
-from privacy.threshold_noise import GaussianNoise, GeometricNoise
 
 N_TEXTS = 1_000_000
 SEED = 20_250_117

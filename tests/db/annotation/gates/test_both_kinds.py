@@ -13,7 +13,7 @@ from annotation.errors import InvalidConfiguration
 from annotation.gates.services import runs
 from annotation.models import GateRun, Project, Query
 from annotation.projects.services import opening
-from privacy.gate import KAnonymityGate, ThresholdGate
+from privacy.gate.kanonymity import KAnonymityGate, ThresholdGate
 from privacy.services import ledger
 from tests.factories import make_project, make_records, make_user, write_settings
 

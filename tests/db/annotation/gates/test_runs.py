@@ -17,7 +17,7 @@ from annotation.data.services import datasets
 from annotation.gates.services import attempts, pool_rows, runs
 from annotation.models import Dataset, GateRun, Job, Query, Record
 from annotation.work.services import interruptions, jobs
-from privacy.gate import KAnonymityGate
+from privacy.gate.kanonymity import KAnonymityGate
 from privacy.models import LedgerEntry
 from privacy.services import ledger
 from tests.factories import make_project, make_records, make_user

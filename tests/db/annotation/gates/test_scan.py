@@ -11,9 +11,9 @@ from django.db import connection
 from annotation.data.services import pool_files
 from annotation.gates.services import planning, runs, scan
 from annotation.models import GateRun, Job, PoolPart, Query, Record
-from privacy import threshold_gate
 from privacy.engines import spark
 from privacy.engines.process import ProcessEngine
+from privacy.gate import threshold
 from privacy.mechanisms.randomness import SimulationRandom
 from privacy.models import LedgerEntry
 from privacy.services import ledger
@@ -35,7 +35,7 @@ def nothing_is_sent(monkeypatch):
 def test_neither_the_place_of_the_rows_nor_the_number_of_files_changes_a_byte(monkeypatch, settings, kind, unit):
     """Under one key, and for the threshold gate one source of noise."""
     monkeypatch.setattr(scan, "secrets", SimpleNamespace(token_bytes=lambda count: bytes(range(count))))
-    monkeypatch.setattr(threshold_gate, "SecureRandom", lambda: SimulationRandom(7))
+    monkeypatch.setattr(threshold, "SecureRandom", lambda: SimulationRandom(7))
     chosen = THRESHOLD if kind == "threshold" else {}
     found = {}
     for rows in (None, 10_000, 100):
@@ -98,7 +98,7 @@ def test_progress_ends_with_the_last_row(monkeypatch):
 
 def know_the_coins(monkeypatch):
     monkeypatch.setattr(scan, "secrets", SimpleNamespace(token_bytes=lambda count: bytes(range(count))))
-    monkeypatch.setattr(threshold_gate, "SecureRandom", lambda: SimulationRandom(7))
+    monkeypatch.setattr(threshold, "SecureRandom", lambda: SimulationRandom(7))
 
 
 def spends(dataset):

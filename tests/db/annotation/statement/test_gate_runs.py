@@ -19,7 +19,7 @@ from annotation.projects.services import configuring
 from annotation.retention.services import emptying
 from annotation.statement import charges, gate_runs
 from privacy.accounting.events import GateWindowEvent, event_from_json
-from privacy.gate import KAnonymityGate
+from privacy.gate.kanonymity import KAnonymityGate
 from privacy.models import LedgerEntry
 from privacy.services import ledger
 from privacy.services.audit import audit_accounts

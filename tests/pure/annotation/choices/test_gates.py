@@ -14,7 +14,7 @@ from annotation.choices.gates import (
 )
 from annotation.choices.noisy_gate import NoisyGate
 from annotation.choices.sampled_gate import SampledGate
-from privacy.gate import KAnonymityGate, ThresholdGate
+from privacy.gate.kanonymity import KAnonymityGate, ThresholdGate
 
 SETTINGS = {
     "gate_epsilon": 2.0,

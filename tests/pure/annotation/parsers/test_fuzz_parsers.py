@@ -29,7 +29,7 @@ from dpal_site.openid.issuer import sound_description
 from learner.artifacts.files import read_weights, verify_manifest
 from learner.errors import ArtifactCorrupt
 from privacy.accounting.event import event_from_json
-from privacy.normalizers import Normalizer, normalize_text
+from privacy.gate.normalizers import Normalizer, normalize_text
 from tests.fuzzing import fuzz
 from tests.openid_issuer import PUBLIC, signed
 from tests.workbooks import sheet, workbook

@@ -12,8 +12,8 @@ from annotation.tables.footers import TableColumns, table_files
 from annotation.tables.pseudonyms import Pseudonyms
 from annotation.tables.rows import contributors_of, parts_of, table_rows, texts_of
 from annotation.tables.stores import FolderTable
-from privacy.contributions.columns import NOBODY
 from privacy.engines.base import PoolFile
+from privacy.gate.columns import NOBODY
 from tests.lakes import spoil_pages, write_table
 
 COLUMNS = TableColumns("said", "who")

@@ -23,7 +23,7 @@ from learner.features.static_encoder import StaticEncoder
 from learner.features.tabular import CategoricalColumn, NumericColumn, TabularFeaturizer
 from learner.features.text import HashingTextFeaturizer
 from learner.linear_model import LinearModel
-from privacy.normalizers import Normalizer, normalize_text
+from privacy.gate.normalizers import Normalizer, normalize_text
 from tests.pure.learner.artifacts.test_files import CARD, PRIVACY, PROVENANCE, SIGNER
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=40) | st.sampled_from(

@@ -14,7 +14,7 @@ from learner.features.static_encoder import StaticEncoder
 from learner.features.tabular import CategoricalColumn, NumericColumn, TabularFeaturizer
 from learner.features.text import HashingTextFeaturizer
 from learner.linear_model import LinearModel
-from privacy.normalizers import Normalizer
+from privacy.gate.normalizers import Normalizer
 
 PIXELS = ImageFeaturizer(6, 5, pooled=(3, 2), centered=True)
 COLOURS = ImageFeaturizer(6, 5, pooled=(3, 2), centered=True, hues=(2, 1))

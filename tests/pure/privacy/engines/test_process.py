@@ -7,12 +7,12 @@ import random
 import pyarrow as pa
 import pytest
 
-from privacy.contributions.columns import ColumnsWriter, pool_rows, read_columns
-from privacy.contributions.counting import ordered
 from privacy.engines.base import PoolFile
 from privacy.engines.process import ProcessEngine
 from privacy.errors import PoolDamaged
-from privacy.gate import KAnonymityGate, ThresholdGate
+from privacy.gate.columns import ColumnsWriter, pool_rows, read_columns
+from privacy.gate.counting import ordered
+from privacy.gate.kanonymity import KAnonymityGate, ThresholdGate
 from privacy.mechanisms.randomness import SimulationRandom
 
 KEY = bytes(range(32))

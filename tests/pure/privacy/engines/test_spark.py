@@ -8,11 +8,11 @@ import pyarrow as pa
 import pytest
 
 from dpal_site.embedded import host
-from privacy.contributions.counting import ordered
 from privacy.engines import spark
 from privacy.engines.spark import SparkEngine
 from privacy.engines.stores import Folder, columns_in
 from privacy.errors import EngineFailed, PoolDamaged
+from privacy.gate.counting import ordered
 from tests.faults.storm.site import descendants
 from tests.pure.privacy.engines.test_process import GATES, KEY, counted, in_files, pool
 from tests.spark_cluster import PATIENCE_SECONDS, command_line, needs_spark

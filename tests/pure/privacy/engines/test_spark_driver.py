@@ -68,7 +68,7 @@ def test_the_archive_alone_is_the_kernel(tmp_path):
     assert "privacy/engines/spark_steps.py" in names
     assert all(name.startswith("privacy/") and name.endswith(".py") for name in names)
     code = (
-        "import privacy.engines.spark_steps as s, privacy.gate, sys; print(s.__file__);"
+        "import privacy.engines.spark_steps as s, privacy.gate.kanonymity, sys; print(s.__file__);"
         " print({'django', 'celery', 'psycopg'} & set(sys.modules))"
     )
     told = {"PYTHONPATH": str(archive), "PATH": os.environ["PATH"]}

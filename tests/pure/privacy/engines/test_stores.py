@@ -8,9 +8,9 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
 
-from privacy.contributions.columns import ColumnsWriter, pool_rows
 from privacy.engines.base import FileReader, PoolFile
 from privacy.engines.stores import Bucket, Folder, as_json, columns_in, from_json
+from privacy.gate.columns import ColumnsWriter, pool_rows
 
 CONTENT = b"columns \x00 of a pool"
 

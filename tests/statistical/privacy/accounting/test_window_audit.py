@@ -10,9 +10,9 @@ import pytest
 
 from privacy.accounting.events import GateWindowEvent
 from privacy.evidence import epsilon_lower_bound
-from privacy.gate import ThresholdGate
+from privacy.gate.kanonymity import ThresholdGate
+from privacy.gate.threshold import GeometricNoise
 from privacy.mechanisms.randomness import SimulationRandom
-from privacy.threshold_noise import GeometricNoise
 
 TRIALS = 100_000 * int(os.environ.get("DPAL_EVIDENCE_TRIALS", "1"))
 COPIES, WINDOW = 60, 3

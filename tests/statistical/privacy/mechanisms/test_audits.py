@@ -14,7 +14,7 @@ import pytest
 
 from privacy.accounting.events import BernoulliScreenEvent, ExponentialScreenEvent, TopCEvent
 from privacy.evidence import epsilon_lower_bound, one_by_one
-from privacy.gate import KAnonymityGate
+from privacy.gate.kanonymity import KAnonymityGate
 from privacy.mechanisms.discrete import DiscreteLaplace
 from privacy.mechanisms.k_norm import EuclideanNoise
 from privacy.mechanisms.randomness import SecureRandom, SimulationRandom

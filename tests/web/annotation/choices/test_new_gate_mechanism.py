@@ -34,24 +34,24 @@ from annotation.projects.services import configuring
 from learner.planning import plan_setups
 from learner.planning.simulation.crowd_pool import crowd_pool
 from learner.planning.simulation.crowd_settings import CrowdSettings
-from privacy import planning
 from privacy.accounting.cost import Adjacency, Cost, Unit
 from privacy.accounting.events import GateEvent, GateOfSnapshotEvent, GateWindowEvent, GaussianEvent, event_from_json
 from privacy.accounting.gate_events import discrete_laplace_delta, discrete_laplace_threshold
 from privacy.choices import Kind
-from privacy.contributions.counting import CountingGate
-from privacy.contributions.reading import COUNTS, all_counts, pairs
 from privacy.engines.base import UnknownGate, gate_told, told_gate
 from privacy.engines.process import ProcessEngine
 from privacy.engines.spark_steps import Steps
 from privacy.engines.stores import Folder, columns_in
+from privacy.gate import planning
+from privacy.gate.counting import CountingGate
+from privacy.gate.normalizers import Normalizer
+from privacy.gate.planning import PublicSource, plan_source
+from privacy.gate.reading import COUNTS, all_counts, pairs
+from privacy.gate.threshold import GeometricNoise
 from privacy.mechanisms.randomness import SecureRandom, SimulationRandom
 from privacy.models import LedgerEntry
-from privacy.normalizers import Normalizer
 from privacy.parameters import parameter
 from privacy.selectors import guarantee
-from privacy.source_planning import PublicSource, plan_source
-from privacy.threshold_noise import GeometricNoise
 from privacy.wording import as_message
 from tests.declaring import declaring, fields_shown
 from tests.factories import make_records, open_preset, write_settings
@@ -364,7 +364,7 @@ def test_in_a_module_of_the_kernel_executors_count_for_it_as_one_process_does(mo
     [
         "os:system",
         "privacy.engines.base:function_named",
-        "privacy.gate:Normalizer",
+        "privacy.gate.kanonymity:Normalizer",
         "annotation.choices.noisy_gate:NoisyGate",
         "privacyother:CountingGate",
     ],

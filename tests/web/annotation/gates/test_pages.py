@@ -18,8 +18,8 @@ from annotation.people.services import members
 from annotation.projects.forms.choosing import NORMALIZER_CHOICES
 from annotation.projects.services import opening
 from annotation.questions.services import queue
-from privacy.normalizers import Normalizer
-from privacy.planning import PAPER_EPSILONS, PAPER_RATES
+from privacy.gate.normalizers import Normalizer
+from privacy.gate.planning import PAPER_EPSILONS, PAPER_RATES
 from tests.factories import make_records, make_user, write_settings
 from tests.markup import tight
 

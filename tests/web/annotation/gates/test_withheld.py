@@ -20,7 +20,7 @@ from annotation.tokens.services import Scope
 from annotation.work.services import interruptions
 from dpal_site.api import api
 from dpal_site.monitoring.logs import WithoutContent
-from privacy.gate import KAnonymityGate
+from privacy.gate.kanonymity import KAnonymityGate
 from tests.factories import make_user
 
 pytestmark = pytest.mark.django_db(transaction=True)

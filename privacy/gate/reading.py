@@ -1,4 +1,4 @@
-"""What the gates read: batches of records, checked, normalised and sampled."""
+"""Batches of records, checked, normalised and sampled."""
 
 from collections.abc import Iterable, Iterator
 from typing import Final
@@ -7,8 +7,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from privacy.contributions.coins import coins, secret_words
-from privacy.normalizers import Normalizer, normalize_texts
+from privacy.gate.coins import coins, secret_words
+from privacy.gate.normalizers import Normalizer, normalize_texts
 from privacy.wording import as_message
 
 COUNTS: Final = pa.schema([("text", pa.large_string()), ("sample_count", pa.int64())])

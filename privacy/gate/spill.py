@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from privacy.sketches.hashing import Words
+from privacy.gate.hashing import Words
 
 DEFAULT_MEMORY_BYTES: Final = 2**27
 # Every share reads the whole file once.

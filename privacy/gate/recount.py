@@ -8,12 +8,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from privacy.contributions.coins import hash_key
-from privacy.contributions.spill import HASH, BoundedRows, Spill
-from privacy.sketches.cardinality import Cardinality
-from privacy.sketches.count_min import CountMinSketch
-from privacy.sketches.hashing import Words, hash_texts
-from privacy.sketches.table import BYTES_PER_KEY, CountTable
+from privacy.gate.cardinality import Cardinality
+from privacy.gate.coins import hash_key
+from privacy.gate.count_min import CountMinSketch
+from privacy.gate.hashing import Words, hash_texts
+from privacy.gate.spill import HASH, BoundedRows, Spill
+from privacy.gate.table import BYTES_PER_KEY, CountTable
 
 # A text that misses the minimum by half of it is taken for a candidate with at most this chance.
 FAILURE: Final = 0.02

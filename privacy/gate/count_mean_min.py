@@ -3,8 +3,8 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from privacy.sketches.count_min import CountMinSketch
-from privacy.sketches.hashing import Words
+from privacy.gate.count_min import CountMinSketch
+from privacy.gate.hashing import Words
 
 
 class CountMeanMinSketch(CountMinSketch):

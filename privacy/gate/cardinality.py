@@ -6,7 +6,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from privacy.sketches.hashing import Words
+from privacy.gate.hashing import Words
 
 
 class Cardinality:

@@ -7,8 +7,8 @@ from typing import Final, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from privacy.sketches.hashing import Words
-from privacy.sketches.table import combined
+from privacy.gate.hashing import Words
+from privacy.gate.table import combined
 
 LARGEST_COUNT: Final = 2**32 - 1
 LARGEST_DEPTH: Final = 16

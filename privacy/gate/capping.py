@@ -6,9 +6,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from privacy.contributions.coins import hash_key
-from privacy.contributions.spill import BoundedRows
-from privacy.sketches.hashing import Words, hash_texts
+from privacy.gate.coins import hash_key
+from privacy.gate.hashing import Words, hash_texts
+from privacy.gate.spill import BoundedRows
 
 
 def bounded_pairs(cap: int, *, key: bytes, memory_bytes: int) -> BoundedRows:

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from privacy.sketches.hashing import CHUNK_TEXTS, LONGEST_SIPHASH, hash_texts, mix, pair_hashes, siphash, text_bytes
+from privacy.gate.hashing import CHUNK_TEXTS, LONGEST_SIPHASH, hash_texts, mix, pair_hashes, siphash, text_bytes
 
 KEY = bytes(range(16))
 MESSAGES = [bytes(range(length)) for length in range(64)]

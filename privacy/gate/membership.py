@@ -7,7 +7,7 @@ from typing import Final, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from privacy.sketches.hashing import Words
+from privacy.gate.hashing import Words
 
 _HEADER: Final = struct.Struct("<4sQI")
 _MAGIC: Final = b"BLM1"

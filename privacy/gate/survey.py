@@ -10,16 +10,16 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from privacy.accounting.cost import Unit
-from privacy.contributions.capping import capped, places_within
-from privacy.contributions.coins import check_key, hash_key
-from privacy.contributions.reading import all_counts, check_unit, pairs
+from privacy.gate.capping import capped, places_within
+from privacy.gate.cardinality import Cardinality
+from privacy.gate.coins import check_key, hash_key
+from privacy.gate.count_min import CountMinSketch
+from privacy.gate.hashing import Words, hash_texts, pair_hashes
+from privacy.gate.membership import MembershipSketch
+from privacy.gate.normalizers import Normalizer
+from privacy.gate.reading import all_counts, check_unit, pairs
+from privacy.gate.table import BYTES_PER_KEY, CountTable
 from privacy.mechanisms.randomness import RandomSource, SecureRandom
-from privacy.normalizers import Normalizer
-from privacy.sketches.cardinality import Cardinality
-from privacy.sketches.count_min import CountMinSketch
-from privacy.sketches.hashing import Words, hash_texts, pair_hashes
-from privacy.sketches.membership import MembershipSketch
-from privacy.sketches.table import BYTES_PER_KEY, CountTable
 
 SKETCH_WIDTH: Final = 2**20
 SKETCH_DEPTH: Final = 4

@@ -9,8 +9,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from privacy.contributions import columns
 from privacy.errors import PoolDamaged
+from privacy.gate import columns
 
 ANNA, BEN = (name.ljust(16, b".") for name in (b"anna", b"ben"))
 

@@ -1,4 +1,4 @@
-"""What every gate is: exact counts of contributions by text, in stages that many workers may share, and what passes."""
+"""Exact counts of contributions by text, in stages that many workers may share."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
@@ -10,14 +10,14 @@ from numpy.typing import NDArray
 
 from privacy.accounting.cost import Unit
 from privacy.accounting.events import GateEvent
-from privacy.contributions.capping import bounded_pairs, capping
-from privacy.contributions.coins import check_key, share_key
-from privacy.contributions.reading import COUNTS, PAIRS
-from privacy.contributions.recount import frequent_texts, summing
-from privacy.contributions.spill import DEFAULT_MEMORY_BYTES, Merging
+from privacy.gate.capping import bounded_pairs, capping
+from privacy.gate.coins import check_key, share_key
+from privacy.gate.hashing import hash_texts
+from privacy.gate.normalizers import Normalizer
+from privacy.gate.reading import COUNTS, PAIRS
+from privacy.gate.recount import frequent_texts, summing
+from privacy.gate.spill import DEFAULT_MEMORY_BYTES, Merging
 from privacy.mechanisms.randomness import RandomSource, SecureRandom
-from privacy.normalizers import Normalizer
-from privacy.sketches.hashing import hash_texts
 
 MERGED_AT_LEAST: Final = DEFAULT_MEMORY_BYTES // 16
 

@@ -8,12 +8,12 @@ from datasketch import HyperLogLogPlusPlus
 from hypothesis import given
 from hypothesis import strategies as st
 
-from privacy.sketches.cardinality import Cardinality
-from privacy.sketches.count_mean_min import CountMeanMinSketch
-from privacy.sketches.count_min import LARGEST_COUNT, CountMinSketch
-from privacy.sketches.hashing import mix
-from privacy.sketches.membership import MembershipSketch
-from privacy.sketches.table import CountTable
+from privacy.gate.cardinality import Cardinality
+from privacy.gate.count_mean_min import CountMeanMinSketch
+from privacy.gate.count_min import LARGEST_COUNT, CountMinSketch
+from privacy.gate.hashing import mix
+from privacy.gate.membership import MembershipSketch
+from privacy.gate.table import CountTable
 
 BATCHES = st.lists(st.lists(st.tuples(st.integers(0, 40), st.integers(0, 9)), max_size=40), max_size=6)
 MAKERS = {

@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from privacy.contributions import recount
-from privacy.contributions.reading import COUNTS
-from privacy.contributions.recount import frequent_texts, prefilter, sized_counts, summing
-from privacy.contributions.spill import LARGEST_SHARES, BoundedRows, Spill
-from privacy.sketches.count_min import CountMinSketch
-from privacy.sketches.hashing import hash_texts
-from privacy.sketches.table import BYTES_PER_KEY, CountTable
+from privacy.gate import recount
+from privacy.gate.count_min import CountMinSketch
+from privacy.gate.hashing import hash_texts
+from privacy.gate.reading import COUNTS
+from privacy.gate.recount import frequent_texts, prefilter, sized_counts, summing
+from privacy.gate.spill import LARGEST_SHARES, BoundedRows, Spill
+from privacy.gate.table import BYTES_PER_KEY, CountTable
 
 KEY = bytes(range(16))
 PARTS = st.lists(st.lists(st.tuples(st.text("abcd", max_size=3), st.integers(1, 9)), max_size=20), max_size=8)

@@ -6,7 +6,7 @@ from typing import Final, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from privacy.sketches.hashing import Words
+from privacy.gate.hashing import Words
 
 BYTES_PER_KEY: Final = 12
 LARGEST_COUNT: Final = 2**32 - 1

@@ -1,4 +1,4 @@
-"""The gates: batches of (text, contributor) in, (text, sample count) out, nothing rare."""
+"""k-anonymity gate: batches of (text, contributor) in, (text, sample count) out."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -13,12 +13,12 @@ from scipy.special import betainc
 from privacy.accounting.cost import Unit
 from privacy.accounting.events import KAnonymityGateEvent
 from privacy.accounting.gate import frontier
-from privacy.contributions.coins import COIN_RESOLUTION
-from privacy.contributions.counting import CountingGate
-from privacy.contributions.reading import COUNTS, check_unit, pairs, sampled_counts
+from privacy.gate.coins import COIN_RESOLUTION
+from privacy.gate.counting import CountingGate
+from privacy.gate.normalizers import Normalizer
+from privacy.gate.reading import COUNTS, check_unit, pairs, sampled_counts
+from privacy.gate.threshold import ThresholdGate
 from privacy.mechanisms.randomness import RandomSource
-from privacy.normalizers import Normalizer
-from privacy.threshold_gate import ThresholdGate
 from privacy.wording import as_message
 
 __all__ = ["KAnonymityGate", "ThresholdGate"]
