@@ -100,7 +100,7 @@ outdated: setup ## what is out of date: images by docker, libraries by uv, weakn
 	@$(PYTHON) deploy/outdated.py
 
 reproduce: setup ## the five papers' tables and figures into docs/results; DATA=FOLDER PAPER=ghassemi2016 ARGS=--small
-	@$(PYTHON) -m learner.reproduce $(if $(DATA),--data $(DATA)) $(if $(PAPER),--paper $(PAPER)) $(ARGS)
+	@$(PYTHON) -m learner.papers $(if $(DATA),--data $(DATA)) $(if $(PAPER),--paper $(PAPER)) $(ARGS)
 
 screenshots: setup ## take the pictures of README and manual again, into docs/images
 	@DPAL_SCREENSHOTS=docs/images $(PYTHON) -m pytest tests/browser/test_screenshots.py $(ARGS)

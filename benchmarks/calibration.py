@@ -28,8 +28,8 @@ from benchmarks.trials.public_tasks import TASKS
 from learner.estimators import sums
 from learner.estimators.sum_models import TEMPERATURES
 from learner.evaluations.outcomes import calibration_error, count_outcomes
-from learner.planning.simulation.task import SimulationTask
-from learner.planning.simulation.trusted import encoded_records, settings_of
+from learner.simulation.task import SimulationTask
+from learner.simulation.trusted import encoded_records, settings_of
 
 DELTA = 5e-6
 SHOWN = ["SMS spam", "ten digits", "CLINC 10", "CLINC 77"]

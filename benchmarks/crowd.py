@@ -25,7 +25,7 @@ from typing import Any
 
 import numpy as np
 
-from learner.planning.simulation.task import held_out
+from learner.simulation.task import held_out
 
 FILE = "slurp_dev_test_utterances.csv"
 LABELS = (60, 120, 180)

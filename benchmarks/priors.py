@@ -18,7 +18,7 @@ from learner.estimators.version_zero import huber_prior, version_zero
 from learner.features.choice import RecordShape
 from learner.features.static_encoder import StaticTable
 from learner.linear_model import LinearModel
-from learner.planning.simulation.reading import read_descriptions
+from learner.simulation.reading import read_descriptions
 
 CLASSES = ("ham", "spam")
 SENTENCES = {

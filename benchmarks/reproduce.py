@@ -14,9 +14,9 @@ import time
 import numpy as np
 from sklearn.svm import SVC
 
-from learner.reproduce.plane_learners import coin, draw_starts
-from learner.reproduce.plane_points import Constellation
-from learner.reproduce.rane2019 import Separation, constellation, learn, released_accuracy
+from learner.papers.plane_learners import coin, draw_starts
+from learner.papers.plane_points import Constellation
+from learner.papers.rane2019 import Separation, constellation, learn, released_accuracy
 
 LIMIT_SECONDS = 60.0
 

@@ -15,9 +15,9 @@ from pathlib import Path
 
 import numpy as np
 
-from learner.reproduce.datasets import Sample, load_sample
-from learner.reproduce.ghassemi_curves import paper_design, spaced, stream_orders
-from learner.reproduce.stream_runs import Design, simulate_streams
+from learner.papers.datasets import Sample, load_sample
+from learner.papers.ghassemi_curves import paper_design, spaced, stream_orders
+from learner.papers.stream_runs import Design, simulate_streams
 
 LIMIT_SECONDS = 60.0
 STEPS, SHAPE, TEST_ROWS = 10_000, (45_000, 120), 5_000

@@ -19,8 +19,8 @@ from benchmarks.trials.public_tasks import TASKS
 from learner.estimators.softmax_steps import PrivateSoftmaxSteps
 from learner.estimators.sums import PrivateSums
 from learner.linear_model import LinearModel
-from learner.planning.simulation.task import SimulationTask
-from learner.planning.simulation.trusted import encoded_records, settings_of
+from learner.simulation.task import SimulationTask
+from learner.simulation.trusted import encoded_records, settings_of
 from learner.strategies.blocks import block_rates, draw_blocks
 from privacy.accounting.events import SecretBlockEvent
 from privacy.mechanisms.randomness import SimulationRandom

@@ -36,9 +36,9 @@ from benchmarks.trials.public_tasks import TASKS, PublicTask
 from benchmarks.trials.screened import screened, screened_lines
 from benchmarks.trials.spread import WORDS as SPREAD_WORDS
 from benchmarks.trials.spread import spread, spread_lines
-from learner.planning.simulation.crowd import simulate_crowd
-from learner.planning.simulation.stream import simulate_stream
-from learner.planning.simulation.trusted import simulate_trusted
+from learner.simulation.crowd import simulate_crowd
+from learner.simulation.stream import simulate_stream
+from learner.simulation.trusted import simulate_trusted
 from learner.strategies.blocks import block_rates
 
 ROOT = Path(__file__).parents[1]

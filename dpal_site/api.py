@@ -59,7 +59,7 @@ ROUTES = (
     "learner.dashboard.tables_api",
     "learner.forgetting.api",
     "learner.guidance.api",
-    "learner.planning.api",
+    "learner.simulation.api",
     "learner.evidence.api",
     "dpal_site.operations_api",
 )

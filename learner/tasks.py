@@ -10,10 +10,10 @@ from learner.evaluations.services import measuring
 from learner.forgetting.services import contributors, retention
 from learner.machines.services import answering
 from learner.models import ModelRelease
-from learner.planning.services import simulating
 from learner.pools.services import feature_parts
 from learner.releases.services import checks
 from learner.rounds.services import loop
+from learner.simulation import services as simulation_services
 from learner.streams.services import processing
 from learner.trainings.services import fitting
 from learner.webhooks import services as webhooks
@@ -58,7 +58,7 @@ def forget_contributor_task(*, job_id: str) -> None:
 @shared_task(acks_late=True)
 def simulate_plan_task(*, job_id: str) -> None:
     """Simulate what a budget buys."""
-    simulating.run_simulation(job_id=job_id)
+    simulation_services.run_simulation(job_id=job_id)
 
 
 @shared_task(acks_late=True)

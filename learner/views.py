@@ -28,8 +28,6 @@ from learner.guidance import buttons
 from learner.guidance.waiting import guidance_for
 from learner.models import ModelRelease
 from learner.next_step import project_status
-from learner.planning.estimates import PlannersEstimate
-from learner.planning.selectors import plan_forecast
 from learner.pools import secret_selectors
 from learner.pools.secret_selectors import TrainedOn
 from learner.releases import selectors as release_selectors
@@ -37,6 +35,8 @@ from learner.releases.downloads import described_response, file_response
 from learner.releases.services import described, versions
 from learner.rounds.services import loop, secret_blocks
 from learner.selectors import stopping
+from learner.simulation.estimates import PlannersEstimate
+from learner.simulation.selectors import plan_forecast
 
 SHOWN_ROUNDS = 20
 

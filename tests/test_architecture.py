@@ -39,7 +39,7 @@ def test_no_catalogue_of_a_project_names_what_only_reproduces_a_paper() -> None:
     """The contracts forbid the import; this looks at what a loaded site really holds."""
     probe = (
         "import sys; import dpal_site.urls, dpal_site.celery, learner.strategies.catalogue, learner.tasks; "
-        "print(sorted(name for name in sys.modules if name.startswith('learner.reproduce')))"
+        "print(sorted(name for name in sys.modules if name.startswith('learner.papers')))"
     )
     environment = os.environ | {"DJANGO_SETTINGS_MODULE": "dpal_site.settings", "DPAL_NO_SERVERS": "1"}
     loaded = subprocess.run(

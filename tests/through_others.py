@@ -137,19 +137,19 @@ TESTED_THROUGH_OTHERS: dict[tuple[str, str], tuple[str, ...]] = {
         "learner/artifacts/safetensors_export.py",
         "learner/cards/privacy_document.py",
     ),
-    ("tests/pure/learner/reproduce/test_small_versions.py", "a paper's experiments, run small from end to end"): (
-        "learner/reproduce/chaudhuri2008.py",
-        "learner/reproduce/chaudhuri2008_curves.py",
-        "learner/reproduce/ghassemi2016.py",
-        "learner/reproduce/ghassemi_screens.py",
-        "learner/reproduce/plots.py",
+    ("tests/pure/learner/papers/test_small_versions.py", "a paper's experiments, run small from end to end"): (
+        "learner/papers/chaudhuri2008.py",
+        "learner/papers/chaudhuri2008_curves.py",
+        "learner/papers/ghassemi2016.py",
+        "learner/papers/ghassemi_screens.py",
+        "learner/papers/plots.py",
     ),
-    ("tests/pure/learner/reproduce/test_feyisetan2019.py", "sketches of the paper's gate"): (
-        "learner/reproduce/feyisetan2019_sketches.py",
+    ("tests/pure/learner/papers/test_feyisetan2019.py", "sketches of the paper's gate"): (
+        "learner/papers/feyisetan2019_sketches.py",
     ),
-    ("tests/pure/learner/reproduce/test_rane2019.py", "parts of the paper's loop"): (
-        "learner/reproduce/rane2019_coins.py",
-        "learner/reproduce/rane2019_version_space.py",
+    ("tests/pure/learner/papers/test_rane2019.py", "parts of the paper's loop"): (
+        "learner/papers/rane2019_coins.py",
+        "learner/papers/rane2019_version_space.py",
     ),
     (
         "tests/db/learner/rounds/test_loop.py",

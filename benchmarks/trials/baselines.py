@@ -13,9 +13,9 @@ from sklearn.model_selection import GridSearchCV, StratifiedKFold
 from sklearn.pipeline import make_pipeline
 from sklearn.svm import SVC
 
-from learner.planning.simulation.outcome import MeanAccuracy
-from learner.planning.simulation.task import SimulationTask
-from learner.planning.simulation.trusted import encoded_records, settings_of, simulate_trusted
+from learner.simulation.outcome import MeanAccuracy
+from learner.simulation.task import SimulationTask
+from learner.simulation.trusted import encoded_records, settings_of, simulate_trusted
 
 # So many labels settle a strength; more hardly move it.
 MOST_TUNED = 1_000

@@ -10,8 +10,8 @@ import numpy as np
 from sklearn.datasets import load_digits
 
 from benchmarks.trials.tasks import kdd_task
-from learner.planning.simulation.reading import read_task
-from learner.planning.simulation.task import SimulationTask
+from learner.simulation.reading import read_task
+from learner.simulation.task import SimulationTask
 
 WORDS = Path(__file__).parents[1] / "descriptions"
 Files = dict[str, Path]

@@ -10,7 +10,7 @@ from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from annotation.choices.presets import PRESETS
 from benchmarks.trials.public_tasks import PublicTask
-from learner.planning.simulation.trusted import Play, settings_of
+from learner.simulation.trusted import Play, settings_of
 from privacy.mechanisms.randomness import SimulationRandom
 
 # Each spends all of the preset's limit. Three plain blocks ask half as much as four, about what a screen saves.

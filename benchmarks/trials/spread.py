@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from benchmarks.trials.public_tasks import PublicTask
-from learner.planning.simulation.trusted import Play, settings_of
+from learner.simulation.trusted import Play, settings_of
 from privacy.mechanisms.randomness import SimulationRandom
 
 # Of the pool, in the mean: as many as the first block of the preset has, and a fifth of that.

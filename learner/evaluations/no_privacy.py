@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 from learner import selectors
 from learner.models import ModelRelease, TrainingRun
-from learner.planning.estimates import PlannersEstimate, simulated_course
 from learner.pools.secret_selectors import TrainedOn
+from learner.simulation.estimates import PlannersEstimate, simulated_course
 from privacy.wording import as_message, as_plural_message
 
 

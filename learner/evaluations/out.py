@@ -9,7 +9,7 @@ from annotation.rest.responses import SaidOut, as_code
 from learner.evaluations.no_privacy import estimate_said
 from learner.evaluations.services.measuring import Score
 from learner.models import Evaluation
-from learner.planning.estimates import PlannersEstimate
+from learner.simulation.estimates import PlannersEstimate
 
 
 class MeasureOut(Schema):

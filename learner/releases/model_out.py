@@ -15,11 +15,11 @@ from learner.cards.described import MARK, VERSION, zero_promise
 from learner.evaluations.out import EvaluationOut, evaluation_out, score_out
 from learner.features.encoder import PublishedFile
 from learner.models import ModelRelease, ReleaseState
-from learner.planning.estimates import PlannersEstimate
 from learner.pools.secret_selectors import TrainedOn
 from learner.releases import selectors as release_selectors
 from learner.releases.services.described import DescribedRelease, encoder_of
 from learner.selectors import stopping
+from learner.simulation.estimates import PlannersEstimate
 
 
 class TermsOut(Schema):

@@ -20,8 +20,8 @@ from dpal.command_line import main
 from dpal.settings import known_of
 from learner.artifacts.services import storage
 from learner.features import encoder
-from learner.planning.plan_setups import purchase_of
 from learner.releases.services import versions
+from learner.simulation.plan_setups import purchase_of
 from tests import clean, documented, learning
 from tests.factories import make_user
 from tests.journeys.test_engineer import WITH_THE_CLIENT

@@ -9,12 +9,12 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from annotation.choices.stream_presets import STREAM_PRESETS
 from annotation.errors import InvalidUpload
-from learner.planning.simulation.crowd import simulate_crowd
-from learner.planning.simulation.outcome import Outcome
-from learner.planning.simulation.reading import FileColumns, read_task
-from learner.planning.simulation.stream import simulate_stream
-from learner.planning.simulation.task import SimulationTask
-from learner.planning.simulation.trusted import simulate_trusted
+from learner.simulation.crowd import simulate_crowd
+from learner.simulation.outcome import Outcome
+from learner.simulation.reading import FileColumns, read_task
+from learner.simulation.stream import simulate_stream
+from learner.simulation.task import SimulationTask
+from learner.simulation.trusted import simulate_trusted
 
 PRESETS: Mapping[str, Callable[[SimulationTask], Outcome]] = {
     "pool-experts": simulate_trusted,

@@ -45,8 +45,8 @@ from learner.channels import services as channels
 from learner.models import Round, TrainingRun
 from learner.models.planning import PlanSimulation
 from learner.models.webhooks import Webhook, WebhookDelivery
-from learner.planning.rows import planned_rows
-from learner.planning.services.simulating import fingerprint_of
+from learner.simulation.rows import planned_rows
+from learner.simulation.services import fingerprint_of
 from tests import learning, streaming, studies
 from tests.counting import new_counter
 from tests.factories import (

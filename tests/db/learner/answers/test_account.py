@@ -14,9 +14,9 @@ from learner.configuration.pool import estimator_choice_of, estimator_of, featur
 from learner.estimators.catalogue import CHOICES
 from learner.estimators.choice import ConvexChoice
 from learner.estimators.minibatch_svm import MinibatchSvm
-from learner.planning.plan_setups import setup_of
-from learner.planning.setup import Training
 from learner.selectors import training_event
+from learner.simulation.plan_setups import setup_of
+from learner.simulation.setup import Training
 from privacy.accounting.events import Event, LabelTrainingEvent, event_from_json
 from privacy.charges import charge_of, price
 from privacy.services import ledger

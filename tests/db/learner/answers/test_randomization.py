@@ -24,9 +24,9 @@ from learner.features.static_encoder import StaticEncoder
 from learner.linear_model import LinearModel
 from learner.models import ModelRelease, Round, TrainingRun
 from learner.models.answers import AnswerSeries, RandomizedLabel
-from learner.planning.simulation.crowd_settings import CrowdSettings
 from learner.rounds.services import loop
 from learner.selectors import answers as answer_selectors
+from learner.simulation.crowd import CrowdSettings
 from learner.trainings.services import fitting
 from privacy.accounting.event import event_from_json
 from privacy.accounting.events import RandomizedAnswersEvent

@@ -10,8 +10,8 @@ from annotation.questions.services import labels, queue
 from learner.configuration.pool import featurizer_of, finding_of
 from learner.models import FeatureMatrix, FeatureProjection
 from learner.next_step import Step, project_status
-from learner.planning.selectors import plan_forecast
 from learner.pools.services import feature_rows, features, projections
+from learner.simulation.selectors import plan_forecast
 from privacy.accounting.event import event_from_json
 from privacy.errors import BudgetExceeded
 from privacy.services import audit

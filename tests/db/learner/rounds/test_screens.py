@@ -10,9 +10,9 @@ from learner.configuration.pool import screen_of
 from learner.models import ModelRelease, Round, ScreenLooks, SecretDraw
 from learner.models.rounds import PART_ROWS
 from learner.next_step import Step, project_status
-from learner.planning.selectors import plan_forecast
 from learner.pools import selectors as pool_selectors
 from learner.rounds.services import loop, screens
+from learner.simulation.selectors import plan_forecast
 from learner.strategies.blocks import block_rates
 from privacy.accounting.event import event_from_json
 from privacy.services import ledger

@@ -7,9 +7,9 @@ from django.core.management import call_command
 from annotation.models import Record
 from learner.configuration.pool import secret_sample_of
 from learner.models import ModelRelease, Round, SecretDraw
-from learner.planning.selectors import plan_forecast
 from learner.rounds.services import loop, secret_blocks
 from learner.selectors import trained_on
+from learner.simulation.selectors import plan_forecast
 from learner.strategies.blocks import block_rates
 from learner.strategies.noisy_clusters import NoisyClusters
 from privacy.accounting.event import event_from_json

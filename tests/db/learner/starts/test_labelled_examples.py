@@ -10,7 +10,7 @@ from learner.configuration.pool import featurizer_of
 from learner.configuration.stream import learner_of, stream_event
 from learner.linear_model import LinearModel
 from learner.models import ModelRelease, Round, Stream, WarmStart
-from learner.planning.selectors import plan_forecast
+from learner.simulation.selectors import plan_forecast
 from learner.starts.services import labelled_examples
 from learner.starts.services.version_zero import stream_start
 from learner.streams.services import processing, updates

@@ -23,11 +23,11 @@ from learner.linear_model import LinearModel
 from learner.models import ModelRelease, Stream, StreamBatch, StreamGuess, TrainingRun
 from learner.next_step import Step, project_status
 from learner.online import simulated_arrival
-from learner.planning.plan_setups import setup_of
-from learner.planning.setup import simulated_learner
 from learner.rounds.services import loop
 from learner.selectors import streams as stream_selectors
 from learner.selectors import trained_on
+from learner.simulation.plan_setups import setup_of
+from learner.simulation.setup import simulated_learner
 from learner.streams.services import processing, updates
 from learner.trainings.services import fitting
 from learner.work.keys import attempt_key

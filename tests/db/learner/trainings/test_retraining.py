@@ -13,8 +13,8 @@ from annotation.questions.services import queue
 from annotation.wording import localized
 from learner.models import ModelRelease
 from learner.next_step import Step, project_status
-from learner.planning.selectors import plan_forecast
 from learner.rounds.services import loop
+from learner.simulation.selectors import plan_forecast
 from privacy.selectors import guarantee
 from tests import learning
 from tests.factories import add_members, make_user

@@ -6,7 +6,7 @@ from annotation.errors import InvalidConfiguration
 from annotation.projects.services.configuring import configure_project
 from learner import selectors
 from learner.models import ModelRelease
-from learner.planning.plan_setups import purchase_of
+from learner.simulation.plan_setups import purchase_of
 from privacy.accounting.event import event_from_json
 from privacy.models import BudgetAccount
 from privacy.selectors import guarantee

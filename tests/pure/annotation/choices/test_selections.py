@@ -21,7 +21,7 @@ OWN = re.compile(r"learner/strategies/\w+\.py|annotation/choices/(stream_)?prese
 # A word of the accountant and of every screen, too; and what the first block is made of.
 ELSEWHERE = {
     "exposures": {
-        "learner/planning/selectors.py",
+        "learner/simulation/selectors.py",
         "learner/rounds/services/screens.py",
         "privacy/accounting/selection.py",
         "privacy/accounting/screens.py",

@@ -30,7 +30,7 @@ from annotation.projects.services.configuring import configure_project
 from annotation.tokens import services as tokens
 from annotation.tokens.services import Scope
 from learner.models import Round
-from learner.planning import plan_setups
+from learner.simulation import plan_setups
 from learner.strategies.base import BEYOND_A_STREAM, QueryStrategy, StrategyChoice
 from privacy.accounting.events import TopCEvent, event_from_json
 from privacy.choices import Sound

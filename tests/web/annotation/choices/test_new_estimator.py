@@ -28,7 +28,7 @@ from learner.estimators.minibatch_svm import MiniBatchPrivateSVM
 from learner.estimators.streaming import AnsweredBatch, StreamingLinearClassifier, project_to_ball
 from learner.estimators.sums import PrivateSums
 from learner.models import Stream
-from learner.planning import plan_setups
+from learner.simulation import plan_setups
 from learner.streams.services import updates
 from privacy.choices import Kind, Sound
 from privacy.mechanisms.k_norm import EuclideanNoise

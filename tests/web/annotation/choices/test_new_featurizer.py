@@ -25,7 +25,7 @@ from learner.features.choice import FeaturesChoice
 from learner.features.tabular import columns_of, read_numbers
 from learner.linear_model import LinearModel
 from learner.models import ModelRelease
-from learner.planning import plan_setups
+from learner.simulation import plan_setups
 from privacy.choices import Sound
 from privacy.parameters import parameter
 from tests import learning

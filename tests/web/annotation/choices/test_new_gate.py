@@ -22,7 +22,7 @@ from annotation.projects.forms.wizard import WizardStep
 from annotation.projects.services import configuring
 from annotation.tokens import services as tokens
 from annotation.tokens.services import Scope
-from learner.planning import plan_setups
+from learner.simulation import plan_setups
 from privacy.accounting.events import ThresholdGateEvent
 from privacy.gate.kanonymity import ThresholdGate
 from privacy.gate.normalizers import Normalizer

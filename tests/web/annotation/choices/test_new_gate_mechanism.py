@@ -31,9 +31,8 @@ from annotation.gates.services import runs, scan
 from annotation.models import GateRun, Job, Query
 from annotation.projects.forms.wizard import WizardStep
 from annotation.projects.services import configuring
-from learner.planning import plan_setups
-from learner.planning.simulation.crowd_pool import crowd_pool
-from learner.planning.simulation.crowd_settings import CrowdSettings
+from learner.simulation import plan_setups
+from learner.simulation.crowd import CrowdSettings, crowd_pool
 from privacy.accounting.cost import Adjacency, Cost, Unit
 from privacy.accounting.events import GateEvent, GateOfSnapshotEvent, GateWindowEvent, GaussianEvent, event_from_json
 from privacy.accounting.gate_events import discrete_laplace_delta, discrete_laplace_threshold
@@ -58,7 +57,7 @@ from tests.factories import make_records, open_preset, write_settings
 from tests.gate_scans import crowd as plain_crowd
 from tests.gate_scans import passed, upload
 from tests.lakes import register, write_table
-from tests.pure.learner.planning.simulation.test_crowd import crowd_task
+from tests.pure.learner.simulation.test_crowd import crowd_task
 from tests.pure.privacy.engines.test_process import KEY, counted, pool
 from tests.pure.privacy.engines.test_spark_steps import in_folder, run
 

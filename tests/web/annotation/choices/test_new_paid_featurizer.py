@@ -15,11 +15,11 @@ from learner.features.base import Featurizer
 from learner.features.choice import FeaturesChoice, Finding
 from learner.models import FeatureProjection
 from learner.next_step import Step, project_status
-from learner.planning import plan_setups
-from learner.planning.selectors import plan_forecast
 from learner.pools import selectors as pool_selectors
 from learner.pools.services import features
 from learner.selectors import round_prices
+from learner.simulation import plan_setups
+from learner.simulation.selectors import plan_forecast
 from privacy.accounting.event import event_from_json
 from privacy.accounting.sums import cell_counts_event
 from privacy.choices import Sound

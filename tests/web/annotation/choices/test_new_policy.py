@@ -24,7 +24,7 @@ from annotation.tokens.services import Scope
 from learner import next_step
 from learner.configuration.stream import stream_event
 from learner.models import StreamBatch
-from learner.planning import plan_setups
+from learner.simulation import plan_setups
 from privacy.parameters import parameter
 from tests import learning, streaming
 from tests.declaring import declaring, fields_shown

@@ -23,7 +23,7 @@ from annotation.tokens import services as tokens
 from annotation.tokens.services import Scope
 from learner.configuration.pool import answers_are_open, answers_event_of
 from learner.models.answers import RandomizedLabel
-from learner.planning import plan_setups, tried_settings
+from learner.simulation import plan_setups, tried_settings
 from privacy.accounting.event import event_from_json
 from privacy.accounting.events import RandomizedAnswersEvent
 from privacy.choices import Choice, Kind, Sound

@@ -17,9 +17,9 @@ from annotation.projects.forms.wizard import WizardStep
 from learner.configuration.pool import answers_event_of
 from learner.estimators.randomized_answers import RandomizedAnswersClassifier
 from learner.models.answers import RandomizedLabel
-from learner.planning import plan_setups
-from learner.planning.simulation.crowd_settings import CrowdSettings
 from learner.selectors import answers as answer_selectors
+from learner.simulation import plan_setups
+from learner.simulation.crowd import CrowdSettings
 from privacy.accounting.cost import Adjacency
 from privacy.accounting.event import REGISTRY, event_from_json
 from privacy.accounting.events import AnswersEvent, RandomizedAnswersEvent
@@ -32,7 +32,7 @@ from tests import learning
 from tests.db.learner.answers.test_randomization import charged, open_randomized, reach
 from tests.declaring import declaring, fields_shown
 from tests.factories import make_annotators
-from tests.pure.learner.planning.simulation.test_crowd import crowd_task, play
+from tests.pure.learner.simulation.test_crowd import crowd_task, play
 
 pytestmark = pytest.mark.django_db(transaction=True)
 WHOLE = 2**16

@@ -18,7 +18,7 @@ from learner.estimators.choice import EstimatorChoice
 from learner.estimators.logistic import PrivateLogisticRegression
 from learner.features.choice import FeaturesChoice
 from learner.features.text import HashingTextFeaturizer
-from learner.planning import plan_setups
+from learner.simulation import plan_setups
 from privacy.choices import Choice, Kind, Sound
 from privacy.parameters import parameter
 from privacy.wording import as_message

@@ -1,0 +1,33 @@
+"""Which papers there are; a module is loaded when it is asked for."""
+
+import importlib
+
+from learner.papers.experiment import Experiment, Paper
+
+PAPERS: tuple[str, ...] = (
+    "ghassemi2016",
+    "zhang2018",
+    "rane2019",
+    "feyisetan2019",
+    "chaudhuri2008",
+)
+
+
+def load_paper(name: str, *, small: bool) -> Paper:
+    """Return a paper with its experiments, which `small` cuts to seconds and to data that need no folder.
+
+    Raises
+    ------
+    ValueError
+        If there is no such paper.
+    """
+    if name not in PAPERS:
+        raise ValueError(f"paper must be one of {', '.join(PAPERS)}, got {name}")
+    module = importlib.import_module(f"learner.papers.{name}")
+    paper: Paper = module.paper(small=small)
+    return paper
+
+
+def find_experiment(paper: str, name: str, *, small: bool) -> Experiment:
+    """Return one experiment of a paper."""
+    return next(entry for entry in load_paper(paper, small=small).experiments if entry.name == name)

@@ -1,0 +1,28 @@
+"""Feyisetan et al. 2019: k-anonymity after sampling in front of a crowd, on a drawn log; the list of its experiments.
+
+Unsound here: sampling distinct queries and counting on the full data, and deciding by a sketch. The grids run the
+project's gate, which samples records and counts the sample exactly.
+"""
+
+from learner.papers.experiment import Paper
+from learner.papers.feyisetan2019_gate import ContributorGate, EpsilonDelta
+from learner.papers.feyisetan2019_grid import GateGrid
+from learner.papers.feyisetan2019_log import LogShape, simulated_log
+from learner.papers.feyisetan2019_sketches import SketchCounts
+
+
+def paper(*, small: bool) -> Paper:
+    """Return the paper's experiments."""
+    shape, contributors = LogShape(small=small), ContributorGate(simulated_log, small=small)
+    contributors.settings = {**shape.settings, **contributors.settings}
+    sketches = SketchCounts(simulated_log, small=small)
+    sketches.settings = {**shape.settings, **sketches.settings}
+    return Paper(
+        "feyisetan2019",
+        "Feyisetan et al.: Privacy-preserving active learning on sensitive data for user intent classification (2019)",
+        (
+            "Sampling distinct queries and counting them on the full data: delta is at least beta.",
+            "Deciding by a count-mean-min sketch, which may count too many.",
+        ),
+        (shape, GateGrid(small=small), EpsilonDelta(small=small), sketches, contributors),
+    )

@@ -1,0 +1,110 @@
+"""Write one page a paper, and an index, from the kept JSON results."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+from learner.papers.experiment import Experiment, Json, Paper, PaperFigure, PaperTable
+from learner.papers.plots import save_chart
+
+INDEX = "README.md"
+ANSWER = {True: "yes", False: "no", None: "not decided"}
+HALVES = (
+    "is yes or no only where the whole interval of four standard errors says so. It is not decided otherwise. The "
+    "column of halves says how each half of the seeds answers alone."
+)
+
+
+def write_page(paper: Paper, results: dict[str, Json], output: Path) -> Path:
+    """Write the page and the figures of a paper; experiments without a result are named as not run.
+
+    Parameters
+    ----------
+    results : dict
+        The kept JSON of each finished experiment, by name.
+    output : Path
+        Folder of the pages; JSON and SVG lie in a folder of the paper's name beside them.
+    """
+    lines = [f"# {paper.citation}", "", "Made by `make reproduce`; do not edit.", ""]
+    if paper.unsound:
+        lines += ["Run here as published, without the guarantee it claims, and impossible to choose in a project:", ""]
+        lines += [f"- {text}" for text in paper.unsound] + [""]
+    for experiment in paper.experiments:
+        kept = results.get(experiment.name)
+        lines += [f"## {experiment.title}", ""]
+        if kept is None:
+            lines += ["Not run.", ""]
+            continue
+        lines += _section(experiment, kept, output / paper.name)
+    path = output / f"{paper.name}.md"
+    path.write_text("\n".join(lines).rstrip() + "\n", encoding="utf-8")
+    return path
+
+
+def write_index(papers: Sequence[tuple[Paper, dict[str, Json]]], output: Path) -> None:
+    """Write the table of all claims that were checked."""
+    lines = [
+        "# The five papers, reproduced",
+        "",
+        "Made by `make reproduce`; do not edit. Every page says with which settings, seeds and runs. Each answer is a "
+        "stated rule applied to the figures.",
+        "",
+        f"Where a page judges the halves of its seeds too, an answer {HALVES}",
+        "",
+        "| paper | experiment | claim | our figure | holds |",
+        "|---|---|---|---|---|",
+    ]
+    for paper, results in papers:
+        for experiment in paper.experiments:
+            if experiment.name in results:
+                lines += [
+                    f"| [{paper.name}]({paper.name}.md) | {experiment.title} | {claim['claim']} | {claim['ours']} "
+                    f"| {ANSWER[claim['holds']]} |"
+                    for claim in experiment.answers(results[experiment.name])
+                ]
+    (output / INDEX).write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def _section(experiment: Experiment, kept: Json, folder: Path) -> list[str]:
+    result = kept["result"]
+    lines = _claims(experiment.answers(kept))
+    for table in experiment.tables(result):
+        lines += _table(table)
+    for chart in experiment.charts(result):
+        lines += _chart(chart, folder)
+    costs = experiment.costs(result)
+    if costs:
+        lines += ["What the sound version costs:", ""] + [f"- {cost}" for cost in costs] + [""]
+    settings = json.dumps(kept["settings"], sort_keys=True)
+    seeds = ", ".join(str(seed) for seed in kept["seeds"])
+    lines += [
+        f"Settings: `{settings}`",
+        "",
+        f"Seeds {seeds}; {kept['runs']} runs; {kept['seconds']:.0f} s of processor; {_versions(kept)}. "
+        f"[Figures as JSON]({folder.name}/{experiment.name}.json)",
+        "",
+    ]
+    return lines
+
+
+def _claims(claims: Sequence[Json]) -> list[str]:
+    halved = any("halves" in row for row in claims)
+    lines = [f"| claim | our figure | holds |{' halves |' * halved} rule |", "|" + "---|" * (4 + halved)]
+    for row in claims:
+        halves = f" {', '.join(ANSWER[half] for half in row['halves'])} |" if halved else ""
+        lines.append(f"| {row['claim']} | {row['ours']} | {ANSWER[row['holds']]} |{halves} {row['rule']} |")
+    return [*lines, "", *([f"An answer {HALVES}", ""] if halved else [])]
+
+
+def _table(table: PaperTable) -> list[str]:
+    lines = [f"{table.caption}:", "", "| " + " | ".join(table.header) + " |", "|" + "---|" * len(table.header)]
+    return lines + ["| " + " | ".join(row) + " |" for row in table.rows] + [""]
+
+
+def _chart(chart: PaperFigure, folder: Path) -> list[str]:
+    save_chart(chart, folder / f"{chart.name}.svg")
+    return [f"![{chart.title}. {chart.description}]({folder.name}/{chart.name}.svg)", ""]
+
+
+def _versions(kept: Json) -> str:
+    return ", ".join(f"{name} {version}" for name, version in kept["versions"].items())

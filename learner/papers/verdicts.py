@@ -1,0 +1,93 @@
+"""Verdicts that the noise of a simulation does not turn: yes or no only where the whole interval lies on one side.
+
+Intervals are of four standard errors to either side, so that a verdict on one of them is wrong less than once in a
+thousand times from ten independent groups of runs on, and less than once in ten thousand from a hundred on.
+"""
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from learner.papers.experiment import ClaimVerdict, Json, interval
+from privacy.arrays import Array
+
+
+def at_most(found: Json, bound: float) -> ClaimVerdict:
+    """Say whether a figure is at most the bound: undecided where its interval holds the bound, or after one run."""
+    if found.get("runs", 2) < 2:
+        return None
+    if found["high"] <= bound:
+        return True
+    return False if found["low"] > bound else None
+
+
+def above(found: Json, bound: float) -> ClaimVerdict:
+    """Say whether a figure is above the bound."""
+    return opposite(at_most(found, bound))
+
+
+def within(found: Json, low: float, high: float) -> ClaimVerdict:
+    """Say whether a figure lies between two bounds."""
+    return all_of([above(found, low), at_most(found, high)])
+
+
+def opposite(verdict: ClaimVerdict) -> ClaimVerdict:
+    """Return the answer to the opposite claim."""
+    return None if verdict is None else not verdict
+
+
+def all_of(verdicts: Iterable[ClaimVerdict]) -> ClaimVerdict:
+    """Return no if one is no, yes if all are yes, and otherwise undecided."""
+    answers = list(verdicts)
+    return False if False in answers else None if None in answers else True
+
+
+def any_of(verdicts: Iterable[ClaimVerdict]) -> ClaimVerdict:
+    """Return yes if one is yes, no if all are no, and otherwise undecided."""
+    return opposite(all_of(opposite(verdict) for verdict in verdicts))
+
+
+def apart_from(first: Json, second: Json) -> Json:
+    """Return the first minus the second of two figures of independent runs."""
+    return interval(first["value"] - second["value"], math.hypot(first["error"], second["error"]))
+
+
+def exponent(cells: Sequence[Json], weights: Sequence[float]) -> Json:
+    r"""Return the weighted sum of the logarithms of independent means, such as an exponent of growth.
+
+    Parameters
+    ----------
+    cells : sequence of dict
+        Means of independent runs; one that is not above 0 counts as 1e-9, whose error decides nothing.
+    weights : sequence of float
+        For the exponent between two places, minus and plus one over the logarithm of their ratio.
+
+    Notes
+    -----
+    The error is the first-order one, :math:`\sqrt{\sum_i (w_i s_i / m_i)^2}` for means m with standard errors s.
+    """
+    means = [max(at["value"], 1e-9) for at in cells]
+    return interval(
+        math.fsum(weight * math.log(mean) for weight, mean in zip(weights, means, strict=True)),
+        math.hypot(*(weight * at["error"] / mean for weight, mean, at in zip(weights, means, cells, strict=True))),
+    )
+
+
+def jackknife(groups: Sequence[Any], statistic: Callable[[Array], float]) -> Json:
+    """Return a statistic of all runs, with its error from leaving out one seed at a time.
+
+    Parameters
+    ----------
+    groups : sequence of array-like of shape (..., n_runs)
+        The runs of each seed.
+    statistic : callable
+        A smooth function of runs that lie along the last axis.
+    """
+    arrays, count = [np.asarray(group, dtype=np.float64) for group in groups], len(groups)
+    left = np.array(
+        [statistic(np.concatenate([*arrays[:place], *arrays[place + 1 :]], axis=-1)) for place in range(count)]
+    )
+    error = math.sqrt((count - 1) / count * float(((left - left.mean()) ** 2).sum()))
+    return interval(statistic(np.concatenate(arrays, axis=-1)), error)

@@ -1,0 +1,23 @@
+"""Zhang and Venkitasubramaniam 2018: regret of noisy online gradient descent, and what its noise promises.
+
+Nothing here is unsound as mathematics; but mutual information bounds no single user's risk, so that the price that the
+ledger charges stands beside it.
+"""
+
+from learner.papers.experiment import Paper
+from learner.papers.zhang2018_bandit import Bandit
+from learner.papers.zhang2018_full import FullInformationRegret
+from learner.papers.zhang2018_information import UserInformation
+
+
+def paper(*, small: bool) -> Paper:
+    """Return the paper's experiments."""
+    return Paper(
+        "zhang2018",
+        "Zhang, Venkitasubramaniam: Mutual-information-private online gradient descent algorithm (2018)",
+        (
+            "Mutual information as the privacy of one user: it bounds a mean over users, while a rare one may be found "
+            "out. A project shows it and is charged by differential privacy.",
+        ),
+        (FullInformationRegret(small=small), Bandit(small=small), UserInformation(small=small)),
+    )

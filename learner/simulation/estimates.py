@@ -1,0 +1,183 @@
+"""Hints of the planner: the best setting and what a release may reach."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from django.utils.formats import number_format
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from annotation.choices.randomizer_base import ANNOTATOR
+from annotation.models import Project
+from learner.configuration.pool import answers_event_of
+from learner.errors import ExtraMissing
+from learner.models.planning import PlanSimulation
+from learner.simulation.plan_setups import default_records, setup_of
+from privacy.accounting.answers import LARGEST_EPSILON
+from privacy.accounting.events import AnswersEvent
+
+# Of one row the last point of each kind of data, as `CurvePoint` describes it.
+Tried = Mapping[str, Mapping[str, Any]]
+
+
+def best_row(tried: Sequence[Tried]) -> int | None:
+    """Return the place of the row that beats the first one by most, None where no row surely does.
+
+    A row counts where on some data its mean is higher by more than the distance from worst to best, of either, and on
+    no data lower.
+
+    Parameters
+    ----------
+    tried : sequence of mapping
+        The settings that stand, then others, with `mean`, `low` and `high` of each kind of data.
+    """
+    if not tried:
+        return None
+    gains = {place: _gain(tried[0], row) for place, row in enumerate(tried)}
+    place = max(gains, key=lambda place: gains[place])
+    return place if gains[place] > 0 else None
+
+
+def _gain(standing: Tried, row: Tried) -> float:
+    """Return by how much a row is better on the mean over all data, 0 where it is not surely better."""
+    differences = [row[data]["mean"] - point["mean"] for data, point in standing.items() if data in row]
+    surely = [
+        row[data]["mean"] - point["mean"] > max(_spread(point), _spread(row[data]))
+        for data, point in standing.items()
+        if data in row
+    ]
+    return sum(differences) / len(differences) if any(surely) and min(differences) >= 0 else 0.0
+
+
+def _spread(point: Mapping[str, Any]) -> float:
+    return float(point["high"] - point["low"])
+
+
+# Below so many answers' worth for each class the words about the classes know more (`docs/results/crowd.md`).
+ANSWERS_A_CLASS: Final = 0.35
+STEP: Final = 0.25
+
+
+def answer_hints(project: Project, questions: int) -> list[str]:
+    """Return what is to be said of so many questions to a crowd whose answers are randomised."""
+    event = answers_event_of(project)
+    if event is None or questions < 1:
+        return []
+    return [hint for hint in (_too_little(event, questions), _people(project, event, questions)) if hint]
+
+
+def worth(event: AnswersEvent, epsilon: float, questions: int) -> float:
+    """Return how many answers, as they are, so many questions are worth whose responses cost `epsilon` each."""
+    return questions * min(1.0, event.randomizations * event.information(epsilon))
+
+
+def _too_little(event: AnswersEvent, questions: int) -> str:
+    """Say where answers add almost nothing, and from which epsilon on they would."""
+    enough = ANSWERS_A_CLASS * event.n_classes
+    worth_now = worth(event, event.epsilon, questions)
+    if worth_now >= enough:
+        return ""
+    responses = event.randomizations * event.questions_per_annotator
+    steps = range(1, int(LARGEST_EPSILON * responses / STEP) + 1)
+    helping = next((step * STEP for step in steps if worth(event, step * STEP / responses, questions) >= enough), None)
+    numbers = {
+        "questions": number_format(questions, force_grouping=True),
+        "worth": number_format(f"{worth_now:.1f}"),
+        "classes": event.n_classes,
+    }
+    said = ngettext(
+        "At this epsilon answers add almost nothing: %(questions)s question is worth about %(worth)s answers said "
+        "openly, for %(classes)s classes. A few words about each class teach more and cost nothing.",
+        "At this epsilon answers add almost nothing: %(questions)s questions are worth about %(worth)s answers said "
+        "openly, for %(classes)s classes. A few words about each class teach more and cost nothing.",
+        questions,
+    )
+    if helping is None or helping > LARGEST_EPSILON:
+        return said % numbers
+    helps = _("From about ε %(epsilon)s of all answers on, so many questions begin to help.")
+    return f"{said % numbers} {helps % {'epsilon': number_format(f'{helping:g}')}}"
+
+
+def _people(project: Project, event: AnswersEvent, questions: int) -> str:
+    """Say how many annotators are needed where none may answer more than a cap."""
+    if event.unit != ANNOTATOR:
+        return ""
+    people = max(project.overlap, math.ceil(questions * project.overlap / event.questions_per_annotator))
+    return ngettext(
+        "These questions need at least %(people)s annotator, since nobody answers more than %(cap)s.",
+        "These questions need at least %(people)s annotators, since nobody answers more than %(cap)s.",
+        people,
+    ) % {"people": number_format(people, force_grouping=True), "cap": event.questions_per_annotator}
+
+
+# What says how much is planned, not what: the same settings with more records or a smaller rest of the limit.
+AMOUNTS: Final = ("records", "releases", "alternatives", "drawn_in", "falling", "askable")
+# A point stands for numbers of labels up to so many times as large or as small.
+NEAR: Final = 2.0
+# Real images before made-up clouds.
+DATA: Final = ("digits", "made_up")
+
+
+@dataclass(frozen=True, slots=True)
+class PlannersEstimate:
+    """Accuracy without privacy on a plan's data, beside what the same plan reached with it.
+
+    Attributes
+    ----------
+    data : {"digits", "made_up"}
+        What it was simulated on; nothing of the project.
+    labels : int
+        Labels of that point.
+    accuracy, macro_f1 : float
+        Without noise, tuned on its own labels; means over seeds.
+    with_privacy : float
+        Accuracy of the project's own settings at the same point.
+    """
+
+    data: str
+    labels: int
+    accuracy: float
+    macro_f1: float
+    with_privacy: float
+
+
+@dataclass(frozen=True, slots=True)
+class SimulatedCourse:
+    """The points of the newest simulation of a project's settings; none where nobody made one."""
+
+    curves: Mapping[str, Sequence[Mapping[str, Any]]]
+    plain: Mapping[str, Sequence[Mapping[str, Any]]]
+
+    def at(self, labels: int | None) -> PlannersEstimate | None:
+        """Return the estimate for about this number of labels."""
+        if not labels:
+            return None
+        for data in DATA:
+            pairs = list(zip(self.curves.get(data, ()), self.plain.get(data, ()), strict=False))
+            if not pairs:
+                continue
+            private, clear = min(pairs, key=lambda pair: _distance(pair[1]["labels"], labels))
+            if _distance(clear["labels"], labels) <= math.log(NEAR):
+                return PlannersEstimate(data, clear["labels"], clear["mean"], clear["macro_f1"], private["mean"])
+        return None
+
+
+def simulated_course(project: Project) -> SimulatedCourse:
+    """Return the newest simulation of the settings that stand, whoever asked for it; it rests on public data alone.
+
+    None is found where the site has lost the library or the weights that the settings need.
+    """
+    try:
+        described = setup_of(project, default_records(project)).as_json()
+    except ExtraMissing:
+        return SimulatedCourse({}, {})
+    same = {name: value for name, value in described.items() if name not in AMOUNTS}
+    found = PlanSimulation.objects.filter(result__isnull=False, setup__contains=same).order_by("-created_at").first()
+    result = {} if found is None or found.result is None else found.result
+    return SimulatedCourse(result.get("curves", {}), result.get("plain", {}))
+
+
+def _distance(some: int, other: int) -> float:
+    return abs(math.log(max(1, some) / max(1, other)))

@@ -1,0 +1,303 @@
+"""What a project's configuration and accounts mean for a plan: what is payable, and what a simulation needs to know."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from django.utils.translation import gettext
+
+from annotation.choices.catalogue import chosen_of
+from annotation.choices.gates import gate_from
+from annotation.choices.label_types.learning import chosen_estimator, learns_each_answer
+from annotation.choices.policies.catalogue import policy_choice_of
+from annotation.choices.selection_rules import opening_event
+from annotation.choices.stream_rules import batch_stream_epsilon, online_event, selection_rates, update_epsilon
+from annotation.gates.comparison import SYNTHETIC_RECORDS, synthetic_log
+from annotation.models import Arrival, Oracle, Project
+from annotation.statement import gate_runs
+from annotation.statement.label_budget import answers_limit
+from learner import selectors
+from learner.configuration.classes import learned_classes
+from learner.configuration.pool import (
+    answers_event_of,
+    featurizer_of,
+    finding_of,
+    strategy_choice_of,
+    training_adjacency,
+)
+from learner.configuration.stream import policy_of, stream_event
+from learner.pools import secret_selectors
+from learner.simulation.selectors import Purse
+from learner.simulation.setup import MOST_RELEASES, Setup, Training, simulated_strategy
+from learner.simulation.splits import series_epsilon
+from privacy.accounting.cost import Cost
+from privacy.accounting.event import Event
+from privacy.accounting.events import GateWindowEvent
+from privacy.charges import adjacency_of
+from privacy.choices import Kind
+from privacy.gate.planning import passing
+from privacy.selectors import as_it_counts, guarantee
+
+# More trainings than this are not counted one by one.
+MOST_COUNTED = 300
+# How many records may be planned for.
+FEWEST_RECORDS, MOST_RECORDS = 20, 10**8
+
+
+@dataclass(frozen=True, slots=True)
+class Purchase:
+    """What the accounts buy as they stand, if people answer all they are asked and agree.
+
+    Attributes
+    ----------
+    records : int
+        Records the plan is made for: of an upload, or that passed the gate where there is one.
+    passed_of : int or None
+        Records of the made-up log that the gate was tried on, where there is a gate.
+    uploads : int or None
+        Uploads the gate can take, where there is one and they do not all share one price.
+    releases, rounds, labels : int
+        Trainings that can be paid, the rounds up to the last of them, and the labels of it.
+    questions : int
+        Questions of one round; of a secret sample the first block's size on average.
+    choosing, training : float
+        Epsilon of all choosing, and of one training.
+    whole : float or None
+        Epsilon of a whole stream, which is paid once; where windows are hidden it has no parts.
+    """
+
+    records: int
+    passed_of: int | None
+    uploads: int | None
+    releases: int
+    rounds: int
+    labels: int
+    questions: int
+    choosing: float
+    training: float
+    label_limit: int | None
+    whole: float | None = None
+
+
+def setup_of(project: Project, records: int) -> Setup:
+    """Return what a simulation of the project needs; as many releases as can be paid, up to those it looks at."""
+    stream = project.arrival == Arrival.STREAM
+    chosen = strategy_choice_of(project)
+    most_asked = chosen.most_asked(stream=stream)
+    trained = chosen_of(Kind.ESTIMATOR, project.settings)
+    policy = policy_choice_of(project.settings)
+    batch = _batch_of(project) if stream else 0
+    setup = Setup(
+        n_classes=len(learned_classes(project)),
+        dimension=featurizer_of(project).dimension,
+        records=records,
+        estimator=project.estimator,
+        training=Training(_meant_price(project), training_adjacency(project)),
+        selection=chosen.name,
+        parameters=chosen.document(),
+        first_rate=chosen.first_rate,
+        labels_per_release=project.updates_per_release * batch if stream else project.labels_per_release,
+        releases=MOST_RELEASES,
+        round_size=project.round_size,
+        policy=policy.document(),
+        stream=stream,
+        batch=batch,
+        selection_epsilon=0.0,
+        hidden=policy.hides_selection,
+        askable=None if most_asked is None else round(most_asked * records),
+        ahead=project.windows_ahead if learns_each_answer(project.settings) else 0,
+        declared={} if trained is None else trained.of(project.settings).document(),
+        answers=answers.to_json() if (answers := answers_event_of(project)) else {},
+        labels_per_record=project.labels_per_record,
+    )
+    return _with_payable_releases(project, setup)
+
+
+def purchase_of(project: Project, records: int) -> Purchase:
+    """Return what the project's accounts still buy."""
+    passed_of = uploads = None
+    if project.oracle == Oracle.CROWD:
+        gate = gate_from(project.settings)
+        passed_of = SYNTHETIC_RECORDS
+        uploads = _payable_uploads(project)
+        records = records or round(passing(synthetic_log(), gate).texts)
+    setup = setup_of(project, records)
+    counts = setup.label_counts
+    labels = counts[-1] if counts else 0
+    secret = setup.first_rate is not None
+    questions = round(records * setup.first_rate) if setup.first_rate is not None else setup.round_size
+    return Purchase(
+        records=records,
+        passed_of=passed_of,
+        uploads=uploads,
+        releases=_payable_releases(project, setup),
+        rounds=len(counts) if secret else math.ceil(labels / max(1, setup.round_size)),
+        labels=labels,
+        questions=questions,
+        choosing=_choosing(project, setup),
+        training=_one_training(project),
+        label_limit=answers_limit(project),
+        whole=_whole_stream(project),
+    )
+
+
+def whole_price(project: Project, setup: Setup) -> float:
+    """Return the epsilon of all choosing and of every training that is simulated, by the project's own events.
+
+    Raises
+    ------
+    ValueError
+        If an event's numbers are beyond what can be released.
+    """
+    if project.arrival == Arrival.STREAM:
+        return stream_event(project).cost(adjacency="null").epsilon
+    account = selectors.training_account(project)
+    if setup.first_rate is not None:
+        blocks = range(1, setup.releases + 1)
+        costs = [event.cost(adjacency="null") for event in secret_selectors.coming_events(project, blocks, anew=True)]
+    else:
+        # All answers are paid for at once.
+        trainings = 1 if answers_event_of(project) is not None else setup.releases
+        costs = [selectors.training_event(project).cost(adjacency=adjacency_of(account))] * trainings
+    opening = opening_event(project.settings)
+    costs += [] if opening is None else [opening.cost(adjacency="null")]
+    rounds = _choosing(project, setup) if setup.first_rate is None and opening is None else 0.0
+    together = Cost(
+        sum(cost.epsilon for cost in costs), sum(cost.delta for cost in costs), rho=sum(cost.rho for cost in costs)
+    )
+    return rounds + as_it_counts(account, together).epsilon
+
+
+def default_records(project: Project) -> int:
+    """Return how many records to plan for where nobody said.
+
+    What passes of a made-up log, the answers that a stream expects where it learns from each, or a few thousand.
+    """
+    if project.oracle == Oracle.CROWD:
+        return max(1, round(passing(synthetic_log(), gate_from(project.settings)).texts))
+    if learns_each_answer(project.settings) and project.expected_answers:
+        return project.expected_answers
+    return 2000
+
+
+def total_epsilon(project: Project) -> float:
+    """Return the limit that choosing and training share."""
+    return guarantee(selectors.training_account(project)).epsilon_limit
+
+
+def _meant_price(project: Project) -> float:
+    """Return what one training is meant to cost; 0 where answers or steps are what is paid for."""
+    trained = chosen_estimator(project.settings)
+    return 0.0 if trained is None else trained.of(project.settings).epsilon or 0.0
+
+
+def _batch_of(project: Project) -> int:
+    """Return the answers of one update of a stream, about; what a hidden one is divided by."""
+    batches = policy_of(project)
+    return batches.denominator or batches.asked_at(selection_rates(project.settings)[0])
+
+
+def undivided(project: Project, setup: Setup) -> str:
+    """Say why nothing is to divide between choosing and training, and which account pays for what."""
+    if project.oracle == Oracle.CROWD:
+        return gettext(
+            "Nothing is to divide here: the pool's account pays for the gate, that of the answers for every training, "
+            "and choosing among what passed is free."
+        )
+    reason = strategy_choice_of(project).undivided(hidden=setup.stream and setup.hidden)
+    if not reason:
+        return gettext("Nothing is to divide here: the limit is too small for any other division.")
+    return gettext(reason)
+
+
+def _with_payable_releases(project: Project, setup: Setup) -> Setup:
+    payable = min(MOST_RELEASES, _payable_releases(project, setup))
+    found = replace(setup, releases=payable)
+    return replace(setup, releases=min(payable, max(len(found.label_counts), 1))) if payable else found
+
+
+def _payable_releases(project: Project, setup: Setup) -> int:
+    """Count the trainings the account pays for after choosing; a stream pays once for any number."""
+    if project.arrival == Arrival.STREAM:
+        return MOST_COUNTED
+    purse = Purse(selectors.training_account(project))
+    if (finding := finding_of(project)) is not None:
+        purse.pay(finding.event)
+    planned = project.maximum_releases or MOST_COUNTED
+    opening = opening_event(project.settings)
+    if opening is not None:
+        purse.pay(opening)
+    if setup.first_rate is not None:
+        events = secret_selectors.coming_events(project, range(1, secret_selectors.n_blocks(project) + 1), anew=True)
+        return min(planned, _covered(purse, events))
+    training = selectors.training_event(project)
+    if answers_event_of(project) is not None:
+        # Paid once, or paid already: all trainings are free then.
+        most = max(1, setup.records // setup.labels_per_release)
+        return min(planned, most) if purse.covers(training) else 0
+    if opening is None and _rounds_cost(project):
+        left = guarantee(selectors.training_account(project)).epsilon_left
+        cost = training.cost(adjacency="null").epsilon
+        for releases in range(min(planned, MOST_RELEASES), 0, -1):
+            if series_epsilon(replace(setup, releases=releases), simulated_strategy(setup)) + releases * cost <= left:
+                return releases
+        return 0
+    return min(planned, _covered(purse, [training] * MOST_COUNTED))
+
+
+def _covered(purse: Purse, events: Sequence[Event]) -> int:
+    for number, event in enumerate(events):
+        if not purse.covers(event):
+            return number
+        purse.pay(event)
+    return len(events)
+
+
+def _payable_uploads(project: Project) -> int | None:
+    """Return how many further uploads the gate takes; None where one price is for all of them."""
+    event, purse = gate_runs.coming_run(project), Purse(project.pool_account)
+    if isinstance(event, GateWindowEvent) and purse.covers(event):
+        return None
+    return _covered(purse, [event] * MOST_COUNTED)
+
+
+def _choosing(project: Project, setup: Setup) -> float:
+    """Return what choosing costs in all beside training."""
+    if project.oracle == Oracle.CROWD:
+        return 0.0
+    if project.arrival == Arrival.STREAM:
+        if learns_each_answer(project.settings):
+            return 0.0
+        return max(0.0, batch_stream_epsilon(project.settings) - update_epsilon(project.settings))
+    if (opening := opening_event(project.settings)) is not None:
+        return opening.cost(adjacency="null").epsilon
+    if setup.first_rate is not None:
+        return 0.0
+    return series_epsilon(setup, simulated_strategy(setup)) if _rounds_cost(project) else 0.0
+
+
+def _rounds_cost(project: Project) -> bool:
+    """Say whether a round of the project's strategy costs the pool anything."""
+    if project.oracle == Oracle.CROWD:
+        return False
+    event = strategy_choice_of(project).event(pool_size=max(2, project.round_size), picks=1)
+    return event.cost(adjacency="null").epsilon > 0
+
+
+def _whole_stream(project: Project) -> float | None:
+    if project.arrival != Arrival.STREAM:
+        return None
+    if learns_each_answer(project.settings):
+        return online_event(project.settings).cost(adjacency="null").epsilon
+    return batch_stream_epsilon(project.settings)
+
+
+def _one_training(project: Project) -> float:
+    if project.arrival == Arrival.STREAM:
+        if learns_each_answer(project.settings):
+            return online_event(project.settings).cost(adjacency="null").epsilon
+        return update_epsilon(project.settings)
+    return as_it_counts(
+        account := selectors.training_account(project),
+        selectors.training_event(project).cost(adjacency=adjacency_of(account)),
+    ).epsilon

@@ -1,0 +1,185 @@
+"""Which other settings a plan tries: the model, how many columns, the blocks, and how epsilon is divided.
+
+Each changes one thing of what stands; what a training may cost follows from the limit and is not named here.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any, Final
+
+from annotation.choices.answers_unit import chosen_randomizer, randomizes
+from annotation.choices.catalogue import CATALOGUE, chosen_of, declaration_of
+from annotation.choices.label_types.learning import learns_each_answer
+from annotation.choices.planned_settings import DIGITS, rounded_down
+from annotation.choices.selection_rules import TEXT_COLUMNS
+from learner.estimators.choice import EstimatorChoice
+from learner.features.static_encoder import MOST_COLUMNS
+from learner.simulation.setup import Setup, simulated_strategy, strategy_choice
+from learner.simulation.splits import divisions, series_epsilon
+from learner.strategies.base import StrategyChoice
+from learner.strategies.screen import Screen
+from privacy.choices import Kind
+from privacy.wording import as_message
+
+# Of more classes than this, estimators that divide epsilon over the classes are known to lose, and take long.
+MOST_DIVIDED_CLASSES: Final = 10
+RELEASES: Final = (1, 2, 4)
+# Of a stream's hidden windows, the rates by their share of the one that stands.
+RATE_SHARES: Final = (0.5, 2.0)
+MOST_SPLITS: Final = 4
+
+Changes = dict[str, Any]
+
+
+def untried(settings: Mapping[str, Any]) -> str:
+    """Say why a project of such settings has no others to try, empty where it has some."""
+    if learns_each_answer(settings):
+        return as_message(
+            "No other settings are tried: a stream that learns from each answer at once costs what its declared noise "
+            "and answers say, and nothing is divided."
+        )
+    if settings["oracle"] == "crowd" and not randomizes(settings):
+        return as_message(
+            "No other settings are tried: behind a gate that is done only where all answers are paid for at once."
+        )
+    return ""
+
+
+def left_out(settings: Mapping[str, Any]) -> str:
+    """Say which models are not tried, empty where all that are sound are."""
+    if settings["oracle"] == "crowd":
+        return as_message("Only columns and responses are tried: the gate is planned on its own page.")
+    if settings.get("arrival", "pool") == "stream":
+        return as_message(
+            "Other windows of a stream are not tried, since longer ones let answers wait; nor are noisy steps, which "
+            "did worse in the benchmarks."
+        )
+    if len(settings["classes"]) > MOST_DIVIDED_CLASSES:
+        return as_message(
+            "Models that divide epsilon over the classes are not tried of more than {most} classes.",
+            most=MOST_DIVIDED_CLASSES,
+        )
+    return ""
+
+
+def settings_to_try(settings: Mapping[str, Any], setup: Setup, epsilon: float) -> Iterator[Changes]:
+    """Yield the changes that are worth trying, sound or not, those that are likeliest to help first.
+
+    Parameters
+    ----------
+    settings : mapping
+        Field names of `Project` to the values that stand.
+    setup : Setup
+        What a simulation of them needs.
+    epsilon : float
+        The limit that choosing and training share.
+    """
+    if untried(settings):
+        return
+    if settings["oracle"] == "crowd":
+        yield {}
+        yield from _columns(settings)
+        yield from _responses(settings)
+        return
+    if setup.stream:
+        yield {}
+        yield from _hidden_rates(settings) if setup.hidden else _divided(setup, epsilon)
+        yield from _columns(settings)
+        yield from _estimators(settings)
+        return
+    in_blocks = setup.first_rate is not None
+    base: Changes = {} if in_blocks else _shared(setup, epsilon)
+    yield base
+    yield from map(dict, strategy_choice(setup).other_blocks()) if in_blocks else _rounds(settings, setup, epsilon)
+    for wanted in (*_columns(settings), *_estimators(settings)):
+        yield base | wanted
+
+
+def _shared(setup: Setup, epsilon: float) -> Changes:
+    """Let so many models share what choosing leaves; where each round costs, the rounds to come are counted."""
+    strategy = simulated_strategy(setup)
+    rounds = 0.0 if isinstance(strategy, Screen) else series_epsilon(setup, strategy)
+    if isinstance(strategy, Screen) or rounds >= epsilon:
+        return {"maximum_releases": setup.releases}
+    training = rounded_down((epsilon - rounds) / setup.releases)
+    return {"maximum_releases": setup.releases, "training_epsilon": training}
+
+
+def _responses(settings: Mapping[str, Any]) -> Iterator[Changes]:
+    """Name the other options of how answers are randomised, where these change no price."""
+    randomizer = chosen_randomizer(settings)
+    for name in () if randomizer is None else randomizer.tried:
+        declared, stands = declaration_of(name), settings.get(name)
+        if declared is not None and stands:
+            yield from ({name: option} for option in declared.options if option != stands)
+
+
+def _rounds(settings: Mapping[str, Any], setup: Setup, epsilon: float) -> Iterator[Changes]:
+    """Try other strategies, other divisions, and fewer or more models of as many labels."""
+    for choice in CATALOGUE.of_kind(Kind.STRATEGY):
+        assert issubclass(choice, StrategyChoice)
+        if choice.tried and choice.name != setup.selection and not choice.sound.broken(settings):
+            yield {"selection": choice.name, "maximum_releases": None if choice.in_blocks else setup.releases}
+    yield from _divided(setup, epsilon)
+    labels = setup.label_counts[-1] if setup.label_counts else 0
+    if not (setup.comes_evenly and labels):
+        return
+    for releases in RELEASES:
+        after = max(2, labels // releases)
+        fewer = replace(setup, releases=releases, labels_per_release=after)
+        yield _shared(fewer, epsilon) | {"labels_per_release": after}
+
+
+def _divided(setup: Setup, epsilon: float) -> Iterator[Changes]:
+    """Name the settings of other divisions between choosing and training."""
+    found = divisions(setup, epsilon)
+    # What a screen leaves is planned by what it was opened for; where each round costs, nobody else knows how many.
+    planned = isinstance(simulated_strategy(setup), Screen)
+    for division in found[:: max(1, -(-len(found) // MOST_SPLITS))]:
+        changes: Changes = {name: _in_few_digits(value) for name, value in division.changes.items()}
+        training = {} if planned else {"training_epsilon": rounded_down(division.training)}
+        yield changes | training | {"maximum_releases": None if setup.stream else setup.releases}
+
+
+def _in_few_digits(value: float) -> float:
+    return value if float(f"{value:.{DIGITS}g}") == value else rounded_down(value)
+
+
+def _hidden_rates(settings: Mapping[str, Any]) -> Iterator[Changes]:
+    """Ask about more or fewer of the same records, with batches in proportion."""
+    choice = chosen_of(Kind.STRATEGY, settings)
+    assert choice is not None
+    assert issubclass(choice, StrategyChoice)
+    for share in RATE_SHARES:
+        if asking := choice.of(settings).asking(share):
+            yield {**asking, "window_denominator": max(2, round(settings["window_denominator"] * share))}
+
+
+def reads_encoder_columns(settings: Mapping[str, Any]) -> bool:
+    """Say whether features are the leading columns of the public sentence encoder."""
+    features = chosen_of(Kind.FEATURES, settings)
+    declared = () if features is None else features.parameters()
+    return settings["data_kind"] == "text" and TEXT_COLUMNS in {each.name for each in declared}
+
+
+def _columns(settings: Mapping[str, Any]) -> Iterator[Changes]:
+    """Try half and double the columns, where their number is a setting that features use."""
+    if settings["data_kind"] == "table":
+        return
+    name = TEXT_COLUMNS if reads_encoder_columns(settings) else "feature_dimension"
+    now = int(settings[name])
+    for wanted in (max(2, now // 2), min(2 * now, MOST_COLUMNS)):
+        if wanted != now and now <= MOST_COLUMNS:
+            yield {name: wanted}
+
+
+def _estimators(settings: Mapping[str, Any]) -> Iterator[Changes]:
+    """Name the other models; what is planned by the number of classes is one of them under another name."""
+    n_classes, standing = len(settings["classes"]), chosen_of(Kind.ESTIMATOR, settings)
+    every = [choice for choice in CATALOGUE.of_kind(Kind.ESTIMATOR) if issubclass(choice, EstimatorChoice)]
+    same = standing.stands_for(n_classes) if standing in every else None
+    for choice in sorted(every, key=lambda each: each.rank):
+        many = n_classes > MOST_DIVIDED_CLASSES and choice.divides_epsilon
+        sound = settings.get("arrival", "pool") in choice.tried_of and not choice.sound.broken(settings)
+        if sound and not many and choice.stands_for(n_classes) is not same and not choice.missing():
+            yield {"estimator": choice.name}

@@ -1,0 +1,334 @@
+"""Pages of the planner."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from django import forms
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required, permission_required
+from django.http import Http404, HttpRequest, HttpResponse, QueryDict
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+from django.views.decorators.http import require_POST
+
+from annotation.access import managed_project
+from annotation.choices.preset import Preset
+from annotation.choices.presets import PRESETS
+from annotation.errors import InvalidConfiguration
+from annotation.gates.comparison import SYNTHETIC_RECORDS, SYNTHETIC_TEXTS
+from annotation.models import UNFINISHED, Arrival, Project
+from annotation.people.identity import note_nothing, person_of
+from annotation.projects.forms.choosing import ChoosingForm
+from annotation.projects.forms.wizard import as_sent, draft_form, step_of
+from annotation.projects.services import opening
+from annotation.projects.views.wizard import draft_of, keep_draft
+from learner.charts import pages as page_charts
+from learner.charts import plots
+from learner.errors import PlanOutdated
+from learner.models.planning import PlanSimulation
+from learner.simulation import estimates, plan_setups, services
+from learner.simulation.curves import TEST_ROWS
+from learner.simulation.plan_setups import FEWEST_RECORDS, MOST_RECORDS, Purchase
+from learner.simulation.rows import PRICES, PlannedRows, planned_rows, shown_rows, unreached
+from learner.simulation.setup import Setup
+from learner.simulation.splits import splits
+
+SVG = "image/svg+xml"
+DATA_WORDS = {
+    "digits": gettext_lazy("scikit-learn's handwritten digits"),
+    "made_up": gettext_lazy("made-up clouds of the declared dimension"),
+}
+
+
+class PlanForm(forms.Form):
+    """How many records to plan for."""
+
+    records = forms.IntegerField(
+        min_value=plan_setups.FEWEST_RECORDS,
+        max_value=plan_setups.MOST_RECORDS,
+        label=gettext_lazy("Records to plan for"),
+        help_text=gettext_lazy("Of an upload, or texts that pass the gate. Your own guess: no upload is looked at."),
+    )
+
+    def __init__(self, *args: Any, arrival: str, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        if arrival == Arrival.STREAM:
+            self.fields["records"].help_text = _("That arrive one by one. Your own guess: no record is looked at.")
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What a project's accounts buy for so many records, as plain values; `purchase` is None for no such number."""
+
+    form: PlanForm
+    purchase: Purchase | None = None
+    planned: PlannedRows | None = None
+    undivided: str = ""
+    hints: tuple[str, ...] = ()
+
+    @property
+    def records(self) -> int:
+        """Records it is made for."""
+        return int(self.form.cleaned_data["records"])
+
+
+@login_required
+def plan(request: HttpRequest, slug: str) -> HttpResponse:
+    """What the budget buys as the project is configured, and a simulation of how good its models become."""
+    project = managed_project(request, slug)
+    made = plan_of(project, request.POST or request.GET)
+    if request.method == "POST" and made.planned is not None:
+        return _simulate(request, made, project=project, page=reverse("learner:plan", args=[slug]))
+    context = {"project": project, "use": reverse("learner:use_plan", args=[slug])}
+    context |= _context(made, "learner:plan_plot", slug)
+    return render(request, "learner/simulation/plan.html", context, status=200 if made.purchase else 422)
+
+
+@login_required
+@permission_required("annotation.add_project", raise_exception=True)
+def draft_plan(request: HttpRequest, preset: str) -> HttpResponse:
+    """What the budget typed so far would buy: the project is opened, asked, and taken back before anybody sees it."""
+    if preset not in PRESETS:
+        raise Http404
+    form = draft_form(PRESETS[preset], draft_of(request, preset), assumed=True)
+    if not form.is_valid():
+        wrong = [
+            {"step": step_of(name), "label": form[name].label, "errors": errors}
+            for name, errors in form.errors.items()
+            if name in form.fields
+        ]
+        context: dict[str, Any] = {"preset": PRESETS[preset], "wrong": wrong, "other_errors": form.non_field_errors()}
+        return render(request, "learner/simulation/draft_plan.html", context, status=422)
+    settings = form.project_values()
+    with opening.rehearsed_project(preset=preset, owner=person_of(request), **settings) as project:
+        made = plan_of(project, request.POST or request.GET)
+    if request.method == "POST" and made.planned is not None:
+        return _simulate(request, made, project=None, page=reverse("learner:draft_plan", args=[preset]))
+    context = {"preset": PRESETS[preset], "use": reverse("learner:use_draft_plan", args=[preset])}
+    context |= _context(made, "learner:draft_plan_plot", preset)
+    for row in context.get("compared", ()):
+        row["usable"] &= can_be_typed(form, row["changes"])
+    return render(request, "learner/simulation/draft_plan.html", context, status=200 if made.purchase else 422)
+
+
+@login_required
+def plan_plot(request: HttpRequest, slug: str, kind: str, fingerprint: str) -> HttpResponse:
+    """A simulation as a picture."""
+    managed_project(request, slug)
+    return _picture(kind, fingerprint)
+
+
+@login_required
+@permission_required("annotation.add_project", raise_exception=True)
+def draft_plan_plot(request: HttpRequest, preset: str, kind: str, fingerprint: str) -> HttpResponse:
+    """A simulation for a project that is not opened yet, as a picture; it is about nobody."""
+    if preset not in PRESETS:
+        raise Http404
+    return _picture(kind, fingerprint)
+
+
+def plan_of(project: Project, data: QueryDict) -> Plan:
+    """Count what the project's accounts buy for as many records as are named, or as many as one may expect."""
+    typed = {"records": data.get("records", max(plan_setups.FEWEST_RECORDS, plan_setups.default_records(project)))}
+    form = PlanForm(typed, arrival=project.arrival)
+    if not form.is_valid():
+        return Plan(form)
+    records = form.cleaned_data["records"]
+    planned = planned_rows(project, records)
+    purchase = plan_setups.purchase_of(project, records)
+    undivided = "" if splits(planned.setup, planned.epsilon) else plan_setups.undivided(project, planned.setup)
+    hints = estimates.answer_hints(project, min(purchase.labels, records))
+    return Plan(form, purchase, planned, undivided, tuple(hints))
+
+
+def _simulate(request: HttpRequest, made: Plan, *, project: Project | None, page: str) -> HttpResponse:
+    planned = made.planned
+    assert planned is not None
+    if planned.setup.can_be_simulated:
+        services.start_simulation(
+            project=project, setup=planned.setup, epsilon=planned.epsilon, owner=person_of(request)
+        )
+        messages.info(request, _("The simulation is on its way; nothing private is read and nothing is charged."))
+    else:
+        note_nothing(request)
+    return redirect(f"{page}?records={made.records}")
+
+
+def _context(made: Plan, plot_page: str, key: str) -> dict[str, Any]:
+    """Return what the page shows of a plan and of its simulation, if there is one."""
+    planned = made.planned
+    if planned is None:
+        return {"form": made.form}
+    fingerprint = services.fingerprint_of(planned.setup, planned.epsilon)
+    setup = replace(planned.setup, alternatives=())
+    simulation = PlanSimulation.objects.select_related("job").filter(fingerprint=fingerprint).first()
+    return {
+        "form": made.form,
+        "purchase": made.purchase,
+        "hints": made.hints,
+        "sizes": (SYNTHETIC_RECORDS, SYNTHETIC_TEXTS),
+        "setup": setup,
+        "epsilon": planned.epsilon,
+        "undivided": made.undivided,
+        "simulation": simulation,
+        "simulating": simulation is not None and simulation.job is not None and simulation.job.state in UNFINISHED,
+        "accuracy_plot": reverse(plot_page, args=[key, "accuracy", fingerprint]),
+        "split_plot": reverse(plot_page, args=[key, "split", fingerprint]),
+        **_shown(simulation, setup),
+        **_charts(_shown(simulation, setup), online=setup.ahead > 0),
+        "fingerprint": fingerprint,
+        "why_not": planned.why_not,
+        "left_out": planned.left_out,
+        "compared": shown_rows(planned, simulation),
+        "not_reached": unreached(planned, simulation),
+    }
+
+
+def _charts(shown: Mapping[str, Any], *, online: bool) -> dict[str, Any]:
+    """Return what the page draws of a simulation."""
+    curves = [(curve["name"], curve["points"]) for curve in shown["curves"]]
+    plain = [
+        (_("%(data)s, without privacy") % {"data": curve["name"]}, curve["plain"])
+        for curve in shown["curves"]
+        if curve["plain"]
+    ]
+    across = _("records arrived") if online else _("labels")
+    return {
+        "accuracy_chart": page_charts.simulation_chart(curves, beside=plain, across=across),
+        "split_chart": page_charts.split_chart(shown["splits"], across=shown.get("axis", "")),
+    }
+
+
+def _picture(kind: str, fingerprint: str) -> HttpResponse:
+    found = get_object_or_404(PlanSimulation, fingerprint=fingerprint, result__isnull=False)
+    setup = Setup.from_json(found.setup)
+    shown = _shown(found, setup)
+    if kind == "accuracy":
+        words = _("Mean over simulations, with the worst and the best; the page has the numbers.")
+        curves = {curve["name"]: curve["points"] for curve in shown["curves"]}
+        plain = {
+            _("%(data)s, without privacy") % {"data": curve["name"]}: curve["plain"]
+            for curve in shown["curves"]
+            if curve["plain"]
+        }
+        online = setup.ahead > 0
+        drawn = plots.simulation_plot(
+            curves,
+            title=_("Simulated accuracy by records") if online else _("Simulated accuracy by labels"),
+            words=words,
+            axis_names=(_("records arrived") if online else _("labels"), _("simulated accuracy")),
+            beside=plain,
+        )
+        return HttpResponse(drawn, content_type=SVG)
+    if kind != "split" or not shown["splits"]:
+        raise Http404
+    words = _("Accuracy of the last model for each way to divide the same ε; the page has the numbers.")
+    drawn = plots.split_plot(
+        shown["splits"],
+        axis_names=(shown["axis"], _("simulated accuracy")),
+        title=_("Dividing the budget between choosing and training"),
+        words=words,
+    )
+    return HttpResponse(drawn, content_type=SVG)
+
+
+def _shown(simulation: PlanSimulation | None, setup: Setup) -> Mapping[str, Any]:
+    """Return the numbers of a result as tables and pictures show them."""
+    if simulation is None or simulation.result is None:
+        return {"curves": [], "splits": []}
+    result = simulation.result
+    plain = result.get("plain", {})
+    secret = setup.first_rate is not None
+    axis = _("rate near the boundary") if setup.hidden else _("share of choosing")
+    return {
+        "curves": [
+            {
+                "name": str(DATA_WORDS[key]),
+                "points": points,
+                "plain": plain.get(key, []),
+                "rows": list(zip(points, plain.get(key, []), strict=False)),
+            }
+            for key, points in result["curves"].items()
+            if points
+        ],
+        "splits": result["splits"],
+        "axis": _("rate of the first block") if secret else axis,
+        "seeds": result["seeds"],
+        "rows": setup.simulated_records,
+        "test_rows": TEST_ROWS,
+        "secret": secret,
+        "hidden": setup.hidden,
+    }
+
+
+class RowForm(forms.Form):
+    """Which row of which plan."""
+
+    records = forms.IntegerField(min_value=FEWEST_RECORDS, max_value=MOST_RECORDS)
+    fingerprint = forms.RegexField("^[0-9a-f]{64}$")
+    number = forms.IntegerField(min_value=0, max_value=1000)
+
+
+@require_POST
+@login_required
+def use_plan(request: HttpRequest, slug: str) -> HttpResponse:
+    """Let the project have the settings of a row."""
+    project = managed_project(request, slug)
+    form = _read(request)
+    services.use_row(project=project, actor=person_of(request), **form.cleaned_data)
+    messages.success(request, _("Saved. The change and your name are in the history."))
+    return redirect(f"{reverse('learner:plan', args=[slug])}?records={form.cleaned_data['records']}")
+
+
+@require_POST
+@login_required
+@permission_required("annotation.add_project", raise_exception=True)
+def use_draft_plan(request: HttpRequest, preset: str) -> HttpResponse:
+    """Let the steps of a new project have the settings of a row; nothing is opened."""
+    if preset not in PRESETS:
+        raise Http404
+    form, draft = _read(request), draft_of(request, preset)
+    records = form.cleaned_data.pop("records")
+    typed = draft_form(PRESETS[preset], draft, assumed=True)
+    if not typed.is_valid():
+        raise InvalidConfiguration("These settings are no project yet, so nothing can be applied to them.")
+    with opening.rehearsed_project(preset=preset, owner=person_of(request), **typed.project_values()) as project:
+        planned = planned_rows(project, records)
+    row = services.tried_row(planned, **form.cleaned_data)
+    changed = draft_with(PRESETS[preset], draft, row.changes)
+    if changed is None:
+        raise PlanOutdated("The steps of a new project cannot have these settings.")
+    keep_draft(request, preset, changed)
+    messages.success(request, _("The steps have these settings now. Nothing is opened yet."))
+    return redirect(f"{reverse('learner:draft_plan', args=[preset])}?records={records}")
+
+
+def _read(request: HttpRequest) -> RowForm:
+    form = RowForm(request.POST)
+    if not form.is_valid():
+        raise PlanOutdated("No such row was simulated.")
+    return form
+
+
+def can_be_typed(form: ChoosingForm, changes: Mapping[str, Any]) -> bool:
+    """Say whether the steps ask for all that a row changes; prices follow from the rest."""
+    return changes.keys() - {*PRICES} <= form.fields.keys()
+
+
+def draft_with(preset: Preset, draft: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Return a draft with exactly the settings of a row, None where its steps would make others of them.
+
+    A price that is planned anyway is not typed, so that it follows a limit that is changed later.
+    """
+    typed = {name: as_sent(value) for name, value in changes.items()}
+    free = {name: value for name, value in {**draft, **typed}.items() if name not in PRICES}
+    for wanted in (free, {**draft, **typed}):
+        form = draft_form(preset, wanted, assumed=True)
+        if form.is_valid():
+            values = form.project_values()
+            if all(values.get(name) == value for name, value in changes.items()):
+                return wanted
+    return None

@@ -1,0 +1,127 @@
+"""Planning and raising a budget in a browser: the simulated plan's pictures and tables, a request and its approval."""
+
+from typing import TYPE_CHECKING
+
+import pytest
+from django.conf import settings
+from django.contrib.auth.models import Permission, User
+from django.test import Client
+from django.urls import reverse
+from playwright.sync_api import expect
+
+from annotation.models import Job, Project, Role
+from annotation.people.services import members
+from annotation.projects.services import opening
+from dpal_site.embedded.processes import Supervisor
+from learner.simulation import services
+from learner.simulation.rows import planned_rows
+from privacy.selectors import guarantee
+from tests.axe import problems_of
+from tests.factories import make_user
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+# By how many pixels each tick's words lie within their picture, on the side where they come nearest to its edge.
+WORDS_FROM_THE_EDGES = """() => [...document.querySelectorAll("figure.chart text")].map((text) => {
+  const [words, picture] = [text, text.closest("svg")].map((element) => element.getBoundingClientRect());
+  return Math.min(words.left - picture.left, picture.right - words.right);
+})"""
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+
+
+def page_of(browser: "Browser", live_site: Supervisor, user: User) -> "Page":
+    """Return a page without JavaScript in which the person is logged in."""
+    client = Client()
+    client.force_login(user)
+    cookie = client.cookies[settings.SESSION_COOKIE_NAME]
+    context = browser.new_context(java_script_enabled=False, viewport={"width": 320, "height": 640})
+    context.add_cookies([{"name": cookie.key, "value": cookie.value, "url": live_site.url}])
+    return context.new_page()
+
+
+@pytest.fixture
+def project() -> Project:
+    ada, grace = make_user("ada"), make_user("grace")
+    opened = opening.create_project(
+        name="Letters",
+        preset="pool-experts",
+        owner=ada,
+        data_kind="text",
+        classes=["yes", "no"],
+        question="Is it?",
+        feature_dimension=8,
+    )
+    members.add_member(project=opened, user=grace, role=Role.MANAGER)
+    return opened
+
+
+@pytest.mark.slow
+def test_a_plan_is_drawn_with_its_numbers(page: "Page", live_site: Supervisor, project: Project) -> None:
+    planned = planned_rows(project, 300)
+    ada = User.objects.get(username="ada")
+    services.start_simulation(project=project, setup=planned.setup, epsilon=planned.epsilon, owner=ada)
+    services.run_simulation(job_id=str(Job.objects.get(kind="simulate").pk))
+    client = Client()
+    client.force_login(ada)
+    cookie = client.cookies[settings.SESSION_COOKIE_NAME]
+    page.context.add_cookies([{"name": cookie.key, "value": cookie.value, "url": live_site.url}])
+    page.set_viewport_size({"width": 320, "height": 640})
+    page.goto(live_site.url + reverse("learner:plan", args=[project.slug]) + "?records=300")
+    expect(page.locator("figure.chart svg")).to_have_count(2)
+    # On a phone the words of a chart are as large as those beside it.
+    size = page.locator("figure.chart text").first.evaluate("text => text.getBoundingClientRect().height")
+    assert size > 9
+    for width in (390, 320):
+        page.set_viewport_size({"width": width, "height": 640})
+        assert min(page.evaluate(WORDS_FROM_THE_EDGES)) >= 4
+    for link in page.get_by_role("link", name="Picture (SVG)").all():
+        assert page.request.get(f"{live_site.url}{link.get_attribute('href')}").status == 200
+    expect(page.locator("table")).to_have_count(3)
+    assert problems_of(page) == []
+    # A row becomes the settings by keyboard, and the page counts with them.
+    page.get_by_role("button", name="Use this plan: Model: least squares").press("Enter")
+    page.get_by_text("Saved. The change and your name are in the history.").wait_for()
+    expect(page.get_by_role("button", name="Simulate")).to_be_visible()
+    assert Project.objects.get(pk=project.pk).estimator == "sums"
+
+
+def test_a_higher_limit_is_asked_for_and_approved_without_javascript(
+    browser: "Browser", live_site: Supervisor, project: Project
+) -> None:
+    ada, grace = (page_of(browser, live_site, User.objects.get(username=name)) for name in ("ada", "grace"))
+    requests = live_site.url + reverse("annotation:limit_requests", args=[project.slug])
+    ada.goto(requests)
+    ada.get_by_role("button", name="Ask for a second manager from now on").click()
+    ada.get_by_role("button", name="Ask to decide alone").wait_for()
+    ada.goto(live_site.url + reverse("annotation:change_limit", args=[project.slug, project.pool_account_id]))
+    ada.check("[name=level][value=moderate]")
+    ada.fill("[name=reason]", "one more model")
+    ada.get_by_role("button", name="Change the limit").click()
+    ada.get_by_role("button", name="Take it back").wait_for()
+    expect(ada.get_by_role("button", name="Approve")).to_have_count(0)
+    assert guarantee(project.pool_account).epsilon_limit == 2
+    grace.goto(requests)
+    assert "one more model" in grace.locator("main").inner_text()
+    grace.get_by_role("button", name="Approve").click()
+    grace.get_by_role("heading", name="Decided").wait_for()
+    expect(grace.locator("table")).to_have_count(1)
+    project.pool_account.refresh_from_db()
+    assert guarantee(project.pool_account).epsilon_limit == 3
+    for one in (ada, grace):
+        one.context.close()
+
+
+def test_what_a_limit_means_is_hidden_while_another_is_ticked(browser: "Browser", live_site: Supervisor) -> None:
+    ada = make_user("ada")
+    ada.user_permissions.add(Permission.objects.get(codename="add_project"))
+    page = page_of(browser, live_site, ada)
+    page.goto(live_site.url + reverse("annotation:wizard", args=["pool-experts", "budget"]))
+    meaning, limits = page.locator(".meaning"), page.locator("input[name=level]")
+    expect(meaning).to_contain_text("guesses rightly at most")
+    ticked = next(number for number in range(limits.count()) if limits.nth(number).is_checked())
+    limits.nth(0 if ticked else 1).check()
+    expect(meaning).to_be_hidden()
+    limits.nth(ticked).check()
+    expect(meaning).to_be_visible()

@@ -1,0 +1,127 @@
+"""The forecast of a plan beside what the loop then does."""
+
+import pytest
+
+from annotation.models import Project
+from learner.models import ModelRelease, Round
+from learner.next_step import Step, project_status
+from learner.rounds.services import loop, secret_blocks
+from learner.simulation.selectors import End, PlanForecast, plan_forecast
+from privacy.models import EntryKind
+from tests import learning
+from tests.factories import make_user
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def walk(project: Project) -> tuple[int, int]:
+    """Let the loop run with people who agree until it stops; returns the rounds and releases it made."""
+    before = Round.objects.filter(project=project).count(), ModelRelease.objects.filter(project=project).count()
+    annotator = make_user()
+    for _ in range(60):
+        learning.work_off(project)
+        project.refresh_from_db()
+        if project_status(project).step in (Step.CANNOT_PAY, Step.FINISHED, Step.FEW_LABELS):
+            break
+        learning.label_everything(project, annotator)
+        if project_status(project).step == Step.LABELLING:
+            secret_blocks.close_block(project=project)
+    after = Round.objects.filter(project=project).count(), ModelRelease.objects.filter(project=project).count()
+    return after[0] - before[0], after[1] - before[1]
+
+
+def agrees(project: Project) -> PlanForecast:
+    """Hold the forecast against what happens."""
+    told = plan_forecast(project)
+    assert told is not None
+    assert walk(project) == (told.rounds, told.releases)
+    return told
+
+
+@pytest.mark.one_in(2)
+@pytest.mark.slow
+@pytest.mark.one_in(3)
+@pytest.mark.parametrize(
+    ("plan", "end"),
+    [
+        ({"maximum_releases": 3}, End.PLAN),
+        # Two trainings at 2, and of the first top-c series of rounds all that exposes a record.
+        ({"pool_epsilon": 5.0, "maximum_releases": None}, End.BUDGET),
+        ({"pool_epsilon": 1.0}, End.BUDGET),
+        ({"pool_epsilon": 60.0, "maximum_releases": None}, End.POOL),
+        ({"pool_epsilon": 60.0, "maximum_releases": None, "round_size": 5}, End.POOL),
+        ({"pool_epsilon": 6.6, "maximum_releases": None, "round_size": 5}, End.BUDGET),
+    ],
+)
+def test_the_loop_makes_what_was_foretold(plan, end):
+    project = learning.open_trusted(make_user(), **plan)
+    learning.fill_trusted(project)
+    assert agrees(project).end == end
+
+
+def test_a_pool_that_ends_is_foretold_and_not_told_as_past():
+    told = PlanForecast(rounds=2, releases=1, end=End.POOL, next_round=None, next_training=None)
+    assert told.sentence.endswith("2 more rounds and 1 more release, then there is nothing left to ask.")
+
+
+def test_a_project_without_a_pool_is_not_told_that_its_budget_pays_for_nothing():
+    told = plan_forecast(learning.open_trusted(make_user()))
+    assert (told.rounds, told.releases, told.end) == (0, 0, End.POOL)
+    assert told.sentence == "There is nothing to ask about now, so no further round and no release is planned."
+
+
+@pytest.mark.slow
+def test_the_forecast_holds_from_the_middle_of_a_plan():
+    project = learning.open_trusted(make_user(), pool_epsilon=9.0, maximum_releases=None)
+    learning.fill_trusted(project)
+    learning.run_to_release(project, make_user(), version=2)
+    loop.advance_project(project_id=project.pk)
+    assert plan_forecast(project) is None
+    learning.work_off(project)
+    assert agrees(project).rounds >= 1
+
+
+@pytest.mark.slow
+def test_a_crowd_pays_for_its_trainings_alone():
+    project = learning.open_crowd(make_user())
+    learning.fill_crowd(project)
+    told = agrees(project)
+    assert told.next_round is None
+    assert told.releases >= 1
+
+
+def test_a_secret_plan_goes_from_block_to_block():
+    project = learning.open_secret(make_user(), pool_epsilon=1.0, maximum_releases=None)
+    learning.fill_trusted(project)
+    told = agrees(project)
+    assert told.next_round is not None
+
+
+def test_the_next_events_are_those_the_loop_reserves():
+    project = learning.open_trusted(make_user())
+    learning.fill_trusted(project)
+    learning.run_to_release(project, make_user(), version=1)
+    told = plan_forecast(project)
+    learning.run_to_release(project, make_user(), version=2)
+    kinds = project.pool_account.entries.filter(kind=EntryKind.RESERVE, subject__in=["round:2", "release:2"])
+    reserved = [entry.event for entry in kinds.order_by("sequence")]
+    assert [told.next_round.to_json(), told.next_training.to_json()] == reserved
+    assert told.sentence.startswith(
+        "At the current plan the budget pays for 2 more rounds and 2 more releases, and the"
+    )
+
+
+def test_a_plan_without_end_is_not_walked_to_its_end(monkeypatch):
+    monkeypatch.setattr("learner.simulation.selectors.MOST_STAGES", 3)
+    project = learning.open_trusted(make_user(), pool_epsilon=60.0)
+    learning.fill_trusted(project)
+    told = plan_forecast(project)
+    assert (told.rounds, told.releases, told.end) == (2, 1, End.FAR)
+    assert told.sentence.startswith("At the current plan the budget pays for 2 more rounds and 1 more release, and for")
+
+
+def test_a_complete_plan_has_nothing_next():
+    project = learning.open_trusted(make_user(), maximum_releases=1)
+    learning.fill_trusted(project)
+    learning.run_to_release(project, make_user(), version=1)
+    assert plan_forecast(project) == PlanForecast(0, 0, End.PLAN, None, None)

@@ -1,0 +1,283 @@
+"""The command of the papers: chunks, resumption, settings that changed, pages without a folder of data."""
+
+import json
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+
+from learner.papers import catalogue, runner
+from learner.papers.__main__ import main
+from learner.papers.experiment import (
+    Claim,
+    Data,
+    Experiment,
+    Panel,
+    Paper,
+    PaperFigure,
+    PaperSeries,
+    PaperTable,
+    agree,
+    cell,
+    settings_digest,
+)
+from learner.papers.runner import Reproduction
+
+CALLS: list[int] = []
+
+
+class Coins(Experiment):
+    """The share of heads."""
+
+    name = "coins"
+    title = "Share of heads"
+
+    def __init__(self, flips: int) -> None:
+        self.settings = {"flips": flips}
+        self.seeds = (1, 2, 3)
+        self.runs = 3
+
+    def run(self, seed: int, data: Data) -> dict[str, Any]:
+        CALLS.append(seed)
+        return {"heads": float(np.random.default_rng(seed).integers(0, 2, size=self.settings["flips"]).mean())}
+
+    def combine(self, parts: Sequence[dict[str, Any]]) -> dict[str, Any]:
+        return {"share": cell([part["heads"] for part in parts])}
+
+    def claims(self, result: dict[str, Any]) -> list[Claim]:
+        near = abs(result["share"]["value"] - 0.5) < 0.2
+        return [Claim("Coins are fair.", f"{result['share']['value']:.2f}", near, "within .2 of one half")]
+
+    def tables(self, result: dict[str, Any]) -> list[PaperTable]:
+        return [PaperTable("Shares", ("what", "share"), [("heads", f"{result['share']['value']:.2f}")])]
+
+    def charts(self, result: dict[str, Any]) -> list[PaperFigure]:
+        curve = PaperSeries("heads", [1, 2], [result["share"]["value"], 0.5], [0.1, 0.1])
+        bars = PaperSeries("bars", [0, 1], [1, 2], style="bars")
+        dots = PaperSeries("dots", [1, 10], [1, 2], style="points")
+        panels = [
+            Panel([curve], "flips", "share"),
+            Panel([bars, bars], "side", "count", x_names=("heads", "tails")),
+            Panel([dots], "a", "b", "title", x_log=True, y_log=True),
+        ]
+        return [PaperFigure("shares", "Shares <of> heads", "Heads & tails lie near one half.", panels)]
+
+    def costs(self, result: dict[str, Any]) -> list[str]:
+        return ["A fair coin costs nothing."]
+
+
+class Folder(Coins):
+    """Needs a file."""
+
+    name = "folder"
+    title = "From the folder"
+    needs_data = True
+
+    def run(self, seed: int, data: Data) -> dict[str, Any]:
+        data.path("coins.csv")
+        return super().run(seed, data)
+
+
+@pytest.fixture
+def flips(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, int]]:
+    """Make a paper of one experiment the only one, with a number of flips that a test may change."""
+    settings = {"flips": 400}
+    module = ModuleType("learner.papers.bernoulli1713")
+    module.paper = lambda small: Paper(  # type: ignore[attr-defined]
+        "bernoulli1713", "Bernoulli 1713", ["The art of conjecturing."], [Coins(settings["flips"]), Folder(10)]
+    )
+    monkeypatch.setitem(sys.modules, "learner.papers.bernoulli1713", module)
+    for place in (catalogue, runner):
+        monkeypatch.setattr(place, "PAPERS", ("bernoulli1713",))
+    CALLS.clear()
+    return settings
+
+
+def reproduction(output: Path, lines: list[str], folder: Path | None = None) -> Reproduction:
+    return Reproduction(output=output, data=Data(folder), small=True, processes=1, say=lines.append)
+
+
+@pytest.mark.slow
+def test_a_finished_experiment_is_not_run_again_unless_its_settings_changed(
+    tmp_path: Path, flips: dict[str, int]
+) -> None:
+    lines: list[str] = []
+    reproduction(tmp_path, lines).reproduce(["bernoulli1713"])
+    assert CALLS == [1, 2, 3]
+    assert any("chunk 3 of 3" in line for line in lines)
+    first = (tmp_path / "bernoulli1713" / "coins.json").read_bytes()
+    reproduction(tmp_path, lines).reproduce(["bernoulli1713"])
+    assert CALLS == [1, 2, 3]
+    assert (tmp_path / "bernoulli1713" / "coins.json").read_bytes() == first
+    flips["flips"] = 500
+    reproduction(tmp_path, lines).reproduce(["bernoulli1713"])
+    assert CALLS == [1, 2, 3] * 2
+
+
+@pytest.mark.slow
+def test_an_interrupted_experiment_goes_on_where_it_stopped(
+    tmp_path: Path, flips: dict[str, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = tmp_path / "whole"
+    reproduction(whole, []).reproduce(["bernoulli1713"])
+    CALLS.clear()
+    run = Coins.run
+
+    def stops_at_two(self: Coins, seed: int, data: Data) -> dict[str, Any]:
+        if seed == 2:
+            raise KeyboardInterrupt
+        return run(self, seed, data)
+
+    monkeypatch.setattr(Coins, "run", stops_at_two)
+    with pytest.raises(KeyboardInterrupt):
+        reproduction(tmp_path, []).reproduce(["bernoulli1713"])
+    monkeypatch.setattr(Coins, "run", run)
+    reproduction(tmp_path, []).reproduce(["bernoulli1713"])
+    assert CALLS == [1, 2, 3]
+    results = [
+        json.loads((place / "bernoulli1713" / "coins.json").read_text())["result"] for place in (tmp_path, whole)
+    ]
+    assert results[0] == results[1]
+    assert not list((tmp_path / ".parts" / "bernoulli1713").iterdir())
+
+
+def test_the_page_shows_claim_figure_answer_settings_seeds_and_cost(tmp_path: Path, flips: dict[str, int]) -> None:
+    reproduction(tmp_path, []).reproduce(["bernoulli1713"])
+    page = (tmp_path / "bernoulli1713.md").read_text()
+    for text in (
+        "Coins are fair.",
+        "| yes |",
+        "within .2",
+        '"flips": 400',
+        "Seeds 1, 2, 3",
+        "costs nothing",
+        "Not run.",
+    ):
+        assert text in page
+    assert "Coins are fair." in (tmp_path / "README.md").read_text()
+    assert str(tmp_path) not in page
+
+
+@pytest.mark.slow
+def test_a_rule_that_changed_is_applied_to_the_kept_result(
+    tmp_path: Path, flips: dict[str, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reproduction(tmp_path, []).reproduce(["bernoulli1713"])
+    CALLS.clear()
+    monkeypatch.setattr(Coins, "claims", lambda self, result: [Claim("Coins are gold.", "none", False, "weight")])
+    reproduction(tmp_path, []).reproduce(["bernoulli1713"])
+    kept = json.loads((tmp_path / "bernoulli1713" / "coins.json").read_text())
+    assert (CALLS, [claim["claim"] for claim in kept["claims"]]) == ([], ["Coins are gold."])
+    assert "Coins are gold." in (tmp_path / "bernoulli1713.md").read_text()
+
+
+def test_what_does_not_hold_is_said(tmp_path: Path, flips: dict[str, int], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Coins, "run", lambda self, seed, data: {"heads": 1.0})
+    reproduction(tmp_path, []).reproduce(["bernoulli1713"])
+    assert "| no |" in (tmp_path / "bernoulli1713.md").read_text()
+
+
+def test_what_is_not_decided_is_said(tmp_path: Path, flips: dict[str, int], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Coins, "claims", lambda self, result: [Claim("Coins are fair.", "none", None, "weight")])
+    reproduction(tmp_path, []).reproduce(["bernoulli1713"])
+    assert "| Coins are fair. | none | not decided | weight |" in (tmp_path / "bernoulli1713.md").read_text()
+    assert "| Coins are fair. | none | not decided |" in (tmp_path / "README.md").read_text()
+
+
+def test_each_half_of_twenty_seeds_answers_alone(
+    tmp_path: Path, flips: dict[str, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Heads alone in the second half: the whole lies between, and the page says what the halves say."""
+    monkeypatch.setattr(Coins, "run", lambda self, seed, data: {"heads": 0.5 if seed <= 10 else 1.0})
+    created = Coins.__init__
+
+    def of_twenty_seeds(self: Coins, flips: int) -> None:
+        created(self, flips)
+        self.seeds = range(1, 21)
+
+    monkeypatch.setattr(Coins, "__init__", of_twenty_seeds)
+    reproduction(tmp_path, []).reproduce(["bernoulli1713"])
+    kept = json.loads((tmp_path / "bernoulli1713" / "coins.json").read_text())
+    assert kept["claims"][0]["halves"] == [True, False]
+    assert [half["share"]["value"] for half in kept["halves"]] == [0.5, 1.0]
+    page = (tmp_path / "bernoulli1713.md").read_text()
+    assert "| claim | our figure | holds | halves | rule |" in page
+    assert "| Coins are fair. | 0.75 | no | yes, no | within .2 of one half |" in page
+
+
+@pytest.mark.slow
+def test_seeds_that_run_together_are_kept_each_for_itself(
+    tmp_path: Path, flips: dict[str, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reproduction(tmp_path / "alone", []).reproduce(["bernoulli1713"])
+    monkeypatch.setattr(Coins, "together", 2)
+    lines: list[str] = []
+    reproduction(tmp_path / "together", lines).reproduce(["bernoulli1713"])
+    assert any("seed 1, 2: " in line and "chunk 1 of 2" in line for line in lines)
+    results = [
+        json.loads((tmp_path / name / "bernoulli1713" / "coins.json").read_text())["result"]
+        for name in ("alone", "together")
+    ]
+    assert results[0] == results[1]
+
+
+@pytest.mark.slow
+def test_figures_are_the_same_bytes_and_have_words(tmp_path: Path, flips: dict[str, int]) -> None:
+    for folder in ("one", "two"):
+        reproduction(tmp_path / folder, []).reproduce(["bernoulli1713"])
+    one, two = ((tmp_path / folder / "bernoulli1713" / "shares.svg").read_bytes() for folder in ("one", "two"))
+    assert one == two
+    tree = ElementTree.fromstring(one)
+    space = "{http://www.w3.org/2000/svg}"
+    assert (tree.findtext(f"{space}title"), tree.findtext(f"{space}desc")) == (
+        "Shares <of> heads",
+        "Heads & tails lie near one half.",
+    )
+
+
+def test_a_missing_file_is_named_without_its_folder(tmp_path: Path, flips: dict[str, int]) -> None:
+    with pytest.raises(FileNotFoundError, match=r"^coins.csv is not in the data folder$"):
+        reproduction(tmp_path / "out", [], tmp_path).reproduce(["bernoulli1713"])
+
+
+def test_an_experiment_of_many_parts_must_say_how_they_combine() -> None:
+    class Silent(Coins):
+        combine = Experiment.combine
+
+    with pytest.raises(ValueError, match="3 parts"):
+        Silent(1).combine([{}, {}, {}])
+
+
+@pytest.mark.parametrize("change", [{"name": "b"}, {"version": 2}, {"settings": {"a": 2}}, {"seeds": [2]}])
+def test_the_digest_follows_everything_that_decides(change: dict[str, Any]) -> None:
+    base: dict[str, Any] = {"name": "a", "version": 1, "settings": {"a": 1}, "seeds": [1]}
+    assert settings_digest(**base) != settings_digest(**(base | change))
+
+
+def test_cells_of_one_law_agree_and_of_two_do_not() -> None:
+    rng = np.random.default_rng(5)
+    same, again, other = (cell(rng.normal(mean, 1, size=400)) for mean in (0, 0, 0.5))
+    assert agree(same, again)
+    assert not agree(same, other)
+    assert same["low"] < 0 < same["high"]
+
+
+def test_the_command_refuses_a_folder_that_is_not_there(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["--data", "/nowhere/at/all"])
+    assert "--data" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_two_processes_give_what_one_gives(tmp_path: Path) -> None:
+    for processes in (1, 2):
+        Reproduction(tmp_path / str(processes), Data(), True, processes, lambda line: None).reproduce(["chaudhuri2008"])
+    one, two = (
+        json.loads((tmp_path / name / "chaudhuri2008" / "table.json").read_text())["result"] for name in ("1", "2")
+    )
+    assert one == two

@@ -1,0 +1,85 @@
+"""Exponents of regrets that are made up, with their verdicts, and seeds that run together as each would alone."""
+
+import numpy as np
+import pytest
+
+from learner.papers.descent_runs import SideBySide
+from learner.papers.experiment import ClaimVerdict, Data, Json
+from learner.papers.zhang2018_bandit import Bandit
+from learner.papers.zhang2018_full import FullInformationRegret
+from learner.papers.zhang2018_regret import Regret, growth, slopes
+
+SUBLINEAR, ROOT = "The regret is sublinear.", "The regret is of order sqrt(T)."
+
+
+def made_up(experiment: Regret, power: float, seeds: range) -> Json:
+    """Return the result of regrets that grow with a power of T; a stream scatters by a tenth, as the real ones do."""
+    streams, sigmas = experiment.settings["streams"], len(experiment.settings["sigmas"])
+
+    def part(seed: int) -> Json:
+        rng = np.random.default_rng([seed, round(100 * power)])
+        horizons = experiment.settings["horizons"]
+        scatter = 1 + 0.1 * rng.normal(size=(len(horizons), sigmas, streams))
+        return {"regret": (np.power(horizons, power)[:, None, None] * scatter).tolist()}
+
+    return experiment.combine([part(seed) for seed in seeds])
+
+
+def answer(power: float, seeds: range, text: str = ROOT) -> ClaimVerdict:
+    experiment = FullInformationRegret(small=False)
+    found = experiment.claims(made_up(experiment, power, seeds))
+    return next(claim.holds for claim in found if claim.text == text)
+
+
+def by_the_mean_alone(power: float, seeds: range) -> bool:
+    """The wrong twin: the rule as it was, on two seeds and without an error."""
+    experiment = FullInformationRegret(small=False)
+    rows = experiment.rows(made_up(experiment, power, seeds))
+    return all(exponents[-1]["value"] < 0.6 for _, _, exponents in rows)
+
+
+@pytest.mark.statistical
+def test_the_verdict_does_not_turn_with_the_seeds() -> None:
+    """Twenty times twenty seeds on either side of .6 and on it; a wrong yes or no in 120 answers is 1 in 250."""
+    groups = [range(start, start + 20) for start in range(0, 400, 20)]
+    assert {answer(0.5, seeds) for seeds in groups} == {True}
+    assert {answer(0.7, seeds) for seeds in groups} == {False}
+    assert {answer(0.6, seeds) for seeds in groups} == {None}
+    assert {answer(0.7, seeds, SUBLINEAR) for seeds in groups} == {True}
+    assert {answer(1.0, seeds, SUBLINEAR) for seeds in groups} == {None}
+
+
+@pytest.mark.statistical
+def test_the_old_rule_turns_with_the_seeds() -> None:
+    """An exponent of .57 by two seeds, six sigmas: that all of fifty pairs answer alike is less than 1 in 10^6."""
+    assert {by_the_mean_alone(0.57, range(start, start + 2)) for start in range(0, 100, 2)} == {True, False}
+
+
+def test_exponents_are_of_the_power() -> None:
+    cells: list[Json] = [{"value": 3 * horizon**0.75, "error": 0.0} for horizon in (16, 64, 256)]
+    assert [at["value"] for at in slopes(cells, (16, 64, 256))] == pytest.approx([0.75, 0.75])
+    assert growth(cells, (16, 64, 256), 0, 2)["value"] == pytest.approx(0.75)
+
+
+@pytest.mark.parametrize("power", [0.75, 0.9])
+def test_a_rate_that_stays_is_not_slower_at_the_end(power: float) -> None:
+    experiment = Bandit(small=False)
+    result = made_up(experiment, power, range(20))
+    slowed = experiment.slowed(result["regret"][0])
+    assert slowed["low"] < 0 < slowed["high"]
+    bent = [cell | {"value": cell["value"] * 0.8} if at == 6 else cell for at, cell in enumerate(result["regret"][0])]
+    assert experiment.slowed(bent)["value"] > slowed["value"] + 0.05
+
+
+@pytest.mark.parametrize("kind", [FullInformationRegret, Bandit])
+def test_seeds_together_are_what_they_are_alone(kind: type) -> None:
+    experiment = kind(small=True)
+    experiment.settings = experiment.settings | {"horizons": [64, 300], "streams": 2}
+    together = experiment.run_together([4, 5, 6], Data())
+    assert together[1]["regret"] == [pytest.approx(np.array(row)) for row in experiment.run(5, Data())["regret"]]
+    assert together[0] != together[1]
+
+
+def test_generators_side_by_side_draw_what_each_draws_alone() -> None:
+    both = SideBySide([np.random.default_rng(seed) for seed in (1, 2)]).standard_normal((3, 4, 5))
+    assert np.array_equal(both[:, 2:], np.random.default_rng(2).standard_normal((3, 2, 5)))

@@ -1,0 +1,73 @@
+"""The settings of a simulated stream mean what a project's mean."""
+
+import numpy as np
+import pytest
+
+from annotation.choices.policies.fixed_batches import FixedBatches
+from annotation.choices.policies.immediate import ImmediateUpdates
+from annotation.choices.policies.windows import FixedWindows
+from learner.configuration import stream as live
+from learner.simulation.stream import StreamSettings
+from privacy.mechanisms.randomness import SimulationRandom
+from tests import streaming
+from tests.factories import make_user
+
+# As somebody gives them to the command; nothing leaves a setting out.
+WRITTEN = {
+    preset: {name: "" if value is None else str(value).lower() for name, value in settings.items()}
+    for preset, settings in streaming.AS_PUBLISHED.items()
+}
+
+
+def of(preset="fraud-stream", **given):
+    given = WRITTEN[preset] | given
+    return StreamSettings.of(preset, given, classes=("honest", "fraud"), data_kind="table")
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    ("preset", "given"),
+    [
+        ("fraud-stream", {}),
+        ("fraud-stream", {"selection": "exponential_screen", "training_epsilon": 0.4}),
+        ("fraud-stream", {"update_policy": "flsw", "window_length": 200}),
+        ("full-information-ogd", {}),
+        ("confirm-or-reject", {"pool_epsilon": 8.0}),
+    ],
+)
+def test_a_stream_costs_what_a_project_is_charged(preset, given):
+    project = streaming.open_stream(make_user(), preset, **given)
+    settings = of(preset, **{name: str(value) for name, value in given.items()})
+    n_features = live.featurizer_of(project).dimension
+    learner = settings.learner(SimulationRandom(1))
+    assert settings.event(learner, n_features=n_features).to_json() == live.stream_event(project).to_json()
+    assert type(settings.policy()) is type(live.policy_of(project))
+
+
+def test_policies_go_by_the_names_that_projects_store():
+    assert isinstance(of().policy(), FixedBatches)
+    assert isinstance(of(update_policy="flsw").policy(), FixedWindows)
+    assert isinstance(of("full-information-ogd").policy(), ImmediateUpdates)
+    hidden = of(update_policy="flsw_hidden", window_denominator="25").policy()
+    assert (hidden.denominator, hidden.selection_visible) == (25, False)
+
+
+def test_a_slab_shrinks_with_the_updates():
+    shrinking = of(screen_shrinks="true")
+    assert shrinking.screen(100).threshold > shrinking.screen(1).threshold
+    assert of().screen(100).threshold == of().screen(1).threshold
+
+
+def test_texts_go_through_the_encoder():
+    settings = StreamSettings.of("fraud-stream", {}, classes=("honest", "fraud"), data_kind="text")
+    rows = settings.featurizer().transform(["send money now", "see you at noon"])
+    assert rows.shape == (2, 128)
+    assert np.linalg.norm(rows, axis=1).max() <= 1.0
+
+
+def test_a_price_beyond_the_account_is_refused():
+    settings = of()
+    learner = settings.learner(SimulationRandom(1), whole=True)
+    with pytest.raises(ValueError, match="more than the account holds"):
+        settings.event(learner, n_features=3)
+    settings.event(learner, n_features=3, chosen=False)

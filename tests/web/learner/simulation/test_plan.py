@@ -1,0 +1,251 @@
+"""The plan's page: counted without spending, simulated once for each configuration, drawn with a table beside."""
+
+import re
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+from django.urls import reverse
+
+from annotation.choices.presets import PRESETS
+from annotation.models import Job, Project, WorkState
+from annotation.projects.services.opening import create_project
+from learner.models.planning import PlanSimulation
+from learner.simulation import estimates, plan_setups, services
+from privacy.models import LedgerEntry
+from tests import learning, streaming
+from tests.factories import make_user, open_preset
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def manager() -> User:
+    return make_user("manager")
+
+
+@pytest.fixture
+def client(manager: User) -> Client:
+    client = Client()
+    client.force_login(manager)
+    return client
+
+
+def page_of(project: Project) -> str:
+    return reverse("learner:plan", args=[project.slug])
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+def test_every_preset_has_a_plan_that_spends_nothing(client: Client, manager: User, preset: str) -> None:
+    project = open_preset(manager, preset)
+    before = LedgerEntry.objects.count()
+    page = client.get(page_of(project))
+    assert page.status_code == 200
+    assert page.context["purchase"].releases > 0
+    assert LedgerEntry.objects.count() == before
+
+
+def facts_of(page) -> dict[str, str]:
+    found = re.findall(r"<dt>(.*?)</dt>\s*<dd>(.*?)</dd>", page.content.decode(), re.DOTALL)
+    return {" ".join(name.split()): " ".join(value.split()) for name, value in found}
+
+
+def test_of_secret_blocks_that_grow_the_plan_names_the_first_and_all(client: Client, manager: User) -> None:
+    project = open_preset(manager, "pool-experts")
+    facts = facts_of(client.get(page_of(project), {"records": 2000}))
+    assert (facts["Questions of the first round"], facts["Rounds until the last model"], facts["Labels in all"]) == (
+        "200",
+        "4",
+        "1,600",
+    )
+    assert "The next training costs" in facts
+    assert not {"Questions per round", "One training costs", "Labels of the last one simulated"} & facts.keys()
+    plain = open_preset(manager, "pool-experts", selection="random", estimator="logistic", training_epsilon=0.5)
+    facts = facts_of(client.get(page_of(plain), {"records": 2000}))
+    assert {"Questions per round", "One training costs", "Labels of the last one simulated"} <= facts.keys()
+
+
+@pytest.mark.parametrize(
+    ("preset", "changes", "releases"),
+    [
+        # Four blocks of 10, 10, 20 and 40 % cost 2.0 together, the first three 1.13.
+        ("pool-experts", {}, 4),
+        # A smaller limit is planned for as a whole, too; a price that was typed buys fewer.
+        ("pool-experts", {"pool_epsilon": 1.2}, 4),
+        ("pool-experts", {"pool_epsilon": 1.2, "training_epsilon": 1.7, "training_delta": 1e-6}, 3),
+        ("pool-experts", {"maximum_releases": 2}, 2),
+        ("pool-experts", {"selection": "random", "estimator": "logistic", "training_epsilon": 0.5}, 4),
+        # An answers' account of 8 pays for four models of 2.
+        ("voice-crowd", {"labels_epsilon": 8.0, **learning.PAID_EACH_TRAINING}, 4),
+        ("voice-crowd", {"labels_epsilon": 1.0, **learning.PAID_EACH_TRAINING}, 0),
+        # Or for all answers at once, and then for a model after every round.
+        ("voice-crowd", {}, 100),
+    ],
+)
+def test_the_plan_counts_what_the_account_pays_for(
+    manager: User, preset: str, changes: dict[str, object], releases: int
+) -> None:
+    project = open_preset(manager, preset, **changes)
+    assert plan_setups.purchase_of(project, 2000).releases == releases
+
+
+def test_top_c_pays_for_its_rounds_before_its_models(manager: User) -> None:
+    top_c = {"selection": "top_c", "selection_epsilon": 0.5, "estimator": "logistic", "training_epsilon": 0.5}
+    project = open_preset(manager, "pool-experts", pool_epsilon=3.0, **top_c)
+    purchase = plan_setups.purchase_of(project, 2000)
+    assert purchase.choosing >= 0.5
+    assert 1 <= purchase.releases <= 5
+    assert purchase.choosing + purchase.releases * purchase.training <= 3.0
+
+
+def test_counts_of_clusters_are_paid_before_the_models_of_blocks(manager: User) -> None:
+    spread = {"cluster_epsilon": 0.5, "selection_rate": 0.3, "maximum_releases": None}
+    project = open_preset(manager, "pool-experts", pool_epsilon=2.0, **spread)
+    purchase = plan_setups.purchase_of(project, 2000)
+    assert (round(purchase.choosing, 6), purchase.releases) == (0.5, 2)
+    assert purchase.whole is None or 1.99 < purchase.whole <= 2.0
+    plain = open_preset(manager, "pool-experts", pool_epsilon=2.0, selection_rate=0.3, maximum_releases=None)
+    assert project.settings["training_epsilon"] < plain.settings["training_epsilon"]
+
+
+@pytest.mark.slow
+def test_a_simulation_is_made_once_and_drawn_with_its_numbers(client: Client, manager: User) -> None:
+    project = open_preset(manager, "pool-experts", feature_dimension=8)
+    client.post(page_of(project), {"records": "300"})
+    client.post(page_of(project), {"records": "300"})
+    simulation = PlanSimulation.objects.get()
+    job = Job.objects.get(kind="simulate")
+    assert simulation.job == job
+    services.run_simulation(job_id=str(job.pk))
+    job.refresh_from_db()
+    assert job.state == WorkState.DONE
+    page = client.get(page_of(project) + "?records=300").content.decode()
+    assert "A simulation, and no promise about your data" in page
+    for kind in ("accuracy", "split"):
+        address = reverse("learner:plan_plot", args=[project.slug, kind, simulation.fingerprint])
+        assert address in page
+        picture = client.get(address)
+        assert picture["Content-Type"] == "image/svg+xml"
+        assert b"<title>" in picture.content
+        assert b"<desc>" in picture.content
+    # Another project under the same settings has it already; other settings have not.
+    twin = open_preset(manager, "pool-experts", feature_dimension=8)
+    assert "A simulation, and no promise" in client.get(page_of(twin) + "?records=300").content.decode()
+    assert "A simulation, and no promise" not in client.get(page_of(twin) + "?records=301").content.decode()
+
+
+def test_a_simulation_that_failed_can_be_asked_for_again(client: Client, manager: User) -> None:
+    project = open_preset(manager, "pool-experts", feature_dimension=8)
+    client.post(page_of(project), {"records": "300"})
+    Job.objects.update(state=WorkState.FAILED, finished_at="2026-01-01T00:00:00Z", error="lost")
+    client.post(page_of(project), {"records": "300"})
+    assert PlanSimulation.objects.get().job.state == WorkState.WAITING
+    assert Job.objects.count() == 2
+
+
+@pytest.mark.parametrize("preset", ["full-information-ogd", "confirm-or-reject"])
+def test_learning_from_each_answer_is_simulated_beside_the_same_without_privacy(
+    client: Client, manager: User, preset: str
+) -> None:
+    published = streaming.AS_PUBLISHED[preset] | {"updates_per_release": 50, "feature_dimension": 8}
+    project = open_preset(manager, preset, **published)
+    assert client.get(page_of(project)).context["purchase"].records == project.expected_answers
+    client.post(page_of(project), {"records": "120"})
+    job = Job.objects.get(kind="simulate")
+    assert 'hx-get="?records=120"' in client.get(page_of(project) + "?records=120").content.decode()
+    services.run_simulation(job_id=str(job.pk))
+    page = client.get(page_of(project) + "?records=120")
+    words = page.content.decode()
+    assert "120 records arrive one by one" in words
+    assert "That arrive one by one. Your own guess" in words
+    assert "outside the range from worst to best 2 times in 6." in words
+    assert "hx-get" not in words[words.index('id="simulation"') :].split(">")[0]
+    # A stream has no rounds.
+    assert "Rounds until the last model" not in words
+    assert "There is nothing to simulate" not in words
+    assert "records are simulated, since more would take too long" not in words
+    for curve in page.context["curves"]:
+        assert [point["labels"] for point in curve["points"]] == [50, 100]
+        assert [point["labels"] for point in curve["plain"]] == [50, 100]
+    assert words.count('<th scope="col" class="n">Without privacy</th>') == 1
+    picture = client.get(page.context["accuracy_plot"]).content.decode()
+    assert "digits, without privacy" in picture
+    assert "records arrived" in picture
+
+
+def test_what_a_simulation_leaves_out_of_a_long_and_wide_stream_is_said(client: Client, manager: User) -> None:
+    published = streaming.AS_PUBLISHED["full-information-ogd"] | {"text_columns": 256}
+    project = open_preset(manager, "full-information-ogd", **published)
+    client.post(page_of(project), {"records": "1000000"})
+    point = {"labels": 100_000, "mean": 0.8, "low": 0.7, "high": 0.9}
+    curves = {"made_up": [point]}
+    PlanSimulation.objects.update(result={"seeds": 2, "curves": curves, "plain": curves, "splits": []})
+    page = client.get(page_of(project) + "?records=1000000").content.decode()
+    assert "Only 100,000 of your 1,000,000 records are simulated" in page
+    assert "Simulated with 128 features; your records have 256" in page
+
+
+def test_a_picture_nobody_made_does_not_exist(client: Client, manager: User) -> None:
+    project = open_preset(manager, "pool-experts")
+    assert client.get(reverse("learner:plan_plot", args=[project.slug, "split", "0" * 64])).status_code == 404
+
+
+@pytest.mark.parametrize("records", ["0", "x", "1e9"])
+def test_an_odd_number_of_records_is_named(client: Client, manager: User, records: str) -> None:
+    project = open_preset(manager, "pool-experts")
+    assert client.get(page_of(project), {"records": records}).status_code == 422
+
+
+def test_a_simulation_that_breaks_fails_with_a_reason_and_can_be_asked_for_again(
+    client: Client, manager: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    project = open_preset(manager, "pool-experts", feature_dimension=8)
+    client.post(page_of(project), {"records": "300"})
+    first = Job.objects.get(kind="simulate")
+    with monkeypatch.context() as patched:
+        patched.setattr(services, "divisions", lambda *_: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            services.run_simulation(job_id=str(first.pk))
+    first.refresh_from_db()
+    assert first.state == WorkState.FAILED
+    assert "ZeroDivisionError" in first.error
+    client.post(page_of(project), {"records": "300"})
+    assert Job.objects.filter(kind="simulate", state=WorkState.WAITING).count() == 1
+
+
+def crowd_of_eighteen(manager: User, **settings: object) -> Project:
+    names = {"name": "Voice", "question": "What?", "data_kind": "text", "classes": [f"class {n}" for n in range(18)]}
+    return create_project(preset="voice-crowd", owner=manager, **names, **settings)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("changes", "said", "unsaid"),
+    [
+        # Eighteen classes at epsilon 1: a response says the true one in 14 of 100 cases.
+        ({"answers_epsilon": 1.0}, "At this epsilon answers add almost nothing: 120 questions", "annotators"),
+        ({"answers_epsilon": 4.0}, "", "add almost nothing"),
+        (
+            {"answers_epsilon": 4.0, "answers_unit": "annotator", "answers_cap": 10},
+            "These questions need at least 36 annotators, since nobody answers more than 10.",
+            "no annotator",
+        ),
+        ({"label_randomizer": "not_secret"}, "", "add almost nothing"),
+    ],
+)
+def test_the_plan_says_where_answers_teach_nothing_and_how_many_people_they_take(
+    client: Client, manager: User, changes: dict[str, object], said: str, unsaid: str
+) -> None:
+    project = crowd_of_eighteen(manager, **changes)
+    page = " ".join(client.get(page_of(project) + "?records=2000").content.decode().split())
+    assert said in page
+    assert unsaid not in page
+    small = changes.get("answers_unit") == "annotator" or changes.get("answers_epsilon") == 1.0
+    assert ("From about ε" in page) == small
+
+
+def test_the_epsilon_that_is_named_is_the_first_that_helps(manager: User) -> None:
+    for epsilon in (1.0, 1.5, 1.75, 2.0):
+        project = crowd_of_eighteen(manager, answers_epsilon=epsilon)
+        hints = estimates.answer_hints(project, 120)
+        assert bool(hints) == (epsilon < 1.75), epsilon
+        assert not hints or "From about ε 1.75 of all answers" in hints[0]
