@@ -45,8 +45,6 @@ MAY_REACH_OUT = {
     "privacy/engines/stores.py": "to the bucket that STORAGE_URL names, from a cluster's hosts",
     "privacy/audit/witness.py": "to the site that somebody on another host watches with it",
 }
-# A workbook is XML; the parser of every part refuses entities, depth, long tags and many names (see its own tests).
-MAY_READ_XML = {"annotation/parsers/workbook_xml.py"}
 MAY_MARK_SAFE = {
     "annotation/guidelines/text.py": "guidelines, of whose Markdown the renderer escapes all that is written",
     "annotation/questions/views/label_parts.py": "ids and tokens of our own making",
@@ -55,6 +53,7 @@ MAY_MARK_SAFE = {
 }
 MAY_START_PROGRAMS = {
     *(f"dpal_site/embedded/{name}.py" for name in ("host", "identity", "postgres", "processes", "valkey")),
+    "annotation/work/limits.py",
     "privacy/engines/crew.py",
     "privacy/engines/spark.py",
 }
@@ -107,7 +106,7 @@ def forbidden_import(name, module):
         yield "marks text as safe"
     if module.split(".")[0] == "subprocess" and name not in MAY_START_PROGRAMS:
         yield "starts programs"
-    if re.match(r"(xml(?!\.sax\.saxutils)|lxml|defusedxml|html5lib)(\.|$)", module) and name not in MAY_READ_XML:
+    if re.match(r"(xml(?!\.sax\.saxutils)|lxml|defusedxml|html5lib)(\.|$)", module):
         yield "reads XML"
     if module.endswith("csrf_exempt"):
         yield "exempts a view from CSRF"

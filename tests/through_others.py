@@ -20,10 +20,6 @@ TESTED_THROUGH_OTHERS: dict[tuple[str, str], tuple[str, ...]] = {
         "tests/pure/annotation/parsers/test_label_studio.py",
         "a format among others, read by one function that tests call for each",
     ): ("annotation/parsers/parquet.py",),
-    (
-        "tests/pure/annotation/parsers/test_fuzz_parsers.py",
-        "pages of a Parquet file, whose bytes are made up and broken there",
-    ): ("annotation/parsers/parquet_pages.py",),
     ("tests/web/annotation/projects/test_configuration.py", "sentences of a history, read where settings change"): (
         "annotation/log/history.py",
     ),

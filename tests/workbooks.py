@@ -31,7 +31,7 @@ def cell(place, row, value):
         return f'<c {at} t="b"><v>{int(value)}</v></c>'
     if isinstance(value, int | float):
         return f"<c {at}><v>{value!r}</v></c>"
-    return f'<c {at} t="inlineStr"><is><t>{escape(value)}</t></is></c>'
+    return f'<c {at} t="inlineStr"><is><t xml:space="preserve">{escape(value)}</t></is></c>'
 
 
 def sheet(rows, *, first=1, merged=()):

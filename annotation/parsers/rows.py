@@ -16,6 +16,18 @@ UploadKind = Literal["text", "table", "image"]
 AnswersKept = Literal["majority", "ground_truth"]
 
 
+# What a page can offer to choose from, and a row can have in memory.
+MOST_COLUMNS = 2_000
+
+
+def refuse_wide(columns: int, *, most: int = MOST_COLUMNS) -> None:
+    """Refuse a file of too many columns."""
+    if columns > most:
+        raise InvalidUpload(
+            as_message("file: has {columns:,} columns, and at most {most:,} are read", columns=columns, most=most)
+        )
+
+
 @dataclass(frozen=True, slots=True)
 class FirstRows:
     """How much of a file is read to show its first rows: by whoever answers pages, beside many others."""
@@ -117,7 +129,8 @@ class Layout:
         return tuple(dict.fromkeys(name for name in named if name))
 
     def require(self, present: Sequence[str]) -> None:
-        """Refuse a file that lacks a column, or has one twice; what stands in the file's first line is not repeated."""
+        """Refuse a file that lacks a column, has one twice, or has too many; its first line is not repeated."""
+        refuse_wide(len(present), most=max(MOST_COLUMNS, 2 * len(self.columns())))
         for name in self.columns():
             if name not in present:
                 raise InvalidUpload(

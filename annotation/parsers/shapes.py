@@ -6,16 +6,14 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import BinaryIO
 
-import pyarrow as pa
-import pyarrow.parquet as pq
-
 from annotation.errors import InvalidUpload
 from annotation.parsers.delimited import DELIMITERS
 from annotation.parsers.image_archive import FILE_NAME
 from annotation.parsers.json_lines import read_object
 from annotation.parsers.label_studio import LabelStudioReader
+from annotation.parsers.parquet import parquet_columns
 from annotation.parsers.reading import Format, detect_format
-from annotation.parsers.rows import FirstRows, Layout
+from annotation.parsers.rows import FirstRows, Layout, refuse_wide
 from annotation.parsers.sources import TextSource
 from annotation.parsers.workbook import WorkbookReader
 
@@ -39,6 +37,10 @@ class FileShape:
     sheets: tuple[str, ...] = ()
     sheet: str | None = None
 
+    def __post_init__(self) -> None:
+        """Refuse a file of too many columns."""
+        refuse_wide(len(self.columns))
+
 
 def shape_of(
     file: BinaryIO,
@@ -56,10 +58,7 @@ def shape_of(
     if kind is Format.IMAGES:
         return FileShape(kind, (FILE_NAME,))
     if kind is Format.PARQUET:
-        try:
-            return FileShape(kind, tuple(pq.read_schema(file).names))
-        except (pa.ArrowException, OSError):
-            raise InvalidUpload("file: the Parquet file is damaged or cut off") from None
+        return FileShape(kind, parquet_columns(file))
     if kind is Format.WORKBOOK:
         asked = Layout(kind="text", has_header=has_header, sheet=sheet)
         book = WorkbookReader(file, asked, maximum_bytes=maximum_bytes, look=FirstRows(1))

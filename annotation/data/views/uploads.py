@@ -1,5 +1,6 @@
 """A look at an upload before it is one, and the bad rows of one that was."""
 
+from collections.abc import Sequence
 from typing import Any
 from uuid import UUID
 
@@ -39,7 +40,7 @@ def preview(request: HttpRequest, slug: str, draft_id: UUID) -> HttpResponse:
         return _decide(request, draft)
     shape = drafts.shape_of_draft(draft)
     form = MappingForm(project=project, role=draft.role, shape=shape, mapping=draft.mapping)
-    return _page(request, draft, form)
+    return _page(request, draft, form, shape)
 
 
 def _decide(request: HttpRequest, draft: UploadDraft) -> HttpResponse:
@@ -56,18 +57,18 @@ def _decide(request: HttpRequest, draft: UploadDraft) -> HttpResponse:
         return _read_anew(request, draft, shape, {key: value for key, value in reading.items() if value != ""})
     form = MappingForm(request.POST, project=project, role=draft.role, shape=shape, mapping=draft.mapping)
     if not form.is_valid():
-        return _page(request, draft, form)
+        return _page(request, draft, form, shape)
     drafts.map_draft(draft=draft, mapping=form.mapping())
     if "upload" not in request.POST:
         return redirect("annotation:preview", slug=project.slug, draft_id=draft.pk)
     if not charges.is_agreed(request.POST, charges.upload_charge(project, draft.role)):
         form.add_error(None, _("Uploading is charged, at the price on the button. Nothing was uploaded yet."))
-        return _page(request, draft, form)
+        return _page(request, draft, form, shape)
     try:
         drafts.upload_draft(draft=draft, by=person_of(request))
     except InvalidUpload as error:
         form.add_error(None, localized(str(error)))
-        return _page(request, draft, form)
+        return _page(request, draft, form, shape)
     messages.success(request, _("Upload received; its rows are being read."))
     return redirect("annotation:data", slug=project.slug)
 
@@ -79,11 +80,11 @@ def _read_anew(request: HttpRequest, draft: UploadDraft, shape: FileShape, readi
     except InvalidUpload as error:
         form = MappingForm(request.POST, project=draft.project, role=draft.role, shape=shape, mapping=draft.mapping)
         form.add_error(None, localized(str(error)))
-        return _page(request, draft, form)
+        return _page(request, draft, form, shape)
     return redirect("annotation:preview", slug=draft.project.slug, draft_id=draft.pk)
 
 
-def _page(request: HttpRequest, draft: UploadDraft, form: MappingForm) -> HttpResponse:
+def _page(request: HttpRequest, draft: UploadDraft, form: MappingForm, shape: FileShape) -> HttpResponse:
     charge = charges.upload_charge(draft.project, draft.role)
     run = charges.run_charge(draft.project) if charge else None
     context: dict[str, Any] = {
@@ -97,7 +98,7 @@ def _page(request: HttpRequest, draft: UploadDraft, form: MappingForm) -> HttpRe
         "draft": draft,
         "form": form,
         "role": DatasetRole(draft.role).label,
-        "passed_over": _passed_over(draft),
+        "passed_over": _passed_over(draft, shape.columns),
     }
     try:
         context["preview"] = drafts.preview_draft(draft)
@@ -106,12 +107,12 @@ def _page(request: HttpRequest, draft: UploadDraft, form: MappingForm) -> HttpRe
     return render(request, "annotation/data/preview.html", context, status=422 if form.errors else 200)
 
 
-def _passed_over(draft: UploadDraft) -> list[str]:
+def _passed_over(draft: UploadDraft, columns: Sequence[str]) -> list[str]:
     """Return the columns of the file nobody will look at."""
     mapping = draft.mapping
     chosen = {value for key, value in mapping.items() if isinstance(value, str) and key not in mappings.READING_KEYS}
     used = chosen | {*mapping.get("features", {}).values(), *mapping.get("metadata", ())}
-    return [name for name in drafts.shape_of_draft(draft).columns if name and name not in used]
+    return [name for name in columns if name and name not in used]
 
 
 @login_required

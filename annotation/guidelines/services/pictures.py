@@ -1,6 +1,7 @@
 """Pictures of a project's guidelines: made anew of their pixels, kept under their digest, shown to whom it asks."""
 
 from hashlib import sha256
+from io import BytesIO
 
 from django.contrib.auth.models import User
 from django.db import transaction
@@ -13,8 +14,8 @@ from annotation.errors import InvalidConfiguration, InvalidUpload
 from annotation.files.scanning import scan_picture
 from annotation.guidelines.text import NAME_LENGTH, ShownPicture, pictures_in
 from annotation.models import GuidelinePicture, Project, Role
-from annotation.parsers.pictures import picture_of, upright_image
-from annotation.tables.cells import BadCell
+from annotation.parsers.pictures import read_picture
+from annotation.work.limits import Limits, run
 from privacy.wording import as_message
 
 # As the database holds them, too.
@@ -34,25 +35,21 @@ def add_guideline_picture(*, project: Project, data: bytes, description: str, by
     if len(data) > LARGEST_FILE:
         raise InvalidUpload(as_message("file: is larger than {most:,} bytes", most=LARGEST_FILE))
     scan_picture(data)
-    try:
-        with upright_image(data) as image:
-            made = picture_of(image)
-    except BadCell as bad:
-        raise InvalidUpload(as_message("file: {reason}", reason=bad.args[0])) from None
-    digest = sha256(made.content).hexdigest()
+    made, content = next(run(read_picture, BytesIO(data), Limits()))
+    digest = sha256(content).hexdigest()
     with transaction.atomic():
         Project.objects.select_for_update(no_key=True).get(pk=project.pk)
         kept = GuidelinePicture.objects.filter(project=project)
         if (same := kept.filter(digest=digest).first()) is not None:
             return same
-        _refuse_beyond_room(kept, len(made.content))
+        _refuse_beyond_room(kept, len(content))
         return GuidelinePicture.objects.create(
             project=project,
             digest=digest,
             description=description,
-            width=made.width,
-            height=made.height,
-            content=made.content,
+            width=made["width"],
+            height=made["height"],
+            content=content,
             added_by=by,
         )
 

@@ -99,7 +99,7 @@ def test_public_examples_have_pictures_too_so_that_a_hidden_check_looks_like_any
 
 
 def test_many_pictures_cross_batches_in_order(monkeypatch):
-    monkeypatch.setattr("annotation.parsers.image_archive.BATCH_PICTURE_BYTES", 150)
+    monkeypatch.setattr("annotation.parsers.image_archive.BATCH_BYTES", 150)
     colours = [(10 * number, 0, 250 - 10 * number) for number in range(25)]
     dataset = imported(*(plain(colour) for colour in colours))
     assert [opened(one).convert("RGB").getpixel((1, 1)) for one in pictures_of(dataset)] == colours

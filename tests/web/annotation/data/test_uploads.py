@@ -72,7 +72,7 @@ def test_a_small_file_that_unpacks_to_a_large_cell_is_not_shown(manager: User) -
     address = look(manager, project, sink.getvalue(), "rows.parquet")
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     response = client_of(manager).get(address)
-    assert "first rows take more than 67,108,864 bytes once unpacked" in response.context["problem"]
+    assert "a cell longer than 8,388,608 bytes" in response.context["problem"]
     # In KiB, and those of bytes where the system counts so.
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 50 * 1024 * (
         1024 if sys.platform == "darwin" else 1

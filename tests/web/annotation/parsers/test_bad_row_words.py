@@ -13,10 +13,10 @@ from annotation.parsers import (
     label_studio,
     pictures,
     workbook,
-    workbook_cells,
 )
 from annotation.tables import cells
 from annotation.wording import localized
+from annotation.work.limits import Limits, reasons
 from privacy.wording import as_plural_message
 
 WRONG_COUNT = as_plural_message(
@@ -32,7 +32,7 @@ GIVEN = [
     WRONG_COUNT,
     *(pictures.NOT_AN_IMAGE, pictures.TOO_LARGE),
     *(pictures.NOT_EIGHT_BIT, image_archive.ENCRYPTED, image_archive.BAD_NAME, image_archive.NO_FOLDER),
-    *(workbook.FORMULA, workbook.ERROR, workbook.MERGED, workbook_cells.NOT_A_DATE, workbook_cells.NOT_A_CELL),
+    *(pictures.TOO_MANY_SCANS, workbook.MERGED, *reasons(Limits()).values()),
     *(label_studio.NO_ANSWER, label_studio.SEVERAL, label_studio.TIE),
 ]
 

@@ -1,0 +1,162 @@
+"""A job reads a file in a process of its own, and is killed by the limit it reaches."""
+
+import contextlib
+import gc
+import io
+import os
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from annotation.errors import InvalidUpload
+from annotation.work import limits
+from annotation.work.limits import ENVIRONMENT, ROOT, LimitReached, Limits, run
+from tests import limited_jobs as jobs
+
+NOTHING = io.BytesIO(b"")
+SOME = Limits(memory=64, cpu=1, time=20, size=2**22)
+
+
+def alive(pid):
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
+def wait_until(holds, seconds=20):
+    end = time.monotonic() + seconds
+    while not holds():
+        assert time.monotonic() < end
+        time.sleep(0.02)
+
+
+def test_messages_come_in_order_with_their_bytes():
+    found = list(run(jobs.echo, io.BytesIO(b"hello"), SOME, times=3))
+    assert found == [({"number": number}, b"hello") for number in range(3)]
+
+
+def test_a_file_on_disk_is_read_from_its_beginning_and_its_place_follows():
+    with tempfile.TemporaryFile() as file:
+        file.write(b"hello")
+        file.seek(2)
+        assert [content for _, content in run(jobs.echo, file, SOME, times=1)] == [b"hello"]
+        assert file.tell() == 5
+
+
+@pytest.mark.parametrize(
+    ("job", "arguments", "rule", "words"),
+    [
+        (jobs.allocate, {"mib": 100}, "memory", "file: needs more than 64 MiB of memory to be read"),
+        (jobs.abort, {}, "memory", "file: needs more than 64 MiB of memory to be read"),
+        (jobs.spin, {"seconds": 30}, "cpu", "file: needs more than 1 seconds of processor time to be read"),
+        (jobs.flood, {}, "size", "file: holds more than 4,194,304 bytes once read"),
+        (jobs.segfault, {}, "crash", "file: makes its reader crash"),
+    ],
+)
+def test_the_limit_that_is_reached_is_named(job, arguments, rule, words):
+    with pytest.raises(LimitReached, match=words) as reached:
+        for _ in run(job, NOTHING, SOME, **arguments):
+            pass
+    assert reached.value.rule == rule
+
+
+def test_waiting_has_a_limit_and_ends_the_process():
+    answers = run(jobs.wait, NOTHING, Limits(time=1))
+    pid = next(answers)[0]["pid"]
+    with pytest.raises(LimitReached, match="takes more than 1 seconds") as reached:
+        next(answers)
+    assert reached.value.rule == "time"
+    wait_until(lambda: not alive(pid))
+
+
+def test_each_message_earns_processor_time():
+    assert len(list(run(jobs.echo, io.BytesIO(bytes(2**20)), Limits(cpu=1, size=2**30), times=500))) == 500
+
+
+def test_what_nobody_waits_for_any_more_is_killed():
+    answers = run(jobs.wait, NOTHING, SOME)
+    pid = next(answers)[0]["pid"]
+    assert alive(pid)
+    answers.close()
+    wait_until(lambda: not alive(pid))
+
+
+def test_a_refusal_keeps_its_message():
+    with pytest.raises(InvalidUpload) as refused:
+        list(run(jobs.refuse, NOTHING, SOME))
+    assert refused.value.args[0].code == "file: has {n} wings"
+    assert refused.value.args[0].parameters["n"] == 3
+
+
+def test_a_fault_tells_its_place_and_no_word_of_the_file():
+    with pytest.raises(RuntimeError, match=r"fail failed: ValueError at .*limited_jobs.py:\d+$"):
+        list(run(jobs.fail, NOTHING, SOME))
+
+
+def test_a_job_has_no_environment_and_writes_no_file(monkeypatch, tmp_path):
+    monkeypatch.setenv("SECRET_KEY", "hidden")
+    limits._server.end()
+    found = next(run(jobs.describe, NOTHING, SOME))[0]
+    assert found["environment"] == ENVIRONMENT | {
+        name: value for name, value in found["environment"].items() if name in ("LC_CTYPE",)
+    }
+    assert found["threads"] == 1
+    with pytest.raises(RuntimeError, match="OSError"):
+        list(run(jobs.write, NOTHING, SOME, path=str(tmp_path / "a")))
+
+
+def test_the_interpreter_knows_no_django_and_is_begun_again_where_it_died():
+    list(run(jobs.echo, NOTHING, SOME, times=1))
+    limits._server._process.kill()
+    limits._server._process.wait()
+    assert len(list(run(jobs.echo, NOTHING, SOME, times=2))) == 2
+    program = "import annotation.parsers.reading, annotation.tables.manifests, sys; print('django' in sys.modules)"
+    said = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, cwd=ROOT)
+    assert said.stdout == "False\n"
+
+
+def test_threads_run_jobs_beside_each_other():
+    found = []
+
+    def work():
+        found.extend(run(jobs.echo, io.BytesIO(b"x"), SOME, times=5))
+
+    threads = [threading.Thread(target=work) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(found) == 40
+
+
+def test_a_forked_process_has_an_interpreter_of_its_own():
+    list(run(jobs.echo, NOTHING, SOME, times=1))
+    mine = limits._server._process.pid
+    pid = os.fork()
+    if pid == 0:
+        code = 1
+        with contextlib.suppress(BaseException):
+            same = limits._server._process is not None
+            code = int(same or len(list(run(jobs.echo, NOTHING, SOME, times=2))) != 2)
+            limits._server.end()
+        os._exit(code)
+    assert os.waitpid(pid, 0)[1] == 0
+    assert limits._server._process.pid == mine
+    list(run(jobs.echo, NOTHING, SOME, times=1))
+
+
+def test_no_descriptor_is_left_open():
+    list(run(jobs.echo, NOTHING, SOME, times=1))
+    before = len(list(Path("/dev/fd").iterdir()))
+    for _ in range(5):
+        list(run(jobs.echo, NOTHING, SOME, times=1))
+        next(run(jobs.wait, NOTHING, SOME))
+    gc.collect()
+    assert len(list(Path("/dev/fd").iterdir())) == before
