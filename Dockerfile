@@ -32,6 +32,7 @@ COPY dpal_site ./dpal_site
 COPY learner ./learner
 COPY annotation ./annotation
 COPY privacy ./privacy
+COPY client/src/dpal ./dpal
 COPY locale ./locale
 # No server and no secret is needed to collect static files; what stands here is forgotten with the layer's command.
 RUN DPAL_NO_SERVERS=1 DPAL_VAR=/tmp/collect python manage.py collectstatic --no-input --verbosity 0 \

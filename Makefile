@@ -53,6 +53,7 @@ test-spark: setup ## gates and features on a real cluster, and a storm over it; 
 	@[ -x var/spark-venv/bin/python ] || $(VENV)/bin/uv venv --quiet --python $(PYTHON) var/spark-venv
 	@$(VENV)/bin/uv pip install --quiet --python var/spark-venv/bin/python --require-hashes \
 		--requirement requirements.lock.txt --requirement requirements.spark.lock.txt
+	@cp $(VENV)/lib/python3*/site-packages/dpal.pth var/spark-venv/lib/python3*/site-packages/
 	@DPAL_STORM_SECONDS=$${DPAL_STORM_SECONDS:-150} var/spark-venv/bin/python -m pytest -s -m spark $(ARGS)
 
 lint: setup ## ruff, djade, mypy, import-linter, missing migrations, code that nothing uses

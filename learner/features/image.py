@@ -1,22 +1,17 @@
 """Images to rows: area pooling, then an optional public random projection."""
 
-import hashlib
-import math
 from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from learner.features.base import Featurizer, RowScaling, scale_rows
+from dpal.features.clipping import check_norm_bound
+from dpal.features.images import Images
+from learner.features.base import Featurizer, RowScaling
 from learner.features.choice import FeaturesChoice, RecordShape
-from learner.features.clipping import check_norm_bound
 from privacy.parameters import parameter
 from privacy.wording import gettext_noop as _
-
-EVEN = 1e-12
-# An orthonormal turn of red, green and blue: brightness, and the two differences that make a hue.
-OPPONENT = np.array([[1.0, 1.0, 1.0], [1.0, -1.0, 0.0], [1.0, 1.0, -2.0]]) / np.sqrt([[3.0], [2.0], [6.0]])
 
 
 class ImageFeaturizer(Featurizer):
@@ -85,11 +80,8 @@ class ImageFeaturizer(Featurizer):
         self.centered = bool(centered)
         self.hues = hues
         rows, columns = pooled or (height, width)
-        self._n_cells = rows * columns
-        self._n_values = self._n_cells + (0 if hues is None else 2 * hues[0] * hues[1])
-        self._pool_rows = pooling_weights(height, rows)
-        self._pool_columns = pooling_weights(width, columns)
-        self._signs = None if projection is None else sign_matrix(self._n_values, projection[0], seed=projection[1])
+        self._n_values = rows * columns + (0 if hues is None else 2 * hues[0] * hues[1])
+        self.images = Images(self.parameters())
 
     @property
     def dimension(self) -> int:
@@ -136,57 +128,7 @@ class ImageFeaturizer(Featurizer):
         ValueError
             If the images are not uint8 or not of the declared size.
         """
-        images = np.asarray(batch)
-        shape = (self.height, self.width) if self.hues is None else (self.height, self.width, 3)
-        if images.dtype != np.uint8 or images.shape[1:] != shape:
-            wanted = ", ".join(map(str, shape))
-            raise ValueError(f"images must be uint8 of shape (n, {wanted}), got {images.dtype} {images.shape}")
-        values: NDArray[np.float64] = images.astype(np.float64) / 255.0
-        planes = [values] if self.hues is None else list(np.moveaxis(values @ OPPONENT.T, 3, 0))
-        if self.pooled is not None:
-            planes[0] = self._pool_rows @ planes[0] @ self._pool_columns.T
-        rows: NDArray[np.float64] = planes[0].reshape(len(images), self._n_cells)
-        if self.centered:
-            rows = rows - rows.mean(axis=1, keepdims=True)
-        if self.hues is not None:
-            down, across = (pooling_weights(*sizes) for sizes in zip((self.height, self.width), self.hues, strict=True))
-            weight = math.sqrt(self._n_cells / (self.hues[0] * self.hues[1]))
-            differences = [
-                (down @ plane @ across.T).reshape(len(images), len(down) * len(across)) * weight for plane in planes[1:]
-            ]
-            rows = np.hstack([rows, *differences])
-        if self.centered:
-            # What rounding leaves of an even surface must not be stretched to full length.
-            rows[np.abs(rows) < EVEN] = 0.0
-        if self._signs is not None:
-            rows = rows @ self._signs / math.sqrt(self.dimension)
-        return scale_rows(
-            rows,
-            scaling=self.row_scaling,
-            row_bound=math.sqrt(self._n_cells * (1 if self.hues is None else 3)),
-            norm_bound=self.norm_bound,
-        )
-
-
-def pooling_weights(size: int, pooled: int) -> NDArray[np.float64]:
-    """Return the matrix, shape (pooled, size), that averages `size` pixels over `pooled` equal lengths."""
-    edges = np.arange(pooled + 1) * (size / pooled)
-    pixels = np.arange(size)
-    overlap = np.minimum(edges[1:, None], pixels + 1) - np.maximum(edges[:-1, None], pixels)
-    weights: NDArray[np.float64] = np.maximum(overlap, 0.0) * (pooled / size)
-    return weights
-
-
-def sign_matrix(rows: int, columns: int, *, seed: int) -> NDArray[np.float64]:
-    """Return a matrix of +1 and -1, shape (rows, columns), from a public seed.
-
-    The bits come from SHAKE-256, whose output no library release can change; numpy's generators
-    promise that only within a version.
-    """
-    header = b"dpal sign matrix v1" + seed.to_bytes(8, "big") + rows.to_bytes(8, "big") + columns.to_bytes(8, "big")
-    digest = hashlib.shake_256(header).digest((rows * columns + 7) // 8)
-    bits = np.unpackbits(np.frombuffer(digest, dtype=np.uint8), count=rows * columns)
-    return np.where(bits, 1.0, -1.0).reshape(rows, columns)
+        return self.images.rows(self.images.checked(batch))
 
 
 def hues_side(side: int) -> int:

@@ -8,9 +8,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import linalg
 
-from learner.features.base import Featurizer, scale_rows
+from dpal.features.clipping import check_norm_bound
+from dpal.features.images import PrincipalImages
+from learner.features.base import Featurizer
 from learner.features.choice import Finding, RecordShape
-from learner.features.clipping import check_norm_bound
 from learner.features.image import ImageFeaturizer, ReadsImages, cells_of, hues_side
 from privacy.accounting.sums import second_moments_event
 from privacy.choices import Sound
@@ -105,8 +106,8 @@ class PrincipalImageFeaturizer(Featurizer):
         """
         if self.components is None:
             raise ValueError("the principal directions were not released yet")
-        rows = self.pixels.transform(batch).astype(np.float64) @ self.components.T
-        return scale_rows(rows, scaling="unit", row_bound=1.0, norm_bound=self.norm_bound)
+        found = PrincipalImages(self.pixels.images, self.components, self.norm_bound)
+        return found.projected(self.pixels.raw_rows(batch))
 
 
 def principal_directions(moments: NDArray[np.float64], n_components: int) -> NDArray[np.float64]:

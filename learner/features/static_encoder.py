@@ -1,22 +1,19 @@
 """Texts to vectors by a table: each word piece has a vector, a text is their sum, and no network runs."""
 
 import hashlib
-import itertools
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
-from scipy import sparse
 
-from learner.features.base import Featurizer, TextFeaturizer, wanted_digest
+from dpal.features.clipping import check_norm_bound
+from dpal.features.word_vectors import PieceTable, blocks_of, sums_of
+from learner.features.base import Featurizer, TextFeaturizer, flat_words, wanted_digest
 from learner.features.choice import READS_TEXTS_ALONE, FeaturesChoice, RecordShape
-from learner.features.clipping import check_norm_bound
-from learner.features.word_pieces import WordPieces
 from privacy.choices import Sound
 from privacy.gate.normalizers import Normalizer
 from privacy.parameters import parameter
@@ -27,20 +24,8 @@ WEIGHTS = Path(__file__).parent / "weights"
 TABLES = {"minilm-static": WEIGHTS / "minilm-static.npz"}
 # What they are called in a release, whose licence asks that the text travels with the table.
 ENCODER, ENCODER_LICENCE = "encoder.npz", "encoder.md"
-# Texts summed at a time, so that temporaries stay within a few tens of MiB.
-BLOCK_TEXTS = 8192
 # Columns that suit most tasks, and the most that help, see docs/results/utility.md.
 COLUMNS, MOST_COLUMNS = 128, 256
-
-
-class EncoderTable(NamedTuple):
-    """A table as it is read: pieces, their vectors, and what a public corpus looks like through it."""
-
-    pieces: WordPieces
-    vectors: NDArray[np.int8]
-    scales: NDArray[np.float64]
-    mean: NDArray[np.float64]
-    moments: NDArray[np.float64]
 
 
 class StaticEncoder(TextFeaturizer):
@@ -107,12 +92,12 @@ class StaticEncoder(TextFeaturizer):
     @property
     def public_mean(self) -> NDArray[np.float64]:
         """Mean row of the public corpus at norm one, shape (n_features,)."""
-        return read_table(self.table).mean[: self.n_features]
+        return public_statistics(self.table)[0][: self.n_features]
 
     @property
     def public_moments(self) -> NDArray[np.float64]:
         """Mean of x x^T over the public corpus, of trace one, shape (n_features, n_features)."""
-        kept = read_table(self.table).moments[: self.n_features, : self.n_features]
+        kept = public_statistics(self.table)[1][: self.n_features, : self.n_features]
         scaled: NDArray[np.float64] = kept / np.trace(kept)
         return scaled
 
@@ -133,25 +118,8 @@ class StaticEncoder(TextFeaturizer):
 
     def normal_rows(self, texts: pa.Array) -> NDArray[np.float64]:
         """Return the sums of the texts' words, some texts at a time."""
-        starts = range(0, len(texts), BLOCK_TEXTS)
-        return np.concatenate([self._sums(texts.slice(start, BLOCK_TEXTS).to_pylist()) for start in starts])
-
-    def _sums(self, texts: list[str]) -> NDArray[np.float64]:
-        """Return the sum of word vectors of each text, added in the order of its words."""
-        words = [text.split() for text in texts]
-        places: dict[str, int] = {}
-        numbers = [places.setdefault(word, len(places)) for word in itertools.chain.from_iterable(words)]
-        ends = np.cumsum([0, *map(len, words)])
-        # Not sorted and not merged: each row adds up in the order of the text, whatever else the block holds.
-        counts = sparse.csr_array((np.ones(len(numbers)), numbers, ends), shape=(len(texts), len(places)))
-        sums: NDArray[np.float64] = counts @ np.array(list(self._word_vectors(places))).reshape(-1, self.n_features)
-        return sums
-
-    def _word_vectors(self, words: dict[str, int]) -> Iterator[NDArray[np.float64]]:
-        table = read_table(self.table)
-        for word in words:
-            pieces = list(table.pieces.of_word(word))
-            yield table.scales[pieces] @ table.vectors[pieces, : self.n_features].astype(np.float64)
+        blocks = map(flat_words, blocks_of(texts))
+        return np.concatenate(list(sums_of(read_table(self.table), self.n_features, blocks)))
 
 
 @lru_cache(maxsize=2)
@@ -162,17 +130,16 @@ def table_digest(table: str) -> str:
 
 
 @lru_cache(maxsize=2)
-def read_table(table: str) -> EncoderTable:
+def read_table(table: str) -> PieceTable:
     """Read a shipped table."""
+    return PieceTable.read(TABLES[table])
+
+
+@lru_cache(maxsize=2)
+def public_statistics(table: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the mean row of a public corpus through a table, and the mean of x x^T, not scaled to trace one."""
     with np.load(TABLES[table], allow_pickle=False) as held:
-        vocabulary = bytes(held["vocabulary"]).decode().split("\n")
-        return EncoderTable(
-            WordPieces(vocabulary),
-            held["vectors"],
-            held["scales"].astype(np.float64),
-            held["mean"].astype(np.float64),
-            held["moments"].astype(np.float64),
-        )
+        return held["mean"].astype(np.float64), held["moments"].astype(np.float64)
 
 
 @dataclass(frozen=True)

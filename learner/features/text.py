@@ -1,14 +1,14 @@
-"""Texts to hashed word counts: a vocabulary nobody has to look up in the data."""
+"""Texts to hashed word counts, without a vocabulary."""
 
 from typing import Any, Self
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
-from sklearn.feature_extraction.text import HashingVectorizer
 
-from learner.features.base import TextFeaturizer
-from learner.features.clipping import check_norm_bound
+from dpal.features.clipping import check_norm_bound
+from dpal.features.hashing import hashed_counts
+from learner.features.base import TextFeaturizer, flat_words
 from privacy.gate.normalizers import Normalizer
 
 
@@ -56,15 +56,6 @@ class HashingTextFeaturizer(TextFeaturizer):
         self.ngram_range = (int(smallest), int(largest))
         self.norm_bound = check_norm_bound(norm_bound)
         self.normalizer = Normalizer(normalizer)
-        self._vectorizer = HashingVectorizer(
-            n_features=self.n_features,
-            ngram_range=self.ngram_range,
-            alternate_sign=True,
-            norm=None,
-            lowercase=False,
-            tokenizer=str.split,
-            token_pattern=None,
-        )
 
     def parameters(self) -> dict[str, Any]:
         """Keyword arguments that rebuild the featuriser, as plain JSON values."""
@@ -83,5 +74,4 @@ class HashingTextFeaturizer(TextFeaturizer):
 
     def normal_rows(self, texts: pa.Array) -> NDArray[np.float64]:
         """Return the counts of each text."""
-        counts: NDArray[np.float64] = self._vectorizer.transform(texts.to_pylist()).toarray()
-        return counts
+        return hashed_counts(flat_words(texts), self.n_features, self.ngram_range)

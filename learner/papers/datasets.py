@@ -9,8 +9,8 @@ import pyarrow as pa
 import pyarrow.csv
 from numpy.typing import NDArray
 
-from learner.features.clipping import clip_rows
-from learner.features.image import sign_matrix
+from dpal.features.clipping import clip_rows
+from dpal.features.images import sign_matrix
 
 Rows32 = NDArray[np.float32]
 KDD_FILE, MNIST_FILE = "kddcup.data_10_percent.gz", "mnist_0_9.npz"

@@ -232,9 +232,9 @@ def _lengths(dimension: int, *, falling: bool) -> NDArray[np.float64]:
     """Return how long each column is: all alike, or as a public corpus has them in the static encoder's table."""
     if not falling:
         return np.ones(dimension)
-    from learner.features.static_encoder import read_table  # noqa: PLC0415 - slow import
+    from learner.features.static_encoder import public_statistics  # noqa: PLC0415 - slow import
 
-    lengths: NDArray[np.float64] = np.sqrt(np.diag(read_table("minilm-static").moments)[:dimension])
+    lengths: NDArray[np.float64] = np.sqrt(np.diag(public_statistics("minilm-static")[1])[:dimension])
     lengths /= np.sqrt(np.mean(lengths**2))
     return lengths
 

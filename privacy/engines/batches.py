@@ -27,10 +27,13 @@ class BatchStep:
         `package.module:name` of what returns, for `given`, the function of a batch.
     given : str
         Its parameters; no data.
+    needs : str
+        Packages that it imports besides its own and this one, with spaces between them.
     """
 
     function: str
     given: str
+    needs: str = ""
 
     def ready(self) -> Callable[[pa.RecordBatch], pa.RecordBatch]:
         """Return the function of a batch."""

@@ -139,7 +139,7 @@ def main() -> None:
     order = orders.next()
     assert order is not None
     step = BatchStep(**order["step"]) if "step" in order else None
-    packages = {KERNEL, order["package"]}
+    packages = {KERNEL, order["package"], *(step.needs.split() if step else ())}
     try:
         session = open_session(order["master"], Path(order["folder"]), sorted(packages))
     except Exception as error:  # noqa: BLE001 - told by its class

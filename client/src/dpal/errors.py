@@ -45,5 +45,5 @@ class NotCached(DpalError):
     """Asked to work without a network, and what is needed was never downloaded."""
 
 
-class NotFitting(DpalError):
+class NotFitting(DpalError, ValueError):
     """Records that are not of the kind the model reads."""

@@ -7,17 +7,17 @@ PAID = "tests/web/annotation/choices/test_new_paid_featurizer.py"
 FEATURES = [
     Mutant(
         "rows that are clipped to twice the bound",
-        "learner/features/clipping.py",
+        "client/src/dpal/features/clipping.py",
         "wide[long] *= (norm_bound * (1 - 2 * room) / norms[long])[:, None]",
         "wide[long] *= (2 * norm_bound * (1 - 2 * room) / norms[long])[:, None]",
-        ("tests/pure/learner/features/test_clipping.py::test_true_norm_is_within_the_bound",),
+        ("tests/pure/client/features/test_clipping.py::test_true_norm_is_within_the_bound",),
     ),
     Mutant(
         "rows that are rounded to the nearest number",
-        "learner/features/clipping.py",
+        "client/src/dpal/features/clipping.py",
         "narrow[grown] = np.nextafter(narrow[grown], np.float32(0))",
         "pass",
-        ("tests/pure/learner/features/test_clipping.py::test_rounding_never_grows_a_number",),
+        ("tests/pure/client/features/test_clipping.py::test_rounding_never_grows_a_number",),
     ),
     Mutant(
         "a private start before what its features need is found in the pool",

@@ -15,11 +15,12 @@ from click.testing import CliRunner
 import dpal
 from dpal import errors, settings, tables
 from dpal.command_line import main
+from dpal.features.table import CategoricalColumn, NumericColumn
 from dpal.manifest import read_manifest, verify_folder
 from learner.artifacts.files import json_bytes, write_artifacts
 from learner.artifacts.signatures import Signer
 from learner.features.image import ImageFeaturizer
-from learner.features.tabular import CategoricalColumn, NumericColumn, TabularFeaturizer
+from learner.features.tabular import TabularFeaturizer
 from learner.features.text import HashingTextFeaturizer
 from learner.linear_model import LinearModel
 from privacy.audit import merkle, notes

@@ -288,12 +288,12 @@ def test_the_image_runs_without_the_demo_and_the_papers(tmp_path):
     def ignored(folder, names):
         return [name for name in names if name == "__pycache__" or Path(folder) / name in left_out]
 
-    for name in (line[1:] for line in lines if line.startswith("!")):
-        source = ROOT / name
-        if source.is_dir():
-            shutil.copytree(source, tmp_path / name, ignore=ignored)
-        else:
-            shutil.copy(source, tmp_path / name)
+    for names, target in re.findall(r"^COPY (?!--from)(.+) (\S+)$", (ROOT / "Dockerfile").read_text(), re.MULTILINE):
+        for source in (ROOT / name for name in names.split()):
+            if source.is_dir():
+                shutil.copytree(source, tmp_path / target, ignore=ignored)
+            else:
+                shutil.copy(source, tmp_path)
     environment = {"PATH": os.environ["PATH"], "DPAL_NO_SERVERS": "1", "DPAL_VAR": str(tmp_path / "var")}
 
     def manage(*words):

@@ -1,4 +1,4 @@
-"""What every featuriser does: rows of bounded norm, rounded as the site rounds them."""
+"""Base class of featurisers: rows of bounded norm, the same numbers on the site and here."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dpal.features.clipping import clip_rows
+
 Rows = NDArray[np.float64]
-UNIT_ROUNDOFF = 2.0**-53
 
 
 class Featurizer(ABC):
@@ -41,7 +42,7 @@ class Featurizer(ABC):
     def blocks(self, records: Any) -> Iterator[Rows]:
         """Yield rows as the model was trained on them: the numbers of float32 that keep the bound exactly."""
         for rows in self.raw_rows(records):
-            yield clipped(rows, self.norm_bound)
+            yield clip_rows(rows, norm_bound=self.norm_bound).astype(np.float64)
 
     def transform(self, records: Any) -> NDArray[np.float32]:
         """Return all rows at once, shape (n, d)."""
@@ -53,20 +54,3 @@ def scaled_to(rows: Rows, norm_bound: float) -> Rows:
     norms = np.linalg.norm(rows, axis=1, keepdims=True)
     factors: Rows = np.divide(norm_bound, norms, out=np.zeros_like(norms), where=norms > 0)
     return rows * factors
-
-
-def clipped(rows: Rows, norm_bound: float) -> Rows:
-    """Shorten rows to the bound with room for rounding, then round towards zero to float32.
-
-    Rows come from bounded parts, so there are no infinities to look after.
-    """
-    room = 4 * (rows.shape[1] + 8) * UNIT_ROUNDOFF
-    norms = np.sqrt(np.einsum("ij,ij->i", rows, rows))
-    long = norms > norm_bound * (1 - room)
-    if long.any():
-        rows = rows.copy()
-        rows[long] *= (norm_bound * (1 - 2 * room) / norms[long])[:, None]
-    narrow = rows.astype(np.float32)
-    grown = np.abs(narrow) > np.abs(rows)
-    narrow[grown] = np.nextafter(narrow[grown], np.float32(0))
-    return narrow.astype(np.float64)

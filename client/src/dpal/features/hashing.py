@@ -44,22 +44,28 @@ class HashedWords(Featurizer):
             yield self._rows(records[start : start + step])
 
     def _rows(self, texts: Sequence[str | None]) -> Rows:
-        flat = self.words.flat(texts)
-        places: dict[bytes, int] = {b"\0": 0}
-        if self.ngram_range != (1, 1):
-            flat = list(_ngrams(flat, *self.ngram_range))
-        numbers = np.array([places.setdefault(word, len(places)) for word in flat], dtype=np.intp)
-        is_end = numbers == 0
-        rows = np.cumsum(is_end)[~is_end]
-        numbers = numbers[~is_end]
-        hashes = murmur3(list(places))
-        # As scikit-learn takes the absolute value of a signed hash, whose smallest number has none.
-        columns = np.abs(hashes.astype(np.int64)) % self.n_features
-        columns[hashes == -(2**31)] = (2**31 - 1 - (self.n_features - 1)) % self.n_features
-        signs = np.where(hashes >= 0, 1.0, -1.0)
-        cells = rows * self.n_features + columns[numbers]
-        counts = np.bincount(cells, signs[numbers], minlength=len(texts) * self.n_features).astype(np.float64)
-        return scaled_to(counts.reshape(len(texts), self.n_features), self.norm_bound)
+        counts = hashed_counts(self.words.flat(texts), self.n_features, self.ngram_range)
+        return scaled_to(counts, self.norm_bound)
+
+
+def hashed_counts(flat: Sequence[bytes], n_features: int, ngram_range: tuple[int, int]) -> Rows:
+    r"""Return signed counts of hashed n-grams, shape (n_texts, n_features), of words as `Words.flat` gives them."""
+    places: dict[bytes, int] = {b"\0": 0}
+    if ngram_range != (1, 1):
+        flat = list(_ngrams(flat, *ngram_range))
+    numbers = np.array([places.setdefault(word, len(places)) for word in flat], dtype=np.intp)
+    is_end = numbers == 0
+    n_texts = int(is_end.sum())
+    rows = np.cumsum(is_end)[~is_end]
+    numbers = numbers[~is_end]
+    hashes = murmur3(list(places))
+    # As scikit-learn takes the absolute value of a signed hash, whose smallest number has none.
+    columns = np.abs(hashes.astype(np.int64)) % n_features
+    columns[hashes == -(2**31)] = (2**31 - 1 - (n_features - 1)) % n_features
+    signs = np.where(hashes >= 0, 1.0, -1.0)
+    cells = rows * n_features + columns[numbers]
+    counts = np.bincount(cells, signs[numbers], minlength=n_texts * n_features).astype(np.float64)
+    return counts.reshape(n_texts, n_features)
 
 
 def _ngrams(flat: Sequence[bytes], smallest: int, largest: int) -> Iterator[bytes]:

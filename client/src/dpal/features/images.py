@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dpal.errors import NotFitting
-from dpal.features.base import Featurizer, Rows, clipped, scaled_to
+from dpal.features.base import Featurizer, Rows, scaled_to
+from dpal.features.clipping import clip_rows
 
 EVEN = 1e-12
 # Brightness, and the two differences that make a hue.
@@ -32,12 +33,12 @@ class Images(Featurizer):
         cells = self.height, self.width
         if parameters["pooled"] is not None:
             cells = int(parameters["pooled"][0]), int(parameters["pooled"][1])
-            self._pooling = _pooling(self.height, cells[0]), _pooling(self.width, cells[1])
+            self._pooling = pooling_weights(self.height, cells[0]), pooling_weights(self.width, cells[1])
         self._cells = values = cells[0] * cells[1]
         self._hues: tuple[Rows, Rows] | None = None
         if parameters.get("hues") is not None:
             hues = int(parameters["hues"][0]), int(parameters["hues"][1])
-            self._hues = _pooling(self.height, hues[0]), _pooling(self.width, hues[1])
+            self._hues = pooling_weights(self.height, hues[0]), pooling_weights(self.width, hues[1])
             values += 2 * hues[0] * hues[1]
         self._signs: Rows | None = None
         if parameters["projection"] is not None:
@@ -50,7 +51,14 @@ class Images(Featurizer):
         return cls(parameters)
 
     def raw_rows(self, records: ArrayLike) -> Iterator[Rows]:
-        """Yield rows of a block of images each: uint8, shape (n, height, width), or (n, height, width, 3) in colour."""
+        """Yield rows of a block of images each."""
+        images = self.checked(records)
+        step = max(1, BLOCK_NUMBERS // (self.height * self.width))
+        for start in range(0, len(images), step):
+            yield self.rows(images[start : start + step])
+
+    def checked(self, records: ArrayLike) -> NDArray[np.uint8]:
+        """Return images as an array; `NotFitting` where they are of another size or no uint8."""
         images = np.asarray(records)
         shape = (self.height, self.width) if self._hues is None else (self.height, self.width, 3)
         if images.dtype != np.uint8 or images.shape[1:] != shape:
@@ -58,11 +66,10 @@ class Images(Featurizer):
                 f"This model reads images as uint8 of shape (n, {', '.join(map(str, shape))}), "
                 f"got {images.dtype} of shape {images.shape}."
             )
-        step = max(1, BLOCK_NUMBERS // (self.height * self.width))
-        for start in range(0, len(images), step):
-            yield self._rows(images[start : start + step])
+        return images
 
-    def _rows(self, images: NDArray[np.uint8]) -> Rows:
+    def rows(self, images: NDArray[np.uint8]) -> Rows:
+        """Return rows of uint8 images, shape (n, height, width), or (n, height, width, 3) in colour."""
         values: Rows = images.astype(np.float64) / 255.0
         planes = [values] if self._hues is None else list(np.moveaxis(values @ OPPONENT.T, 3, 0))
         if self._pooling is not None:
@@ -108,10 +115,15 @@ class PrincipalImages(Featurizer):
     def raw_rows(self, records: ArrayLike) -> Iterator[Rows]:
         """Yield rows of a block of images each."""
         for rows in self.pixels.raw_rows(records):
-            yield scaled_to(clipped(rows, self.pixels.norm_bound) @ self.components.T, self.norm_bound)
+            yield self.projected(rows)
+
+    def projected(self, rows: Rows) -> Rows:
+        """Return what the directions make of rows of pixels."""
+        bounded = clip_rows(rows, norm_bound=self.pixels.norm_bound).astype(np.float64)
+        return scaled_to(bounded @ self.components.T, self.norm_bound)
 
 
-def _pooling(size: int, pooled: int) -> Rows:
+def pooling_weights(size: int, pooled: int) -> Rows:
     """Return the matrix, shape (pooled, size), that averages `size` pixels over `pooled` equal lengths."""
     edges = np.arange(pooled + 1) * (size / pooled)
     pixels = np.arange(size)

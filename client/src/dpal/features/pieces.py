@@ -26,6 +26,10 @@ class WordPieces:
         self._numbers = numbers
         self._unknown = [numbers[UNKNOWN]]
 
+    def of_text(self, text: str) -> list[int]:
+        """Return the numbers of all pieces of a text, without marks of begin and end."""
+        return [number for word in text.split() for number in self.of_word(word)]
+
     def of_word(self, word: str) -> list[int]:
         """Return the numbers of the pieces of one word, which holds no white space."""
         return [number for part in _parts(word) for number in self._cut(part)]

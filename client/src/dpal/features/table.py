@@ -1,10 +1,10 @@
 """Rows of declared columns to numbers, by declared bounds and categories."""
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -15,19 +15,42 @@ BLOCK_ROWS = 8192
 
 
 @dataclass(frozen=True)
-class Number:
-    """A number clipped to declared bounds; what is missing or no number becomes a declared one."""
+class NumericColumn:
+    """A number clipped to declared bounds, then mapped to [-1, 1] ("symmetric") or [0, 1] ("unit").
+
+    Missing, unreadable and NaN values become `missing`, itself within the bounds; by default the
+    value that maps to 0.
+
+    Raises
+    ------
+    ValueError
+        Unless low < high, both finite, and `missing` lies between them.
+    """
 
     name: str
     low: float
     high: float
-    scale: str
-    missing: float | None
+    scale: Literal["symmetric", "unit"] = "symmetric"
+    missing: float | None = None
+
+    def __post_init__(self) -> None:
+        if not (math.isfinite(self.low) and math.isfinite(self.high) and self.low < self.high):
+            raise ValueError(f"column {self.name} needs finite low < high, got {self.low} and {self.high}")
+        if not math.isfinite(self.high - self.low):
+            raise ValueError(f"column {self.name} spans more than a float holds")
+        if self.scale not in ("symmetric", "unit"):
+            raise ValueError(f"scale must be 'symmetric' or 'unit', got {self.scale!r}")
+        if self.missing is not None and not self.low <= self.missing <= self.high:
+            raise ValueError(f"column {self.name} needs missing within its bounds, got {self.missing}")
+
+    @property
+    def width(self) -> int:
+        """Number of output columns."""
+        return 1
 
     def encode(self, values: Sequence[Any]) -> Rows:
-        """Return one column, shape (n, 1)."""
-        read = np.array([_number(value) for value in values], dtype=np.float64)
-        position = self._place(np.clip(read, self.low, self.high))
+        """Return the scaled column, shape (n, 1)."""
+        position = self._place(np.clip(read_numbers(values), self.low, self.high))
         fill = 0.0 if self.missing is None else float(self._place(np.float64(self.missing)))
         return np.where(np.isnan(position), fill, position)[:, None]
 
@@ -37,29 +60,49 @@ class Number:
 
 
 @dataclass(frozen=True)
-class Category:
-    """A column for each declared category and one for any other; a missing value sets none."""
+class CategoricalColumn:
+    """A column for each declared category and one for any other; a missing value sets none.
+
+    Raises
+    ------
+    ValueError
+        If categories repeat or none is declared.
+    """
 
     name: str
     categories: tuple[str, ...]
 
+    def __init__(self, name: str, categories: Iterable[str]) -> None:
+        object.__setattr__(self, "name", name)
+        object.__setattr__(self, "categories", tuple(str(category) for category in categories))
+        if not self.categories or len(set(self.categories)) != len(self.categories):
+            raise ValueError(f"column {name} needs distinct categories, at least one")
+
+    @property
+    def width(self) -> int:
+        """Number of output columns."""
+        return len(self.categories) + 1
+
     def encode(self, values: Sequence[Any]) -> Rows:
-        """Return the columns, shape (n, categories + 1)."""
+        """Return the one-hot block, shape (n, width), "other" last."""
         slot = {category: place for place, category in enumerate(self.categories)}
         other = len(self.categories)
-        slots = np.array([-1 if _is_missing(value) else slot.get(str(value), other) for value in values], dtype=np.intp)
-        block = np.zeros((len(values), other + 1))
+        slots = np.array([-1 if is_missing(value) else slot.get(str(value), other) for value in values], dtype=np.intp)
+        block = np.zeros((len(values), self.width))
         present = np.flatnonzero(slots >= 0)
         block[present, slots[present]] = 1.0
         return block
 
 
+Column = NumericColumn | CategoricalColumn
+
+
 class Table(Featurizer):
-    """Declared columns side by side."""
+    """Declared columns, one after the other."""
 
     records = "rows"
 
-    def __init__(self, columns: Sequence[Number | Category], norm_bound: float, row_scaling: str) -> None:
+    def __init__(self, columns: Sequence[Column], norm_bound: float, row_scaling: str) -> None:
         self.columns = tuple(columns)
         self.norm_bound = norm_bound
         self.row_scaling = row_scaling
@@ -67,11 +110,7 @@ class Table(Featurizer):
     @classmethod
     def from_release(cls, parameters: Mapping[str, Any], files: Mapping[str, Path]) -> "Table":
         """Build it from its parameters."""
-        columns = [
-            Category(column["name"], tuple(column["categories"])) if "categories" in column else Number(**column)
-            for column in parameters["columns"]
-        ]
-        return cls(columns, parameters["norm_bound"], parameters["row_scaling"])
+        return cls(columns_from(parameters["columns"]), parameters["norm_bound"], parameters["row_scaling"])
 
     def raw_rows(self, records: Any) -> Iterator[Rows]:
         """Yield rows of a block of records each: objects, a mapping of columns, or a data frame."""
@@ -84,6 +123,11 @@ class Table(Featurizer):
         if self.row_scaling == "bounded":
             return rows * (self.norm_bound / math.sqrt(len(self.columns)))
         return scaled_to(rows, self.norm_bound)
+
+
+def columns_from(described: Iterable[Mapping[str, Any]]) -> list[Column]:
+    """Return the columns that parameters of a featuriser describe."""
+    return [CategoricalColumn(**one) if "categories" in one else NumericColumn(**one) for one in described]
 
 
 def columns_of(records: Any, names: Sequence[str]) -> tuple[dict[str, Sequence[Any]], int]:
@@ -105,12 +149,18 @@ def columns_of(records: Any, names: Sequence[str]) -> tuple[dict[str, Sequence[A
     return {name: found.get(name, [None] * number) for name in names}, number
 
 
-def _is_missing(value: Any) -> bool:
+def is_missing(value: Any) -> bool:
+    """Say whether a cell is empty: None, NaN or blank text."""
     if value is None:
         return True
     if isinstance(value, (float, np.floating)):
         return math.isnan(value)
     return isinstance(value, str) and not value.strip()
+
+
+def read_numbers(values: Sequence[Any]) -> Rows:
+    """Return numbers, shape (n,), with NaN for whatever is none."""
+    return np.array([_number(value) for value in values], dtype=np.float64)
 
 
 def _number(value: Any) -> float:

@@ -3,7 +3,7 @@
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from dpal.errors import NotGenuine
 
 Array = NDArray[np.float32]
+Network = TypeVar("Network", bound="Transformer")
 # The error function as a quotient of polynomials within [-4, 4], highest power of the square first.
 ERF_ABOVE = np.array(
     (
@@ -61,7 +62,7 @@ class Transformer:
     epsilon: float
 
     @classmethod
-    def read(cls, config: Path, tensors: Path) -> "Transformer":
+    def read(cls: type[Network], config: Path, tensors: Path) -> Network:
         """Read the published configuration and the weights, whose digests were checked."""
         said: dict[str, Any] = json.loads(config.read_text(encoding="utf-8"))
         if (said["model_type"], said["hidden_act"]) != ("bert", "gelu"):
@@ -71,6 +72,11 @@ class Transformer:
             for name, found in read_tensors(tensors).items()
         }
         return cls(weights, said["num_hidden_layers"], said["num_attention_heads"], said["layer_norm_eps"])
+
+    @staticmethod
+    def erf(values: Array) -> Array:
+        """Return the error function."""
+        return erf(values)
 
     @property
     def width(self) -> int:
@@ -89,16 +95,17 @@ class Transformer:
         for number in range(self.layers):
             layer = f"encoder.layer.{number}"
             mixed = self._attention(hidden, f"{layer}.attention.self")
-            mixed = self._dense(mixed, f"{layer}.attention.output.dense")
+            mixed = self.dense(mixed, f"{layer}.attention.output.dense")
             hidden = self._normalised(hidden + mixed, f"{layer}.attention.output.LayerNorm")
-            raised = self._dense(hidden, f"{layer}.intermediate.dense")
-            raised *= np.float32(0.5) + np.float32(0.5) * erf(raised * np.float32(2**-0.5))
-            lowered = self._dense(raised, f"{layer}.output.dense")
+            raised = self.dense(hidden, f"{layer}.intermediate.dense")
+            raised *= np.float32(0.5) + np.float32(0.5) * self.erf(raised * np.float32(2**-0.5))
+            lowered = self.dense(raised, f"{layer}.output.dense")
             hidden = self._normalised(hidden + lowered, f"{layer}.output.LayerNorm")
         mean: NDArray[np.float64] = hidden.mean(axis=1, dtype=np.float64)
         return mean
 
-    def _dense(self, hidden: Array, name: str) -> Array:
+    def dense(self, hidden: Array, name: str) -> Array:
+        """Return a linear layer's output."""
         matrix = self.weights[f"{name}.weight"]
         # One large product: many small ones would each wait for all threads of the linear algebra.
         product: Array = (hidden.reshape(-1, len(matrix)) @ matrix).reshape(*hidden.shape[:-1], -1)
@@ -109,7 +116,7 @@ class Transformer:
         texts, length, width = hidden.shape
 
         def split(part: str) -> Array:
-            heads = self._dense(hidden, f"{name}.{part}").reshape(texts, length, self.heads, -1)
+            heads = self.dense(hidden, f"{name}.{part}").reshape(texts, length, self.heads, -1)
             return np.ascontiguousarray(heads.transpose(0, 2, 1, 3))
 
         scores = np.matmul(split("query"), split("key").transpose(0, 1, 3, 2))

@@ -1,9 +1,9 @@
 """Texts to the sum of public vectors of their word pieces, whose table is in the release."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,7 @@ from dpal.features.pieces import WordPieces
 from dpal.files import sha256_of
 
 TABLE = "encoder.npz"
+Text = TypeVar("Text")
 BLOCK_TEXTS = 8192
 # Texts summed at a time, so that their sums stay within the processor's cache.
 SUMMED_TEXTS = 512
@@ -32,15 +33,11 @@ class WordVectors(Featurizer):
 
     records = "texts"
 
-    def __init__(self, words: Words, table: Path, n_features: int, norm_bound: float) -> None:
+    def __init__(self, words: Words, table: "PieceTable", n_features: int, norm_bound: float) -> None:
         self.words = words
+        self.table = table
         self.n_features = n_features
         self.norm_bound = norm_bound
-        with np.load(table, allow_pickle=False) as held:
-            vocabulary = bytes(held["vocabulary"]).decode().split("\n")
-            self._vectors: NDArray[np.int8] = held["vectors"]
-            self._scales: Rows = held["scales"].astype(np.float64)
-        self._pieces = WordPieces({piece: number for number, piece in enumerate(vocabulary)})
 
     @classmethod
     def from_release(cls, parameters: Mapping[str, Any], files: Mapping[str, Path]) -> "WordVectors":
@@ -50,30 +47,59 @@ class WordVectors(Featurizer):
         if sha256_of(files[TABLE]) != parameters["table_sha256"]:
             raise NotGenuine(f"{TABLE} is not the table that features.json names.")
         words = Words.from_release(parameters["normalizer"], files)
-        return cls(words, files[TABLE], parameters["n_features"], parameters["norm_bound"])
+        return cls(words, PieceTable.read(files[TABLE]), parameters["n_features"], parameters["norm_bound"])
 
     def raw_rows(self, records: Sequence[str | None]) -> Iterator[Rows]:
         """Yield rows of a block of texts each."""
-        places: dict[bytes, int] = {b"\0": 0}
-        vectors = np.zeros((1, self.n_features))
-        for start in range(0, len(records), BLOCK_TEXTS):
-            texts = records[start : start + BLOCK_TEXTS]
-            if len(places) > MOST_WORDS:
-                places, vectors = {b"\0": 0}, vectors[:1]
-            flat = self.words.flat(texts)
-            numbers = np.array([places.setdefault(word, len(places)) for word in flat], dtype=np.intp)
-            added = list(islice(places, len(vectors), None))
-            vectors = np.concatenate([vectors, *(self._vector(word)[None] for word in added)])
-            yield scaled_to(_sums(vectors, numbers), self.norm_bound)
+        for sums in sums_of(self.table, self.n_features, map(self.words.flat, blocks_of(records))):
+            yield scaled_to(sums, self.norm_bound)
 
-    def _vector(self, word: bytes) -> Rows:
-        cut = self._pieces.of_word(word.decode("utf-8", "surrogatepass"))
-        vector: Rows = self._scales[cut] @ self._vectors[cut, : self.n_features].astype(np.float64)
+
+class PieceTable(NamedTuple):
+    """A table as it is read: pieces, and their vectors as 8 bits with one scale a piece."""
+
+    pieces: WordPieces
+    vectors: NDArray[np.int8]
+    scales: Rows
+
+    @classmethod
+    def read(cls, path: Path) -> "PieceTable":
+        """Read a file of numpy, whose digest was checked."""
+        with np.load(path, allow_pickle=False) as held:
+            vocabulary = bytes(held["vocabulary"]).decode().split("\n")
+            pieces = WordPieces({piece: number for number, piece in enumerate(vocabulary)})
+            return cls(pieces, held["vectors"], held["scales"].astype(np.float64))
+
+    def vector(self, word: bytes, n_features: int) -> Rows:
+        """Return the sum of the vectors of a word's pieces, shape (n_features,)."""
+        cut = self.pieces.of_word(word.decode("utf-8", "surrogatepass"))
+        vector: Rows = self.scales[cut] @ self.vectors[cut, :n_features].astype(np.float64)
         return vector
 
 
+def blocks_of(texts: Sequence[Text]) -> Iterator[Sequence[Text]]:
+    """Yield so many texts that temporaries stay within a few tens of MiB."""
+    return (texts[start : start + BLOCK_TEXTS] for start in range(0, len(texts), BLOCK_TEXTS))
+
+
+def sums_of(table: PieceTable, n_features: int, blocks: Iterable[Sequence[bytes]]) -> Iterator[Rows]:
+    r"""Yield the sum of each text's word vectors, shape (n_texts, n_features), for blocks as `Words.flat` gives them.
+
+    Each row adds up in the order of its text, whatever else its block holds, so it is the same to the last bit.
+    """
+    places: dict[bytes, int] = {b"\0": 0}
+    vectors = np.zeros((1, n_features))
+    for flat in blocks:
+        if len(places) > MOST_WORDS:
+            places, vectors = {b"\0": 0}, vectors[:1]
+        numbers = np.array([places.setdefault(word, len(places)) for word in flat], dtype=np.intp)
+        added = list(islice(places, len(vectors), None))
+        vectors = np.concatenate([vectors, *(table.vector(word, n_features)[None] for word in added)])
+        yield _sums(vectors, numbers)
+
+
 def _sums(vectors: Rows, numbers: NDArray[np.intp]) -> Rows:
-    """Return the sum of each text's vectors, added in the order of its words; the number 0 ends a text."""
+    # The number 0 ends a text.
     ends = np.flatnonzero(numbers == 0)
     starts = np.concatenate([[0], ends[:-1] + 1])
     lengths = ends - starts

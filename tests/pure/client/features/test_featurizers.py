@@ -14,13 +14,14 @@ from dpal.errors import NotFitting, NotGenuine
 from dpal.features import KINDS, read_featurizer
 from dpal.features.hashing import murmur3
 from dpal.features.normal import RULES, Words
+from dpal.features.table import CategoricalColumn, NumericColumn
 from dpal.model import Model
 from learner.artifacts.files import write_artifacts
 from learner.features.base import Featurizer
 from learner.features.image import ImageFeaturizer
 from learner.features.principal import PrincipalImageFeaturizer
 from learner.features.static_encoder import StaticEncoder
-from learner.features.tabular import CategoricalColumn, NumericColumn, TabularFeaturizer
+from learner.features.tabular import TabularFeaturizer
 from learner.features.text import HashingTextFeaturizer
 from learner.linear_model import LinearModel
 from privacy.gate.normalizers import Normalizer, normalize_text

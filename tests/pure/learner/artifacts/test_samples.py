@@ -6,12 +6,13 @@ import json
 import numpy as np
 import pytest
 
+from dpal.features.table import CategoricalColumn, NumericColumn
 from learner.artifacts.samples import samples_document
 from learner.features.base import TEXTS
 from learner.features.image import ImageFeaturizer
 from learner.features.principal import PrincipalImageFeaturizer
 from learner.features.static_encoder import StaticEncoder
-from learner.features.tabular import CategoricalColumn, NumericColumn, TabularFeaturizer
+from learner.features.tabular import TabularFeaturizer
 from learner.features.text import HashingTextFeaturizer
 from learner.linear_model import LinearModel
 from privacy.gate.normalizers import Normalizer

@@ -6,10 +6,11 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from dpal.features.table import CategoricalColumn, NumericColumn
 from learner.features.base import featurizer_from_json
 from learner.features.image import ImageFeaturizer
 from learner.features.static_encoder import StaticEncoder
-from learner.features.tabular import CategoricalColumn, NumericColumn, TabularFeaturizer
+from learner.features.tabular import TabularFeaturizer
 from learner.features.text import HashingTextFeaturizer
 
 TEXTS = ["play some jazz", "PLAY some jazz!", "", None, "what's the weather in Brno", "żółć žluťoučký"]

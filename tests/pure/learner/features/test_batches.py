@@ -5,9 +5,10 @@ import json
 import numpy as np
 import pytest
 
+from dpal.features.table import CategoricalColumn, NumericColumn
 from learner.features.batches import features_step, values_batch, vectors_in
 from learner.features.static_encoder import StaticEncoder
-from learner.features.tabular import CategoricalColumn, NumericColumn, TabularFeaturizer
+from learner.features.tabular import TabularFeaturizer
 from learner.features.text import HashingTextFeaturizer
 from privacy.engines.batches import batch_bytes, batch_of
 

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file
 
+from dpal.errors import NotGenuine
 from learner.errors import EncoderMissing
 from learner.features import encoder as module
 from learner.features.base import featurizer_from_json
@@ -45,7 +46,7 @@ def test_another_kind_of_network_is_refused(tmp_path):
     folder = write_package(tmp_path)
     config = json.loads((folder / "config.json").read_text())
     (folder / "config.json").write_text(json.dumps(config | {"model_type": "gpt2"}))
-    with pytest.raises(ValueError, match="type bert"):
+    with pytest.raises(NotGenuine, match="type 'gpt2'"):
         Transformer.from_folder(folder)
 
 

@@ -5,8 +5,9 @@ import hashlib
 import numpy as np
 import pytest
 
+from dpal.features.images import pooling_weights, sign_matrix
 from learner.features.base import featurizer_from_json
-from learner.features.image import ImageFeaturizer, pooling_weights, sign_matrix
+from learner.features.image import ImageFeaturizer
 
 SIGNS_OF_SEED_1 = [[-1, 1, -1, -1, 1, 1, -1, 1], [-1, 1, 1, -1, -1, 1, 1, 1]]
 
@@ -40,7 +41,7 @@ def test_sign_matrix_never_changes():
 
 @pytest.mark.parametrize("images", [np.zeros((1, 3, 3)), np.zeros((1, 2, 3), np.uint8), np.zeros((3, 3), np.uint8)])
 def test_other_images_are_refused(images):
-    with pytest.raises(ValueError, match="images must be uint8"):
+    with pytest.raises(ValueError, match="images as uint8"):
         ImageFeaturizer(3, 3).transform(images)
 
 
@@ -121,5 +122,5 @@ def test_an_even_surface_keeps_its_hue_and_none_of_its_brightness():
 
 @pytest.mark.parametrize(("hues", "shape"), [((1, 1), (1, 3, 3)), (None, (1, 3, 3, 3)), ((1, 1), (1, 3, 3, 4))])
 def test_grey_is_no_colour_and_colour_no_grey(hues, shape):
-    with pytest.raises(ValueError, match="images must be uint8"):
+    with pytest.raises(ValueError, match="images as uint8"):
         ImageFeaturizer(3, 3, hues=hues).transform(np.zeros(shape, np.uint8))

@@ -5,10 +5,11 @@ import time
 import numpy as np
 import pytest
 
+from dpal.features.word_vectors import BLOCK_TEXTS
 from learner.errors import EncoderMissing
 from learner.features.base import featurizer_from_json
 from learner.features.distil import distil
-from learner.features.static_encoder import BLOCK_TEXTS, StaticEncoder, read_table
+from learner.features.static_encoder import StaticEncoder, read_table
 from tests.pure.learner.features.encoder_folder import WORDS, write_package
 
 TEXTS = ["play some jazz", "lights off", "PLAY some Jazz!", None, "", "jazz " * 300, "what is my balance"]

@@ -4,7 +4,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from learner.features.tabular import CategoricalColumn, NumericColumn, TabularFeaturizer
+from dpal.features.table import CategoricalColumn, NumericColumn
+from learner.features.tabular import TabularFeaturizer
 
 AMOUNT = NumericColumn("amount", 0, 10)
 COLOUR = CategoricalColumn("colour", ["red", "blue"])

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 
 from dpal_site.embedded.servers import REPOSITORY
+from learner.features.batches import features_step
 from learner.features.text import HashingTextFeaturizer
 from privacy.engines import spark_driver
 from privacy.engines.spark_driver import Answers, error_name, packed
@@ -80,19 +81,22 @@ def test_the_archive_alone_is_the_kernel(tmp_path):
 
 def test_the_archive_of_an_encoder_runs_it_alone(tmp_path):
     """Weights are a package of the executor's own; nothing of the site's web or database is needed."""
-    archive = packed(tmp_path, ["learner", "privacy"])
     encoder = HashingTextFeaturizer(n_features=8)
+    archive = packed(tmp_path, ["learner", "privacy", *features_step(encoder).needs.split()])
     code = (
         "import sys, numpy, pyarrow\n"
+        "from dpal.features import hashing\n"
         "from learner.features import encoder, batches\n"
         "made = batches.vectors_of(sys.argv[1])(batches.values_batch(['some text', '']))\n"
         "print(batches.__file__, {'django', 'celery', 'psycopg'} & set(sys.modules))\n"
+        "print(hashing.__file__)\n"
         "print(batches.vectors_in(made, 8).tobytes().hex())"
     )
     told = {"PYTHONPATH": str(archive), "PATH": os.environ["PATH"]}
     command = [sys.executable, "-P", "-W", "ignore", "-c", code, encoder.to_json()]
     said = subprocess.run(command, env=told, cwd=tmp_path, check=True, capture_output=True, text=True).stdout
-    where, vectors = said.splitlines()
+    where, hashing, vectors = said.splitlines()
+    assert hashing == f"{archive}/dpal/features/hashing.py"
     assert where == f"{archive}/learner/features/batches.py set()"
     assert vectors == encoder.transform(["some text", ""]).tobytes().hex()
 

@@ -17,12 +17,12 @@ from annotation.projects.forms.wizard import WizardStep
 from annotation.questions.services import labels, queue
 from annotation.tokens import services as tokens
 from annotation.tokens.services import Scope
+from dpal.features.table import columns_of, read_numbers
 from learner.artifacts.samples import samples_document
 from learner.artifacts.services.storage import folder_of
 from learner.configuration.pool import featurizer_of
 from learner.features.base import Featurizer, featurizer_from_json
 from learner.features.choice import FeaturesChoice
-from learner.features.tabular import columns_of, read_numbers
 from learner.linear_model import LinearModel
 from learner.models import ModelRelease
 from learner.simulation import plan_setups

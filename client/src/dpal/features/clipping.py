@@ -38,14 +38,17 @@ def clip_rows(rows: ArrayLike, *, norm_bound: float) -> NDArray[np.float32]:
     scaled to leave eight times; numbers are then rounded to float32 towards zero, which only
     shortens a row.
     """
-    wide = np.array(rows, dtype=np.float64, ndmin=2)
-    if wide.ndim != 2 or np.ndim(rows) != 2:
-        raise ValueError(f"rows must be two-dimensional, got {np.ndim(rows)} dimensions")
+    wide = np.array(rows, dtype=np.float64)
+    if wide.ndim != 2:
+        raise ValueError(f"rows must be two-dimensional, got {wide.ndim} dimensions")
     check_norm_bound(norm_bound)
-    np.nan_to_num(wide, copy=False)
-    _shrink_huge_rows(wide)
     room = 4 * (wide.shape[1] + 8) * UNIT_ROUNDOFF
     norms = np.sqrt(np.einsum("ij,ij->i", wide, wide))
+    # False for NaN as well; most batches hold nothing of the kind, and are looked through once.
+    if not (norms <= SAFE_MAGNITUDE).all():
+        np.nan_to_num(wide, copy=False)
+        _shrink_huge_rows(wide)
+        norms = np.sqrt(np.einsum("ij,ij->i", wide, wide))
     long = norms > norm_bound * (1 - room)
     if long.any():
         wide[long] *= (norm_bound * (1 - 2 * room) / norms[long])[:, None]

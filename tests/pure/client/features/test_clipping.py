@@ -8,7 +8,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from learner.features.clipping import clip_rows, round_towards_zero
+from dpal.features.clipping import clip_rows, round_towards_zero
 
 ANY_ROWS = hnp.arrays(
     np.float64, hnp.array_shapes(min_dims=2, max_dims=2, min_side=1, max_side=9), elements=st.floats(width=64)
