@@ -3,6 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from privacy.wording import as_message
+
 
 class AnnotationError(Exception):
     """Base of all refusals of the annotation layer; `status` is the HTTP status that fits."""
@@ -22,6 +24,29 @@ class AddressRefused(Unprocessable):
 
 class InvalidUpload(Unprocessable):
     """The file or its mapping cannot be read at all; nothing was stored."""
+
+
+class FewWouldPass(InvalidUpload):
+    """Fewer texts of a file would pass the gate than the first model needs; nothing was stored or charged.
+
+    The numbers are as private as the file, so this is raised while its sender waits and nowhere else.
+    """
+
+    field = "confirm_few"
+
+    def __init__(self, expected: float, low: int, high: int, *, needed: int) -> None:
+        super().__init__(
+            as_message(
+                "About {expected:.1f} texts of this file would pass the gate ({low} to {high} in 95 % of runs), and "
+                "the first model needs {needed}. Nothing was stored or charged. Use experts instead of a crowd, show "
+                "less of each text (a higher normaliser), upload what was collected for longer, or use version 0 "
+                "alone; or send it with confirm_few.",
+                expected=expected,
+                low=low,
+                high=high,
+                needed=needed,
+            )
+        )
 
 
 class UploadRefused(Unprocessable):

@@ -11,7 +11,7 @@ from ninja.errors import AuthenticationError, HttpError, ValidationError
 from ninja.openapi.schema import OpenAPISchema
 from ninja.operation import Operation
 
-from annotation.errors import AnnotationError, InvalidRecords
+from annotation.errors import AnnotationError, FewWouldPass, InvalidRecords
 from annotation.rest.base import BearerToken
 from annotation.rest.responses import as_code, problem_reference
 from dpal_site import problems
@@ -175,6 +175,8 @@ def refused(request: HttpRequest, error: Exception) -> HttpResponse:
     extra = {}
     if isinstance(error, InvalidRecords):
         extra["errors"] = [{**fault, "rule_as_code": as_code(str(fault["rule"]))} for fault in error.errors]
+    if isinstance(error, FewWouldPass):
+        extra["errors"] = [{"field": error.field, "rule": str(error)}]
     response = problem_response(status, str(error), **extra)
     if (seconds := getattr(error, "retry_after_seconds", None)) is not None:
         response.headers["Retry-After"] = str(seconds)

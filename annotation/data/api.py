@@ -112,6 +112,12 @@ class UploadIn(Schema):
     most_epsilon: float | None = Field(
         None, ge=0, description="Refuse the upload if what it has charged at once, `charge` in the answer, is more."
     )
+    confirm_few: bool = Field(
+        False,
+        description="Send a crowd's pool through the gate however few texts pass; the file is not counted then. Left "
+        "out, a file of which fewer would pass than the first model needs is refused with 422 before anything is "
+        "stored or charged; `expected`, `low`, `high` and `needed` are among the `parameters` of that answer.",
+    )
     name: str = Field("", max_length=200)
     mapping: str = Field(
         "",
@@ -179,6 +185,7 @@ def upload_dataset(request: HttpRequest, slug: str, file: File[UploadedFile], fo
         mapping=form.whole_mapping(),
         uploaded_by=person_of(request),
         start_epsilon=form.start_epsilon,
+        confirm_few=form.confirm_few,
     )
 
 

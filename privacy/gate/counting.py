@@ -57,7 +57,9 @@ class CountingGate(ABC):
         """Return the accountant's event of one release; a gate without an epsilon has its delta computed at this."""
 
     @abstractmethod
-    def chances(self, counts: NDArray[np.int64], *, mean_weight: float = 1.0) -> NDArray[np.float64]:
+    def chances(
+        self, counts: NDArray[np.int64], *, mean_weight: float | NDArray[np.float64] = 1.0
+    ) -> NDArray[np.float64]:
         """Return the chance to pass of texts said `counts` times, shape (n,).
 
         `mean_weight` is that of one contribution, for a gate that weighs those of a contributor by their number.

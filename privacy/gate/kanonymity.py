@@ -92,7 +92,9 @@ class KAnonymityGate(CountingGate):
             normalizer=self.normalizer.value,
         )
 
-    def chances(self, counts: NDArray[np.int64], *, mean_weight: float = 1.0) -> NDArray[np.float64]:
+    def chances(
+        self, counts: NDArray[np.int64], *, mean_weight: float | NDArray[np.float64] = 1.0
+    ) -> NDArray[np.float64]:
         """Return the chance that a sample of texts said `counts` times has `k` or more of them, shape (n,)."""
         enough = counts >= self.k
         chances = np.zeros(len(counts))

@@ -254,7 +254,9 @@ class ThresholdGate(CountingGate):
             threshold=chosen.threshold,
         )
 
-    def chances(self, counts: NDArray[np.int64], *, mean_weight: float = 1.0) -> NDArray[np.float64]:
+    def chances(
+        self, counts: NDArray[np.int64], *, mean_weight: float | NDArray[np.float64] = 1.0
+    ) -> NDArray[np.float64]:
         """Return the chance that noise leaves texts said `counts` times over the threshold, shape (n,).
 
         The weighted Gaussian gate is taken with the mean weight of a contribution for every one of them.

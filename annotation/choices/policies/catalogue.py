@@ -36,6 +36,12 @@ def policy_choice_of(settings: Mapping[str, Any]) -> PolicyChoice:
     return found.of(settings)
 
 
+def labels_of_first_model(settings: Mapping[str, Any]) -> int:
+    """Return how many questions must be done before the first model of a pool is trained by itself."""
+    policy, each = policy_choice_of(settings), settings["labels_per_release"]
+    return policy.labels_needed(labels_now=0, labels_at_last_release=0, labels_per_release=each)
+
+
 def policy_hides_selection(settings: Mapping[str, Any]) -> bool:
     """Say whether by its policy alone nobody outside learns what a project asks about."""
     policy = chosen_policy(settings)

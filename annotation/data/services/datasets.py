@@ -23,6 +23,7 @@ from annotation.data.services import (
     charged_start,
     check_columns,
     declared,
+    forecasts,
     import_parts,
     mappings,
     pool_files,
@@ -79,6 +80,7 @@ def receive_upload(
     mapping: Mapping[str, Any] | None = None,
     uploaded_by: AbstractBaseUser | None = None,
     start_epsilon: float | None = None,
+    confirm_few: bool = True,
     send: bool = True,
 ) -> Dataset:
     """Keep a file and have a worker read it; `InvalidUpload` names the field and the rule, and nothing is kept.
@@ -95,6 +97,11 @@ def receive_upload(
     file.seek(0)
     upload = uploads.open_upload(file, name, mappings.layout_of(project, role, mapping))
     file.seek(0)
+    if not confirm_few:
+        forecasts.refuse_few(
+            forecasts.forecast_upload(project=project, file=file, name=name, role=role, mapping=mapping)
+        )
+        file.seek(0)
     kept = uploads.keep_file(file, f"{uploads.FOLDER}/{project.pk}/{uuid4()}/upload{upload.suffix}")
     try:
         with transaction.atomic():

@@ -11,7 +11,7 @@ from django.core.files.storage import default_storage
 from django.db import models, transaction
 from django.db.models.functions import Now
 
-from annotation.data.services import charged_start, datasets, mappings, uploads
+from annotation.data.services import charged_start, datasets, forecasts, mappings, uploads
 from annotation.models import Dataset, DatasetRole, Project
 from annotation.models.drafts import UploadDraft
 from annotation.parsers.preview import PREVIEW_ROWS, Preview, preview_of
@@ -87,7 +87,15 @@ def read_draft_as(*, draft: UploadDraft, reading: Mapping[str, Any]) -> UploadDr
     return map_draft(draft=draft, mapping=mapping)
 
 
-def upload_draft(*, draft: UploadDraft, by: User) -> Dataset:
+def forecast_draft(draft: UploadDraft) -> forecasts.UploadForecast | None:
+    """Return what of the file would pass the gate; None where no gate is charged for it."""
+    with draft.upload.open() as file:
+        return forecasts.forecast_upload(
+            project=draft.project, file=file, name=draft.name, role=draft.role, mapping=draft.mapping
+        )
+
+
+def upload_draft(*, draft: UploadDraft, by: User, confirmed: bool = False) -> Dataset:
     """Upload what was looked at, once however often it is asked for; the second time there is no draft."""
     with transaction.atomic():
         held = UploadDraft.objects.select_for_update().get(pk=draft.pk)
@@ -101,6 +109,7 @@ def upload_draft(*, draft: UploadDraft, by: User) -> Dataset:
                 mapping=held.mapping,
                 uploaded_by=by,
                 start_epsilon=held.start_epsilon,
+                confirm_few=confirmed,
             )
         held.delete()
     default_storage.delete(str(draft.upload.name))

@@ -29,6 +29,7 @@ from annotation.models import Arrival, DataKind, Dataset, DatasetRole, Oracle, P
 from annotation.models.imports import ImportPart
 from annotation.parsers.rows import RowBatch
 from annotation.tables.pseudonym_keys import site_pseudonyms
+from annotation.tables.pseudonyms import Pseudonyms
 from privacy.gate import columns
 from privacy.models import BudgetAccount
 from privacy.selectors import quota_of
@@ -79,7 +80,7 @@ class PoolWriter:
     def write(self, batch: RowBatch) -> None:
         """Write every row of a batch."""
         assert batch.texts is not None
-        table = columns.pool_rows(batch.texts, self._people(batch.contributors))
+        table = columns.pool_rows(batch.texts, people_of(batch.contributors, self._pseudonyms))
         self.rows += table.num_rows
         while table.num_rows:
             if self._writer is None:
@@ -109,13 +110,15 @@ class PoolWriter:
             self._spool.close()
         discard([asdict(each) for each in self.written])
 
-    def _people(self, names: Sequence[str | None] | None) -> pa.Array | None:
-        if names is None:
-            return None
-        # Few people bring many rows, and each is hashed once a batch.
-        named = pa.array(names, pa.large_string()).dictionary_encode()
-        people = pa.array([self._pseudonyms.of(name) for name in named.dictionary.to_pylist()], pa.binary(16))
-        return people.take(named.indices)
+
+def people_of(names: Sequence[str | None] | None, pseudonyms: Pseudonyms) -> pa.Array | None:
+    """Return the pseudonyms of a batch's contributors; None where no column names them."""
+    if names is None:
+        return None
+    # Few people bring many rows, and each is hashed once a batch.
+    named = pa.array(names, pa.large_string()).dictionary_encode()
+    people = pa.array([pseudonyms.of(name) for name in named.dictionary.to_pylist()], pa.binary(16))
+    return people.take(named.indices)
 
 
 def note_parts(dataset: Dataset, written: Iterable[WrittenFile]) -> None:

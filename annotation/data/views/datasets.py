@@ -111,7 +111,10 @@ def _receive(request: HttpRequest, project: Project, form: UploadForm) -> HttpRe
     if not form.named():
         shape = mappings.look_at(file, file.name, form.reading())
         mapping = mappings.suggested_mapping(project=project, role=values["role"], shape=shape, reading=form.reading())
-    datasets.receive_upload(project=project, file=file, name=file.name, mapping=mapping, uploaded_by=person, **asked)
+    confirmed = "confirm_few" in request.POST
+    datasets.receive_upload(
+        project=project, file=file, name=file.name, mapping=mapping, uploaded_by=person, confirm_few=confirmed, **asked
+    )
     messages.success(request, _("Upload received; its rows are being read."))
     return redirect("annotation:data", slug=project.slug)
 

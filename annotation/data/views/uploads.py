@@ -16,8 +16,7 @@ from annotation.data import selectors
 from annotation.data.forms import MappingForm, reading_of, reading_so_far
 from annotation.data.services import drafts, mappings
 from annotation.data.services.charged_start import start_delta
-from annotation.errors import InvalidUpload
-from annotation.gates import comparison
+from annotation.errors import FewWouldPass, InvalidUpload
 from annotation.models import DatasetRole
 from annotation.models.drafts import UploadDraft
 from annotation.parsers.shapes import FileShape
@@ -65,7 +64,10 @@ def _decide(request: HttpRequest, draft: UploadDraft) -> HttpResponse:
         form.add_error(None, _("Uploading is charged, at the price on the button. Nothing was uploaded yet."))
         return _page(request, draft, form, shape)
     try:
-        drafts.upload_draft(draft=draft, by=person_of(request))
+        drafts.upload_draft(draft=draft, by=person_of(request), confirmed="confirm_few" in request.POST)
+    except FewWouldPass:
+        form.add_error(None, _("Fewer texts would pass than a first model needs. Nothing was stored or charged."))
+        return _page(request, draft, form)
     except InvalidUpload as error:
         form.add_error(None, localized(str(error)))
         return _page(request, draft, form, shape)
@@ -86,13 +88,9 @@ def _read_anew(request: HttpRequest, draft: UploadDraft, shape: FileShape, readi
 
 def _page(request: HttpRequest, draft: UploadDraft, form: MappingForm, shape: FileShape) -> HttpResponse:
     charge = charges.upload_charge(draft.project, draft.role)
-    run = charges.run_charge(draft.project) if charge else None
     context: dict[str, Any] = {
         "charge": charge,
         "start_delta": start_delta(draft.project, draft.start_epsilon) if draft.start_epsilon else 0.0,
-        "gates": comparison.gates_like(draft.project.settings) if charge else None,
-        "gate_epsilon": run.epsilon if run else 0,
-        "gate_delta": max(run.delta, comparison.SMALLEST_DELTA) if run else 0,
         "agreed": charges.token_of(charge) if charge else "",
         "project": draft.project,
         "draft": draft,
@@ -102,6 +100,7 @@ def _page(request: HttpRequest, draft: UploadDraft, form: MappingForm, shape: Fi
     }
     try:
         context["preview"] = drafts.preview_draft(draft)
+        context["forecast"] = drafts.forecast_draft(draft)
     except InvalidUpload as error:
         context["problem"] = localized(str(error))
     return render(request, "annotation/data/preview.html", context, status=422 if form.errors else 200)

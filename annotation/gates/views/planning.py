@@ -13,6 +13,7 @@ from django.views.decorators.http import require_POST
 
 from annotation.access import managed_project
 from annotation.choices.gates import gate_choice
+from annotation.choices.policies.catalogue import labels_of_first_model
 from annotation.errors import ConfigurationFrozen, InvalidConfiguration
 from annotation.gates import comparison
 from annotation.gates.forms import GateChoiceForm, GatePlanForm
@@ -22,9 +23,6 @@ from annotation.people.identity import note_nothing, person_of
 from annotation.statement import charges
 from annotation.wording import localized
 from privacy.gate.planning import PAPER_KS, plan_source, said_at_least
-
-# So many answers taught a first model in the trials.
-WANTED = 180
 
 
 @login_required
@@ -66,7 +64,7 @@ def plan(request: HttpRequest, slug: str) -> HttpResponse:
         "source": source,
         "numbers": form.numbers,
         "window": _window(form),
-        "wanted": WANTED,
+        "wanted": labels_of_first_model(project.settings),
         "experts_url": reverse("annotation:new_project", args=["pool-experts"]),
         "upload": upload,
         "private": upload is not None and upload.role == DatasetRole.POOL,
@@ -118,6 +116,6 @@ def _window(form: GatePlanForm) -> float | None:
         delta=form.cleaned_data["delta"],
         unit="contributor" if contributor else "record",
         texts_per_contributor=form.project.texts_per_contributor if contributor else None,
-        wanted=WANTED,
+        wanted=labels_of_first_model(form.project.settings),
     )
     return None if math.isinf(planned.window) else planned.window

@@ -41,6 +41,9 @@ class Command(BaseCommand):
             "--answers", choices=get_args(AnswersKept), help="of tasks with several answers: which count"
         )
         parser.add_argument("--annotator", metavar="NAME", help="of answered tasks: whose answers alone count")
+        parser.add_argument(
+            "--confirm-few", action="store_true", help="send a crowd's pool through the gate however few texts pass"
+        )
         parser.add_argument("--start-epsilon", type=float, help="limit of the account of a charged start")
         parser.add_argument("--no-header", action="store_true", help="the first line is a row")
         parser.add_argument("--columns", metavar="A,B,...", help="names of the columns of a file without a header")
@@ -66,6 +69,7 @@ class Command(BaseCommand):
                     bad_rows=options["bad_rows"],
                     mapping=mapping_of(options),
                     start_epsilon=options["start_epsilon"],
+                    confirm_few=options["confirm_few"],
                     send=False,
                 )
         except (OSError, AnnotationError) as error:

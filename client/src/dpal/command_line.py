@@ -285,13 +285,18 @@ def predicted(
 @click.option("--contributor-column", default="", help="Column that tells who a record is from.")
 @click.option("--mapping", default="", help="A JSON object with whatever else must be said of the file.")
 @click.option("--most-epsilon", type=float, help="Refuse the upload if it is charged more than this at once.")
+@click.option("--confirm-few", is_flag=True, help="Send a crowd's pool through the gate however few texts pass.")
 @click.option("--watch", is_flag=True, help="Wait until the site has read it.")
 @with_site
-def upload(project: str, file: Path, site: Site, watch: bool, most_epsilon: float | None, **fields: str) -> None:
+def upload(
+    project: str, file: Path, site: Site, watch: bool, confirm_few: bool, most_epsilon: float | None, **fields: str
+) -> None:
     """Send FILE to PROJECT."""
     given = {name: value for name, value in fields.items() if value} | {"name": file.name}
     if most_epsilon is not None:
         given["most_epsilon"] = repr(most_epsilon)
+    if confirm_few:
+        given["confirm_few"] = "true"
     with click.progressbar(length=file.stat().st_size, label=file.name, file=sys.stderr) as bar:
         answer = send_file(site, f"projects/{quoted(project)}/datasets", file, given, bar.update)
     if answer["charge"]:

@@ -55,6 +55,7 @@ def test_a_charged_upload_and_a_gate_without_output(page: "Page", live_site: Sup
     page.get_by_text("Its price stands on the button").wait_for()
     assert not Dataset.objects.exists()
     check(page, "preview")
+    page.get_by_label("Send it through the gate all the same").check()
     page.get_by_role("button", name="Upload for ε").click()
     page.get_by_text("Upload received").wait_for()
     dataset = Dataset.objects.get()

@@ -56,7 +56,7 @@ def upload(client: Client, project: Project, rows: bytes, *, name: str = "pool.c
     url = reverse("annotation:data", args=[project.slug])
     values = {"role": "pool", "text_column": "text", "contributor_column": "who", "has_header": "on"}
     body = b"text,who\n" + rows if name.endswith(".csv") else rows
-    values |= {"agreed": charges.token_of(charges.gate_charge(project))}
+    values |= {"agreed": charges.token_of(charges.gate_charge(project)), "confirm_few": "1"}
     values |= {"bad_rows": "keep_good", "file": SimpleUploadedFile(name, body)}  # type: ignore[dict-item]
     assert client.post(url, values).status_code == 302
     dataset = Dataset.objects.get()
