@@ -43,6 +43,7 @@ class Blocker(TextChoices):
     REFUSED = "refused", _("an upload that can be read")
     GATE_FAILED = "gate_failed", _("the gate")
     NOTHING_PASSED = "nothing_passed", _("texts that pass the gate")
+    TOO_FEW_PASSED = "too_few_passed", _("more texts than its budget lets pass")
     RECORDS = "records", _("records of the stream")
     NOBODY = "nobody", _("annotators")
     PEOPLE_PAUSED = "people_paused", _("annotators who are not paused")
@@ -92,6 +93,8 @@ class ActKind(TextChoices):
     SEE_POPULATION = "see_population", _("The common limit")
     CHECK_AGAIN = "check_again", _("Check again")
     SEE_RELEASE = "see_release", _("Look at the newest version")
+    SEE_VERSION_0 = "see_version_0", _("Use version 0")
+    BEGIN_WITH_EXPERTS = "begin_with_experts", _("Begin a project of experts")
     PLAN_MORE_VERSIONS = "plan_more_versions", _("Plan more versions")
 
 

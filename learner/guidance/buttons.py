@@ -38,6 +38,7 @@ PAGES_OF = {
     ActKind.SEE_UPLOAD: "annotation:dataset",
     ActKind.RAISE_LIMIT: "annotation:change_limit",
     ActKind.SEE_RELEASE: "learner:release",
+    ActKind.SEE_VERSION_0: "learner:release",
 }
 
 
@@ -67,8 +68,9 @@ def next_step_context(project: Project, viewer: AbstractBaseUser | AnonymousUser
 def buttons(
     project: Project, guidance: Guidance, *, viewer: AbstractBaseUser | AnonymousUser, answers: bool
 ) -> list[Button]:
-    """Return what the viewer can press, the first first; who is no annotator is not sent to the label page."""
-    acts = [act for act in guidance.acts if act.kind != ActKind.LABEL or answers]
+    """Return what the viewer can press, the first first; none that the viewer may not take."""
+    may = {ActKind.LABEL: answers, ActKind.BEGIN_WITH_EXPERTS: viewer.has_perm("annotation.add_project")}
+    acts = [act for act in guidance.acts if may.get(act.kind, True)]
     if answers and guidance.status.step in QUESTIONS_COMING:
         acts.append(Act(ActKind.LABEL))
     return [button_of(project, act, viewer) for act in acts]
@@ -84,6 +86,8 @@ def button_of(project: Project, act: Act, viewer: AbstractBaseUser | AnonymousUs
         return Button(act.kind, label, reverse(PAGES_OF[act.kind], args=[project.slug, act.subject]), act.price)
     if act.kind == ActKind.SEE_POPULATION:
         return Button(act.kind, label, reverse("annotation:population", args=[act.subject]), act.price)
+    if act.kind == ActKind.BEGIN_WITH_EXPERTS:
+        return Button(act.kind, label, reverse("annotation:new_project", args=["pool-experts"]), act.price)
     address, fields = SENT[act.kind](project.slug, act.subject, viewer)
     if act.price is not None:
         fields = fields | {charges.AGREED: charges.token_of(act.price)}

@@ -11,6 +11,7 @@ from datetime import datetime, timedelta
 from django.db.models import Min
 from django.db.models.functions import Now
 
+from annotation.choices.policies.catalogue import labels_of_first_model
 from annotation.models import (
     Arrival,
     Dataset,
@@ -18,11 +19,13 @@ from annotation.models import (
     DatasetState,
     GateRun,
     Job,
+    Oracle,
     Project,
     ProjectState,
+    Query,
     WorkState,
 )
-from annotation.statement import charges
+from annotation.statement import charges, gate_runs
 from annotation.work.services import jobs
 from learner import failures
 from learner.guidance import blockers
@@ -31,9 +34,10 @@ from learner.models import ModelRelease, ReleaseState, Round, StreamBatch, Train
 from learner.next_step import ProjectStatus, Step, project_status
 from learner.pools import secret_selectors
 from learner.selectors import beaten_by, newest_release, releases_of, training_account, training_price
+from learner.starts.services.version_zero import why_no_version_zero
 from privacy.accounting.cost import Cost
-from privacy.selectors import quota_of
-from privacy.wording import as_message, joined_messages
+from privacy.selectors import can_pay, quota_of
+from privacy.wording import as_message, as_plural_message, joined_messages
 
 # Work that no worker has taken for this long has none to take it.
 PATIENCE = timedelta(minutes=1)
@@ -55,6 +59,8 @@ def guidance_for(project: Project) -> Guidance:
         found = blockers.nobody(project)
     elif status.step in (Step.LABELLING, Step.FEW_LABELS, Step.LABELS_SPENT, Step.FINISHED):
         found = _after_a_failure(project, found)
+    if status.step in (Step.ASK, Step.LABELLING, Step.FEW_LABELS, Step.WAITING_FOR_POOL, Step.FINISHED):
+        found = _too_few_passed(project, found) or found
     return Guidance(found.blocker, found.sentence, found.acts, found.goes_on_at, status=status)
 
 
@@ -66,6 +72,28 @@ def _after_a_failure(project: Project, found: Obstacle) -> Obstacle:
     sentence = joined_messages(" ", [failures.failed_words([row]), as_message("Start it anew, or go on without it.")])
     again = _anew("training", str(row.pk), failures.price_of(project, row))
     return Obstacle(Blocker.FAILED, sentence, (again, *found.acts), found.goes_on_at)
+
+
+def _too_few_passed(project: Project, found: Obstacle) -> Obstacle | None:
+    """Say that too few texts passed for a first model and no further upload can be paid; None where that is not so."""
+    if project.oracle != Oracle.CROWD or project.arrival != Arrival.POOL or newest_release(project) is not None:
+        return None
+    passed = Query.objects.filter(project=project, gate_run__isnull=False).count()
+    needed = labels_of_first_model(project.settings)
+    if passed >= needed or can_pay(project.pool_account, [gate_runs.coming_run(project)]):
+        return None
+    sentence = as_plural_message(
+        "{n} text passed the gate, the first model needs {needed}, and the budget pays for no further upload.",
+        "{n} texts passed the gate, the first model needs {needed}, and the budget pays for no further upload.",
+        n=passed,
+        needed=needed,
+    )
+    acts = [act for act in found.acts if act.kind not in (ActKind.UPLOAD, ActKind.GATE_AGAIN)]
+    acts.append(Act(ActKind.RAISE_LIMIT, subject=str(project.pool_account_id)))
+    if not why_no_version_zero(project):
+        acts.append(Act(ActKind.SEE_VERSION_0, subject="0"))
+    acts.append(Act(ActKind.BEGIN_WITH_EXPERTS))
+    return Obstacle(Blocker.TOO_FEW_PASSED, sentence, tuple(acts))
 
 
 def _closed_or_paused(project: Project) -> Obstacle:

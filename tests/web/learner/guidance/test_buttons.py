@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 import pytest
+from django.contrib.auth.models import Permission
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.db.models import F
 from django.test import Client
@@ -39,6 +40,7 @@ from learner.models import ModelRelease, Round, TrainingRun
 from learner.next_step import Step
 from learner.rounds.services import loop
 from learner.trainings.services import fitting
+from privacy.selectors import guarantee
 from tests import learning, streaming
 from tests.factories import make_user
 from tests.owning import without_rules
@@ -51,6 +53,8 @@ LOOKS = {
     ActKind.SEE_UPLOAD,
     ActKind.SEE_RELEASE,
     ActKind.SEE_POPULATION,
+    ActKind.SEE_VERSION_0,
+    ActKind.BEGIN_WITH_EXPERTS,
 }
 
 
@@ -327,6 +331,19 @@ def nothing_passed():
     return scene
 
 
+def too_few_passed():
+    """Epsilon 1 of 1 is spent on one text, and training waits for eight."""
+    manager = make_user()
+    manager.user_permissions.add(Permission.objects.get(codename="add_project"))
+    scene = Scene(learning.open_crowd(manager, pool_epsilon=1.0, features="static_encoder"), manager)
+    members.add_member(project=scene.project, user=make_user(), role=Role.ANNOTATOR)
+    learning.upload(scene.project, [["said often", f"p{n}"] for n in range(99)], ["text", "contributor"])
+    assert GateRun.objects.get().passed_count == 1
+    learning.work_off(scene.project)
+    learning.label_everything(scene.project, Membership.objects.get(role=Role.ANNOTATOR).user)
+    return scene
+
+
 def gate_failed():
     manager = make_user()
     scene = Scene(learning.open_crowd(manager), manager)
@@ -365,6 +382,10 @@ SCENES: dict[Callable[[], Scene], tuple[Blocker, list[ActKind]]] = {
     refused: (Blocker.REFUSED, [ActKind.UPLOAD, ActKind.SEE_UPLOAD]),
     cancelled_import: (Blocker.FAILED, [ActKind.START_ANEW]),
     nothing_passed: (Blocker.NOTHING_PASSED, [ActKind.UPLOAD, ActKind.SEE_WHAT_PASSES]),
+    too_few_passed: (
+        Blocker.TOO_FEW_PASSED,
+        [ActKind.TRAIN_ON_FEW, ActKind.RAISE_LIMIT, ActKind.SEE_VERSION_0, ActKind.BEGIN_WITH_EXPERTS],
+    ),
     gate_failed: (Blocker.GATE_FAILED, [ActKind.GATE_AGAIN]),
     empty_stream: (Blocker.RECORDS, [ActKind.POST_RECORDS]),
     nobody: (Blocker.NOBODY, [ActKind.ANSWER_MYSELF, ActKind.ADD_PEOPLE]),
@@ -447,7 +468,7 @@ def raise_limit(scene: Scene, act: Act) -> None:
         project=scene.project,
         account=account,
         epsilon_limit=50.0,
-        delta_limit=0.0,
+        delta_limit=guarantee(account).delta_limit,
         reason="more is worth it",
         actor=scene.manager,
     )
