@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
+from django.contrib.auth.models import AbstractBaseUser, AnonymousUser, PermissionsMixin
 from django.urls import reverse
 
 from annotation.models import Project
@@ -69,7 +69,8 @@ def buttons(
     project: Project, guidance: Guidance, *, viewer: AbstractBaseUser | AnonymousUser, answers: bool
 ) -> list[Button]:
     """Return what the viewer can press, the first first; none that the viewer may not take."""
-    may = {ActKind.LABEL: answers, ActKind.BEGIN_WITH_EXPERTS: viewer.has_perm("annotation.add_project")}
+    opens = isinstance(viewer, PermissionsMixin) and viewer.has_perm("annotation.add_project")
+    may = {ActKind.LABEL: answers, ActKind.BEGIN_WITH_EXPERTS: opens}
     acts = [act for act in guidance.acts if may.get(act.kind, True)]
     if answers and guidance.status.step in QUESTIONS_COMING:
         acts.append(Act(ActKind.LABEL))

@@ -258,3 +258,13 @@ def test_an_upload_is_sent_watched_and_charged(live_site, project, tmp_path, mon
     assert code == 1
     assert "Error: " in said
     assert len([line for line in said.splitlines() if line.startswith("Error: ")]) == 1
+
+    crowd = learning.open_crowd(tokens.find_token(secret=secret).user)
+    file.write_text("what,who\n" + "".join(f"a pear number {number},person {number}\n" for number in range(30)))
+    sent = ("upload", crowd.slug, str(file), "--text-column", "what", "--contributor-column", "who")
+    code, said = dpal(*sent)
+    assert code == 1
+    assert "About 0.0 texts of this file would pass the gate" in said
+    assert not crowd.datasets.exists()
+    assert dpal(*sent, "--confirm-few")[0] == 0
+    assert crowd.datasets.exists()
