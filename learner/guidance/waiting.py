@@ -88,12 +88,10 @@ def _too_few_passed(project: Project, found: Obstacle) -> Obstacle | None:
         n=passed,
         needed=needed,
     )
-    acts = [act for act in found.acts if act.kind not in (ActKind.UPLOAD, ActKind.GATE_AGAIN)]
-    acts.append(Act(ActKind.RAISE_LIMIT, subject=str(project.pool_account_id)))
-    if not why_no_version_zero(project):
-        acts.append(Act(ActKind.SEE_VERSION_0, subject="0"))
-    acts.append(Act(ActKind.BEGIN_WITH_EXPERTS))
-    return Obstacle(Blocker.TOO_FEW_PASSED, sentence, tuple(acts))
+    free = [] if why_no_version_zero(project) else [Act(ActKind.SEE_VERSION_0, subject="0")]
+    limit = Act(ActKind.RAISE_LIMIT, subject=str(project.pool_account_id))
+    others = [act for act in found.acts if act.kind not in (ActKind.UPLOAD, ActKind.GATE_AGAIN)]
+    return Obstacle(Blocker.TOO_FEW_PASSED, sentence, (*free, limit, Act(ActKind.BEGIN_WITH_EXPERTS), *others))
 
 
 def _closed_or_paused(project: Project) -> Obstacle:

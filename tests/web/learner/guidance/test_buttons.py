@@ -384,7 +384,7 @@ SCENES: dict[Callable[[], Scene], tuple[Blocker, list[ActKind]]] = {
     nothing_passed: (Blocker.NOTHING_PASSED, [ActKind.UPLOAD, ActKind.SEE_WHAT_PASSES]),
     too_few_passed: (
         Blocker.TOO_FEW_PASSED,
-        [ActKind.TRAIN_ON_FEW, ActKind.RAISE_LIMIT, ActKind.SEE_VERSION_0, ActKind.BEGIN_WITH_EXPERTS],
+        [ActKind.SEE_VERSION_0, ActKind.RAISE_LIMIT, ActKind.BEGIN_WITH_EXPERTS, ActKind.TRAIN_ON_FEW],
     ),
     gate_failed: (Blocker.GATE_FAILED, [ActKind.GATE_AGAIN]),
     empty_stream: (Blocker.RECORDS, [ActKind.POST_RECORDS]),
