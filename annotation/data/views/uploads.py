@@ -67,7 +67,7 @@ def _decide(request: HttpRequest, draft: UploadDraft) -> HttpResponse:
         drafts.upload_draft(draft=draft, by=person_of(request), confirmed="confirm_few" in request.POST)
     except FewWouldPass:
         form.add_error(None, _("Fewer texts would pass than a first model needs. Nothing was stored or charged."))
-        return _page(request, draft, form)
+        return _page(request, draft, form, shape)
     except InvalidUpload as error:
         form.add_error(None, localized(str(error)))
         return _page(request, draft, form, shape)
