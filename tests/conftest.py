@@ -53,6 +53,8 @@ for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):
 os.environ["DPAL_VAR"] = str(RUN_DIR)
 os.environ["DPAL_NO_SERVERS"] = "1"
 os.environ["DJANGO_SETTINGS_MODULE"] = "dpal_site.settings"
+# Two processes of tests that start servers at one time draw no port twice.
+host.QUIET_PORTS = host.QUIET_PORTS[int(WORKER.removeprefix("gw")) % 8 if WORKER != "main" else 0 :: 8]
 # Every released model asks its canary; tests/statistical listens to it with more trials.
 os.environ["CANARY_TRIALS"] = "8"
 

@@ -146,15 +146,22 @@ def upload(
     return dataset
 
 
-def fill_trusted(project: Project, *, number: int = 80) -> None:
-    """Upload a pool of sentences and a public test set of others."""
+def fill_trusted(project: Project, *, number: int | None = None) -> None:
+    """Upload a pool of sentences, 80 or 120, and a public test set of others.
+
+    120 where blocks are secret: one of 20 % is empty with 3e-12.
+    """
+    number = number or (120 if project.selection == "secret_sample" else 80)
     upload(project, [[text] for text in sentences(number)], ["text"])
     tested = sentences(60, seed=2)
     upload(project, [[text, CLASSES[truth_of(text)]] for text in tested], ["text", "label"], role="public_test")
 
 
-def fill_crowd(project: Project, *, texts: int = 40, speakers: int = 60) -> None:
-    """Upload a log in which each of `texts` sentences is said by `speakers` people, and a public test set."""
+def fill_crowd(project: Project, *, texts: int = 40, speakers: int = 120) -> None:
+    """Upload a log in which each of `texts` sentences is said by `speakers` people, and a public test set.
+
+    One of 40 texts does not pass the gate of `open_crowd` with 3e-12.
+    """
     said = sentences(texts)
     rows = [
         [text, f"person {place * speakers + person}"] for place, text in enumerate(said) for person in range(speakers)

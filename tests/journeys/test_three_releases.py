@@ -9,12 +9,15 @@ from tests import learning
 from tests.factories import make_user
 
 pytestmark = pytest.mark.django_db(transaction=True)
+# So little noise, and so many columns, that which records are asked about decides: of 60 they leave 57 right, give or
+# take 2, and none in a million million runs leaves 40.
+QUIET = {"training_epsilon": 100.0, "pool_epsilon": 400.0, "feature_dimension": 128}
 
 
 @pytest.mark.one_in(2)
 @pytest.mark.parametrize("selection", ["top_c", "random"])
 def test_a_trusted_project_releases_three_models(selection):
-    project = learning.open_trusted(make_user(), selection=selection, training_epsilon=100.0, pool_epsilon=400.0)
+    project = learning.open_trusted(make_user(), selection=selection, **QUIET)
     learning.fill_trusted(project)
     release = learning.run_to_release(project, make_user(), version=3)
     assert list(ModelRelease.objects.order_by("version").values_list("version", "labels_used")) == [
@@ -24,7 +27,7 @@ def test_a_trusted_project_releases_three_models(selection):
     ]
     assert project_status(project).step == Step.FINISHED
     assert learning.open_reservations(project) == 0
-    assert release.evaluations.get().correct >= 40  # of 60; so little noise leaves no fewer
+    assert release.evaluations.get().correct >= 40  # of 60
     call_command("audit_ledger")
 
 
@@ -40,12 +43,12 @@ def test_a_crowd_project_releases_three_models():
 
 
 def test_a_trusted_project_of_secret_blocks_releases_three_models():
-    project = learning.open_secret(make_user(), training_epsilon=100.0, pool_epsilon=400.0)
+    project = learning.open_secret(make_user(), **QUIET)
     learning.fill_trusted(project, number=200)
     release = learning.run_to_release(project, make_user(), version=3)
     assert project_status(project).step == Step.FINISHED
     assert learning.open_reservations(project) == 0
     assert [entry.mechanism for entry in learning.entries(project, "reserve")] == ["secret_choice", "secret_block"] * 3
-    assert release.evaluations.get().correct >= 40  # of 60; so little noise leaves no fewer
+    assert release.evaluations.get().correct >= 40  # of 60
     assert release.lineage.count() == 6
     call_command("audit_ledger")

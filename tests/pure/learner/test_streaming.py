@@ -106,7 +106,7 @@ def test_nothing_posted_changes_nothing():
 
 
 def test_release_randomness_drives_the_coins():
-    """Shares inside and outside the slab, not seeded; 5 sigma: false alarm 6e-7 for each."""
+    """The number selected, not seeded, 6.5 sigma. False alarm: < 1e-10."""
     wide = np.tile(X, (60, 1))
     done = examine(
         wide,
@@ -119,4 +119,4 @@ def test_release_randomness_drives_the_coins():
     )
     expected = np.exp(-np.maximum(0.2, np.abs(wide[:, 0])) / 0.8)
     sigma = np.sqrt((expected * (1 - expected)).sum())
-    assert abs(len(done.selected) - expected.sum()) < 5 * sigma
+    assert abs(len(done.selected) - expected.sum()) < 6.5 * sigma

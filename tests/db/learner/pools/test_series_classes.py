@@ -27,7 +27,7 @@ def test_classes_with_which_trainings_would_leave_their_series_are_refused():
     # Split over another number of models a tilt's epsilon is larger by its last digit every other time, and a series
     # gives no block more than it has.
     project = learning.open_secret(make_user(), maximum_releases=None, estimator="logistic", pool_epsilon=10.0)
-    learning.fill_trusted(project, number=80)
+    learning.fill_trusted(project)
     learning.run_to_release(project, make_user(), version=1)
 
     def add_several():

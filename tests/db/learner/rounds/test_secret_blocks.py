@@ -82,10 +82,10 @@ def test_coins_are_stored_in_parts_and_fall_as_they_would_in_one(secret, monkeyp
     with without_check("learner_secretdraw", "learner_coins_part_within"):
         learning.run_to_release(secret, make_user(), version=2)
         parts = list(SecretDraw.objects.order_by("first_row"))
-        assert [(part.first_row, len(part.blocks)) for part in parts] == [(0, 32), (32, 32), (64, 16)]
+        assert [(part.first_row, len(part.blocks)) for part in parts] == [(0, 32), (32, 32), (64, 32), (96, 24)]
         coins = np.frombuffer(b"".join(part.blocks for part in parts), dtype=np.uint8)
         rate = secret_selectors.release_event(secret, block=1).series.rates[0]
-        np.testing.assert_array_equal(coins, draw_blocks(80, rate, SimulationRandom(20_251_122)))
+        np.testing.assert_array_equal(coins, draw_blocks(120, rate, SimulationRandom(20_251_122)))
         pool = Record.objects.filter(dataset__role="pool")
         for number in (1, 2):
             drawn = pool.filter(row_number__in=np.flatnonzero(coins == number).tolist())
@@ -97,7 +97,7 @@ def test_coins_fall_at_the_rates_that_are_charged(secret, monkeypatch):
     monkeypatch.setattr(secret_blocks, "SecureRandom", lambda: SimulationRandom(20_251_122))
     learning.work_off(secret)
     drawn = np.frombuffer(SecretDraw.objects.get().blocks, dtype=np.uint8)
-    numbers = SimulationRandom(20_251_122).random((80,))
+    numbers = SimulationRandom(20_251_122).random((120,))
     charged = secret_selectors.release_event(secret, block=1).series.rates
     for block in (1, 2, 3):
         inside = (numbers >= sum(charged[: block - 1])) & (numbers < sum(charged[:block]))
@@ -112,7 +112,7 @@ def test_a_record_gets_no_second_coin_and_a_later_upload_has_its_own(secret):
     learning.upload(secret, [[text] for text in learning.sentences(30, seed=5)], ["text"])
     learning.run_to_release(secret, make_user(), version=2)
     draws = list(SecretDraw.objects.order_by("pk"))
-    assert [len(bytes(draw.blocks)) for draw in draws] == [80, 30]
+    assert [len(bytes(draw.blocks)) for draw in draws] == [120, 30]
     assert bytes(draws[0].blocks) == before
     late = np.frombuffer(draws[1].blocks, dtype=np.uint8)
     assert Query.objects.filter(record__dataset=draws[1].dataset).count() == (late == 2).sum()
@@ -123,7 +123,7 @@ def test_coins_and_the_rate_they_were_drawn_at_stay_whoever_writes(secret):
     secret.refresh_from_db()
     learning.work_off(secret)
     with pytest.raises(IntegrityError, match="drawn once"):
-        SecretDraw.objects.update(blocks=bytes(80))
+        SecretDraw.objects.update(blocks=bytes(120))
     with pytest.raises(IntegrityError, match="goes with its project only"):
         SecretDraw.objects.all().delete()
     for change in ({"selection_rate": 0.1}, {"selection": "random"}):
@@ -186,10 +186,10 @@ def test_a_later_model_builds_on_the_release_before_it(secret, monkeypatch):
 def test_card_and_ledger_do_not_tell_what_was_asked(secret):
     release = learning.run_to_release(secret, make_user(), version=1)
     used = trained_on(release.training_run)
-    assert (used.questions, used.pool_size, used.rate) == (None, 80, block_rates(0.2)[0])
+    assert (used.questions, used.pool_size, used.rate) == (None, 120, block_rates(0.2)[0])
     with storage.open_file(release=release, name="card.md") as file:
         card = file.read().decode()
-    assert "each of 80 records took part with probability at most 0.2" in card
+    assert "each of 120 records took part with probability at most 0.2" in card
     assert "which questions were asked" not in card
     assert "questions and released" not in card
     chosen = Round.objects.get()

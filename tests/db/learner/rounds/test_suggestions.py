@@ -160,7 +160,7 @@ def test_a_secret_block_has_them_too_made_of_the_whole_pool(monkeypatch):
     before = Query.objects.filter(project=project).count()
     learning.work_off(project)
     asked = list(Query.objects.filter(project=project, round_number=2).select_related("record"))
-    assert sizes == [80 - before]
+    assert sizes == [120 - before]
     assert asked
     assert all(agrees(query, release) for query in asked)
 

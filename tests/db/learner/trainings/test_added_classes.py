@@ -79,6 +79,7 @@ def checked(project):
 @pytest.mark.one_in(3)
 @pytest.mark.parametrize("chosen", SECRET, ids=lambda each: each["estimator"])
 def test_the_next_secret_block_learns_one_class_more_within_its_series(chosen):
+    """False alarm: < 1e-12; 200 coins of 20 % come up five times at most."""
     project = learning.open_secret(make_user(), maximum_releases=None, **(QUIET | chosen))
     learning.fill_trusted(project, number=200)
     learning.run_to_release(project, make_user(), version=1)
@@ -89,13 +90,14 @@ def test_the_next_secret_block_learns_one_class_more_within_its_series(chosen):
     assert after.cost().epsilon == pytest.approx(before.cost().epsilon, rel=1e-6)
     learning.work_off(project)
     n = label_all(project)
-    assert n > 10
+    assert n > 5
     secret_blocks.close_block(project=project)
     learning.work_off(project, version=2)
     checked(project)
 
 
 def test_sums_of_blocks_before_have_none_of_the_further_class():
+    """False alarm: < 1e-10; 200 coins of 20 % come up eight times at most, or noise of 0.03 exceeds 3."""
     project = learning.open_secret(make_user(), maximum_releases=None, **(QUIET | SECRET[0]))
     learning.fill_trusted(project, number=200)
     learning.run_to_release(project, make_user(), version=1)
@@ -110,7 +112,7 @@ def test_sums_of_blocks_before_have_none_of_the_further_class():
     assert counts == pytest.approx(truth, abs=3)
     settled = Consensus.objects.filter(query__round_number=2)
     assert counts[2] == pytest.approx(settled.filter(choice=2).count(), abs=3)
-    assert counts.sum() > settled.count() + 20
+    assert counts.sum() > settled.count() + 5
 
 
 @pytest.mark.one_in(3)

@@ -1,10 +1,11 @@
 """The canary of randomised answers: it sings for our sampler, and not for one that lets twice as much through.
 
-The draws are the operating system's. False-alarm rate: 1e-6 a canary, by its own confidence.
+The draws are the operating system's. False alarm: < 5e-9 in all.
 """
 
 import pytest
 
+from learner.canaries import sending
 from learner.canaries.sending import send_canary
 from learner.canaries.stages import plain_parameters, stage_for
 from learner.estimators.randomized_answers import RandomizedAnswersClassifier
@@ -30,7 +31,9 @@ def estimator(epsilon, randomizations=1, kind=RandomizedAnswersClassifier):
 
 
 @pytest.mark.parametrize(("epsilon", "randomizations"), [(0.5, 1), (2.0, 1), (2.0, 2), (4.0, 1)])
-def test_it_sings_for_the_sampler_and_not_for_one_twice_as_loud(epsilon, randomizations):
+def test_it_sings_for_the_sampler_and_not_for_one_twice_as_loud(epsilon, randomizations, monkeypatch):
+    """False alarm: < 2e-9 each, exact sums over both counts; a twin twice as loud escapes below 1e-12."""
+    monkeypatch.setattr(sending, "CONFIDENCE", 1 - 1e-9)
     sound = send_canary(estimator(epsilon, randomizations))
     assert sound.sings
     assert sound.charged == pytest.approx(epsilon * randomizations)

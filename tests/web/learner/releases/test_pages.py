@@ -233,9 +233,9 @@ def test_a_manager_closes_a_block_early(manager):
     assert client.post(address).status_code == 302
     learning.work_off(project, version=1)
     engineer = member(project, Role.ENGINEER)
-    assert "secret: each of 80 at rate 0.2" in engineer.get(pages(project, 1)[0]).content.decode()
+    assert "secret: each of 120 at rate 0.2" in engineer.get(pages(project, 1)[0]).content.decode()
     assert (
-        "each of 80 records took part with probability at most 0.2"
+        "each of 120 records took part with probability at most 0.2"
         in engineer.get(pages(project, 1)[1]).content.decode()
     )
 
