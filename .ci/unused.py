@@ -41,7 +41,7 @@ EXCUSED = {
         "readers of files": "seekable writable readinto",
         "the database": "RateCount CachedCount GuessCount",
         "migrations": "FirstMigration",
-        "values that documents and rows hold": "DAWID_SKENE ADD_REMOVE REPLACE MAP",
+        "values that documents and rows hold": "DAWID_SKENE ADD_REMOVE REPLACE",
         "tests, of what the product declares": "UNNOTED_ELSEWHERE OUTSIDER readers_of LOOPS withdraw sings looks_after "
         "public_mean public_moments installed",
         "tests, as the law of a sampler": "log_mass log_density",

@@ -308,9 +308,11 @@ def _work(job: Job, arguments: dict[str, Any], output: int, source: int, *, memo
     try:
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
-        resource.setrlimit(resource.RLIMIT_AS, (_address_space() + memory * MIB,) * 2)
+        if sys.platform == "linux":  # another system has no limit that holds
+            resource.setrlimit(resource.RLIMIT_AS, (_address_space() + memory * MIB,) * 2)
         with open(output, "wb") as out, open(f"/dev/fd/{source}", "rb") as file:  # noqa: PTH123 - a descriptor
             _allow(cpu)
+            file.seek(0)
             try:
                 for head, payload in job(file, **arguments):
                     _send(out, head | {"at": file.tell()}, payload)

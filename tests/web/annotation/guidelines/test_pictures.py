@@ -1,11 +1,14 @@
 """Pictures of guidelines over HTTP: added with words, shown by the site alone, to members alone, kept by browsers."""
 
+import time
+
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 from django.urls import reverse
 
 from annotation.models import GuidelinePicture, Guidelines, Role
+from tests.bombs import jpeg_of_scans
 from tests.factories import a_png, add_members, make_annotators, make_project, make_user, open_records
 
 pytestmark = pytest.mark.django_db
@@ -62,6 +65,15 @@ def test_a_picture_comes_with_its_line_and_is_shown_where_the_line_is(project, m
     assert manager.post(drop).status_code == 404
     # The version before says what it showed.
     assert not GuidelinePicture.objects.exists()
+
+
+def test_a_small_file_that_takes_minutes_to_draw_is_refused_at_once(project, manager):
+    """Ten of these, of 105 kB each, silenced the site for a minute."""
+    began = time.process_time()
+    response = add(manager, project, jpeg_of_scans(600))
+    assert "is a JPEG of more than 32 scans" in response.content.decode()
+    assert not GuidelinePicture.objects.exists()
+    assert time.process_time() - began < 5
 
 
 def test_it_is_served_with_its_digest_to_those_who_are_asked_and_to_managers(project, manager):
