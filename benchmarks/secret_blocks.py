@@ -3,7 +3,7 @@
 Run: python -m benchmarks.secret_blocks [--data DIR] [--pools N ...] [--seeds N] [--out FILE.json]
 
 Data and features are those of recipes.py. The blocks are drawn, charged and regularised towards the release before as a
-live project does it; a training costs what the preset ships, with which four blocks spend all of its limit, those with
+live project does it; a training costs what the preset ships, with which its blocks spend all of its limit, those with
 Gaussian noise delta beside epsilon. All of it is a simulation: seeded noise, known labels.
 """
 
@@ -21,12 +21,14 @@ from benchmarks.trials.tasks import Task, digits_task, kdd_task, mnist_task
 from learner.estimators.catalogue import CHOICES
 from learner.estimators.choice import INTERCEPT_SCALING, EstimatorChoice, Shape
 from learner.linear_model import LinearModel
-from learner.strategies.blocks import block_rates, draw_blocks
+from learner.strategies.blocks import draw_blocks
+from learner.strategies.secret_blocks import SecretBlocks
 from privacy.accounting.events import SecretBlockEvent
 from privacy.mechanisms.randomness import SimulationRandom
 
 PRESET = PRESETS["pool-experts"].defaults
-EPSILON, DELTA, RATE = (PRESET[name] for name in ("training_epsilon", "training_delta", "selection_rate"))
+EPSILON, DELTA = PRESET["training_epsilon"], PRESET["training_delta"]
+RATES = SecretBlocks(PRESET["selection_rate"]).block_rates
 PULL, BEND = (PRESET[name] for name in ("regularization", "smoothing"))
 CANDIDATES = {
     "logistic": {"regularization": PULL},
@@ -39,12 +41,12 @@ CANDIDATES = {
 def errors_of(task: Task, name: str, *, pool: int, seed: int) -> tuple[list[float], float]:
     """Return the test error after each block, and the epsilon of all releases together."""
     chosen = np.random.default_rng(seed).permutation(len(task.X))[:pool]
-    blocks = draw_blocks(pool, RATE, SimulationRandom(seed))
+    blocks = draw_blocks(pool, RATES, SimulationRandom(seed))
     found = next(choice for choice in CHOICES if choice.name == name)
     assert issubclass(found, EstimatorChoice)
     choice = found.of({"training_epsilon": EPSILON, "training_delta": DELTA, **CANDIDATES[name]})
     prior, errors, spent, charge = None, [], [], None
-    for number in range(1, len(block_rates(RATE)) + 1):
+    for number in range(1, len(RATES) + 1):
         rows = chosen[blocks == number]
         shape = Shape([0, 1], norm_bound=1.0, intercept_scaling=INTERCEPT_SCALING, prior=prior)
         estimator = choice.estimator(shape).set_params(random_state=100 * seed + number)
@@ -52,7 +54,7 @@ def errors_of(task: Task, name: str, *, pool: int, seed: int) -> tuple[list[floa
         prior = LinearModel(estimator.coef_, estimator.intercept_, ("no", "yes"))
         predicted = (prior.decision_function(task.test_rows) > 0).astype(int)
         errors.append(float((predicted != task.test_labels).mean()))
-        charge = SecretBlockEvent.next_of(charge, estimator.privacy_event_, block=number, rates=block_rates(RATE))
+        charge = SecretBlockEvent.next_of(charge, estimator.privacy_event_, block=number, rates=RATES)
         spent.append(charge.cost().epsilon)
     return errors, math.fsum(spent)
 
@@ -87,7 +89,7 @@ def main() -> int:
     tasks.append(digits_task())
     report = {task.name: measure(task, pools=arguments.pools, seeds=arguments.seeds) for task in tasks}
     if arguments.out:
-        settings = {"epsilon": EPSILON, "delta": DELTA, "first_block": RATE, "seeds": arguments.seeds}
+        settings = {"epsilon": EPSILON, "delta": DELTA, "rates": RATES, "seeds": arguments.seeds}
         arguments.out.write_text(json.dumps({"settings": settings, "tasks": report}, indent=1) + "\n")
     cells = [pool for table in report.values() for pool in table.values()]
     lost = sum(cell["huber_svm_gaussian"]["error"][-1] > cell["logistic"]["error"][-1] for cell in cells)

@@ -39,7 +39,7 @@ from benchmarks.trials.spread import spread, spread_lines
 from learner.simulation.crowd import simulate_crowd
 from learner.simulation.stream import simulate_stream
 from learner.simulation.trusted import simulate_trusted
-from learner.strategies.blocks import block_rates
+from learner.strategies.secret_blocks import SecretBlocks
 
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "docs" / "results"
@@ -80,7 +80,7 @@ def in_blocks(name: str, found: PublicTask, data: Path, seeds: int) -> dict[str,
     if found.preset != "pool-experts":
         return {}
     rate = PRESETS[found.preset].defaults["selection_rate"]
-    labels = (int(max(found.labels) * sum(block_rates(rate))),)
+    labels = (int(max(found.labels) * sum(SecretBlocks(rate).block_rates)),)
     with tempfile.TemporaryDirectory() as folder:
         task = found.task(Path(folder), data, seeds=seeds, settings={"selection_rate": str(rate)}, label_counts=labels)
         return {"seeds": seeds, **simulate_trusted(task).to_json()}
@@ -297,9 +297,9 @@ def page(made: dict[str, Any]) -> str:
         "",
         "## As the preset ships",
         "",
-        "Four secret blocks of 10, 10, 20 and 40 % of a pool of the larger number of records above, each labelled "
-        "once and releasing once, all four for epsilon 2 and delta 5e-6. *Random* trains the fourth of four releases "
-        "in the open on as many labels. No privacy reads the labels of all blocks.",
+        "Two secret blocks of 10 and 70 % of a pool of the larger number of records above, each labelled "
+        "once and releasing once, both for epsilon 2 and delta 5e-6. *Random* trains the second of two releases "
+        "in the open on as many labels. No privacy reads the labels of both blocks.",
         "",
         *series(tasks),
         "",
@@ -319,7 +319,7 @@ def page(made: dict[str, Any]) -> str:
         "",
         "## Every preset beside a constant",
         "",
-        "As they ship, at their own limits: `pool-experts` after its four blocks, `voice-crowd` with class names, "
+        "As they ship, at their own limits: `pool-experts` after its two blocks, `voice-crowd` with class names, "
         f"streams after so many answers ({streamed_seeds(tasks)} seeds, no words about classes but their names). "
         "A row that falls below the constant is a missed limit.",
         "",

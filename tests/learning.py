@@ -69,8 +69,8 @@ def open_trusted(owner: User, **settings: Any) -> Project:
 
 
 def open_secret(owner: User, **settings: Any) -> Project:
-    """Open a trusted text project that labels secret blocks of 20, 20 and 40 % of its pool."""
-    values = {"selection": "secret_sample", "selection_rate": 0.2, "block_hours": 24}
+    """Open a trusted text project that labels secret blocks of 20, 30 and 45 % of its pool."""
+    values = {"selection": "secret_sample", "selection_rate": 0.2, "block_growth": 1.5, "block_hours": 24}
     return open_trusted(owner, **(values | settings))
 
 

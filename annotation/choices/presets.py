@@ -98,14 +98,11 @@ PRESETS: dict[str, Preset] = {
                 "each record is protected from them."
             ),
             cost=(
-                "Secret coins put records into blocks of 10, 10, 20 and 40 % of the pool. Each block is labelled once "
-                "and gives one model; as one series the four cost epsilon 0.59, 0.37, 0.48 and 0.57, all of the limit "
-                "of 2, and delta 5 in a million. Simulated so on 5,000 records, the four models erred 2.2, 1.8, 1.5 "
-                "and 1.2 % on handwritten digits and 2.2, 1.8, 1.5 and 1.4 % on network attacks; logistic regression "
-                "with the plain tilt erred 3.7, 3.3, 2.6 and 1.9 and 4.8, 3.6, 2.1 and 1.8 %. A training that dies "
-                "costs its model, and the next block goes on. At epsilon 2 in all and 500 labels one secret sample "
-                "erred 2.5 % on the digits, random choice in the open 5.3 % and private top-c 9.6 %: visible "
-                "selection did not beat random choice."
+                "Secret coins put records into two blocks of 10 and 70 % of the pool. Each block is labelled once and "
+                "gives one model; as one series they cost epsilon 0.59 and 1.41, all of the limit of 2, and delta 5 in "
+                "a million. A training that dies costs its model, and the next block goes on. At epsilon 2 in all and "
+                "500 labels one secret sample erred 2.5 % on handwritten digits, random choice in the open 5.3 % and "
+                "private top-c 9.6 %: visible selection did not beat random choice."
             ),
             made_of=(
                 "Each release is trained on its own block and leans on the release before it. Chosen as sums, it is "

@@ -48,9 +48,9 @@ class SelectionChoice(Choice):
         return BEHIND_A_GATE if settings.get("oracle") == "crowd" else OF_A_RECORD
 
     @property
-    def first_rate(self) -> float | None:
-        """Public rate of the first secret block, None where blocks are not secret."""
-        return None
+    def block_rates(self) -> tuple[float, ...]:
+        """Public rates of all secret blocks, together at most 1; empty where blocks are not secret."""
+        return ()
 
     @property
     def series_epsilon(self) -> float | None:

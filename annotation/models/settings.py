@@ -72,6 +72,7 @@ class Settings:
     screened_blocks = Setting(False)
     selection_epsilon = Setting(0.0)
     selection_rate = Setting[float | None](None)
+    block_growth = Setting(7.0)
     block_hours = Setting(168)
 
     features = Setting("standard")

@@ -88,9 +88,8 @@ def budget_is_spent(project: Project) -> bool:
         # All answers were paid for before the first question, or cost nothing: training again is free.
         return False
     left = remainder(project.labels_account or project.pool_account)
-    rate = None if chosen is None else chosen.of(project.settings).first_rate
-    if rate is not None:
-        # No block is cheaper than the first.
-        epsilon = hidden_selection_epsilon(rate, epsilon)
+    rates = () if chosen is None else chosen.of(project.settings).block_rates
+    if rates:
+        epsilon = hidden_selection_epsilon(min(rates), epsilon)
     # Pure epsilon costs at most epsilon^2 / 2 of rho.
     return left.epsilon < epsilon if left.rho is None else left.rho < epsilon**2 / 2

@@ -73,8 +73,8 @@ def voice_crowd_random(task: Task, labels: int, epsilon: float, seed: int) -> Ou
 
 
 def pool_experts(task: Task, labels: int, epsilon: float, seed: int) -> Outcome:
-    """Label three disjoint secret blocks of q, q and 2q, each release starting from the one before."""
-    rates = block_rates(min(0.24, labels / 4 / len(task.X)))[:ROUNDS]
+    """Label three disjoint secret blocks of q, 2q and 4q, each release starting from the one before."""
+    rates = block_rates(min(0.14, labels / 7 / len(task.X)), 2.0)[:ROUNDS]
 
     def blocks_cost(inner: float) -> float:
         return math.fsum(math.log1p(rate * math.expm1(inner)) for rate in rates)

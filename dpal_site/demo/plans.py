@@ -16,10 +16,10 @@ from annotation.choices.planned_settings import planned_settings
 from annotation.choices.presets import PRESETS
 from dpal_site.demo import digits, voice_log
 from dpal_site.demo.annotators import Browser, GivesAnswer, LabelPage
-from learner.strategies.blocks import block_rates
+from learner.strategies.secret_blocks import SecretBlocks
 from privacy.gate.normalizers import Normalizer, normalize_texts
 
-RELEASES = 3
+RELEASES = 2
 TRUSTED = "pool-experts"
 SEED = 20_250_101
 CONTRIBUTORS = 50_000
@@ -122,7 +122,7 @@ def random_choice(classes: Sequence[str], *, pool_size: int) -> dict[str, Any]:
         Number of private records, of which secret blocks ask about a public share on average.
     """
     preset = PRESETS[TRUSTED]
-    labels = round(pool_size * sum(block_rates(preset.defaults["selection_rate"])[:RELEASES]) / RELEASES)
+    labels = round(pool_size * sum(SecretBlocks(preset.defaults["selection_rate"]).block_rates[:RELEASES]) / RELEASES)
     settings: dict[str, Any] = {
         "selection": "random",
         "selection_epsilon": 0.0,

@@ -14,7 +14,6 @@ from learner.features.choice import FeaturesChoice, Finding, RecordShape
 from learner.linear_model import LinearModel
 from learner.models import FeatureProjection
 from learner.strategies.base import OracleName, QueryStrategy, StrategyChoice
-from learner.strategies.blocks import block_rates
 from learner.strategies.screen import Screen
 from learner.strategies.secret_sample import BlocksChoice, SecretSample
 from privacy.accounting.events import AnswersEvent, Event, LabelTrainingEvent
@@ -178,14 +177,7 @@ def screen_of(project: Project) -> Screen | None:
 
 def secret_sample_of(project: Project, *, block: int) -> SecretSample:
     """Return the secret sample of one block at its public rate."""
-    rate = block_rates(first_block_rate(project))[block - 1]
-    strategy = blocks_choice_of(project).of_block(block, rate)
+    choice = blocks_choice_of(project)
+    strategy = choice.of_block(block, choice.block_rates[block - 1])
     strategy.check_oracle(cast(OracleName, project.oracle))
     return strategy
-
-
-def first_block_rate(project: Project) -> float:
-    """Return the rate of the first secret block, which the database demands of every project that has one."""
-    rate = blocks_choice_of(project).first_rate
-    assert rate is not None
-    return rate

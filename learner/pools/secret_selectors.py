@@ -8,9 +8,8 @@ from django.db.models.functions import Now
 
 from annotation.choices.selections import asks_in_secret
 from annotation.models import Project, WorkState
-from learner.configuration.pool import estimator_of, featurizer_of, first_block_rate, secret_sample_of
+from learner.configuration.pool import blocks_choice_of, estimator_of, featurizer_of, secret_sample_of
 from learner.models import Round, TrainingRun
-from learner.strategies.blocks import block_rates
 from learner.work.keys import attempt_key
 from privacy.accounting.event import Event, event_from_json
 from privacy.accounting.events import SecretBlockEvent, SecretSampleEvent
@@ -115,7 +114,7 @@ def has_series(project: Project) -> bool:
 
 def n_blocks(project: Project) -> int:
     """Return how many blocks a pool is divided into; its last part belongs to none."""
-    return len(block_rates(first_block_rate(project)))
+    return len(blocks_choice_of(project).block_rates)
 
 
 def _released_before(project: Project, block: int) -> float:

@@ -93,7 +93,7 @@ def _run(setup: Setup, data: SimulatedData, seed: int) -> Iterator[tuple[int, fl
     asked: NDArray[np.int64] = np.empty(0, dtype=np.int64)
     model: LinearModel | None = None
     noise = np.random.default_rng((20_261_122, seed))
-    blocks = draw_blocks(len(X), setup.first_rate, SimulationRandom(rng)) if setup.first_rate is not None else None
+    blocks = draw_blocks(len(X), setup.block_rates, SimulationRandom(rng)) if setup.block_rates else None
     for release, wanted in enumerate(setup.label_counts, start=1):
         if blocks is not None:
             rows = np.flatnonzero(blocks == release)
@@ -114,7 +114,7 @@ def _clear_run(setup: Setup, data: SimulatedData, seed: int) -> Iterator[tuple[i
     X, y, X_test, y_test = _pool(data, setup, np.random.default_rng((20_261_121, seed)))
     rows, test = X.astype(np.float64), X_test.astype(np.float64)
     # Blocks are shares of the pool, which is smaller in a simulation.
-    share = 1.0 if setup.first_rate is None else len(X) / setup.records
+    share = len(X) / setup.records if setup.block_rates else 1.0
     counts = [count for count in (round(wanted * share) for wanted in setup.label_counts) if count <= len(X)]
     most = min(max(counts, default=0), MOST_TUNED)
     strength = strength_of(rows[:most], y[:most]) if setup.n_classes <= MOST_TUNED_CLASSES else STRENGTH

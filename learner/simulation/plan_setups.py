@@ -95,7 +95,6 @@ def setup_of(project: Project, records: int) -> Setup:
         training=Training(_meant_price(project), training_adjacency(project)),
         selection=chosen.name,
         parameters=chosen.document(),
-        first_rate=chosen.first_rate,
         labels_per_release=project.updates_per_release * batch if stream else project.labels_per_release,
         releases=MOST_RELEASES,
         round_size=project.round_size,
@@ -124,8 +123,8 @@ def purchase_of(project: Project, records: int) -> Purchase:
     setup = setup_of(project, records)
     counts = setup.label_counts
     labels = counts[-1] if counts else 0
-    secret = setup.first_rate is not None
-    questions = round(records * setup.first_rate) if setup.first_rate is not None else setup.round_size
+    secret = bool(setup.block_rates)
+    questions = round(records * setup.block_rates[0]) if secret else setup.round_size
     return Purchase(
         records=records,
         passed_of=passed_of,
@@ -152,7 +151,7 @@ def whole_price(project: Project, setup: Setup) -> float:
     if project.arrival == Arrival.STREAM:
         return stream_event(project).cost(adjacency="null").epsilon
     account = selectors.training_account(project)
-    if setup.first_rate is not None:
+    if setup.block_rates:
         blocks = range(1, setup.releases + 1)
         costs = [event.cost(adjacency="null") for event in secret_selectors.coming_events(project, blocks, anew=True)]
     else:
@@ -161,7 +160,7 @@ def whole_price(project: Project, setup: Setup) -> float:
         costs = [selectors.training_event(project).cost(adjacency=adjacency_of(account))] * trainings
     opening = opening_event(project.settings)
     costs += [] if opening is None else [opening.cost(adjacency="null")]
-    rounds = _choosing(project, setup) if setup.first_rate is None and opening is None else 0.0
+    rounds = _choosing(project, setup) if not setup.block_rates and opening is None else 0.0
     together = Cost(
         sum(cost.epsilon for cost in costs), sum(cost.delta for cost in costs), rho=sum(cost.rho for cost in costs)
     )
@@ -227,7 +226,7 @@ def _payable_releases(project: Project, setup: Setup) -> int:
     opening = opening_event(project.settings)
     if opening is not None:
         purse.pay(opening)
-    if setup.first_rate is not None:
+    if setup.block_rates:
         events = secret_selectors.coming_events(project, range(1, secret_selectors.n_blocks(project) + 1), anew=True)
         return min(planned, _covered(purse, events))
     training = selectors.training_event(project)
@@ -271,7 +270,7 @@ def _choosing(project: Project, setup: Setup) -> float:
         return max(0.0, batch_stream_epsilon(project.settings) - update_epsilon(project.settings))
     if (opening := opening_event(project.settings)) is not None:
         return opening.cost(adjacency="null").epsilon
-    if setup.first_rate is not None:
+    if setup.block_rates:
         return 0.0
     return series_epsilon(setup, simulated_strategy(setup)) if _rounds_cost(project) else 0.0
 

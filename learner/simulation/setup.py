@@ -11,7 +11,6 @@ from annotation.choices.policies.catalogue import policy_choice_of
 from learner.estimators.choice import EstimatorChoice
 from learner.estimators.online_choices import OnlineChoice
 from learner.strategies.base import QueryStrategy, StrategyChoice
-from learner.strategies.blocks import block_rates
 from privacy.choices import Kind
 
 # Rows of a simulated pool: more would take long, and at this many labels the curve has flattened.
@@ -57,8 +56,6 @@ class Setup:
         What one training may cost.
     selection : str
         Name of the query strategy; `parameters` are its own, by the names of its declaration.
-    first_rate : float or None
-        Rate of the first secret block, where blocks are secret.
     labels_per_release, releases, round_size : int
         Labels between trainings, trainings the budget pays for (a stream's are free), questions of a round.
     policy : mapping of str to object
@@ -97,7 +94,6 @@ class Setup:
     training: Training
     selection: str
     parameters: Mapping[str, Any]
-    first_rate: float | None
     labels_per_release: int
     releases: int
     round_size: int
@@ -135,6 +131,11 @@ class Setup:
         return known and self.releases > 0 and bool(self.label_counts)
 
     @property
+    def block_rates(self) -> tuple[float, ...]:
+        """Public rates of all secret blocks, empty where blocks are not secret."""
+        return strategy_choice(self).block_rates
+
+    @property
     def simulated_dimension(self) -> int:
         """Columns of a simulated record."""
         return min(self.dimension, MOST_DIMENSIONS if self.drawn_in is None else MOST_COMPARED)
@@ -152,9 +153,8 @@ class Setup:
         """Labels at each release, as many as the records allow; of learning at once at some of the releases."""
         if self.ahead:
             return self._arrivals()
-        if self.first_rate is not None:
-            rates = block_rates(self.first_rate)[: self.releases]
-            return [int(count) for count in np.cumsum(np.array(rates) * self.records).round()]
+        if rates := self.block_rates:
+            return [int(count) for count in np.cumsum(np.array(rates[: self.releases]) * self.records).round()]
         counts, following = [], self.labels_per_release
         most = self.records if self.askable is None else min(self.records, self.askable)
         for _ in range(self.releases):

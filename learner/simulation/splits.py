@@ -26,7 +26,6 @@ def divided(setup: Setup, division: Division) -> Setup:
     return replace(
         setup,
         parameters={**setup.parameters, **division.changes},
-        first_rate=None if setup.first_rate is None else division.rate,
         selection_epsilon=division.choosing or setup.selection_epsilon,
         training=replace(setup.training, epsilon=division.training),
         labels_per_release=_as_many(setup.labels_per_release, division),

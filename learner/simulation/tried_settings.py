@@ -87,7 +87,7 @@ def settings_to_try(settings: Mapping[str, Any], setup: Setup, epsilon: float) -
         yield from _columns(settings)
         yield from _estimators(settings)
         return
-    in_blocks = setup.first_rate is not None
+    in_blocks = bool(setup.block_rates)
     base: Changes = {} if in_blocks else _shared(setup, epsilon)
     yield base
     yield from map(dict, strategy_choice(setup).other_blocks()) if in_blocks else _rounds(settings, setup, epsilon)

@@ -23,7 +23,7 @@ from learner.linear_model import LinearModel
 from learner.simulation.outcome import MeanAccuracy, Outcome, OutcomePoint, SimulatedAccount
 from learner.simulation.reading import names_of, with_given
 from learner.simulation.task import SimulationTask
-from learner.strategies.blocks import block_rates, draw_blocks, weights_of_block
+from learner.strategies.blocks import draw_blocks, weights_of_block
 from learner.strategies.noisy_clusters import NoisyClusters
 from learner.strategies.rows import ListedRows
 from learner.strategies.secret_sample import BlocksChoice, ScreenedSecretSample
@@ -169,16 +169,9 @@ class TrustedSettings:
         return replace(self, values={**self.values, **limits}, in_series=False)
 
     @property
-    def every_rate(self) -> tuple[float, ...]:
-        """Public rates of all blocks of a series."""
-        first_rate = self.blocks.first_rate
-        assert first_rate is not None
-        return block_rates(first_rate)
-
-    @property
     def rates(self) -> tuple[float, ...]:
         """Public rates of the blocks that release, where there are blocks; their series has all of them."""
-        return self.every_rate[: self.values.get("maximum_releases")] if self.in_series else ()
+        return self.blocks.block_rates[: self.values.get("maximum_releases")] if self.in_series else ()
 
     def of_block(
         self,
@@ -199,7 +192,8 @@ class TrustedSettings:
         planned = self.blocks.planned({**self.values, "maximum_releases": len(self.rates)})
         epsilon, delta = (planned[name] * WHOLE for name in PRICES)
         estimator = self._estimator(epsilon, delta, prior, **parameters)
-        event = SecretBlockEvent.next_of(before, estimator.event_for(n_features), block=block, rates=self.every_rate)
+        training = estimator.event_for(n_features)
+        event = SecretBlockEvent.next_of(before, training, block=block, rates=self.blocks.block_rates)
         if event is None:
             raise ValueError(f"block {block} costs more than its series was opened with")
         return estimator, event
@@ -265,8 +259,8 @@ def course(
     ValueError
         If the series costs more than the account holds: a mistake of the recipe, not of the data.
     """
-    blocks, every = settings.blocks, settings.every_rate
-    drawn = draw_blocks(len(rows), every[0], rng)
+    blocks, every = settings.blocks, settings.blocks.block_rates
+    drawn = draw_blocks(len(rows), every, rng)
     found: list[AnswerArray] = []
     asked: list[NDArray[np.intp]] = []
     charge: SecretBlockEvent | None = None

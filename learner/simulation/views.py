@@ -241,7 +241,7 @@ def _shown(simulation: PlanSimulation | None, setup: Setup) -> Mapping[str, Any]
         return {"curves": [], "splits": []}
     result = simulation.result
     plain = result.get("plain", {})
-    secret = setup.first_rate is not None
+    secret = bool(setup.block_rates)
     axis = _("rate near the boundary") if setup.hidden else _("share of choosing")
     return {
         "curves": [

@@ -12,40 +12,33 @@ from privacy.mechanisms.randomness import RandomSource
 from privacy.mechanisms.screening import coin_probability
 
 BLOCK_ROWS = 131_072
+MOST_BLOCKS = 20
 
 
-def block_edges(first_rate: float) -> NDArray[np.float64]:
-    r"""Return the probabilities of blocks 1..k together, for every block there is.
+def block_rates(first_rate: float, growth: float) -> tuple[float, ...]:
+    r"""Return the public probability of each block, exactly as drawn and charged; at most `MOST_BLOCKS`.
 
-    The second block is as likely as the first, each further one twice as likely as the one before, as long as
-    all of them fit into one: :math:`q, 2q, 4q, \ldots \le 1`.
+    Each block is so many times as likely as the one before, as long as all of them fit into one:
+    :math:`q + gq + g^2q + \ldots \le 1`.
 
     Parameters
     ----------
     first_rate : float
-        Public probability q of the first block, 0 < q < 1, taken as the nearest multiple of 2**-53.
-
-    Returns
-    -------
-    ndarray of float64, shape (blocks,)
-        Increasing and exact.
+        Probability q of the first block, 0 < q < 1; that of each is the nearest multiple of 2**-53.
+    growth : float
+        Factor g, >= 1.
 
     Raises
     ------
     ValueError
-        If the rate is out of range.
+        If the rate or the growth is out of range.
     """
-    rate = coin_probability(first_rate)
-    edges = [rate]
-    while 2 * edges[-1] <= 1:
-        edges.append(2 * edges[-1])
-    return np.array([float(edge) for edge in edges])
-
-
-def block_rates(first_rate: float) -> tuple[float, ...]:
-    """Return the public probability of each block: q, q, 2q, 4q and so on, exactly as drawn and charged."""
-    edges = [Fraction(float(edge)) for edge in block_edges(first_rate)]
-    return tuple(float(edge - before) for before, edge in zip([Fraction(0), *edges[:-1]], edges, strict=True))
+    if not 1 <= growth < math.inf:
+        raise ValueError(f"growth must be >= 1 and finite, got {growth}")
+    rates = [coin_probability(first_rate)]
+    while len(rates) < MOST_BLOCKS and (larger := rates[-1] * Fraction(growth)) <= 1 - sum(rates):
+        rates.append(coin_probability(larger))
+    return tuple(map(float, rates))
 
 
 def blocks_epsilon(training_epsilon: float, rates: tuple[float, ...]) -> float:
@@ -74,15 +67,15 @@ def _scale(rates: Sequence[float]) -> float:
     return math.fsum(rates) / math.fsum(rate**2 for rate in rates)
 
 
-def draw_blocks(n_records: int, first_rate: float, rng: RandomSource) -> NDArray[np.uint8]:
+def draw_blocks(n_records: int, rates: Sequence[float], rng: RandomSource) -> NDArray[np.uint8]:
     """Flip one coin for each record.
 
     Parameters
     ----------
     n_records : int
         Number of records, >= 0.
-    first_rate : float
-        Probability of the first block, as in `block_edges`.
+    rates : sequence of float
+        Probability of each block, as `block_rates` returns them.
     rng : RandomSource
         Source of the coins.
 
@@ -91,7 +84,8 @@ def draw_blocks(n_records: int, first_rate: float, rng: RandomSource) -> NDArray
     ndarray of uint8, shape (n_records,)
         The block of each record from 1, or 0 for those that no block ever asks about.
     """
-    edges = block_edges(first_rate)
+    # Multiples of 2**-53 up to one, whose sums no float rounds.
+    edges = np.cumsum(rates)
     blocks = np.empty(n_records, dtype=np.uint8)
     for start in range(0, n_records, BLOCK_ROWS):
         part = blocks[start : start + BLOCK_ROWS]

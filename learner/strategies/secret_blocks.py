@@ -19,8 +19,8 @@ from privacy.wording import gettext_noop as _
 
 # A screened block asks about one in so many of its records far from the boundary.
 OUTSIDE_SLAB = 5
-# What a plan tries: all blocks of a first one of such a rate, or that one alone.
-TRIED_RATES, TRIED_ALONE = (0.05, 0.1, 0.2, 0.35), (0.2, 0.5)
+# What a plan tries: all blocks of such a first rate and growth, or a first block of such a rate alone.
+TRIED_BLOCKS, TRIED_ALONE = ((0.05, 15.0), (0.1, 2.0), (0.1, 7.0), (0.2, 3.0)), (0.2, 0.5)
 
 
 @dataclass(frozen=True)
@@ -36,8 +36,19 @@ class SecretBlocks(BlocksChoice):
         above=0,
         below=1,
         label=_("Secret sample: rate of the first block"),
-        help=_("The second block is as large, each further one doubles. A smaller rate makes each model cheaper."),
+        help=_("A smaller rate makes the first model cheaper."),
         rule=_("Must lie between 0 and 1, got {got}."),
+        charged=True,
+    )
+    block_growth: float = parameter(
+        7.0,
+        at_least=1,
+        at_most=1000,
+        label=_("Secret sample: growth of the blocks"),
+        help=_(
+            "Each block is so many times as large as the one before, as long as all fit into the pool: 0.1 and 7 give "
+            "two blocks of 10 and 70 %, 0.1 and 2 give three of 10, 20 and 40 %."
+        ),
         charged=True,
     )
     block_hours: int = parameter(
@@ -88,22 +99,23 @@ class SecretBlocks(BlocksChoice):
         return SecretSample(rate)
 
     @property
-    def first_rate(self) -> float:
-        """Public rate of the first block."""
-        return self.selection_rate
+    def block_rates(self) -> tuple[float, ...]:
+        """Public rates of all blocks."""
+        return block_rates(self.selection_rate, self.block_growth)
 
     def divisions(self, shared: SharedLimit) -> Iterable[Division]:
         """Vary the rate of the first block: its size pays for choosing, and training takes what the coins leave."""
         for rate in RATES:
-            rates = block_rates(rate)[: shared.releases]
+            rates = block_rates(rate, self.block_growth)[: shared.releases]
             training = of_one_price(shared.epsilon, lambda each, rates=rates: blocks_epsilon(each, rates))  # type: ignore[misc]
             if training is not None:
                 yield Division(changes={"selection_rate": rate}, training=training, rate=rate)
 
     def other_blocks(self) -> Iterable[Mapping[str, Any]]:
-        """Vary the rate of the first block, and how many blocks release."""
-        for rates, releases in ((TRIED_RATES, None), (TRIED_ALONE, 1)):
-            yield from ({"selection_rate": rate, "maximum_releases": releases} for rate in rates)
+        """Vary the rates of the blocks, and how many of them release."""
+        for rate, growth in TRIED_BLOCKS:
+            yield {"selection_rate": rate, "block_growth": growth, "maximum_releases": None}
+        yield from ({"selection_rate": rate, "maximum_releases": 1} for rate in TRIED_ALONE)
 
     def opening(self, settings: Mapping[str, Any]) -> Event | None:
         """Return what counting the cells costs, None where they are not."""
@@ -114,7 +126,7 @@ class SecretBlocks(BlocksChoice):
 
         Under a limit that other projects share nothing is proved for a series, and blocks are charged one by one.
         """
-        rates = block_rates(self.selection_rate)
+        rates = self.block_rates
         opening = self.opening(settings)
         counts = 0.0 if opening is None else opening.cost(adjacency="null").epsilon
         epsilon, delta = even_training(

@@ -34,7 +34,7 @@ class Command(BaseCommand):
     """Open projects, have them labelled by simulated people, show what was released and what it cost."""
 
     help = (
-        "Run a trusted and a crowd project, each beside one that asks at random, with simulated annotators to three "
+        "Run a trusted and a crowd project, each beside one that asks at random, with simulated annotators to two "
         "releases; print labels, epsilon and accuracy; then serve the site."
     )
 

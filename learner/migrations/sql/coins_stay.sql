@@ -10,7 +10,7 @@ CREATE TRIGGER learner_coins_stay BEFORE UPDATE ON learner_secretdraw
 
 CREATE FUNCTION learner_rate_stays() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-    IF annotation_settings_differ(OLD.configuration_id, NEW.configuration_id, 'selection', 'selection_rate')
+    IF annotation_settings_differ(OLD.configuration_id, NEW.configuration_id, 'selection', 'selection_rate', 'block_growth')
     AND EXISTS (
         SELECT FROM learner_secretdraw draw JOIN annotation_dataset dataset ON dataset.id = draw.dataset_id
         WHERE dataset.project_id = NEW.id

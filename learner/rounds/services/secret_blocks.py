@@ -21,7 +21,7 @@ from annotation.questions.services import queue
 from annotation.work.services.attempts import finish_work
 from annotation.work.services.sending import send_on_commit
 from learner import selectors
-from learner.configuration.pool import featurizer_of, first_block_rate, secret_sample_of
+from learner.configuration.pool import blocks_choice_of, featurizer_of, secret_sample_of
 from learner.errors import BlockNotOpen, NothingToAsk
 from learner.linear_model import LinearModel
 from learner.models import Round, SecretDraw
@@ -156,13 +156,13 @@ def _drawn_rows(datasets: Sequence[Dataset], block: int, rng: SecureRandom) -> N
 
 def _coins_of(dataset: Dataset, rng: SecureRandom) -> Iterator[tuple[int, NDArray[np.uint8]]]:
     """Yield the first row of each part of an upload and the blocks of its rows, drawn now if they never were."""
-    parts, rate = SecretDraw.objects.filter(dataset=dataset), first_block_rate(dataset.project)
+    parts, rates = SecretDraw.objects.filter(dataset=dataset), blocks_choice_of(dataset.project).block_rates
     known = parts.exists()
     for start in range(0, dataset.row_count, PART_ROWS):
         if known:
             yield start, np.frombuffer(parts.get(first_row=start).blocks, dtype=np.uint8)
         else:
-            drawn = draw_blocks(min(PART_ROWS, dataset.row_count - start), rate, rng)
+            drawn = draw_blocks(min(PART_ROWS, dataset.row_count - start), rates, rng)
             SecretDraw.objects.create(dataset=dataset, first_row=start, blocks=drawn.tobytes())
             yield start, drawn
 

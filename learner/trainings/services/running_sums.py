@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 
 from annotation.models import Project
 from learner.configuration.classes import learned_classes
-from learner.configuration.pool import first_block_rate
+from learner.configuration.pool import blocks_choice_of
 from learner.estimators.choice import PrivateEstimator
 from learner.estimators.sums import PrivateSums
 from learner.features.base import Featurizer
 from learner.models import TrainingRun
 from learner.models.sums import ReleasedSums
-from learner.strategies.blocks import block_rates, weights_of_block
+from learner.strategies.blocks import weights_of_block
 from privacy.mechanisms.sums import NoisySums
 from privacy.models import LedgerEntry
 
@@ -43,7 +43,7 @@ def earlier_sums(run: TrainingRun, estimator: PrivateEstimator, featurizer: Feat
     stored = known.first()
     if stored is None:
         return None
-    every = block_rates(first_block_rate(run.project))
+    every = blocks_choice_of(run.project).block_rates
     before = [every[(block or 1) - 1] for block in known.values_list("run__block__block", flat=True)]
     own = every[(run.block.block or 1) - 1]
     of_earlier, of_own = weights_of_block(before, own)

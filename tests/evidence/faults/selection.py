@@ -66,15 +66,15 @@ SELECTION = [
     Mutant(
         "every block charged at the rate of the first",
         "learner/configuration/pool.py",
-        "rate = block_rates(first_block_rate(project))[block - 1]",
-        "rate = block_rates(first_block_rate(project))[0]",
+        "choice.of_block(block, choice.block_rates[block - 1])",
+        "choice.of_block(block, choice.block_rates[0])",
         (f"{SECRET_ROUNDS}::test_each_release_is_charged_what_it_adds_to_the_series",),
     ),
     Mutant(
         "coins of a larger rate than is charged",
         "learner/rounds/services/secret_blocks.py",
-        "draw_blocks(min(PART_ROWS, dataset.row_count - start), rate, rng)",
-        "draw_blocks(min(PART_ROWS, dataset.row_count - start), 1.5 * rate, rng)",
+        "draw_blocks(min(PART_ROWS, dataset.row_count - start), rates, rng)",
+        "draw_blocks(min(PART_ROWS, dataset.row_count - start), [1.5 * rate for rate in rates], rng)",
         (f"{SECRET_ROUNDS}::test_coins_fall_at_the_rates_that_are_charged",),
     ),
     Mutant(

@@ -209,4 +209,5 @@ def test_a_screened_block_asks_less_far_from_the_boundary_at_the_same_price():
     assert second < set(np.flatnonzero(coins == 2))
     assert [row.model and row.model.version for row in Round.objects.order_by("number")] == [None, 1]
     events = [event_from_json(release.entry.parent.event) for release in ModelRelease.objects.order_by("version")]
-    assert [(event.block, event.series.rates) for event in events] == [(1, block_rates(0.2)), (2, block_rates(0.2))]
+    rates = block_rates(0.2, 1.5)
+    assert [(event.block, event.series.rates) for event in events] == [(1, rates), (2, rates)]

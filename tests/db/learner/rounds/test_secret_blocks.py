@@ -84,8 +84,8 @@ def test_coins_are_stored_in_parts_and_fall_as_they_would_in_one(secret, monkeyp
         parts = list(SecretDraw.objects.order_by("first_row"))
         assert [(part.first_row, len(part.blocks)) for part in parts] == [(0, 32), (32, 32), (64, 32), (96, 24)]
         coins = np.frombuffer(b"".join(part.blocks for part in parts), dtype=np.uint8)
-        rate = secret_selectors.release_event(secret, block=1).series.rates[0]
-        np.testing.assert_array_equal(coins, draw_blocks(120, rate, SimulationRandom(20_251_122)))
+        rates = secret_selectors.release_event(secret, block=1).series.rates
+        np.testing.assert_array_equal(coins, draw_blocks(120, rates, SimulationRandom(20_251_122)))
         pool = Record.objects.filter(dataset__role="pool")
         for number in (1, 2):
             drawn = pool.filter(row_number__in=np.flatnonzero(coins == number).tolist())
@@ -126,7 +126,7 @@ def test_coins_and_the_rate_they_were_drawn_at_stay_whoever_writes(secret):
         SecretDraw.objects.update(blocks=bytes(120))
     with pytest.raises(IntegrityError, match="goes with its project only"):
         SecretDraw.objects.all().delete()
-    for change in ({"selection_rate": 0.1}, {"selection": "random"}):
+    for change in ({"selection_rate": 0.1}, {"block_growth": 1.0}, {"selection": "random"}):
         with pytest.raises(IntegrityError, match="goes on under the configuration"):
             write_settings(secret, **change)
         with pytest.raises(IntegrityError, match="its selection stays"), _only_coins():
@@ -144,7 +144,7 @@ def _only_coins():
 
 def test_each_release_is_charged_what_it_adds_to_the_series(secret):
     learning.run_to_release(secret, make_user(), version=3)
-    rates = block_rates(0.2)
+    rates = block_rates(0.2, 1.5)
     charged = [release.entry for release in ModelRelease.objects.order_by("version")]
     so_far = 0.0
     for number, entry in enumerate(charged, start=1):
@@ -186,7 +186,7 @@ def test_a_later_model_builds_on_the_release_before_it(secret, monkeypatch):
 def test_card_and_ledger_do_not_tell_what_was_asked(secret):
     release = learning.run_to_release(secret, make_user(), version=1)
     used = trained_on(release.training_run)
-    assert (used.questions, used.pool_size, used.rate) == (None, 120, block_rates(0.2)[0])
+    assert (used.questions, used.pool_size, used.rate) == (None, 120, block_rates(0.2, 1.5)[0])
     with storage.open_file(release=release, name="card.md") as file:
         card = file.read().decode()
     assert "each of 120 records took part with probability at most 0.2" in card
@@ -319,6 +319,7 @@ def planned_for_all_of_the_limit():
         classes=learning.CLASSES,
         question="Fruit or tool?",
         selection_rate=0.2,
+        block_growth=1.5,
         features="standard",
         feature_dimension=16,
     )

@@ -47,10 +47,11 @@ def test_the_first_block_asks_a_part_of_its_coins_and_pays_counts_beside_the_ser
     assert paid[1] == 0
     releases = list(ModelRelease.objects.order_by("version"))
     events = [event_from_json(release.entry.parent.event) for release in releases]
-    assert [(event.block, event.series.rates) for event in events] == [(1, block_rates(0.2)), (2, block_rates(0.2))]
+    rates = block_rates(0.2, 1.5)
+    assert [(event.block, event.series.rates) for event in events] == [(1, rates), (2, rates)]
     assert all(chosen[0].committed_entry in release.lineage.all() for release in releases)
     # Not even how many were asked about in the mean is said, but the rate that is charged.
-    assert trained_on(releases[0].training_run).rate == block_rates(0.2)[0]
+    assert trained_on(releases[0].training_run).rate == block_rates(0.2, 1.5)[0]
     call_command("audit_ledger")
 
 
@@ -94,5 +95,5 @@ def test_only_the_first_block_is_spread(spread):
     assert isinstance(secret_sample_of(spread, block=1), NoisyClusters)
     # Charged at the rate of the coins, whatever is kept of what they draw.
     first = secret_sample_of(spread, block=1)
-    assert (first.rate, first.spread) == (block_rates(0.2)[0], 3.0)
+    assert (first.rate, first.spread) == (block_rates(0.2, 1.5)[0], 3.0)
     assert not isinstance(secret_sample_of(spread, block=2), NoisyClusters)

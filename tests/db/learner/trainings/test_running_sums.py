@@ -59,14 +59,16 @@ def settled(*blocks: int) -> int:
 def test_each_release_is_made_of_all_blocks_so_far(project):
     learning.run_to_release(project, make_user(), version=3)
     first, second, third = ReleasedSums.objects.order_by("run__version")
-    # Blocks of 20, 20 and 40 % count by their rates, so that all together are as many as they are.
-    for sums, weights in ((first, (1,)), (second, (1, 1)), (third, (2 / 3, 2 / 3, 4 / 3))):
-        assert settled(len(weights)) > 0
+    # Blocks of 20, 30 and 45 % count by their rates, so that all together are as many as they are.
+    rates = block_rates(0.2, 1.5)
+    for n, sums in enumerate((first, second, third), start=1):
+        weights = np.array(rates[:n]) * sum(rates[:n]) / sum(rate**2 for rate in rates[:n])
+        assert settled(n) > 0
         known = sum(weight * settled(block) for block, weight in enumerate(weights, start=1))
         assert counted(sums) == pytest.approx(known, abs=noise(sums))
-    assert second.class_variance == pytest.approx(2 * first.class_variance)
-    # Plain sums would have three times the noise.
-    assert third.moment_variance == pytest.approx((4 + 4 + 16) / 9 * first.moment_variance)
+        # Plain sums would have three times the noise.
+        assert sums.class_variance == pytest.approx((weights**2).sum() * first.class_variance)
+        assert sums.moment_variance == pytest.approx((weights**2).sum() * first.moment_variance)
     assert [sums.entry for sums in (first, second, third)] == [
         release.entry for release in ModelRelease.objects.order_by("version")
     ]
@@ -175,7 +177,7 @@ def test_people_of_several_projects_pay_for_each_block_as_a_sample_of_its_own():
     learning.fill_trusted(project)
     learning.run_to_release(project, make_user(), version=2)
     charged = [event_from_json(release.entry.parent.event) for release in ModelRelease.objects.order_by("version")]
-    rates = block_rates(0.2)
+    rates = block_rates(0.2, 1.5)
     assert [(event.kind, event.rate, event.released_before) for event in charged] == [
         ("secret_sample", rates[0], 0.0),
         ("secret_sample", rates[1], 0.0),

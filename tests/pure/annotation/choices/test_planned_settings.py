@@ -27,12 +27,12 @@ def price(**changed):
     return {name: value for name, value in found.items() if name.startswith("training_")}
 
 
-def spent(planned, rate, releases):
+def spent(planned, rate, growth, releases):
     """Return what so many blocks are charged, entry for entry, as a live project pays."""
     training = PrivateSums(planned["training_epsilon"], delta=planned["training_delta"], classes=[0, 1]).event_for(8)
     before, costs = None, []
     for block in range(1, releases + 1):
-        before = SecretBlockEvent.next_of(before, training, block=block, rates=block_rates(rate))
+        before = SecretBlockEvent.next_of(before, training, block=block, rates=block_rates(rate, growth))
         costs.append(before.cost())
     return math.fsum(cost.epsilon for cost in costs), math.fsum(cost.delta for cost in costs)
 
@@ -90,26 +90,29 @@ def test_many_classes_of_texts_get_more_columns():
         assert "text_columns" not in planned_settings(settings(classes=many, **chosen))
 
 
-@pytest.mark.parametrize(("rate", "releases"), [(0.1, None), (0.1, 2), (0.05, 1), (0.2, 3), (0.5, None)])
+@pytest.mark.parametrize(
+    ("rate", "growth", "releases"), [(0.1, 7, None), (0.1, 2, 2), (0.05, 7, 1), (0.2, 1, 3), (0.5, 7, None)]
+)
 @pytest.mark.parametrize("limit", [0.5, 2.0, 6.0])
-def test_planned_blocks_spend_the_limit_and_no_more(rate, releases, limit):
-    planned = planned_settings(settings(selection_rate=rate, maximum_releases=releases, pool_epsilon=limit))
-    blocks = releases or len(block_rates(rate))
-    epsilon, delta = spent(planned, rate, blocks)
+def test_planned_blocks_spend_the_limit_and_no_more(rate, growth, releases, limit):
+    declared = {"selection_rate": rate, "block_growth": growth, "maximum_releases": releases}
+    planned = planned_settings(settings(**declared, pool_epsilon=limit))
+    blocks = releases or len(block_rates(rate, growth))
+    epsilon, delta = spent(planned, rate, growth, blocks)
     assert 0.998 * limit < epsilon <= limit
     assert 0.998 * 5e-6 < delta <= 5e-6
     # A hundredth more is too much.
     more = {name: 1.01 * price for name, price in planned.items()}
-    assert (spent(more, rate, blocks)[0] > limit, spent(more, rate, blocks)[1] > 5e-6) == (True, True)
+    assert (spent(more, rate, growth, blocks)[0] > limit, spent(more, rate, growth, blocks)[1] > 5e-6) == (True, True)
 
 
 def test_a_second_attempt_at_any_block_is_more_than_is_left():
     training = PrivateSums(PRESET["training_epsilon"], delta=PRESET["training_delta"], classes=[0, 1]).event_for(8)
     before, paid = None, 0.0
-    for block in range(1, 5):
-        before = SecretBlockEvent.next_of(before, training, block=block, rates=block_rates(0.1))
+    for block in (1, 2):
+        before = SecretBlockEvent.next_of(before, training, block=block, rates=block_rates(0.1, 7))
         paid += before.cost().epsilon
-        again = SecretBlockEvent.next_of(before, training, block=block, rates=block_rates(0.1))
+        again = SecretBlockEvent.next_of(before, training, block=block, rates=block_rates(0.1, 7))
         assert paid + again.cost().epsilon > 2.0
 
 
@@ -123,8 +126,8 @@ def test_under_a_limit_that_others_share_each_block_pays_alone():
     shared = planned_settings(PRESET, shared_limit=True)
     alone = planned_settings(PRESET)
     assert shared["training_epsilon"] < alone["training_epsilon"]
-    rates = block_rates(0.1)
-    assert even_training(2.0, 5e-6, rates, releases=4, as_series=False)[0] == pytest.approx(
+    rates = block_rates(0.1, 7)
+    assert even_training(2.0, 5e-6, rates, releases=2, as_series=False)[0] == pytest.approx(
         shared["training_epsilon"], rel=1e-3
     )
 

@@ -26,8 +26,7 @@ SECRET = Setup(
     training=Training(epsilon=1.5),
     declared={"training_delta": 1e-6, "smoothing": 2.0},
     selection="secret_sample",
-    parameters={"selection_rate": 0.1},
-    first_rate=0.1,
+    parameters={"selection_rate": 0.1, "block_growth": 2.0},
     labels_per_release=40,
     releases=4,
     round_size=40,
@@ -38,7 +37,6 @@ SECRET = Setup(
 )
 OPEN = replace(
     SECRET,
-    first_rate=None,
     selection="random",
     estimator="logistic",
     training=Training(epsilon=4.0),
@@ -140,14 +138,13 @@ def test_a_long_stream_is_simulated_in_part_and_looked_at_where_versions_are_due
 
 def test_a_secret_sample_is_divided_by_its_rate_at_the_same_price() -> None:
     found = splits(SECRET, 2.0)
-    assert [setup.first_rate for setup in found] == list(RATES)
+    assert [setup.parameters["selection_rate"] for setup in found] == list(RATES)
     for setup in found:
-        assert setup.first_rate is not None
-        price = blocks_epsilon(setup.training.epsilon, block_rates(setup.first_rate)[: setup.releases])
+        price = blocks_epsilon(setup.training.epsilon, setup.block_rates[: setup.releases])
         assert price <= 2.0 * (1 + 1e-9)
         assert price > 1.999 or setup.training.epsilon == 10.0
     # What the preset's own numbers cost, as its page says.
-    assert blocks_epsilon(1.7, block_rates(0.1)) == pytest.approx(1.52, abs=0.01)
+    assert [blocks_epsilon(2.195, block_rates(0.1, 7)[:n]) for n in (1, 2)] == pytest.approx([0.59, 2.0], abs=0.005)
 
 
 def test_top_c_and_its_trainings_share_the_budget() -> None:
@@ -233,7 +230,7 @@ def test_labels_come_by_rounds_by_doubling_or_by_blocks() -> None:
     assert OPEN.label_counts == [100, 200, 300]
     assert replace(OPEN, policy=Doubling().document()).label_counts == [100, 200, 400]
     assert replace(OPEN, records=150).label_counts == [100]
-    assert SECRET.label_counts == list(np.cumsum([60, 60, 120, 240]))
+    assert SECRET.label_counts == list(np.cumsum([60, 120, 240]))
 
 
 @pytest.mark.parametrize("setup", [SECRET, OPEN], ids=["secret", "open"])

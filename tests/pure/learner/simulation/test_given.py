@@ -46,7 +46,7 @@ def test_texts_become_what_is_declared_and_nothing_leaves_a_setting_out():
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ({"gate_k": "4"}, "unknown settings gate_k; there are block_hours"),
+        ({"gate_k": "4"}, "unknown settings gate_k; there are block_growth, block_hours"),
         ({"selection_rate": "half"}, "selection_rate must be of type float, got 'half'"),
         ({"screened_blocks": "perhaps"}, "screened_blocks must be of type bool"),
         ({"selection_rate": "1"}, r"selection_rate: Must lie between 0 and 1, got 1\.0"),

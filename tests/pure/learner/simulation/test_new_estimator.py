@@ -11,6 +11,7 @@ from learner.estimators.minibatch_svm import MiniBatchPrivateSVM
 from learner.estimators.softmax_steps import SoftmaxSteps
 from learner.simulation.stream import StreamSettings, simulate_stream
 from learner.simulation.trusted import TrustedSettings, simulate_trusted
+from learner.strategies.blocks import block_rates
 from learner.strategies.secret_blocks import SecretBlocks
 from learner.strategies.secret_sample import BlocksChoice, SecretSample
 from privacy.choices import Sound
@@ -55,17 +56,17 @@ class Parts(BlocksChoice):
     parts: int = parameter(8, at_least=2, label="Parts")
 
     @property
-    def first_rate(self):
-        return 1 / self.parts
+    def block_rates(self):
+        return block_rates(1 / self.parts, 1)
 
     def strategy(self):
-        return SecretSample(self.first_rate)
+        return SecretSample(1 / self.parts)
 
     def of_block(self, block, rate):
         return SecretSample(rate)
 
     def planned(self, settings):
-        return SecretBlocks(self.first_rate).planned(settings)
+        return SecretBlocks(1 / self.parts, 1.0).planned(settings)
 
 
 @pytest.fixture(autouse=True)
@@ -101,8 +102,7 @@ def test_a_pool_is_trained_by_it():
     given = {"estimator": "unhurried", "pace": "5", "selection": "parts", "parts": "4"}
     task = task_of(("music", "weather"), label_counts=(200,), seeds=1, settings=given)
     point = simulate_trusted(task).points[0]
-    # A quarter, a quarter and the other half.
-    assert len(point.releases) == 3
+    assert len(point.releases) == 4
     assert point.project.accuracy > point.constant.accuracy
 
 

@@ -36,6 +36,7 @@ def test_of_a_secret_sample_blocks_columns_and_models_are_tried() -> None:
     found = list(settings_to_try(SETTINGS, SECRET, 2.0))
     assert found[0] == {}
     assert {"selection_rate": 0.5, "maximum_releases": 1} in found
+    assert {"selection_rate": 0.05, "block_growth": 15.0, "maximum_releases": None} in found
     assert {"text_columns": 64} in found
     assert {"text_columns": 256} in found
     models = [wanted["estimator"] for wanted in found if "estimator" in wanted]
@@ -130,11 +131,11 @@ class Parts(BlocksChoice):
     parts: int = parameter(8, at_least=2, label="Parts")
 
     @property
-    def first_rate(self) -> float:
-        return 1 / self.parts
+    def block_rates(self) -> tuple[float, ...]:
+        return (1 / self.parts, 0.5)
 
     def strategy(self) -> SecretSample:
-        return SecretSample(self.first_rate)
+        return SecretSample(1 / self.parts)
 
     def of_block(self, block: int, rate: float) -> SecretSample:
         return SecretSample(rate)
@@ -182,7 +183,7 @@ def test_what_is_declared_here_is_tried(declared: None) -> None:
 
 
 def test_blocks_declared_here_say_which_others_are_tried(declared: None) -> None:
-    setup = replace(SECRET, selection="parts_of_here", parameters={"parts": 5}, first_rate=0.2)
+    setup = replace(SECRET, selection="parts_of_here", parameters={"parts": 5})
     found = list(settings_to_try(SETTINGS | {"selection": "parts_of_here", "parts": 5}, setup, 2.0))
     assert {"parts": 10, "maximum_releases": None} in found
     assert not any("selection_rate" in wanted for wanted in found)

@@ -1,4 +1,4 @@
-"""Secret blocks: doubling public rates, and one coin that puts each record into one block at exactly its rate."""
+"""Secret blocks: growing public rates, and one coin that puts each record into one block at exactly its rate."""
 
 from fractions import Fraction
 from itertools import pairwise
@@ -8,25 +8,27 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from annotation.choices.policies.doubling import DoublingBlocks
-from annotation.choices.policies.updates import BatchState
-from learner.strategies.blocks import block_edges, block_rates, draw_blocks
+from learner.strategies.blocks import MOST_BLOCKS, block_rates, draw_blocks
 from privacy.accounting.screens import hidden_selection_epsilon
 from privacy.mechanisms.randomness import SecureRandom, SimulationRandom
 
 
-@given(st.floats(1e-6, 0.999))
-def test_rates_double_and_never_exceed_one_together(rate):
-    rates = [Fraction(value) for value in block_rates(rate)]
+@given(st.floats(1e-6, 0.999), st.floats(1, 1000))
+def test_rates_grow_and_never_exceed_one_together(rate, growth):
+    rates = [Fraction(value) for value in block_rates(rate, growth)]
     assert float(rates[0]) == pytest.approx(rate, abs=2**-53)
-    assert rates[1:2] in ([], rates[:1])
-    assert all(later == 2 * earlier for earlier, later in pairwise(rates[1:]))
-    assert sum(rates) <= 1 < 2 * sum(rates)
+    for earlier, later in pairwise(rates):
+        assert float(later) == pytest.approx(growth * earlier, abs=2**-53)
+    assert sum(rates) <= 1
+    assert len(rates) == MOST_BLOCKS or sum(rates) + rates[-1] * Fraction(growth) > 1
+    # Sums in floats are exact, so that a coin falls below an edge with exactly its probability.
+    assert Fraction(float(np.cumsum([float(value) for value in rates])[-1])) == sum(rates)
 
 
-def test_blocks_grow_as_the_policy_of_doubling_blocks_does():
-    batches = DoublingBlocks(10).advance(BatchState(), np.ones(80, dtype=bool))[1]
-    assert [len(batch.slots) for batch in batches] == pytest.approx([100 * rate for rate in block_rates(0.1)])
+def test_the_default_is_one_small_block_and_one_large():
+    assert block_rates(0.1, 7.0) == pytest.approx((0.1, 0.7), abs=1e-15)
+    assert block_rates(0.1, 2.0) == pytest.approx((0.1, 0.2, 0.4), abs=1e-15)
+    assert block_rates(0.25, 1.0) == (0.25,) * 4
 
 
 class Words(SecureRandom):
@@ -40,28 +42,35 @@ class Words(SecureRandom):
 
 
 def test_a_coin_at_an_edge_belongs_to_the_next_block():
-    edges = block_edges(0.1)
+    rates = block_rates(0.1, 2)
+    edges = np.cumsum(rates)
     step = 2.0**-53
     values = [0.0, edges[0] - step, edges[0], edges[1] - step, edges[1], edges[-1] - step, edges[-1], 1 - step]
-    assert draw_blocks(8, 0.1, Words(values)).tolist() == [1, 1, 2, 2, 3, 4, 0, 0]
+    assert draw_blocks(8, rates, Words(values)).tolist() == [1, 1, 2, 2, 3, 3, 0, 0]
 
 
 def test_every_block_gets_its_share():
-    drawn = draw_blocks(200_000, 0.1, SimulationRandom(7))
-    shares = np.bincount(drawn, minlength=5) / len(drawn)
-    assert shares == pytest.approx([0.2, 0.1, 0.1, 0.2, 0.4], abs=0.005)
+    drawn = draw_blocks(200_000, block_rates(0.1, 7), SimulationRandom(7))
+    shares = np.bincount(drawn, minlength=3) / len(drawn)
+    assert shares == pytest.approx([0.2, 0.1, 0.7], abs=0.005)
 
 
 @pytest.mark.parametrize("rate", [0.0, 1.0, -0.1, float("nan")])
 def test_a_rate_out_of_range_is_refused(rate):
     with pytest.raises(ValueError, match="probability"):
-        draw_blocks(3, rate, SecureRandom())
+        block_rates(rate, 7)
+
+
+@pytest.mark.parametrize("growth", [0.9, float("inf"), float("nan")])
+def test_a_growth_out_of_range_is_refused(growth):
+    with pytest.raises(ValueError, match="growth"):
+        block_rates(0.1, growth)
 
 
 @given(st.floats(0.01, 0.5), st.floats(0.01, 4.0))
 def test_charging_every_block_covers_what_all_releases_tell_together(rate, epsilon):
     """A record is in one block at most, so the joint ratio is a mixture; its bounds must lie within the sum charged."""
-    rates = np.array(block_rates(rate))
+    rates = np.array(block_rates(rate, 2))
     charged = sum(hidden_selection_epsilon(value, epsilon) for value in rates)
     assert np.log1p((rates * np.expm1(epsilon)).sum()) <= charged * (1 + 1e-12)
     assert -np.log1p((rates * np.expm1(-epsilon)).sum()) <= charged * (1 + 1e-12)

@@ -4,7 +4,7 @@ import pytest
 
 from annotation.choices.catalogue import CATALOGUE
 from learner.strategies.base import SharedLimit
-from learner.strategies.blocks import block_rates, blocks_epsilon
+from learner.strategies.blocks import blocks_epsilon
 from learner.strategies.divisions import MOST_TRAINING, largest_within, of_one_price
 from privacy.accounting.screens import stream_epsilon
 from privacy.choices import Kind
@@ -29,9 +29,9 @@ def test_choosing_and_trainings_are_within_the_limit(choice, limit, stream, hidd
     for division in choice.of({}).divisions(shared):
         chosen = choice.of(division.changes)
         whole = division.choosing + (1 if stream else shared.releases) * division.training
-        if chosen.first_rate is not None:
-            assert chosen.first_rate == division.rate
-            whole = blocks_epsilon(division.training, block_rates(division.rate)[: shared.releases])
+        if chosen.block_rates:
+            assert chosen.block_rates[0] == pytest.approx(division.rate, abs=2**-53)
+            whole = blocks_epsilon(division.training, chosen.block_rates[: shared.releases])
         elif division.rate is not None:
             whole = stream_epsilon(*chosen.rates(), division.training, selection_visible=False, adjacency="null")
             assert division.asked == pytest.approx((chosen.rates()[0], choice.of({}).rates()[0]))

@@ -114,7 +114,7 @@ HELD = {
     "uncertainty": (0.2, lambda X, rows: Uncertainty().choose(X, rows, MODEL, 100, SimulationRandom(1))),
     # The mask, and what is listed of the rest.
     "screen": (6.0, screened),
-    "secret coins": (1.2, lambda X, rows: draw_blocks(len(rows), 0.1, SimulationRandom(1))),
+    "secret coins": (1.2, lambda X, rows: draw_blocks(len(rows), (0.1, 0.7), SimulationRandom(1))),
 }
 
 

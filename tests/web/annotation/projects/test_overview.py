@@ -71,7 +71,7 @@ def test_an_opened_project_has_its_accounts_and_its_manager(manager: User) -> No
 
 def test_the_preset_for_experts_labels_in_secret_and_says_what_it_costs(manager: User) -> None:
     page = client_of(manager).get(reverse("annotation:new_project", args=["pool-experts"])).content.decode()
-    assert "as one series the four cost epsilon 0.59, 0.37, 0.48 and 0.57, all of the limit of 2" in page
+    assert "as one series they cost epsilon 0.59 and 1.41, all of the limit of 2" in page
     assert "did not beat random choice" in page
     offered = [value for value in ("secret_sample", "top_c", "random", "uncertainty") if f'value="{value}"' in page]
     assert offered == ["secret_sample", "top_c", "random"]
@@ -321,6 +321,7 @@ def test_a_refused_gate_says_why_and_can_be_sent_again(crowd: Project, manager: 
 SELECTION_SETTINGS = {
     "secret_sample": {
         "selection_rate",
+        "block_growth",
         "block_hours",
         "screened_blocks",
         "screen_reach",

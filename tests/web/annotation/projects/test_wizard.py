@@ -223,7 +223,7 @@ def test_a_project_named_like_the_page_that_opens_one_has_another_address(client
         ({}, 2.195),
         ({"pool_epsilon": "1"}, 1.146),
         ({"selection_rate": "0.8"}, 2.195),
-        ({"maximum_releases": "2"}, 3.494),
+        ({"maximum_releases": "1"}, 4.172),
         ({"selection": "random"}, 1.999),
         # What counting clusters costs is not left for trainings.
         ({"cluster_epsilon": "1"}, 1.146),

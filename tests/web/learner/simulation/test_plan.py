@@ -55,7 +55,7 @@ def test_of_secret_blocks_that_grow_the_plan_names_the_first_and_all(client: Cli
     facts = facts_of(client.get(page_of(project), {"records": 2000}))
     assert (facts["Questions of the first round"], facts["Rounds until the last model"], facts["Labels in all"]) == (
         "200",
-        "4",
+        "2",
         "1,600",
     )
     assert "The next training costs" in facts
@@ -68,12 +68,12 @@ def test_of_secret_blocks_that_grow_the_plan_names_the_first_and_all(client: Cli
 @pytest.mark.parametrize(
     ("preset", "changes", "releases"),
     [
-        # Four blocks of 10, 10, 20 and 40 % cost 2.0 together, the first three 1.13.
-        ("pool-experts", {}, 4),
+        # Two blocks of 10 and 70 % cost 2.0 together, the first 0.59.
+        ("pool-experts", {}, 2),
         # A smaller limit is planned for as a whole, too; a price that was typed buys fewer.
-        ("pool-experts", {"pool_epsilon": 1.2}, 4),
-        ("pool-experts", {"pool_epsilon": 1.2, "training_epsilon": 1.7, "training_delta": 1e-6}, 3),
-        ("pool-experts", {"maximum_releases": 2}, 2),
+        ("pool-experts", {"pool_epsilon": 1.2}, 2),
+        ("pool-experts", {"pool_epsilon": 1.2, "training_epsilon": 1.7, "training_delta": 1e-6}, 1),
+        ("pool-experts", {"block_growth": 2.0, "maximum_releases": 3}, 3),
         ("pool-experts", {"selection": "random", "estimator": "logistic", "training_epsilon": 0.5}, 4),
         # An answers' account of 8 pays for four models of 2.
         ("voice-crowd", {"labels_epsilon": 8.0, **learning.PAID_EACH_TRAINING}, 4),
@@ -99,12 +99,12 @@ def test_top_c_pays_for_its_rounds_before_its_models(manager: User) -> None:
 
 
 def test_counts_of_clusters_are_paid_before_the_models_of_blocks(manager: User) -> None:
-    spread = {"cluster_epsilon": 0.5, "selection_rate": 0.3, "maximum_releases": None}
+    spread = {"cluster_epsilon": 0.5, "selection_rate": 0.3, "block_growth": 2.0, "maximum_releases": None}
     project = open_preset(manager, "pool-experts", pool_epsilon=2.0, **spread)
     purchase = plan_setups.purchase_of(project, 2000)
     assert (round(purchase.choosing, 6), purchase.releases) == (0.5, 2)
     assert purchase.whole is None or 1.99 < purchase.whole <= 2.0
-    plain = open_preset(manager, "pool-experts", pool_epsilon=2.0, selection_rate=0.3, maximum_releases=None)
+    plain = open_preset(manager, "pool-experts", pool_epsilon=2.0, **(spread | {"cluster_epsilon": None}))
     assert project.settings["training_epsilon"] < plain.settings["training_epsilon"]
 
 

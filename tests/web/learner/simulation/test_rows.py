@@ -212,7 +212,10 @@ def test_a_row_of_the_table_says_what_it_changes_in_words(manager: User) -> None
     simulation = PlanSimulation.objects.filter(fingerprint=simulate(project)).get()
     planned = planned_rows(project, RECORDS)
     rows = shown_rows(planned, simulation)
-    assert rows[1]["words"] == [("Secret sample: rate of the first block", "0.05")]
+    assert rows[1]["words"] == [
+        ("Secret sample: rate of the first block", "0.05"),
+        ("Secret sample: growth of the blocks", "15"),
+    ]
     assert unreached(planned, simulation) == 0
     assert simulation.result is not None
     simulation.result["rows"][1] = {}
@@ -264,7 +267,7 @@ def test_a_draft_that_changed_or_is_no_project_is_refused(client: Client, manage
 def test_a_planned_price_is_not_typed_so_that_it_follows_the_limit() -> None:
     preset = PRESETS["pool-experts"]
     draft = {"data_kind": "text", "classes": "a\nb", "pool_epsilon": "2", "pool_delta": "5e-6"}
-    price = {"training_epsilon": 2.315, "training_delta": 7.142e-6}
+    price = {"training_epsilon": 2.957, "training_delta": 1.428e-5}
     changed = draft_with(preset, draft, {"selection_rate": 0.35, **price})
     assert changed == draft | {"selection_rate": "0.35"}
     dearer = draft_with(preset, draft, {"training_epsilon": 1.5})
