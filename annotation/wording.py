@@ -32,6 +32,11 @@ def localized(said: str) -> str:
     return filled(form, {name: _shown(value, formats.get(name, "")) for name, value in values.items()})
 
 
+def class_name(name: str) -> str:
+    """Return the name of a class as pages show it; files and forms keep the name itself."""
+    return name.replace("_", " ")
+
+
 def _shown(value: Any, spec: str) -> str:
     """Return what a sentence was filled with: a message again, a number with the language's signs, or a name."""
     if isinstance(value, Message):

@@ -10,7 +10,7 @@ from annotation.answers.selectors import label_type, possible_answers
 from annotation.choices.label_types.base import LabelType
 from annotation.choices.label_types.class_sets import MOST_CLASSES
 from annotation.models import Project
-from annotation.wording import localized
+from annotation.wording import class_name, localized
 
 # Beside the boxes of the classes: that none of them is ticked on purpose.
 NONE_BOX = "none"
@@ -49,7 +49,7 @@ class SeveralClassesField(forms.Field):
     def __init__(self, kind: LabelType, names: Sequence[str], **kwargs: Any) -> None:
         super().__init__(required=False, **kwargs)
         self._kind, self._n_classes = kind, len(names)
-        boxes: list[tuple[int | str, Any]] = list(enumerate(names))
+        boxes: list[tuple[int | str, Any]] = list(enumerate(map(class_name, names)))
         self.widget.choices = [*boxes, *([(NONE_BOX, _("None of them"))] if kind.names_none else [])]
 
     def clean(self, value: tuple[list[str], bool]) -> int:

@@ -17,6 +17,7 @@ from annotation.choices.merged_classes import counts_as
 from annotation.errors import InvalidChoice
 from annotation.models import Project, ReportKind
 from annotation.models.configurations import MOST_KNOWN, settings_in
+from annotation.wording import class_name
 
 
 def label_type(project: Project) -> LabelType:
@@ -67,9 +68,9 @@ def counts_equal(project: Project, answer: str, expected: str) -> Q:
 
 
 def offered_answers(project: Project) -> list[tuple[int, str]]:
-    """Return the answers that people are offered, each with its number: those that count as themselves."""
+    """Return the answers that people are offered, each with its number and as pages show it."""
     places = counting_places(project)
-    return [(n, name) for n, name in enumerate(answer_names(project)) if not places or places[n] == n]
+    return [(n, class_name(name)) for n, name in enumerate(answer_names(project)) if not places or places[n] == n]
 
 
 def agreed_on(project: Project, votes: Sequence[int]) -> Agreement | None:

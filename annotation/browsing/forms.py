@@ -16,6 +16,7 @@ from annotation.models.questions import ASKED
 from annotation.reports.forms import WordsField
 from annotation.reports.services.reporting import MAX_COMMENT_LENGTH
 from annotation.rest.row_ids import row_id
+from annotation.wording import class_name
 
 AGREEMENT = (("", _("any")), ("all", _("all the same")), ("divided", _("divided")))
 AGES = (
@@ -67,7 +68,7 @@ class QuestionFilter(forms.Form):
         people = known_annotators(project)
         named = {
             "state": states,
-            "choice": list(enumerate(answer_names(project))),
+            "choice": list(enumerate(map(class_name, answer_names(project)))),
             "annotator": [(one.id, _left(one.name) if one.has_left else one.name) for one in people],
             "tag": list(Tag.objects.filter(project=project).order_by("name").values_list("pk", "name")),
             "assigned": [(one.id, one.name) for one in people if not one.has_left],

@@ -31,6 +31,7 @@ from annotation.reports.selectors import threads
 from annotation.reports.selectors.waiting import may_read_questions
 from annotation.reports.services import conversing
 from annotation.rest.row_ids import row_id
+from annotation.wording import class_name
 from privacy.choices import Kind
 
 # Views people come for most; any other is an address to keep.
@@ -53,6 +54,8 @@ OTHERS = {
     "unassign": gettext_lazy("The others were assigned to nobody."),
 }
 LONGEST_ADDRESS = 2000
+# Their value is the name of a class.
+ANSWERED = ("answered", "corrected", "agreed")
 HAPPENED = {
     "answered": gettext_lazy("answered"),
     "corrected": gettext_lazy("answered anew"),
@@ -225,6 +228,8 @@ def _event_words(event: QuestionEvent) -> tuple[QuestionEvent, str]:
     """Return an event with the words for it; of what managers did those of the log, which need no value."""
     if event.kind == "action":
         return replace(event, value=""), str(SENTENCES.get(event.value, event.value))
+    if event.kind in ANSWERED:
+        event = replace(event, value=class_name(event.value))
     return event, str(HAPPENED[event.kind])
 
 

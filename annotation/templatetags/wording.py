@@ -1,8 +1,9 @@
-"""What services say, in the language of the page."""
+"""What services say, in the language of the page, and names of classes."""
 
 from django import template
 
-from annotation.wording import localized
+from annotation.wording import class_name, localized
 
 register = template.Library()
 register.filter("localized", localized)
+register.filter("class_name", class_name)

@@ -19,7 +19,7 @@ from annotation.people.identity import person_of
 from annotation.projects.settings_words import setting_value
 from annotation.statement import presenters
 from annotation.statement.words import what_words
-from annotation.wording import localized
+from annotation.wording import class_name, localized
 from learner import selectors
 from learner.access import Costed, may_manage, project_of, release_of
 from learner.artifacts.services import storage
@@ -129,7 +129,7 @@ def _measured(evaluation: Evaluation, release: ModelRelease) -> dict[str, Any]:
     """Return an evaluation as the page shows it; one made before there were measures has its accuracy alone."""
     found = evaluation.measures
     # A class that was added since stands behind those that were measured.
-    classes = release.project.classes[: len(found.get("recall", ()))]
+    classes = [class_name(name) for name in release.project.classes[: len(found.get("recall", ()))]]
     sets = "precision" in found
     matrix = bool(found) and not sets
     return {
@@ -230,7 +230,7 @@ def measure_plot(request: HttpRequest, slug: str, version: int, kind: str, datas
     words = _("Examples by true and predicted class; the page has the numbers.")
     drawn = plots.confusion_plot(
         evaluation.measures["confusion"],
-        found.project.classes[: len(evaluation.measures["confusion"])],
+        list(map(class_name, found.project.classes[: len(evaluation.measures["confusion"])])),
         title=_("Confusion matrix"),
         words=words,
         axis_names=(_("predicted"), _("true")),

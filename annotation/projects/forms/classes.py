@@ -11,7 +11,7 @@ from annotation.choices.merged_classes import unmerged_classes
 from annotation.choices.presets import LONGEST_CLASS
 from annotation.errors import InvalidConfiguration
 from annotation.models import DataKind, Project
-from annotation.wording import localized
+from annotation.wording import class_name, localized
 
 COLOUR_NAMES = {
     "red": _("red"),
@@ -98,5 +98,5 @@ class MergeForm(BlamedForm):
         super().__init__(data)
         kept = unmerged_classes(project.classes, project.merged_classes)
         for name in ("name", "into"):
-            choices = [("", _("choose a class")), *((each, each) for each in kept)]
+            choices = [("", _("choose a class")), *((each, class_name(each)) for each in kept)]
             self.fields[name].choices = choices  # type: ignore[attr-defined]

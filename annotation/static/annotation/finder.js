@@ -4,6 +4,8 @@
 
 const finder = (() => {
   const SHOWN = 10;
+  // So many classes are all shown, the first ten with a digit.
+  const ALL_SHOWN = 20;
   const SUGGESTED = 4;
   const RECENT = 20;
   const DIGITS = "1234567890";
@@ -23,8 +25,10 @@ const finder = (() => {
   const byId = (id) => document.getElementById(id);
   const field = () => byId("find");
   const form = () => byId("answer");
+  const allShown = () => classes.length <= ALL_SHOWN;
+  const named = (value) => classes.find((one) => one.value === value);
 
-  const plain = (text) => text.toLowerCase().normalize("NFKD").replace(/\p{M}/gu, "");
+  const plain = (text) => text.toLowerCase().normalize("NFKD").replace(/\p{M}/gu, "").replaceAll("_", " ");
   const wordsOf = (text) => plain(text).match(/[\p{L}\p{N}]+/gu) || [];
   // "charges" and "charged" fit "charge".
   const stem = (word) => (word.length > 5 ? word.slice(0, 5) : word.replace(/s$/, ""));
@@ -94,11 +98,8 @@ const finder = (() => {
     const order = [chosen, ...(several.isOn() ? [] : known), ...best.map(([value]) => value), ...recent];
     const above = several.isOn() ? several.chosen() : [];
     const values = new Set(order.filter((value) => value !== null && !above.includes(value)));
-    for (const one of classes) {
-      if (values.size >= SHOWN) break;
-      if (!above.includes(one.value)) values.add(one.value);
-    }
-    return [...values].slice(0, SHOWN).map((value) => classes[value]);
+    for (const one of classes) if (!above.includes(one.value)) values.add(one.value);
+    return [...values].slice(0, allShown() ? ALL_SHOWN : SHOWN).map(named).filter(Boolean);
   }
 
   function found(typed) {
@@ -187,7 +188,7 @@ const finder = (() => {
     const typed = plain(field().value.trim());
     const shown = typed ? found(typed) : first();
     const place = document.querySelector("#answer .hits");
-    place.classList.toggle("found", Boolean(typed));
+    place.classList.toggle("found", Boolean(typed) || allShown());
     place.replaceChildren(...shown.map(button));
     highlight(0);
     const words = byId("find-part").dataset;
@@ -279,17 +280,17 @@ const finder = (() => {
     chosen = null;
     if (several.isOn()) {
       const earlier = (form().dataset.earlier || "").split(" ").filter(Boolean).map(Number);
-      for (const value of earlier) several.toggle(value, classes[value].name);
+      for (const one of earlier.map(named).filter(Boolean)) several.toggle(one.value, one.name);
       form().addEventListener("chosen", press);
     }
     byId("find-part").hidden = false;
-    byId("question").tabIndex = 0;
     suggest();
     draw();
     field().addEventListener("input", draw);
     field().addEventListener("keydown", typedKey);
     for (const name of ["focus", "blur"]) field().addEventListener(name, () => highlight(marked));
     const all = document.querySelector("#answer .all");
+    all.hidden = allShown() && groups.length === 1;
     all.addEventListener("toggle", () => {
       const place = all.querySelector("fieldset");
       if (all.open && !place.childElementCount) place.append(...inGroups());

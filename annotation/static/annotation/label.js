@@ -77,7 +77,14 @@
     true,
   );
 
+  // A long question scrolls in its frame, by keys too.
+  function frame() {
+    const question = byId("question");
+    if (question && question.scrollHeight > question.clientHeight) question.tabIndex = 0;
+  }
+
   function arrived(answered) {
+    frame();
     shownAt = performance.now();
     zoom.start();
     byId("question").focus({ preventScroll: true });
@@ -170,6 +177,7 @@
   });
 
   finder.start();
+  frame();
   outbox.start(
     (address, text) => {
       if (address === answerAddress()) show(text);

@@ -260,6 +260,57 @@ class TestFinding:
         assert answers() == [27]
 
 
+# What reaches out of its button or lies on another one.
+OVERLAPS = """() => {
+  const shown = [...document.querySelectorAll(".choice")].filter((choice) => choice.checkVisibility());
+  const boxes = shown.map((choice) => choice.getBoundingClientRect());
+  const wrong = [];
+  shown.forEach((choice, number) => {
+    const box = boxes[number];
+    const content = document.createRange();
+    content.selectNodeContents(choice);
+    for (const line of content.getClientRects()) {
+      if (line.left < box.left - 1 || line.right > box.right + 1 || line.bottom > box.bottom + 1) {
+        wrong.push(choice.textContent);
+        break;
+      }
+    }
+    for (const other of boxes.slice(number + 1)) {
+      if (box.left < other.right && other.left < box.right && box.top < other.bottom && other.top < box.bottom) {
+        wrong.push(choice.textContent);
+      }
+    }
+  });
+  return [shown.length, wrong];
+}"""
+LONG_NAMES = [name.replace(" ", "_") for name in CLASSES] + [f"identityverificationappeal{code}" for code in codes_of("abcdefghijklmnopq")]
+TEXT = "I sent money to my sister on Monday, and neither she nor my statement shows anything of it. " * 22
+
+
+@pytest.mark.parametrize(
+    ("scheme", "size"), [("light", {"width": 1280, "height": 800}), ("dark", {"width": 390, "height": 780})]
+)
+@pytest.mark.parametrize("n_classes", [4, 18, 77])
+@pytest.mark.parametrize("confirm", [False, True])
+def test_long_names_wrap_and_a_long_text_keeps_the_answers_in_reach(enter, n_classes, confirm, scheme, size):
+    project = make_project(name="Bank_questions", question="What is this about?", classes=LONG_NAMES[-n_classes:])
+    write_settings(project, confirm_answers=confirm)
+    ask(project, TEXT, "another")
+    page = enter(project, viewport=size, color_scheme=scheme)
+    read_first(page)
+    shot(page, f"long-{n_classes}-{confirm}-{scheme}")
+    expect(page.locator("#answer .choice").first).to_be_in_viewport(ratio=1)
+    shown = min(n_classes, 20 if n_classes <= 20 else 6 if size["width"] < 500 else 10)
+    assert page.evaluate(OVERLAPS) == [shown, []]
+    if n_classes > 20:
+        page.locator(".all > summary").click()
+        expect(page.locator(".all .choice")).to_have_count(n_classes)
+        assert page.evaluate(OVERLAPS) == [shown + n_classes, []]
+    assert page.evaluate("document.documentElement.scrollWidth") == size["width"]
+    assert not page.locator("#answer").get_by_text("_").count()
+    assert violations(page) == []
+
+
 @pytest.mark.parametrize(("scheme", "size"), [("light", {"width": 1100, "height": 800}), ("dark", PHONE)])
 def test_nothing_is_wrong_and_the_answers_are_in_reach(project, enter, scheme, size):
     ask(project, "I paid with my card yesterday and the payment was charged twice, why? " * 12, "another")
