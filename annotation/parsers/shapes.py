@@ -16,6 +16,8 @@ from annotation.parsers.reading import Format, detect_format
 from annotation.parsers.rows import FirstRows, Layout, refuse_wide
 from annotation.parsers.sources import TextSource
 from annotation.parsers.workbook import WorkbookReader
+from annotation.tables.cells import BadCell, check_storable
+from privacy.wording import as_message
 
 HEAD_LINES = 100
 HEAD_CHARACTERS = 8 * 1024 * 1024
@@ -38,8 +40,13 @@ class FileShape:
     sheet: str | None = None
 
     def __post_init__(self) -> None:
-        """Refuse a file of too many columns."""
+        """Refuse too many columns, and names that neither a page nor the database can hold."""
         refuse_wide(len(self.columns))
+        try:
+            for name in (*self.columns, *self.controls, *self.people, *self.sheets):
+                check_storable(name)
+        except BadCell as error:
+            raise InvalidUpload(as_message("encoding: a name in the file {reason}", reason=error.args[0])) from None
 
 
 def shape_of(
@@ -53,7 +60,7 @@ def shape_of(
     encoding: str | None = None,
     sheet: str | None = None,
 ) -> FileShape:
-    """Look at the beginning of a file; `InvalidUpload` if it is of no known format or damaged there."""
+    """Look at the beginning of a file; `InvalidUpload` if its format or encoding is another, or it is damaged."""
     kind, compressed, settled = detect_format(file, name, encoding)
     if kind is Format.IMAGES:
         return FileShape(kind, (FILE_NAME,))

@@ -31,14 +31,16 @@ class CardBudget(Metered):
 
 @dataclass(frozen=True, slots=True)
 class CardModel:
-    """The newest release of a project: how often it and one answer for all are right on public examples.
+    """The newest release of a project: how often it, one answer for all and version 0 are right on public examples.
 
-    Shares from 0 to 1, None without public examples.
+    Shares from 0 to 1, None where they are not known; `loses_to` names what is free and right at least as often.
     """
 
     version: int
-    accuracy: float | None
-    constant: float | None
+    accuracy: float | None = None
+    constant: float | None = None
+    described: float | None = None
+    loses_to: str = ""
 
 
 # Who knows the models adds a function from projects to their newest releases, in a fixed number of statements.

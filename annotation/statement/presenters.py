@@ -75,6 +75,11 @@ class Metered:
         """Share of the limit that is spent for good, 0 to 100."""
         return self._percent(self.guarantee.epsilon_spent - self.guarantee.epsilon_reserved)
 
+    @property
+    def is_full(self) -> bool:
+        """Whether nothing to speak of is left."""
+        return self.percent_spent > 99
+
     def _percent(self, part: float) -> float:
         limit = self.guarantee.epsilon_limit
         return min(100.0, 100.0 * part / limit) if limit else 100.0

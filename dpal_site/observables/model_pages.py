@@ -17,6 +17,7 @@ BUDGET = (
         " annotation/statement/_spending_table.html learner/dashboard/dashboard.html learner/releases/release.html",
         "sheet.guarantee.delta_spent sheet.guarantee.epsilon_spent sheet.guarantee.epsilon_left"
         " sheet.guarantee.epsilon_reserved sheet.guarantee.chain_head sheet.percent_settled sheet.percent_spent"
+        " sheet.is_full"
         " sheet.information sheet.warning sheet.numerical_epsilon sheet.lines sheet.tables guarantee.chain_head"
         " guarantee.sequence heads heads.1 title",
         MODELS,
@@ -124,6 +125,7 @@ RELEASES = (
         " learner/releases/_hero.html",
         "accuracies beaten_by card card.html card.told checks found digest files history release.held_back measured"
         " one.constant one.dataset one.described one.examples one.high one.low one.value one.macro_f1"
+        " one.loses_to loses_to"
         " one.accuracy.* one.measures"
         " one.measures.* one.rows recall.* row.*"
         " one.by_class precision.* one.as_matrix one.taken_for line.*"

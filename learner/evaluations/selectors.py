@@ -25,6 +25,11 @@ class Accuracy:
     described: float | None
     macro_f1: float | None = None
 
+    @property
+    def loses_to(self) -> str:
+        """The free alternative that is right at least as often; empty if there is none."""
+        return selectors.loses_to(self.value, constant=self.constant, described=self.described)
+
 
 def accuracy_of(evaluation: Evaluation) -> Accuracy:
     """Return an evaluation's accuracy with its interval."""

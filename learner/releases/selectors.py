@@ -183,10 +183,19 @@ def models_of(projects: Collection[int]) -> dict[int, CardModel]:
             examples=Sum("evaluations__examples"),
             right=Sum("evaluations__correct"),
             constant=Sum("evaluations__constant_correct"),
+            described=Sum("evaluations__described_correct"),
         )
-        .values_list("project", "version", "examples", "right", "constant")
+        .values_list("project", "version", "examples", "right", "constant", "described")
     )
     return {
-        project: CardModel(version, right / examples if examples else None, constant / examples if examples else None)
-        for project, version, examples, right, constant in measured
+        project: CardModel(
+            version,
+            right / examples,
+            constant / examples,
+            None if described is None else described / examples,
+            selectors.loses_to(right, constant=constant, described=described),
+        )
+        if examples
+        else CardModel(version)
+        for project, version, examples, right, constant, described in measured
     }

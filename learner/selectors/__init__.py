@@ -84,11 +84,21 @@ def beaten_by(release: ModelRelease) -> str:
     test set.
     """
     measured = release.evaluations.all()
-    correct = sum(evaluation.correct for evaluation in measured)
-    if measured and correct <= sum(evaluation.constant_correct for evaluation in measured):
-        return "constant"
+    if not measured:
+        return ""
     described = [each.described_correct for each in measured if each.described_correct is not None]
-    return "version_0" if described and correct <= sum(described) else ""
+    return loses_to(
+        sum(evaluation.correct for evaluation in measured),
+        constant=sum(evaluation.constant_correct for evaluation in measured),
+        described=sum(described) if described else None,
+    )
+
+
+def loses_to(right: float, *, constant: float, described: float | None) -> str:
+    """Name the free alternative that is right at least as often as a model, by counts or by shares."""
+    if right <= constant:
+        return "constant"
+    return "version_0" if described is not None and right <= described else ""
 
 
 def latest_release(project: Project) -> ModelRelease | None:

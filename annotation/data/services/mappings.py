@@ -1,7 +1,8 @@
 """Which column of a file is which: checked, suggested from what is known, and turned into what a reader takes."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from itertools import chain
 from typing import Any, BinaryIO, cast, get_args
 
 from django.conf import settings
@@ -14,6 +15,7 @@ from annotation.parsers.guessing import guess_columns, remembered
 from annotation.parsers.reading import Format, detect_format
 from annotation.parsers.rows import AnswersKept, Layout
 from annotation.parsers.shapes import FileShape, shape_of
+from annotation.tables.cells import BadCell, check_storable
 from privacy.wording import as_message
 
 READING_KEYS = frozenset({"has_header", "columns", "delimiter", "quoting", "encoding", "sheet"})
@@ -51,6 +53,11 @@ def check_mapping(mapping: Mapping[str, Any]) -> None:
                 raise InvalidUpload(as_message("{key}: must be a name", key=key))
             raise InvalidUpload(as_message("{key}: must be the name of a column", key=key))
     _check_reading(mapping)
+    try:
+        for text in _texts(mapping):
+            check_storable(text)
+    except BadCell as error:
+        raise InvalidUpload(as_message("mapping: a name {reason}", reason=error.args[0])) from None
     kept = mapping.get("metadata", [])
     if not isinstance(kept, list | tuple) or not all(isinstance(name, str) and name for name in kept):
         raise InvalidUpload("metadata: must be a list of columns")
@@ -61,6 +68,16 @@ def check_mapping(mapping: Mapping[str, Any]) -> None:
         raise InvalidUpload("features: must name a column of the file for each declared column")
     if mapping.get("answers", "majority") not in get_args(AnswersKept):
         raise InvalidUpload(as_message("answers: must be one of {possible}", possible=", ".join(get_args(AnswersKept))))
+
+
+def _texts(value: Any) -> Iterator[str]:
+    """Yield every text in a mapping."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        yield from chain.from_iterable(map(_texts, (*value, *value.values())))
+    elif isinstance(value, list | tuple):
+        yield from chain.from_iterable(map(_texts, value))
 
 
 def _check_reading(mapping: Mapping[str, Any]) -> None:

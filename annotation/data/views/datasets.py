@@ -39,7 +39,8 @@ def data(request: HttpRequest, slug: str) -> HttpResponse:
         try:
             return _receive(request, project, form)
         except InvalidUpload as error:
-            form.add_error("file", localized(str(error)))
+            field = error.args[0].partition(":")[0]
+            form.add_error(field if field in form.fields else "file", localized(str(error)))
     return _page(request, project, form, TableForm(project=project))
 
 

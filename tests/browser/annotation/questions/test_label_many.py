@@ -283,7 +283,9 @@ OVERLAPS = """() => {
   });
   return [shown.length, wrong];
 }"""
-LONG_NAMES = [name.replace(" ", "_") for name in CLASSES] + [f"identityverificationappeal{code}" for code in codes_of("abcdefghijklmnopq")]
+LONG_NAMES = [name.replace(" ", "_") for name in CLASSES] + [
+    f"identityverificationappeal{code}" for code in codes_of("abcdefghijklmnopq")
+]
 TEXT = "I sent money to my sister on Monday, and neither she nor my statement shows anything of it. " * 22
 
 

@@ -164,6 +164,45 @@ def test_an_encoding_is_chosen_on_the_page_and_never_guessed(manager: User) -> N
     assert "naïve" in client.get(back).content.decode()
 
 
+@pytest.mark.parametrize("button", ["look", "upload"])
+@pytest.mark.parametrize(
+    ("name", "data"),
+    [
+        ("pool.csv", "Größe;text\n3;hello\n".encode("windows-1252")),
+        ("pool.tsv", "text\tGröße\nhello\t3\n".encode("windows-1252")),
+        ("pool.jsonl", '{"text": "hello", "Größe": 3}\n'.encode("windows-1252")),
+        ("pool.jsonl", b'{"text": "hello", "\\ud800": 3}\n'),
+        ("pool.jsonl", b'{"text": "hello", "a\\u0000b": 3}\n'),
+        ("pool.json", '[{"data": {"text": "hello", "Größe": 3}}]'.encode("windows-1252")),
+    ],
+)
+def test_a_header_in_another_encoding_is_refused_at_the_encoding(manager: User, name: str, data: bytes, button) -> None:
+    project = managed(manager)
+    form = {"file": SimpleUploadedFile(name, data), "role": "pool", "bad_rows": "keep_good", "has_header": "on"}
+    page = client_of(manager).post(reverse("annotation:data", args=[project.slug]), {**form, button: "1"})
+    assert page.status_code == 422
+    assert list(page.context["form"].errors) == ["encoding"]
+    assert not UploadDraft.objects.exists()
+    assert not Dataset.objects.exists()
+    if b"\\u" not in data:
+        assert "choose windows-1252" in page.content.decode()
+        file = SimpleUploadedFile(name, data)
+        page = client_of(manager).post(
+            reverse("annotation:data", args=[project.slug]),
+            {**form, "file": file, button: "1", "encoding": "windows-1252"},
+        )
+        assert page.status_code == 302
+
+
+def test_reading_a_file_another_way_refuses_a_header_that_is_no_text_then(manager: User) -> None:
+    address = look(manager, managed(manager), "text;Größe\nhello;3\n".encode("windows-1252"), encoding="windows-1252")
+    client = client_of(manager)
+    assert "Größe" in client.get(address).content.decode()
+    refused = client.post(address, {**WRITTEN, "delimiter": ";", "text": "text", "encoding": "utf-8"})
+    assert refused.status_code == 422
+    assert "choose windows-1252" in refused.content.decode()
+
+
 def test_an_encoding_can_be_left_to_the_mark_again(manager: User) -> None:
     address = look(manager, managed(manager), b"text\n\xc3\xbc\n", encoding="windows-1252")
     client = client_of(manager)
@@ -213,7 +252,14 @@ def test_the_rest_interface_takes_a_sheet_and_an_encoding(manager: User) -> None
 
     assert send("text\nGrüße\n".encode("iso-8859-1"), encoding="iso-8859-1") == 202
     assert send(workbook({"One": sheet([["a"]]), "Two": sheet([["text"], ["b"]])}), sheet="Two") == 202
-    for refused in ({"encoding": "koi8-r"}, {"sheet": "Two"}, {"encoding": "utf-16"}, {"encoding": ["utf-8"]}):
+    for refused in (
+        {"encoding": "koi8-r"},
+        {"sheet": "Two"},
+        {"encoding": "utf-16"},
+        {"encoding": ["utf-8"]},
+        {"id": "\ud800"},
+        {"metadata": ["a\0b"]},
+    ):
         assert send(b"text\na\n", **refused) == 422, refused
 
 

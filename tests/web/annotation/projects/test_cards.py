@@ -8,11 +8,12 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from annotation.models import Membership, Role
+from annotation.models import Membership, Project, Role
 from annotation.models.configurations import KNOWN
 from annotation.projects.selectors import project_cards
 from annotation.questions.services import labels, queue
 from learner.models import ModelRelease
+from privacy.models import BudgetAccount
 from tests import learning
 from tests.factories import add_members, make_project, make_user, open_records
 from tests.markup import tight
@@ -50,7 +51,33 @@ def test_a_manager_and_an_engineer_read_accuracy_and_budget(project, release, ma
     for person in (manager, engineer):
         page = listed(person)
         assert f"<strong>{share}</strong>right on public data, version 1; a constant {constant}" in page
+        assert "No better than" not in page
         assert 'class="meter"' in page
+
+
+@pytest.mark.parametrize(("constant", "described", "words"), [(1, 0, "always giving one answer"), (0, 1, "version 0")])
+def test_a_losing_model_says_so_on_the_list_and_the_overview(project, release, manager, constant, described, words):
+    examples = release.evaluations.get().examples
+    release.evaluations.update(correct=1, constant_correct=constant * examples, described_correct=described * examples)
+    client = Client()
+    client.force_login(manager)
+    overview = tight(client.get(reverse("learner:overview", args=[project.slug])).content.decode())
+    for page in (listed(manager), overview):
+        assert f"No better than {words}" in page
+        assert "loses" in page
+    assert f"version 0 {100 * described:.1f}" in listed(manager)
+
+
+def test_a_spent_budget_and_a_paused_project_do_not_look_healthy(project, manager):
+    assert "Used up" not in listed(manager)
+    account = project.pool_account
+    BudgetAccount.objects.filter(pk=account.pk).update(epsilon_limit=0, delta_limit=0)
+    Project.objects.filter(pk=project.pk).update(state="paused")
+    client = Client()
+    client.force_login(manager)
+    for page in (listed(manager), client.get(reverse("learner:overview", args=[project.slug])).content.decode()):
+        assert "Used up" in page
+        assert re.search(r'class="tag wait">\s*paused', page)
 
 
 def test_an_annotator_reads_neither(project, release):
