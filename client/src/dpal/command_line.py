@@ -28,8 +28,15 @@ site_option = click.option(
     "--site", envvar="DPAL_SITE", help="Address of the site; DPAL_SITE, else that of the last login."
 )
 version_option = click.option("--version", default=LATEST, show_default=True, help="Number of a version, or a channel.")
-retired_option = click.option("--retired", is_flag=True, help="Take it even if it was retired.")
 key_option = click.option("--public-key", help="The site's signing key; by default the one first met there.")
+# Which release is meant, as `fetch` and `load` take it.
+RELEASE_OPTIONS = (
+    version_option,
+    click.option("--retired", is_flag=True, help="Take it even if it was retired."),
+    key_option,
+    click.option("--offline", is_flag=True, help="From the cache, without a network."),
+    site_option,
+)
 
 
 class Sentences(click.Group):
@@ -97,7 +104,7 @@ def login(site: str) -> None:
         raise NotAllowed("No token was given.")
     # A token may be good for something else.
     with Site(address, token) as asked, suppress(NotInScope):
-        next(asked.pages("projects", most=1), None)
+        next(asked.pages("projects"), None)
     settings.remember(address, token=token)
     click.echo(f"Logged in to {address}.")
 
@@ -138,40 +145,27 @@ def versions_of(project: str, site: Site) -> Iterator[dict[str, Any]]:
         yield site.request("GET", f"projects/{quoted(project)}/models/0")
 
 
+def with_release(command: Command) -> Command:
+    """Add the options that say which release is meant."""
+    for option in reversed(RELEASE_OPTIONS):
+        command = option(command)
+    return command
+
+
 @main.command()
 @click.argument("project")
 @click.argument("folder", type=click.Path(path_type=Path))
-@version_option
-@retired_option
-@key_option
-@click.option("--offline", is_flag=True, help="From the cache, without a network.")
+@with_release
 @click.option("--for", "form", type=click.Choice(["dpal", "mlflow"]), default="dpal", help="Who reads the folder.")
 @click.option("--with-encoder", is_flag=True, help="Add the public sentence encoder it reads, 90 MB.")
-@site_option
 def download(
-    project: str,
-    folder: Path,
-    version: str,
-    retired: bool,
-    public_key: str | None,
-    offline: bool,
-    form: str,
-    with_encoder: bool,
-    site: str | None,
+    project: str, folder: Path, form: str, with_encoder: bool, site: str | None, public_key: str | None, **meaning: Any
 ) -> None:
     """Put a verified release of PROJECT into a new FOLDER, plain or as `mlflow.pyfunc` loads it."""
     if folder.exists():
         raise DpalError(f"{folder} is there already: name a new folder.")
     with progress_of_files() as progress:
-        fetched = fetch(
-            meant(site),
-            project,
-            version,
-            public_key=public_key,
-            retired=retired,
-            offline=offline,
-            progress=progress,
-        )
+        fetched = fetch(meant(site), project, public_key=public_key, progress=progress, **meaning)
     if form == "mlflow":
         write_folder(fetched, folder, public_key=key_of(public_key, site))
     else:
@@ -182,19 +176,11 @@ def download(
 @main.command()
 @click.argument("project")
 @click.argument("registry")
-@version_option
-@retired_option
-@key_option
-@click.option("--offline", is_flag=True, help="From the cache, without a network.")
-@site_option
-def push(
-    project: str, registry: str, version: str, retired: bool, public_key: str | None, offline: bool, site: str | None
-) -> None:
+@with_release
+def push(project: str, registry: str, site: str | None, public_key: str | None, **meaning: Any) -> None:
     """Put a verified release of PROJECT into a REGISTRY: mlflow://HOST:PORT/NAME."""
     with progress_of_files() as progress:
-        fetched = fetch(
-            meant(site), project, version, public_key=public_key, retired=retired, offline=offline, progress=progress
-        )
+        fetched = fetch(meant(site), project, public_key=public_key, progress=progress, **meaning)
     click.echo(send_on(fetched, registry, public_key=key_of(public_key, site)))
 
 
@@ -221,11 +207,7 @@ def verify(folder: Path, public_key: str | None, site: str | None) -> None:
 @click.option("--precision", type=float, help="Leave `predicted` empty where the model is not sure enough for it.")
 @click.option("--batch-size", default=BATCH, show_default=True, type=click.IntRange(1), help="Records at a time.")
 @click.option("--folder", is_flag=True, help="PROJECT is a folder that `dpal download` made.")
-@version_option
-@retired_option
-@key_option
-@click.option("--offline", is_flag=True, help="From the cache, without a network.")
-@site_option
+@with_release
 def predict(
     project: str,
     file: str,
@@ -236,11 +218,9 @@ def predict(
     precision: float | None,
     batch_size: int,
     folder: bool,
-    version: str,
-    retired: bool,
-    public_key: str | None,
-    offline: bool,
     site: str | None,
+    public_key: str | None,
+    **meaning: Any,
 ) -> None:
     """Predict the records of FILE, or lines of standard input, and write them with a column `predicted`."""
     read = tables.format_of(file, kind)
@@ -248,7 +228,7 @@ def predict(
     if folder:
         model = open_folder(project, public_key=key_of(public_key, site))
     else:
-        model = load(meant(site), project, version, public_key=public_key, retired=retired, offline=offline)
+        model = load(meant(site), project, public_key=public_key, **meaning)
     if model.records == "images":
         raise DpalError("Images are predicted in Python: dpal.load(...).predict(array).")
     if made == "lines" and probabilities:

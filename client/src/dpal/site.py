@@ -85,16 +85,12 @@ class Site:
         headers = {**key, **(headers or {})}
         return self._json(self._ask(method, f"/api/v1/{path}", headers=headers, params=query, json=body, data=data))
 
-    def pages(self, path: str, *, most: int | None = None) -> Iterator[Any]:
-        """Yield everything of a list, page by page."""
-        address, given = f"/api/v1/{path}", 0
+    def pages(self, path: str) -> Iterator[Any]:
+        """Yield everything of a list; each page is asked for once the one before it was read."""
+        address = f"/api/v1/{path}"
         while address:
             answer = self._ask("GET", address)
-            for one in self._json(answer):
-                if given == most:
-                    return
-                given += 1
-                yield one
+            yield from self._json(answer)
             following = answer.links.get("next", {}).get("url", "")
             address = following.removeprefix(self.address)
 

@@ -9,12 +9,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, Any
 
 from dpal.errors import DpalError, NotFitting
-
-if TYPE_CHECKING:
-    pass
 
 FORMATS = ("csv", "jsonl", "parquet", "lines")
 SUFFIXES = {".csv": "csv", ".jsonl": "jsonl", ".ndjson": "jsonl", ".parquet": "parquet", ".txt": "lines"}
