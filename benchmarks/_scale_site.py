@@ -183,10 +183,10 @@ class Bench:
         """Make features and ask, then score and ask once more."""
         from annotation.models import Dataset
         from annotation.work.services.sending import send_on_commit
-        from learner.configuration.pool import featurizer_of
         from learner.models import FeatureMatrix, Round
+        from learner.pools.configuration import featurizer_of
+        from learner.pools.keys import RUN_ROUND_TASK
         from learner.rounds.services import loop
-        from learner.work.task_names import RUN_ROUND_TASK
         from privacy.models import LedgerEntry
 
         project = self.trusted()

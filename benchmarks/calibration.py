@@ -27,7 +27,7 @@ from benchmarks.trials.baselines import sample_of
 from benchmarks.trials.public_tasks import TASKS
 from learner.estimators import sums
 from learner.estimators.sum_models import TEMPERATURES
-from learner.evaluations.outcomes import calibration_error, count_outcomes
+from learner.releases.evaluation import calibration_error, count_outcomes
 from learner.simulation.task import SimulationTask
 from learner.simulation.trusted import encoded_records, settings_of
 

@@ -28,14 +28,14 @@ import numpy as np
 from sklearn.feature_extraction.text import HashingVectorizer
 
 import dpal
-from learner.artifacts.files import write_artifacts
-from learner.artifacts.provenance import Provenance
-from learner.artifacts.signatures import Signer
-from learner.cards.rendering import Card, Privacy
 from learner.features.base import Featurizer
 from learner.features.static_encoder import StaticEncoder, read_table, table_digest
 from learner.features.text import HashingTextFeaturizer
 from learner.linear_model import LinearModel
+from learner.releases.artifacts.files import write_artifacts
+from learner.releases.artifacts.provenance import Provenance
+from learner.releases.artifacts.signatures import Signer
+from learner.releases.cards.rendering import Card, Privacy
 
 LIMIT = 1.2
 FEATURES = 128

@@ -173,7 +173,7 @@ def measure(folder: Path, seconds: float) -> None:
     """Print all figures of one run, with the load they were taken under."""
     from dpal_site.embedded import host
     from dpal_site.embedded.processes import Supervisor
-    from learner.rounds.services.predictions import Predictor
+    from learner.rounds.services.suggestions import Predictor
 
     predictor = Predictor(model(), HashingTextFeaturizer(FEATURES))
     print(f"load {' '.join(f'{value:.1f}' for value in os.getloadavg())}; in process: this process's CPU time")

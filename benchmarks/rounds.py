@@ -83,9 +83,9 @@ def open_pool(project: Any, rows: int) -> Any:
 
     from annotation.files import services as files
     from annotation.models import Dataset, DatasetState, Job, WorkState
-    from learner.configuration.pool import featurizer_of
     from learner.features.matrix import write_matrix
     from learner.models import FeatureMatrix
+    from learner.pools.configuration import featurizer_of
 
     read = Job.objects.create(project=project, kind="import", state=WorkState.DONE, finished_at=datetime.now(UTC))
     dataset = Dataset.objects.create(
@@ -115,10 +115,10 @@ def chosen_by(project: Any, name: str, rows: int) -> Found:
     from django.db.models.functions import Now
 
     from learner.models import Round
-    from learner.rounds.services import loop, secret_blocks
+    from learner.rounds.services import loop, selection
 
     if name == "secret_sample":
-        chosen = secret_blocks.start_block(project)
+        chosen = selection.start_block(project)
     else:
         chosen = Round.objects.create(project=project, number=1, strategy=name, requested=ASKED, created_at=Now())
     found: Found = {}
@@ -133,7 +133,7 @@ def chosen_by(project: Any, name: str, rows: int) -> Found:
 def listed(dataset: Any) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return id and row of every candidate, read from the records in ranges."""
     from annotation.models import Record
-    from learner.pools.selectors import integer_table
+    from learner.pools.records import integer_table
 
     parts = []
     for start in range(0, dataset.row_count, 500_000):
@@ -177,7 +177,7 @@ def listed_screen(X: NDArray[np.float32], ids: NDArray[np.int64], rows: NDArray[
 
 def as_before(dataset: Any, choose: Callable[..., NDArray[np.int64]]) -> Found:
     """Return what it costs to list all candidates and choose among them."""
-    from learner.pools.services import features
+    from learner.pools import features
 
     found: Found = {}
     with costs(found, dataset.row_count):
@@ -192,9 +192,9 @@ def measure(rows: int, names: list[str]) -> Found:
     from django.contrib.auth.models import User
 
     from annotation.projects.services import opening
-    from learner.rounds.services import scoring
+    from learner.rounds.services import selection
 
-    scoring.scoring_model = lambda chosen: made_up_model()
+    selection.scoring_model = lambda chosen: made_up_model()
     owner = User.objects.create_user("owner")
     dataset: Any = None
     report: Found = {"rows": rows, "load_before": round(os.getloadavg()[0], 2)}

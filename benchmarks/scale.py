@@ -57,7 +57,7 @@ def peers(bench: Bench, ready: Path, data: Data, rows: int) -> Cell:
 
     from annotation.models import Dataset, DatasetState, Job, WorkState
     from dpal_site.owner import as_owner
-    from learner.configuration.pool import featurizer_of
+    from learner.pools.configuration import featurizer_of
 
     project = bench.trusted()
     read = Job.objects.create(project=project, kind="import", state=WorkState.DONE, finished_at=datetime.now(UTC))

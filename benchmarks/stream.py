@@ -52,9 +52,9 @@ def measure(records: int) -> dict[str, float]:
     from annotation.data.services import streams as posts
     from annotation.models import Query, Record
     from annotation.projects.services import opening
-    from learner.configuration.pool import featurizer_of
     from learner.models import Stream
-    from learner.streams.services import processing
+    from learner.pools.configuration import featurizer_of
+    from learner.rounds.services import streams as rounds_streams
 
     project = opening.create_project(
         name="benchmark",
@@ -75,8 +75,8 @@ def measure(records: int) -> dict[str, float]:
             posts.post_records(project=project, records=rows[start : start + RECORDS_PER_POST], key=f"{start}")
 
     def examine() -> None:
-        processing.run_stream(project_id=project.pk)
-        while processing.take_step(project=project):
+        rounds_streams.run_stream(project_id=project.pk)
+        while rounds_streams.take_step(project=project):
             pass
 
     post_seconds, examine_seconds = seconds_of(post), seconds_of(examine)

@@ -21,10 +21,10 @@ from annotation.errors import AnnotationError
 from annotation.rest.base import BearerToken, lacking_words
 from annotation.tokens.services import Scope
 from dpal_site.problems import MEANINGS, problem_response
-from learner import selectors
-from learner.artifacts.services import storage
 from learner.errors import LearnerError
 from learner.models import ModelRelease, ReleaseState
+from learner.pools import selectors
+from learner.releases import storage
 from learner.releases.downloads import RETIRED_WARNING, file_response
 from learner.releases.services import publishing
 

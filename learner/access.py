@@ -9,8 +9,8 @@ from django.shortcuts import get_object_or_404
 from annotation import access
 from annotation.models import Membership, Project, Role
 from annotation.selectors import seen_by
-from learner import selectors
 from learner.models import ModelRelease
+from learner.pools import selectors
 from privacy.accounting.units import atto_spent, nano_spent
 from privacy.models import LedgerEntry
 

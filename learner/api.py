@@ -15,17 +15,17 @@ from annotation.rest.ranges import CONDITIONS, file_answers
 from annotation.rest.responses import Moment, SaidOut, as_code, responses
 from annotation.rest.routing import RoomRouter
 from annotation.tokens.services import Scope
-from learner import selectors
 from learner.access import may_manage
 from learner.errors import InputNotFitting
-from learner.evaluations.no_privacy import estimate_of_run, with_estimates
 from learner.models import ReleaseState, Round
+from learner.pools import selectors
 from learner.releases import selectors as release_selectors
 from learner.releases.api import existing_release, readable_project
 from learner.releases.downloads import RETIRED_WARNING, described_response, file_response
 from learner.releases.model_out import ModelOut, described_out, model_out
+from learner.releases.no_privacy import estimate_of_run, with_estimates
 from learner.releases.services import described
-from learner.rounds.services import predictions
+from learner.rounds.services import suggestions
 
 router = RoomRouter()
 # The version that no training made: public words alone.
@@ -127,7 +127,7 @@ def predict(request: HttpRequest, slug: str, version: str, body: PredictIn) -> H
     release = release_selectors.served_release(request.user, slug, version)
     if release is None:
         raise Http404
-    predictor, labels, probabilities = predictions.predict_records(release=release, texts=body.texts, rows=body.rows)
+    predictor, labels, probabilities = suggestions.predict_records(release=release, texts=body.texts, rows=body.rows)
     predicted = {
         "version": release.version,
         "classes": predictor.model.classes,

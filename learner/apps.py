@@ -22,7 +22,7 @@ class LearnerConfig(AppConfig):
         from annotation.projects.selectors import MODEL_SOURCES  # noqa: PLC0415  # settings are loaded by now
         from annotation.signals import classes_changed, limit_changing  # noqa: PLC0415  # settings are loaded by now
 
-        limit_changing.connect(issue_cards, dispatch_uid="learner.cards")
+        limit_changing.connect(issue_cards, dispatch_uid="learner.releases.cards")
         classes_changed.connect(keep_series, dispatch_uid="learner.series")
         CATALOGUE.add_source(learner_choices)
         MODEL_SOURCES.append(newest_models)
@@ -37,9 +37,9 @@ def issue_cards(**changing: object) -> None:
 
 def keep_series(**changed: object) -> None:
     """Refuse classes with which trainings leave the series that was paid for."""
-    from learner.pools import series_classes  # noqa: PLC0415  # tables are known by now
+    from learner.pools import records  # noqa: PLC0415  # tables are known by now
 
-    series_classes.refuse_leaving_series(**changed)  # type: ignore[arg-type]  # a signal says nothing of its arguments
+    records.refuse_leaving_series(**changed)  # type: ignore[arg-type]  # a signal says nothing of its arguments
 
 
 def newest_models(projects: Collection[int]) -> "Mapping[int, CardModel]":
@@ -59,7 +59,7 @@ def learner_choices() -> Iterable[type[Choice]]:
     from learner.estimators.online_choices import OnlineChoice  # noqa: PLC0415  # slow import
     from learner.features import catalogue as features  # noqa: PLC0415  # slow import
     from learner.features.choice import FeaturesChoice  # noqa: PLC0415  # slow import
-    from learner.starts import class_words  # noqa: PLC0415  # slow import
+    from learner.pools import class_words  # noqa: PLC0415  # slow import
     from learner.strategies import catalogue as strategies  # noqa: PLC0415  # slow import
     from learner.strategies.base import StrategyChoice  # noqa: PLC0415  # slow import
 

@@ -31,7 +31,7 @@ from annotation.models.reviews import Review
 from annotation.people.services import notices
 from annotation.review import selectors as reviewing
 from learner.models import ModelRelease, ReleaseState, Round
-from learner.selectors import guarantee_accounts
+from learner.pools.selectors import guarantee_accounts
 from learner.webhook_events import BUDGET_SHARE, waiting_place
 from learner.webhooks.services import TO_MANAGERS
 from privacy.selectors import guarantee

@@ -5,17 +5,14 @@ from celery import shared_task
 from annotation.models import Project
 from annotation.people.services import letters
 from learner import notices, webhook_events
-from learner.closing import services as deletion
-from learner.evaluations.services import measuring
-from learner.forgetting.services import contributors, retention
 from learner.machines.services import answering
 from learner.models import ModelRelease
-from learner.pools.services import feature_parts
+from learner.pools import features
+from learner.releases import evaluations
 from learner.releases.services import checks
-from learner.rounds.services import loop
+from learner.rounds.services import closing as deletion
+from learner.rounds.services import forgetting, loop, streams, training
 from learner.simulation import services as simulation_services
-from learner.streams.services import processing
-from learner.trainings.services import fitting
 from learner.webhooks import services as webhooks
 
 
@@ -40,19 +37,19 @@ def run_round_task(*, round_id: int) -> None:
 @shared_task
 def forget_abandoned_parts_task() -> None:
     """Delete features that workers made and nobody put together."""
-    feature_parts.forget_abandoned()
+    features.forget_abandoned()
 
 
 @shared_task
 def train_model_task(*, run_id: str) -> None:
     """Train and release a model."""
-    fitting.train_model(run_id=run_id)
+    training.train_model(run_id=run_id)
 
 
 @shared_task(acks_late=True)
 def forget_contributor_task(*, job_id: str) -> None:
     """Erase what is left of a contributor."""
-    contributors.forget_contributor(job_id=job_id)
+    forgetting.forget_contributor(job_id=job_id)
 
 
 @shared_task(acks_late=True)
@@ -77,13 +74,13 @@ def apply_retention_task() -> None:
 @shared_task(acks_late=True)
 def apply_project_retention_task(*, project_id: int) -> None:
     """Have one project lose what it kept long enough."""
-    retention.apply_retention(project_id=project_id)
+    forgetting.apply_retention(project_id=project_id)
 
 
 @shared_task
 def run_stream_task(*, project_id: int) -> None:
     """Examine what arrived at a stream, and learn from what was answered."""
-    processing.run_stream(project_id=project_id)
+    streams.run_stream(project_id=project_id)
 
 
 @shared_task
@@ -95,7 +92,7 @@ def check_release_task(*, release_id: int) -> None:
 @shared_task
 def evaluate_release_task(*, release_id: int) -> None:
     """Measure a release on the public test sets that have not measured it."""
-    measuring.evaluate_release(release=ModelRelease.objects.select_related("project").get(pk=release_id))
+    evaluations.evaluate_release(release=ModelRelease.objects.select_related("project").get(pk=release_id))
 
 
 @shared_task

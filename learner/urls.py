@@ -3,12 +3,11 @@
 from django.urls import path
 
 from learner import views
-from learner.channels import views as channel_views
-from learner.closing import views as closing_views
 from learner.dashboard import views as dashboard_views
 from learner.evidence import views as evidence_views
-from learner.forgetting import views as forgetting_views
+from learner.releases import channel_views
 from learner.releases import views as release_views
+from learner.rounds import closing_views, forgetting_views
 from learner.rounds import views as pool_views
 from learner.simulation import views as plan_views
 from learner.simulation import views as simulation_views

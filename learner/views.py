@@ -18,23 +18,21 @@ from annotation.polling import moving_page, part_of_page
 from annotation.projects.selectors import project_card
 from annotation.statement import presenters
 from annotation.wording import localized
-from learner import selectors
 from learner.access import Costed, managed_project_of, may_manage, project_of, release_of
-from learner.cards.described import VERSION
-from learner.evaluations import selectors as evaluation_selectors
-from learner.evaluations.no_privacy import estimate_of_run, estimate_said, with_estimates
-from learner.evaluations.selectors import Accuracy
-from learner.guidance import buttons
-from learner.guidance.waiting import guidance_for
+from learner.dashboard import guidance
+from learner.dashboard.guidance import guidance_for
 from learner.models import ModelRelease
-from learner.next_step import project_status
-from learner.pools import secret_selectors
-from learner.pools.secret_selectors import TrainedOn
+from learner.pools import prices, records, selectors
+from learner.pools.records import TrainedOn
+from learner.releases import evaluations as evaluation_selectors
 from learner.releases import selectors as release_selectors
+from learner.releases.cards.described import VERSION
 from learner.releases.downloads import described_response, file_response
+from learner.releases.evaluations import Accuracy
+from learner.releases.no_privacy import estimate_of_run, estimate_said, with_estimates
 from learner.releases.services import described, versions
-from learner.rounds.services import loop, secret_blocks
-from learner.selectors import stopping
+from learner.rounds.next_step import project_status
+from learner.rounds.services import loop, selection
 from learner.simulation.estimates import PlannersEstimate
 from learner.simulation.selectors import plan_forecast
 
@@ -66,7 +64,7 @@ def _standing(project: Project, rows: Sequence[ReleaseRow] = ()) -> dict[str, An
         "measured": [] if newest is None else evaluation_selectors.accuracies_of(newest),
         "estimate": estimate,
         "estimate_said": localized(estimate_said(estimate, may_plan=True)),
-        "secret": secret_selectors.labels_in_secret(project),
+        "secret": records.labels_in_secret(project),
         "sheets": presenters.budget_sheets(project),
         "forecast": localized(forecast.sentence) if forecast else "",
     }
@@ -89,7 +87,7 @@ def _overview(project: Project) -> dict[str, Any]:
     rows = _rows(project)
     context = _standing(project, rows)
     return context | {
-        "more_answers": stopping.more_answers(project, context["newest"]),
+        "more_answers": prices.more_answers(project, context["newest"]),
         "rounds": [Costed.of(chosen, chosen.committed_entry) for chosen in selectors.rounds_of(project)[:SHOWN_ROUNDS]],
         "rows": rows,
         "may_manage": True,
@@ -107,7 +105,7 @@ def standing(request: HttpRequest, slug: str) -> HttpResponse:
 @never_cache
 def next_step(request: HttpRequest, slug: str) -> HttpResponse:
     """What the project waits for alone, as it stands on several pages."""
-    context = buttons.next_step_context(managed_project_of(request, slug), request.user)
+    context = guidance.next_step_context(managed_project_of(request, slug), request.user)
     return part_of_page(request, "learner/_next_step.html", context)
 
 
@@ -120,7 +118,7 @@ def card(request: HttpRequest, slug: str) -> HttpResponse:
     context: dict[str, Any] = {"project": project, "card": project_card(project), "may_manage": managing}
     if managing:
         context |= {"guidance": guidance_for(project), "counts": selectors.question_counts(project)}
-        context["secret"] = secret_selectors.labels_in_secret(project)
+        context["secret"] = records.labels_in_secret(project)
     return part_of_page(request, "learner/_card.html", context)
 
 
@@ -166,11 +164,11 @@ def close_block(request: HttpRequest, slug: str) -> HttpResponse:
     project = project_of(request, slug)
     if not may_manage(request, project):
         raise PermissionDenied(_("Only a manager of the project can close a block."))
-    block = secret_selectors.open_block(project)
+    block = records.open_block(project)
     if block is None:
         raise Http404
     if request.method == "POST":
-        secret_blocks.close_block(project=project)
+        selection.close_block(project=project)
         messages.success(request, _("The block is closed; its model is trained now."))
         return redirect("learner:overview", slug=slug)
     context = {"project": project, "open_block": block, "counts": selectors.question_counts(project)}

@@ -35,8 +35,8 @@ from annotation.review.selectors import waiting_for_review
 from annotation.work.services import jobs
 from learner.models import ModelRelease, ReleaseState, Round, TrainingRun
 from learner.models.webhooks import Webhook, WebhookDelivery, WebhookEvent
-from learner.next_step import Step, project_status
-from learner.selectors import guarantee_accounts
+from learner.pools.selectors import guarantee_accounts
+from learner.rounds.next_step import Step, project_status
 from learner.webhooks.services import NEVER_IN_HIDING, TO_MANAGERS, message_body
 from privacy.models import EntryKind, LedgerEntry
 from privacy.selectors import guarantee

@@ -17,7 +17,7 @@ from django.urls import reverse
 from annotation.models import Role
 from annotation.tokens import services as tokens
 from annotation.tokens.services import Scope
-from learner.artifacts.services.storage import signer
+from learner.releases.storage import signer
 from tests import learning
 from tests.factories import add_members, make_user
 

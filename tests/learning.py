@@ -15,10 +15,9 @@ from annotation.models import Dataset, DatasetRole, Membership, Project, Query, 
 from annotation.projects.services import opening
 from annotation.questions.services import labels, queue
 from learner.models import Evaluation, ModelRelease, Round, TrainingRun
-from learner.pools import secret_selectors
+from learner.pools import records
 from learner.releases.services import versions
-from learner.rounds.services import loop, secret_blocks
-from learner.trainings.services import fitting
+from learner.rounds.services import loop, selection, training
 from privacy.models import SETTLEMENTS, EntryKind, LedgerEntry
 from tests.factories import make_user
 from tests.owning import without_rules
@@ -195,7 +194,7 @@ def work_off(project: Project, *, version: int | None = None) -> None:
         if waiting is not None:
             loop.run_round(round_id=waiting.pk)
         elif run is not None:
-            fitting.train_model(run_id=str(run.pk))
+            training.train_model(run_id=str(run.pk))
         else:
             return
 
@@ -212,8 +211,8 @@ def run_to_release(project: Project, annotator: User, *, version: int) -> ModelR
                 versions.endorse_release(release=each, reason="a test's model", actor=project.created_by)
             return released
         label_everything(project, annotator)
-        if secret_selectors.open_block(project) is not None:
-            secret_blocks.close_block(project=project)
+        if records.open_block(project) is not None:
+            selection.close_block(project=project)
     raise AssertionError(f"version {version} was not released")
 
 

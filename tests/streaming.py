@@ -13,8 +13,8 @@ from annotation.models import Membership, Project, Query, Record, Role, WorkStat
 from annotation.projects.services import opening
 from annotation.questions.services import labels, queue
 from learner.models import ModelRelease, StreamBatch, TrainingRun
-from learner.streams.services import processing
-from learner.trainings.services import fitting
+from learner.rounds.services import streams as rounds_streams
+from learner.rounds.services import training
 
 CLASSES = ["honest", "fraud"]
 COLUMNS = [{"name": name, "low": -1.0, "high": 1.0} for name in ("amount", "hour", "distance")]
@@ -100,11 +100,11 @@ def answer(project: Project, annotator: User, *, at_most: int = 10**9) -> int:
 def work_off(project: Project) -> None:
     """Do what workers would until nothing is due, work that another left behind included, once its lease lapsed."""
     for _ in range(1000):
-        processing.run_stream(project_id=project.pk)
+        rounds_streams.run_stream(project_id=project.pk)
         run = TrainingRun.objects.filter(project=project, state__in=(WorkState.WAITING, WorkState.RUNNING)).first()
         if run is None:
             return
-        fitting.train_model(run_id=str(run.pk))
+        training.train_model(run_id=str(run.pk))
         run.refresh_from_db()
         if run.state == WorkState.RUNNING:
             return

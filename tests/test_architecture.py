@@ -16,7 +16,7 @@ PURE = (
     "learner.features.text",
     "learner.estimators.logistic",
     "learner.strategies.top_c",
-    "learner.artifacts.files",
+    "learner.releases.artifacts.files",
 )
 PROBE = """
 import importlib, sys

@@ -10,8 +10,8 @@ from tests.test_source_rules import ROOT, sources
 MAY_KNOW_PATHS = {
     "annotation/files/services.py",
     "annotation/retention/services/emptying.py",
-    "learner/artifacts/services/storage.py",
-    "learner/pools/services/features.py",
+    "learner/releases/storage.py",
+    "learner/pools/features.py",
     "learner/releases/services/publishing.py",
 }
 SESSION = {

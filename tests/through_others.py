@@ -108,11 +108,11 @@ TESTED_THROUGH_OTHERS: dict[tuple[str, str], tuple[str, ...]] = {
         "dpal_site/serving/sockets.py",
         "dpal_site/serving/worker.py",
     ),
-    ("tests/db/learner/closing/test_services.py", "what is left of a deleted project, by page and by route"): (
-        "learner/closing/selectors.py",
+    ("tests/db/learner/rounds/test_services.py", "what is left of a deleted project, by page and by route"): (
+        "learner/rounds/selectors.py",
     ),
     ("tests/web/learner/releases/test_pages.py", "accuracy on test sets, as pages show it beside what costs nothing"): (
-        "learner/evaluations/selectors.py",
+        "learner/releases/evaluations.py",
     ),
     ("tests/web/learner/evidence/test_views.py", "what was audited, as the page and the route tell it"): (
         "learner/evidence/report.py",
@@ -121,17 +121,17 @@ TESTED_THROUGH_OTHERS: dict[tuple[str, str], tuple[str, ...]] = {
         "learner/features/word_lists.py",
     ),
     ("tests/db/learner/rounds/test_secret_blocks.py", "what a round asks before it takes memory"): (
-        "learner/pools/services/disk_space.py",
+        "learner/pools/features.py",
     ),
     (
-        "tests/pure/learner/artifacts/test_files.py",
+        "tests/pure/learner/releases/artifacts/test_files.py",
         "one file of a release each, read back from the folder that is written",
     ): (
-        "learner/artifacts/licences.py",
-        "learner/artifacts/onnx_export.py",
-        "learner/artifacts/pipeline_export.py",
-        "learner/artifacts/safetensors_export.py",
-        "learner/cards/privacy_document.py",
+        "learner/releases/artifacts/licences.py",
+        "learner/releases/artifacts/onnx_export.py",
+        "learner/releases/artifacts/pipeline_export.py",
+        "learner/releases/artifacts/safetensors_export.py",
+        "learner/releases/cards/privacy_document.py",
     ),
     ("tests/pure/learner/papers/test_small_versions.py", "a paper's experiments, run small from end to end"): (
         "learner/papers/chaudhuri2008.py",
@@ -150,13 +150,13 @@ TESTED_THROUGH_OTHERS: dict[tuple[str, str], tuple[str, ...]] = {
     (
         "tests/db/learner/rounds/test_loop.py",
         "kinds of rounds, entered through the one function that runs any round",
-    ): ("learner/rounds/services/spread.py",),
+    ): ("learner/rounds/services/selection.py",),
     (
         "tests/db/learner/trainings/test_fitting.py",
         "kinds of trainings, entered through the one function that runs any",
     ): (
-        "learner/streams/services/releases.py",
-        "learner/trainings/services/channel_fitting.py",
+        "learner/rounds/services/streams.py",
+        "learner/rounds/services/training.py",
     ),
     (
         "tests/pure/privacy/accounting/test_events.py",

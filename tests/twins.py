@@ -26,12 +26,10 @@ from django.urls import get_resolver, reverse
 from annotation.models import Project
 from annotation.tokens import services as tokens
 from annotation.tokens.services import Scope
-from learner.canaries import sending as canary
 from learner.models import ModelRelease
+from learner.releases import canaries as canary
 from learner.releases.services import checks
-from learner.rounds.services import loop
-from learner.streams.services import updates
-from learner.trainings.services import fitting
+from learner.rounds.services import loop, streams, training
 from privacy.audit.merkle import leaf_hash, root_of
 from privacy.audit.statement import SIGNED_BEFORE
 from privacy.gate.kanonymity import KAnonymityGate
@@ -45,7 +43,7 @@ from tests.permission_rows import BODIES, PAGES, ROUTES
 from tests.permission_scene import PEOPLE, api_routes, named_patterns
 
 # Where a mechanism hands over what it releases: whoever adds one adds its place.
-HANDED_OVER = ((loop, "_choose"), (fitting, "_fit"), (KAnonymityGate, "conclude"), (RandomizedResponse, "release"))
+HANDED_OVER = ((loop, "_choose"), (training, "_fit"), (KAnonymityGate, "conclude"), (RandomizedResponse, "release"))
 # What each look draws anew, and clocks; those are seconds, which the table calls bookkeeping.
 DRAWN = (
     (re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)?"), "a time"),
@@ -133,7 +131,7 @@ def drawing(draws: Draws) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         for place, name in HANDED_OVER:
             patch.setattr(place, name, draws.handing_over(name, getattr(place, name)))
-        patch.setattr(updates, "_learn", draws.learning(updates._learn))
+        patch.setattr(streams, "_learn", draws.learning(streams._learn))
         patch.setattr(checks, "send_canary", draws.heard)
         patch.setattr(SecureRandom, "words", lambda source, count: draws.generator.bit_generator.random_raw(count))
         patch.setattr("celery.app.base.Celery.send_task", lambda app, name, *args, **kwargs: None)

@@ -12,10 +12,10 @@ from learner.estimators.mi_ogd import MutualInformationOGD
 from learner.estimators.minibatch_svm import MiniBatchPrivateSVM
 from learner.estimators.simulated_runs import simulate_minibatch_runs
 from learner.linear_model import LinearModel
+from learner.pools.streaming import examine
 from learner.strategies.bernoulli_screen import BernoulliScreen
 from learner.strategies.exponential_screen import ExponentialScreen
 from learner.strategies.screen import Screen
-from learner.streaming import examine
 from privacy.mechanisms.randomness import SecureRandom
 
 LABELS, BATCH = 2_000, 50

@@ -17,12 +17,12 @@ from learner.estimators.logistic import PrivateLogisticRegression
 from learner.estimators.mi_ogd import MutualInformationOGD, NoisyGradientDescent
 from learner.estimators.minibatch_svm import MiniBatchPrivateSVM
 from learner.linear_model import LinearModel
+from learner.pools.streaming import examine
 from learner.strategies.bernoulli_screen import BernoulliScreen
 from learner.strategies.blocks import block_rates
 from learner.strategies.random import RandomChoice
 from learner.strategies.secret_sample import SecretSample
 from learner.strategies.uncertainty import Uncertainty
-from learner.streaming import examine
 from privacy.accounting.events import Event
 from privacy.mechanisms.randomness import SimulationRandom
 

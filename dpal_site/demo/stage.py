@@ -18,12 +18,12 @@ from annotation.projects.services import configuring, opening
 from annotation.tokens import services as tokens
 from dpal_site.demo import without_privacy
 from dpal_site.demo.plans import RELEASES, ProjectPlan, UploadFile
-from learner.artifacts.services import storage
 from learner.models import ModelRelease, Round
-from learner.next_step import ProjectStatus, Step, project_status
-from learner.pools import secret_selectors
-from learner.rounds.services import secret_blocks
-from learner.selectors import guarantee_accounts
+from learner.pools import records
+from learner.pools.selectors import guarantee_accounts
+from learner.releases import storage
+from learner.rounds.next_step import ProjectStatus, Step, project_status
+from learner.rounds.services import selection
 from privacy.models import SETTLEMENTS, EntryKind, LedgerEntry
 
 ANNOTATORS = ("annotator", "annotator-2", "annotator-3")
@@ -141,10 +141,10 @@ def close_answered_blocks(stage: Stage) -> None:
     chosen without looking at the answers.
     """
     for pair in stage.pairs:
-        block = secret_selectors.open_block(pair.project)
+        block = records.open_block(pair.project)
         waiting = Query.objects.filter(project=pair.project, state=QueryState.OPEN)
         if block is not None and not waiting.exists():
-            secret_blocks.close_block(project=pair.project)
+            selection.close_block(project=pair.project)
 
 
 class News:

@@ -7,16 +7,15 @@ import numpy as np
 
 from annotation.choices.answers_unit import randomizes
 from annotation.models import Oracle, Project, WorkState
-from learner.answers.services import randomization
-from learner.configuration.pool import estimator_of
 from learner.estimators.randomized_answers import RandomizedAnswersClassifier
-from learner.evaluations.services.measuring import public_test_sets, score_model
 from learner.linear_model import LinearModel
 from learner.models import ModelRelease, TrainingRun
-from learner.pools import selectors as pool_selectors
-from learner.pools.services import features
-from learner.selectors import answers as answer_selectors
-from learner.starts.services import version_zero
+from learner.pools import answers as answer_selectors
+from learner.pools import features, starts
+from learner.pools import records as pool_selectors
+from learner.pools.configuration import estimator_of
+from learner.releases.evaluations import public_test_sets, score_model
+from learner.rounds.services import randomization
 
 
 def shares_right(release: ModelRelease) -> tuple[int, int] | None:
@@ -33,7 +32,7 @@ def shares_right(release: ModelRelease) -> tuple[int, int] | None:
     X = features.stacked_features(datasets, dimension=featurizer.dimension)
     known = answer_selectors.open_answers_of(project, last_consensus_id=run.last_consensus_id)
     texts, counts = randomization.gate_features(project, X)
-    estimator = estimator_of(project, featurizer, prior=version_zero.word_prior(project))
+    estimator = estimator_of(project, featurizer, prior=starts.word_prior(project))
     assert isinstance(estimator, RandomizedAnswersClassifier)
     rows = np.ascontiguousarray(X[known.examples.rows])
     estimator.fit_responses(rows, known.likelihoods, texts=texts, weights=counts)

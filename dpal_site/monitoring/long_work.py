@@ -15,7 +15,7 @@ from django.utils.translation import gettext_lazy as _
 from annotation.models import UNFINISHED, Assignment, AssignmentState, Job, Query, QueryState, WorkState
 from annotation.work.services import attempts, jobs
 from learner.models import Round, TrainingRun
-from learner.work.task_names import RUN_ROUND_TASK, TRAIN_MODEL_TASK
+from learner.pools.keys import RUN_ROUND_TASK, TRAIN_MODEL_TASK
 
 SHOWN = 200
 FAILED_SHOWN = 100

@@ -143,7 +143,7 @@ RELEASES = (
         "numbers of the project's versions, and which channels of theirs a manager pointed at this one",
     ),
     Shown(
-        "learner/channels/channels.html",
+        "learner/releases/channels.html",
         "channels latest latest.version moves move.* versions number project.name",
         MANAGERS,
         Basis.BOOKKEEPING,

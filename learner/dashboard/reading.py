@@ -8,9 +8,9 @@ from django.http import Http404, HttpRequest
 
 from annotation.models import Project
 from annotation.statement import presenters
-from learner import selectors
 from learner.access import may_manage
 from learner.dashboard import tables
+from learner.pools import selectors
 from privacy.models import BudgetAccount
 
 # What engineers see, too; the rest is for those inside.

@@ -10,9 +10,9 @@ from django.shortcuts import get_object_or_404
 from annotation import retrying
 from annotation.models import Job, Project
 from annotation.work.services import attempts
-from learner import failures
 from learner.dashboard.tables import price_of_job
 from learner.models import Round, TrainingRun
+from learner.rounds import failures
 from learner.rounds.services import loop
 from privacy.accounting.cost import Cost
 

@@ -22,10 +22,10 @@ from annotation.models.quality import QualityReport
 from annotation.quality import selectors as quality
 from annotation.statement import charges, presenters
 from annotation.statement.spending import spending_amounts
-from learner import failures
-from learner.evaluations import selectors as evaluation_selectors
 from learner.models import Round, TrainingRun
-from learner.pools import secret_selectors
+from learner.pools import records
+from learner.releases import evaluations as evaluation_selectors
+from learner.rounds import failures
 from privacy.accounting.composition import zcdp_epsilon
 from privacy.accounting.cost import Cost
 from privacy.accounting.units import atto_spendable, nano_spendable, nano_spent
@@ -82,7 +82,7 @@ class Work:
 
 def hides_answers(project: Project) -> bool:
     """Say whether numbers and times of answers are secret in the project."""
-    return secret_selectors.labels_in_secret(project) or hides_selection(project.settings)
+    return records.labels_in_secret(project) or hides_selection(project.settings)
 
 
 def spending_history(account: BudgetAccount) -> list[tuple[datetime, float, float]]:

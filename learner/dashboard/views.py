@@ -21,7 +21,6 @@ from annotation.projects.services import opening
 from annotation.statement import presenters
 from annotation.statement.downloads import csv_response
 from annotation.statement.spending import table_csv
-from learner import selectors
 from learner.access import managed_project_of, may_manage, project_of
 from learner.charts import pages as page_charts
 from learner.charts import plots
@@ -29,9 +28,9 @@ from learner.dashboard import tables as dashboard
 from learner.dashboard.forms import ComparisonForm
 from learner.dashboard.reading import OUTSIDE, compared_projects, plain_rows, readable_table
 from learner.dashboard.rows import ask_to_stop, found_work, start_once_more
-from learner.evaluations import selectors as evaluation_selectors
+from learner.pools import prices, selectors
+from learner.releases import evaluations as evaluation_selectors
 from learner.releases import selectors as release_selectors
-from learner.selectors import stopping
 
 SHOWN_ROWS = 30
 Amounts = dict[str, list[tuple[datetime, float]]]
@@ -68,7 +67,7 @@ def _board(request: HttpRequest, project: Project, compared: list[Project], *, m
         "tables": {name: _shown(table) for name, table in tables.items()},
         "charts": _charts(compared, tables),
         "hidden": dashboard.hides_answers(project),
-        "more_answers": stopping.more_answers(project, selectors.newest_release(project)),
+        "more_answers": prices.more_answers(project, selectors.newest_release(project)),
     }
     return context | (_inside(request, project) if managing else {})
 

@@ -15,11 +15,11 @@ from annotation.rest.responses import SaidOut, as_code
 from annotation.rest.routing import RoomRouter
 from annotation.statement import charges
 from annotation.tokens.services import Scope
-from learner import selectors
 from learner.dashboard import tables
 from learner.dashboard.forms import ComparisonForm
 from learner.dashboard.rows import ask_to_stop, found_work, retry_price, start_once_more
 from learner.errors import NothingWaits
+from learner.pools import selectors
 from privacy.accounting.cost import Cost
 from privacy.wording import as_message
 

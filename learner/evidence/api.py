@@ -10,11 +10,11 @@ from ninja import Field, Router, Schema
 from annotation.rest.base import require_scope
 from annotation.rest.responses import Moment, responses
 from annotation.tokens.services import Scope
-from learner import selectors
 from learner.access import project_of
 from learner.evidence.facts import facts_of
 from learner.evidence.report import evidence_of
 from learner.evidence.sp800_226 import answered
+from learner.pools import selectors
 
 router = Router()
 MARKDOWN = "text/markdown; charset=utf-8"

@@ -7,11 +7,11 @@ from django.conf import settings
 from annotation.choices.secrecy import hides_selection
 from annotation.models import Oracle, Project
 from annotation.projects.settings_words import setting_value
-from learner import selectors
-from learner.artifacts.services import storage
-from learner.cards.rendering import Privacy
 from learner.evidence.sp800_226 import AccountFacts, Facts, LimitLine
 from learner.models import ReleaseState
+from learner.pools import selectors
+from learner.releases import storage
+from learner.releases.cards.rendering import Privacy
 from learner.releases.services import publishing
 from privacy.accounting.units import atto_spendable, atto_spent, nano_spendable, nano_spent
 from privacy.models import BudgetAccount, EntryKind, LedgerEntry, Quota

@@ -6,9 +6,9 @@ from datetime import datetime
 from django.conf import settings
 
 from annotation.models import Project
-from learner.artifacts.environment import code_version
 from learner.evidence.file import Evidence, EvidenceUnreadable, read_evidence
 from learner.models import ModelRelease, ReleaseState
+from learner.releases.artifacts.environment import code_version
 
 
 @dataclass(frozen=True, slots=True)

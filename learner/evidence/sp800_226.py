@@ -10,10 +10,10 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import TypedDict
 
-from learner.cards.accuracy import Metric, accuracy_section
-from learner.cards.privacy_document import FLAVOUR, PURE, TRUST
-from learner.cards.rendering import COVERED, UNITS, AccountTerms, Privacy, neighbours_of, not_covered, view_of
-from learner.cards.words import Telling, code, markdown_table, number, number_pair, plain
+from learner.releases.cards.accuracy import Metric, accuracy_section
+from learner.releases.cards.privacy_document import FLAVOUR, PURE, TRUST
+from learner.releases.cards.rendering import COVERED, UNITS, AccountTerms, Privacy, neighbours_of, not_covered, view_of
+from learner.releases.cards.words import Telling, code, markdown_table, number, number_pair, plain
 from privacy.wording import as_message, as_plural_message
 from privacy.wording import gettext_noop as _
 

@@ -9,10 +9,10 @@ from django.views.decorators.cache import never_cache
 
 from annotation.wording import localized
 from learner.access import project_of
-from learner.cards.page import card_html
 from learner.evidence.facts import facts_of
 from learner.evidence.report import evidence_of
 from learner.evidence.sp800_226 import answered
+from learner.releases.cards.page import card_html
 
 
 @login_required

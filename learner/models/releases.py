@@ -152,7 +152,7 @@ class Evaluation(models.Model):
     described_correct = models.PositiveIntegerField(
         null=True, blank=True, help_text=_("How often the words about the classes alone would have been right.")
     )
-    # Macro-F1, calibration and confusion with their intervals, as `learner.evaluations.outcomes` gives them.
+    # Macro-F1, calibration and confusion with their intervals, as `learner.releases.evaluation` gives them.
     measures = models.JSONField(default=dict, blank=True)
     created_at = models.DateTimeField(auto_now_add=True)
 

@@ -11,10 +11,10 @@ from annotation.people.identity import person_of
 from annotation.rest.base import project_for, require_scope
 from annotation.rest.routing import RoomRouter
 from annotation.tokens.services import Scope
-from learner import selectors
-from learner.evaluations.selectors import Accuracy
 from learner.models import ModelRelease
+from learner.pools import selectors
 from learner.releases import selectors as release_selectors
+from learner.releases.evaluations import Accuracy
 from learner.releases.services import checks, versions
 
 router = RoomRouter()

@@ -6,9 +6,9 @@ from typing import BinaryIO
 from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
 
 from annotation.rest.ranges import send_file
-from learner.artifacts.services import storage
 from learner.errors import ReleaseBuried, not_released
 from learner.models import ModelRelease, ReleaseState
+from learner.releases import storage
 from learner.releases.selectors import encoder_files
 from learner.releases.services import described
 from learner.releases.services.described import DescribedRelease

@@ -7,18 +7,17 @@ from django.urls import reverse
 from ninja import Field, Schema
 
 from annotation.rest.responses import Moment, SaidOut, as_code
-from learner import selectors
-from learner.artifacts.environment import environment
-from learner.artifacts.services import storage
-from learner.artifacts.settings import configuration_of, settings_outside
-from learner.cards.described import MARK, VERSION, zero_promise
-from learner.evaluations.out import EvaluationOut, evaluation_out, score_out
 from learner.features.encoder import PublishedFile
 from learner.models import ModelRelease, ReleaseState
-from learner.pools.secret_selectors import TrainedOn
+from learner.pools import prices, selectors
+from learner.pools.records import TrainedOn
 from learner.releases import selectors as release_selectors
+from learner.releases import storage
+from learner.releases.artifacts.environment import environment
+from learner.releases.artifacts.settings import configuration_of, settings_outside
+from learner.releases.cards.described import MARK, VERSION, zero_promise
+from learner.releases.evaluation_out import EvaluationOut, evaluation_out, score_out
 from learner.releases.services.described import DescribedRelease, encoder_of
-from learner.selectors import stopping
 from learner.simulation.estimates import PlannersEstimate
 
 
@@ -208,9 +207,9 @@ def _files(slug: str, version: str, digests: Mapping[str, str], public: Sequence
 
 
 def _stopping(release: ModelRelease) -> dict[str, Any] | None:
-    advice = stopping.advice_of(release)
+    advice = prices.advice_of(release)
     if advice is None:
         return None
-    said = stopping.stopping_sentence(advice, release)
+    said = prices.stopping_sentence(advice, release)
     numbers = ("stop", "agreement", "threshold", "moved", "models_compared")
     return {name: getattr(advice, name) for name in numbers} | {"said": said, "said_as_code": as_code(said)}

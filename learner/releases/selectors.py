@@ -12,14 +12,14 @@ from django.db.models import Count, Sum
 from annotation.models import Project
 from annotation.projects.selectors import CardModel
 from annotation.selectors import Person
-from learner import selectors
-from learner.artifacts.settings import settings_outside
-from learner.evaluations.selectors import Accuracy, accuracy_of
 from learner.features.encoder import PublishedFile, published_files
 from learner.linear_model import LinearModel
 from learner.models import ModelRelease, ReleaseState
-from learner.pools.secret_selectors import TrainedOn
+from learner.pools import selectors
+from learner.pools.records import TrainedOn
+from learner.releases.artifacts.settings import settings_outside
 from learner.releases.comparison import WeightsChange, changed_values, weights_change
+from learner.releases.evaluations import Accuracy, accuracy_of
 from privacy.wording import Message, as_message, message_from
 
 # By field; what is protected is a name.

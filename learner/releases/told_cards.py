@@ -14,16 +14,16 @@ from typing import Any
 from django.utils.translation import get_language
 
 from annotation.wording import localized
-from learner import selectors
-from learner.artifacts.services import storage
-from learner.cards.described import described_body
-from learner.cards.page import card_html, without_front_matter
-from learner.cards.rendering import Card, EntryLine, Privacy, card_body
-from learner.cards.words import Telling
 from learner.errors import ArtifactCorrupt
-from learner.evaluations.no_privacy import estimate_said
 from learner.linear_model import LinearModel
 from learner.models import ModelRelease
+from learner.pools import selectors
+from learner.releases import storage
+from learner.releases.cards.described import described_body
+from learner.releases.cards.page import card_html, without_front_matter
+from learner.releases.cards.rendering import Card, EntryLine, Privacy, card_body
+from learner.releases.cards.words import Telling
+from learner.releases.no_privacy import estimate_said
 from learner.releases.services import described, publishing
 from learner.releases.services.described import DescribedRelease
 

@@ -20,18 +20,18 @@ from annotation.projects.settings_words import setting_value
 from annotation.statement import presenters
 from annotation.statement.words import what_words
 from annotation.wording import class_name, localized
-from learner import selectors
 from learner.access import Costed, may_manage, project_of, release_of
-from learner.artifacts.services import storage
-from learner.artifacts.signatures import signer_key_id
-from learner.cards.described import VERSION
 from learner.charts import pages as page_charts
 from learner.charts import plots
-from learner.configuration.pool import featurizer_of
-from learner.evaluations import selectors as evaluation_selectors
-from learner.evaluations.no_privacy import estimate_of_run, estimate_said
 from learner.models import Evaluation, ModelRelease, ReleaseState
+from learner.pools import selectors
+from learner.pools.configuration import featurizer_of
+from learner.releases import evaluations as evaluation_selectors
 from learner.releases import selectors as release_selectors
+from learner.releases import storage
+from learner.releases.artifacts.signatures import signer_key_id
+from learner.releases.cards.described import VERSION
+from learner.releases.no_privacy import estimate_of_run, estimate_said
 from learner.releases.services import checks, described, versions
 from learner.releases.told_cards import ShownCard, shown_card, shown_described_card
 from privacy.models import SETTLEMENTS

@@ -11,8 +11,8 @@ from annotation.rest.base import MostIn, project_for
 from annotation.rest.routing import RoomRouter
 from annotation.statement import charges
 from annotation.tokens.services import Scope
-from learner.rounds.services import loop, secret_blocks
-from learner.selectors import training_price
+from learner.pools.selectors import training_price
+from learner.rounds.services import loop, selection
 
 router = RoomRouter()
 
@@ -44,7 +44,7 @@ def close_block(request: HttpRequest, slug: str, body: MostIn) -> Any:
     project = project_for(request, slug, Scope.PROJECTS_WRITE, Role.MANAGER)
     price = training_price(project)
     charges.refuse_dearer(price, body.most_epsilon)
-    block = secret_blocks.close_block(project=project)
+    block = selection.close_block(project=project)
     return {"block": block.block, "closes_at": block.closes_at, "epsilon": price.epsilon, "delta": price.delta}
 
 

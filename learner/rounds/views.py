@@ -11,12 +11,11 @@ from numpy.typing import NDArray
 from annotation.access import managed_project
 from annotation.models import Oracle, Query, Selection
 from annotation.statement.label_budget import label_budget, questions_left
-from learner import selectors
-from learner.configuration.pool import strategy_choice_of, strategy_of
 from learner.linear_model import LinearModel
-from learner.pools import selectors as pool_selectors
-from learner.rounds.services.ranked_pool import open_pool
-from learner.starts.services import labelled_examples
+from learner.pools import records as pool_selectors
+from learner.pools import selectors, starts
+from learner.pools.configuration import strategy_choice_of, strategy_of
+from learner.rounds.services.selection import open_pool
 from learner.strategies.ranked_pool import RankedExamplePool
 from learner.strategies.uncertainty import Uncertainty
 
@@ -66,7 +65,7 @@ def ranked_pool(request: HttpRequest, slug: str) -> HttpResponse:
     context["scores"] = chooser.needs_model
     few = 0 < len(candidates.ids) <= RANKED_ON_PAGE
     if isinstance(chooser, Uncertainty) and few and not again:
-        weights = LinearModel.from_json(model.weights) if model else labelled_examples.start_model(project)
+        weights = LinearModel.from_json(model.weights) if model else starts.start_model(project)
         if weights is not None:
             pool = open_pool(project, candidates, strategy=chooser, model=weights)
             context |= {"ranked": _first(pool), "bins": _bins(pool.waiting()[2])}

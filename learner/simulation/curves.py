@@ -14,7 +14,7 @@ from learner.estimators.choice import INTERCEPT_SCALING, PrivateEstimator, Shape
 from learner.estimators.label_sets import PrivateLabelSets
 from learner.estimators.online_choices import OnlineChoice
 from learner.linear_model import LinearModel
-from learner.online import simulated_arrival
+from learner.pools.streaming import simulated_arrival
 from learner.simulation.setup import Setup, simulated_estimator, simulated_learner, simulated_strategy
 from learner.strategies.blocks import draw_blocks
 from learner.strategies.random import RandomChoice

@@ -11,9 +11,9 @@ from django.utils.translation import ngettext
 
 from annotation.choices.randomizer_base import ANNOTATOR
 from annotation.models import Project
-from learner.configuration.pool import answers_event_of
 from learner.errors import ExtraMissing
 from learner.models.planning import PlanSimulation
+from learner.pools.configuration import answers_event_of
 from learner.simulation.plan_setups import default_records, setup_of
 from privacy.accounting.answers import LARGEST_EPSILON
 from privacy.accounting.events import AnswersEvent

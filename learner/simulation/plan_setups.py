@@ -16,17 +16,18 @@ from annotation.gates.comparison import SYNTHETIC_RECORDS, synthetic_log
 from annotation.models import Arrival, Oracle, Project
 from annotation.statement import gate_runs
 from annotation.statement.label_budget import answers_limit
-from learner import selectors
-from learner.configuration.classes import learned_classes
-from learner.configuration.pool import (
+from learner.pools import records as pools_records
+from learner.pools import selectors
+from learner.pools.configuration import (
     answers_event_of,
     featurizer_of,
     finding_of,
+    learned_classes,
+    policy_of,
     strategy_choice_of,
+    stream_event,
     training_adjacency,
 )
-from learner.configuration.stream import policy_of, stream_event
-from learner.pools import secret_selectors
 from learner.simulation.selectors import Purse
 from learner.simulation.setup import MOST_RELEASES, Setup, Training, simulated_strategy
 from learner.simulation.splits import series_epsilon
@@ -153,7 +154,7 @@ def whole_price(project: Project, setup: Setup) -> float:
     account = selectors.training_account(project)
     if setup.block_rates:
         blocks = range(1, setup.releases + 1)
-        costs = [event.cost(adjacency="null") for event in secret_selectors.coming_events(project, blocks, anew=True)]
+        costs = [event.cost(adjacency="null") for event in pools_records.coming_events(project, blocks, anew=True)]
     else:
         # All answers are paid for at once.
         trainings = 1 if answers_event_of(project) is not None else setup.releases
@@ -227,7 +228,7 @@ def _payable_releases(project: Project, setup: Setup) -> int:
     if opening is not None:
         purse.pay(opening)
     if setup.block_rates:
-        events = secret_selectors.coming_events(project, range(1, secret_selectors.n_blocks(project) + 1), anew=True)
+        events = pools_records.coming_events(project, range(1, pools_records.n_blocks(project) + 1), anew=True)
         return min(planned, _covered(purse, events))
     training = selectors.training_event(project)
     if answers_event_of(project) is not None:

@@ -14,12 +14,11 @@ from django.db.models import Max
 from annotation.choices.policies.catalogue import policy_choice_of
 from annotation.models import UNFINISHED, Arrival, Oracle, Project, Query, QueryState, Selection
 from annotation.statement.label_budget import questions_left
-from learner import selectors
-from learner.configuration.pool import screen_of, secret_sample_of, strategy_of
 from learner.models import ModelRelease, Round, TrainingRun
-from learner.pools import secret_selectors
-from learner.pools import selectors as pool_selectors
-from learner.selectors.round_prices import round_series
+from learner.pools import records, selectors
+from learner.pools import records as pool_selectors
+from learner.pools.configuration import screen_of, secret_sample_of, strategy_of
+from learner.pools.prices import round_series
 from privacy.accounting.event import Event
 from privacy.charges import price
 from privacy.models import BudgetAccount, Filter
@@ -167,7 +166,7 @@ def _choosing(stage: PlannedStage) -> list[Event]:
 
 
 def _stages(project: Project) -> Iterator[PlannedStage]:
-    return _secret_stages(project) if secret_selectors.labels_in_secret(project) else _open_stages(project)
+    return _secret_stages(project) if records.labels_in_secret(project) else _open_stages(project)
 
 
 def _open_stages(project: Project) -> Iterator[PlannedStage]:
@@ -208,13 +207,13 @@ def _open_stages(project: Project) -> Iterator[PlannedStage]:
 
 def _secret_stages(project: Project) -> Iterator[PlannedStage]:
     """Ask about each block that is left and train on it."""
-    current = secret_selectors.current_block(project)
-    following = secret_selectors.next_block(project)
+    current = records.current_block(project)
+    following = records.next_block(project)
     if following is None or not pool_selectors.pool_size(project):
-        following = secret_selectors.n_blocks(project) + 1
+        following = records.n_blocks(project) + 1
     open_blocks = [] if current is None else [current.block or 0]
-    left = range(following, secret_selectors.n_blocks(project) + 1)
-    trainings = secret_selectors.coming_events(project, [*open_blocks, *left])
+    left = range(following, records.n_blocks(project) + 1)
+    trainings = records.coming_events(project, [*open_blocks, *left])
     if current is not None:
         yield PlannedStage(False, trainings.pop(0))
     for block, training in zip(left, trainings, strict=True):

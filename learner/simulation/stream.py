@@ -24,13 +24,12 @@ from learner.estimators.version_zero import EncodedWords, public_examples
 from learner.features.base import Featurizer
 from learner.features.choice import FeaturesChoice, RecordShape
 from learner.linear_model import LinearModel
-from learner.online import guessed_classes, simulated_arrival
+from learner.pools.streaming import examine, guessed_classes, simulated_arrival
 from learner.simulation.outcome import MeanAccuracy, Outcome, OutcomePoint, SimulatedAccount
 from learner.simulation.reading import names_of, with_given
 from learner.simulation.task import SimulationTask
 from learner.simulation.trusted import MOST_TUNED, AnswerArray, clear_answers, rows_of_numbers, strength_of
 from learner.strategies.screen import Screen, ScreenChoice
-from learner.streaming import examine
 from privacy.accounting.event import Event
 from privacy.accounting.events import StreamEvent
 from privacy.arrays import Array

@@ -5,8 +5,7 @@ from typing import Any
 from django import template
 
 from annotation.models import Arrival, Project
-from learner import selectors
-from learner.selectors import round_prices
+from learner.pools import prices, selectors
 
 register = template.Library()
 
@@ -19,5 +18,5 @@ def coming_charges(project: Project) -> dict[str, Any]:
     return {
         "account": selectors.training_account(project),
         "training": selectors.training_price(project),
-        "round": round_prices.round_price(project, before_upload=True),
+        "round": prices.round_price(project, before_upload=True),
     }

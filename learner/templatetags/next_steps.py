@@ -6,7 +6,7 @@ from django import template
 from django.template.context import RequestContext
 
 from annotation.models import Project
-from learner.guidance.buttons import next_step_context
+from learner.dashboard.guidance import next_step_context
 
 register = template.Library()
 

@@ -24,8 +24,8 @@ from annotation.outgoing import parse_target, pinned_address
 from annotation.work.services.sending import send_on_commit
 from learner.errors import WebhookRefused
 from learner.models.webhooks import DeliveryState, Webhook, WebhookDelivery, WebhookEvent
+from learner.pools.keys import SEND_WEBHOOK_TASK
 from learner.webhooks.address import post
-from learner.work.task_names import SEND_WEBHOOK_TASK
 
 # What annotators say about questions, for managers to look at.
 TO_MANAGERS = (ReportKind.COMMENT, ReportKind.BROKEN, ReportKind.SENSITIVE)

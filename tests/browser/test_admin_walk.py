@@ -26,10 +26,9 @@ from annotation.models import Dataset, Job, Project, Record, WorkState
 from annotation.models.deletions import Deletion
 from annotation.models.forgetting import Forgetting
 from annotation.work.services import jobs
-from learner.closing import services as deletion
-from learner.forgetting.services import contributors
 from learner.models import ModelRelease
-from learner.rounds.services import loop
+from learner.rounds.services import closing as deletion
+from learner.rounds.services import forgetting, loop
 from privacy.models import SETTLEMENTS
 from privacy.selectors import guarantee
 from tests import learning
@@ -148,7 +147,7 @@ def test_data_in_and_labels_out(page: "Page", go: Callable[..., None], manager: 
     page.get_by_label("I have read what happens.").check()
     page.get_by_role("button", name="Forget this contributor").click()
     said(page, "The contributor is being forgotten")
-    contributors.forget_contributor(job_id=Forgetting.objects.get().job_id)
+    forgetting.forget_contributor(job_id=Forgetting.objects.get().job_id)
     page.get_by_role("region", name="Asked for before").get_by_text("done").wait_for()
     assert not Record.objects.filter(dataset=dataset, text=GONE).exists()
     go("annotation:data", project.slug)

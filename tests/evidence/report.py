@@ -20,8 +20,8 @@ from typing import Any
 import pytest
 
 from dpal_site.embedded.servers import REPOSITORY
-from learner.artifacts.environment import code_version
 from learner.evidence.file import FORMAT
+from learner.releases.artifacts.environment import code_version
 from tests.evidence.mutants import KINDS
 
 AUDITS = "tests/statistical/"

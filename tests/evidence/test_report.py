@@ -5,8 +5,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from learner.artifacts.environment import code_version
 from learner.evidence.file import read_evidence
+from learner.releases.artifacts.environment import code_version
 from tests.evidence import report as report_module
 from tests.evidence.mutants import KINDS, MUTANTS
 from tests.evidence.report import AUDITS, CANARY, FAULTS, Report

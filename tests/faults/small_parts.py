@@ -33,15 +33,15 @@ def cut_small() -> None:
     """Cut files, uploads and features into several parts each."""
     from annotation.data.services import import_parts, pool_files  # noqa: PLC0415
     from annotation.parsers import sources  # noqa: PLC0415
-    from learner.pools.services import feature_parts, feature_rows  # noqa: PLC0415
+    from learner.pools import features  # noqa: PLC0415
 
     small = {
         (sources, "CHUNK_BYTES"): 256,
         (import_parts, "PART_BYTES"): 4000,
         (pool_files, "PART_ROWS"): 200,
-        (feature_rows, "BATCH_ROWS"): 8,
-        (feature_parts, "PART_BATCHES"): 4,
-        (feature_parts, "MOST_PROCESSES"): 2,
+        (features, "BATCH_ROWS"): 8,
+        (features, "PART_BATCHES"): 4,
+        (features, "MOST_PROCESSES"): 2,
     }
     for (module, name), value in small.items():
         setattr(module, name, value)
@@ -52,17 +52,17 @@ def wait_where_held() -> None:
     """Have whoever makes features wait before each part for a lock that a test may hold."""
     from django.db import connection  # noqa: PLC0415
 
-    from learner.pools.services import feature_parts, feature_rows  # noqa: PLC0415
+    from learner.pools import features  # noqa: PLC0415
 
-    real = feature_rows.sent_batches
+    real = features.sent_batches
 
     def held(dataset: Any, *, first: int, stop: int) -> Any:
-        key = READING_LOCK + first // (feature_parts.PART_BATCHES * feature_rows.BATCH_ROWS)
+        key = READING_LOCK + first // (features.PART_BATCHES * features.BATCH_ROWS)
         with connection.cursor() as cursor:
             cursor.execute("SELECT pg_advisory_lock_shared(%s), pg_advisory_unlock_shared(%s)", [key, key])
         yield from real(dataset, first=first, stop=stop)
 
-    feature_rows.sent_batches = held
+    features.sent_batches = held
 
 
 def tell_postgres() -> None:

@@ -25,11 +25,11 @@ from annotation.models.imports import ImportPart
 from annotation.tasks import read_import_parts_task
 from annotation.work.services import jobs
 from dpal_site.embedded import host
-from learner.configuration.pool import featurizer_of, strategy_of
 from learner.models import FeatureMatrix, Round
-from learner.pools import selectors as pool_selectors
-from learner.pools.services import features
-from learner.rounds.services import loop, scoring
+from learner.pools import features
+from learner.pools import records as pool_selectors
+from learner.pools.configuration import featurizer_of, strategy_of
+from learner.rounds.services import loop, selection
 from privacy.mechanisms.randomness import SimulationRandom
 from privacy.models import LedgerEntry
 from tests import learning
@@ -257,7 +257,7 @@ def expected_choice(project, dataset):
     strategy = strategy_of(project, "top_c")
     X = features.stacked_features(candidates.datasets, dimension=featurizer_of(project).dimension)
     chosen = Round(project=project, number=1, strategy="top_c", requested=project.round_size)
-    model = scoring.scoring_model(chosen)
+    model = selection.scoring_model(chosen)
     rows = strategy.choose(X, candidates.rows, model, chosen.requested, SimulationRandom(SEED))
     digest = matrix.sha256
     matrix.delete()

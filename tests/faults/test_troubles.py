@@ -32,8 +32,7 @@ from annotation.work.services import interruptions, jobs
 from dpal_site.celery import app
 from dpal_site.embedded import host
 from learner.models import ModelRelease, Round, TrainingRun
-from learner.rounds.services import loop
-from learner.trainings.services import fitting
+from learner.rounds.services import loop, training
 from privacy.models import LedgerEntry
 from tests import learning
 from tests.counting import new_counter
@@ -159,7 +158,7 @@ def test_a_training_without_room_fails_with_a_reason_and_the_next_one_succeeds()
     # Of processes that other tests killed.
     before = set(left_behind())
     with no_room_for_more_than(256), pytest.raises(OSError, match=r"File too large|Errno"):
-        fitting.train_model(run_id=str(run.pk))
+        training.train_model(run_id=str(run.pk))
     run.refresh_from_db()
     assert (run.state, run.error) == ("failed", interruptions.DISK_FULL)
     assert learning.open_reservations(project) == 0

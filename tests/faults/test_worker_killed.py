@@ -11,8 +11,8 @@ from django.core.files.storage import default_storage
 from django.core.management import call_command
 
 from annotation.models import Query, WorkState
-from learner.artifacts.files import verify_manifest
 from learner.models import ModelRelease, Round, TrainingRun
+from learner.releases.artifacts.files import verify_manifest
 from learner.rounds.services import loop
 from tests import learning
 from tests.counting import new_counter

@@ -24,11 +24,11 @@ from annotation.models import Dataset, Record
 from annotation.pictures.services.showing import image_of
 from annotation.retention.services import unowned_files
 from dpal_site.file_address import storage_settings
-from learner.forgetting.services import contributors
 from learner.models import FeatureMatrix, ReleaseState
-from learner.pools.services import features
-from learner.pools.services.pixels import pixel_batches
+from learner.pools import features
+from learner.pools.features import pixel_batches
 from learner.releases.services import checks
+from learner.rounds.services import forgetting
 from tests import learning
 from tests.factories import make_user
 
@@ -215,7 +215,7 @@ def test_images_are_shown_by_the_row_and_emptied_in_a_file_of_another_name(store
     stored = FeatureMatrix.objects.get(dataset=dataset)
     old_features = str(stored.file.name)
     Record.objects.filter(pk=record.pk).update(emptied=True, payload=None, contributor=None, label=None)
-    contributors.erase_from_files(project=project)
+    forgetting.erase_from_files(project=project)
     dataset.refresh_from_db()
     stored.refresh_from_db()
     assert dataset.pixels.name != first
@@ -228,7 +228,7 @@ def test_images_are_shown_by_the_row_and_emptied_in_a_file_of_another_name(store
     assert not emptied[1].any()
     assert (np.delete(emptied, 1, axis=0) == np.delete(whole, 1, axis=0)).all()
     assert not features.open_features(dataset)[1].any()
-    contributors.erase_from_files(project=project)
+    forgetting.erase_from_files(project=project)
     dataset.refresh_from_db()
     assert len(store.keys(in_bucket)) == 2
 

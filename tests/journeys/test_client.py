@@ -17,7 +17,7 @@ from annotation.models import Project, Role
 from annotation.people.services import members
 from annotation.tokens import services as tokens
 from dpal import errors
-from learner.artifacts.services import storage
+from learner.releases import storage
 from learner.releases.services import versions
 from tests import learning
 from tests.between import Between

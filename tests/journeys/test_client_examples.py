@@ -18,8 +18,8 @@ from annotation.tokens import services as tokens
 from annotation.tokens.services import Scope
 from dpal.command_line import main
 from dpal.settings import known_of
-from learner.artifacts.services import storage
 from learner.features import encoder
+from learner.releases import storage
 from learner.releases.services import versions
 from learner.simulation.plan_setups import purchase_of
 from tests import clean, documented, learning

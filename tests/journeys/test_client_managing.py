@@ -17,7 +17,7 @@ from annotation.tokens import services as tokens
 from annotation.tokens.services import Scope
 from dpal import settings, statement
 from dpal.command_line import main
-from learner.artifacts.services import storage
+from learner.releases import storage
 from privacy.audit.keys import SiteKey
 from privacy.audit.statement import SIGNED_BEFORE, signature_of
 from tests import learning

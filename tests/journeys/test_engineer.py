@@ -17,8 +17,8 @@ from django.db import transaction
 from annotation.models import Role
 from annotation.people.services import members
 from annotation.tokens import services as tokens
-from learner.artifacts.services import storage
 from learner.models import ModelRelease, ReleaseState, TrainingRun
+from learner.releases import storage
 from learner.releases.services import checks, publishing
 from learner.webhooks import services as webhooks
 from tests import documented, learning, streaming

@@ -22,7 +22,7 @@ from annotation.models import Role
 from annotation.people.services import members
 from annotation.tokens import services as tokens
 from dpal_site.embedded.servers import REPOSITORY
-from learner.artifacts.services import storage
+from learner.releases import storage
 from tests import learning
 from tests.clean import UV
 from tests.factories import make_user

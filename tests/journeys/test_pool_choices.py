@@ -7,7 +7,7 @@ from annotation.choices.presets import PRESETS
 from annotation.models import Membership, Role
 from annotation.projects.services import opening
 from learner.models import ModelRelease, Round
-from learner.next_step import Step, project_status
+from learner.rounds.next_step import Step, project_status
 from tests import learning
 from tests.factories import add_members, make_user
 

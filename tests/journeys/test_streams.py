@@ -15,7 +15,7 @@ from annotation.people.services import members
 from annotation.tokens import services as tokens
 from annotation.tokens.services import Scope
 from learner.models import ModelRelease, StreamGuess
-from learner.next_step import Step, project_status
+from learner.rounds.next_step import Step, project_status
 from privacy.accounting.events import event_from_json
 from tests import learning, streaming
 from tests.factories import make_user

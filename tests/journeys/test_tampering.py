@@ -15,9 +15,9 @@ from model_signing import verifying
 
 from dpal.errors import NotGenuine
 from dpal.manifest import verify_folder
-from learner.artifacts.files import verify_release
-from learner.artifacts.model_signature import MODEL_SIGNATURE
 from learner.errors import ArtifactCorrupt
+from learner.releases.artifacts.files import verify_release
+from learner.releases.artifacts.model_signature import MODEL_SIGNATURE
 from privacy.audit.keys import SiteKey, decoded_key
 from privacy.audit.merkle import leaf_hash, root_of
 from privacy.audit.notes import Checkpoint, open_checkpoint, sign_checkpoint

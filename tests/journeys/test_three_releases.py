@@ -4,7 +4,7 @@ import pytest
 from django.core.management import call_command
 
 from learner.models import ModelRelease
-from learner.next_step import Step, project_status
+from learner.rounds.next_step import Step, project_status
 from tests import learning
 from tests.factories import make_user
 

@@ -62,7 +62,7 @@ def test_a_crowds_rows_texts_and_releases_call_nobody_back():
     with walked() as release:
         learning.work_off(project)
     assert ModelRelease.objects.filter(project=project).exists()
-    assert {"learner.releases.services.publishing", "learner.work.services.attempts"} <= set(release.entered)
+    assert {"learner.releases.services.publishing", "learner.pools.attempts"} <= set(release.entered)
     assert not texts.called_back + release.called_back
     check_listed("a gate's text", texts)
     check_listed("a release", release)
@@ -76,7 +76,7 @@ def test_a_release_of_experts_calls_nobody_back(selection):
     with walked() as walk:
         learning.fill_trusted(project)
         learning.run_to_release(project, make_user(), version=2)
-    assert {"annotation.questions.services.labels", "learner.trainings.services.fitting"} <= set(walk.entered)
+    assert {"annotation.questions.services.labels", "learner.rounds.services.training"} <= set(walk.entered)
     assert not walk.called_back
 
 

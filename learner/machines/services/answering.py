@@ -26,7 +26,7 @@ from annotation.work.services import leases
 from annotation.work.services.sending import send_on_commit
 from learner.machines.endpoint import Endpoint, EndpointFault, Reply, ask_model
 from learner.machines.prompts import class_of, messages_for
-from learner.work.task_names import ANSWER_BY_MACHINE_TASK
+from learner.pools.keys import ANSWER_BY_MACHINE_TASK
 from privacy.wording import as_message
 
 RUN_SECONDS = 60.0

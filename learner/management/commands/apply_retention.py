@@ -6,7 +6,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from annotation.models import Project
 from annotation.retention.services import periods
-from learner.forgetting.services import retention
+from learner.rounds.services import forgetting
 
 
 class Command(BaseCommand):
@@ -28,7 +28,7 @@ class Command(BaseCommand):
                 raise CommandError(f"there is no project called {', '.join(sorted(missing))}")
         for project in projects:
             if not options["dry_run"]:
-                gone = retention.apply_retention(project_id=project.pk)
+                gone = forgetting.apply_retention(project_id=project.pk)
                 self.stdout.write(f"{project.slug}: " + (", ".join(f"{n} {kind}" for kind, n in gone.items()) or "-"))
                 continue
             for due in periods.what_is_due(project):

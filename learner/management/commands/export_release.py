@@ -7,10 +7,10 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from annotation.models import Project
-from learner import selectors
-from learner.artifacts.services import storage
 from learner.errors import ArtifactCorrupt
 from learner.models import ReleaseState
+from learner.pools import selectors
+from learner.releases import storage
 
 CHUNK = 1024 * 1024
 

@@ -10,7 +10,7 @@ from annotation.errors import ForgettingRefused
 from annotation.log.services.history import note_action
 from annotation.models import Project
 from annotation.retention.services.forgetting import request_forgetting
-from learner.forgetting.services.contributors import ForgettingPreview, forget_contributor, preview_forgetting
+from learner.rounds.services.forgetting import ForgettingPreview, forget_contributor, preview_forgetting
 
 
 class Command(BaseCommand):

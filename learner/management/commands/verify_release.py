@@ -5,9 +5,9 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from learner.artifacts.files import verify_release
-from learner.artifacts.services.storage import signer
 from learner.errors import ArtifactCorrupt
+from learner.releases.artifacts.files import verify_release
+from learner.releases.storage import signer
 
 
 class Command(BaseCommand):

@@ -12,13 +12,13 @@ from django.db import transaction
 
 from annotation.files import services as files
 from annotation.models import Project
-from learner.artifacts.files import reissue_artifacts
-from learner.artifacts.services import storage
-from learner.cards.rendering import AccountTerms, Privacy
 from learner.errors import ArtifactCorrupt, CardNotIssued
 from learner.models import ModelRelease, PrintedLimit, ReleaseState
+from learner.pools.selectors import releases_of
+from learner.releases import storage
+from learner.releases.artifacts.files import reissue_artifacts
+from learner.releases.cards.rendering import AccountTerms, Privacy
 from learner.releases.services import publishing
-from learner.selectors import releases_of
 from privacy.accounting.units import atto_spendable, nano_spendable
 from privacy.models import BudgetAccount
 from privacy.wording import as_message

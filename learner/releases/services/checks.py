@@ -10,18 +10,16 @@ from django.db.models.functions import Now
 
 from annotation.models import Arrival
 from annotation.work.services.sending import send_on_commit
-from learner.artifacts.environment import code_version
-from learner.artifacts.files import verify_release
-from learner.artifacts.services import storage
-from learner.canaries.sending import fingerprint, send_canary
-from learner.canaries.stages import LinearEstimator
-from learner.configuration.pool import answers_are_open, estimator_of
-from learner.configuration.stream import learner_of
 from learner.errors import ArtifactCorrupt
 from learner.features.base import featurizer_from_json
 from learner.models import MechanismAudit, ModelRelease, ReleaseState
-from learner.selectors import guarantee_accounts
-from learner.work.task_names import CHECK_RELEASE_TASK
+from learner.pools.configuration import answers_are_open, estimator_of, learner_of
+from learner.pools.keys import CHECK_RELEASE_TASK
+from learner.pools.selectors import guarantee_accounts
+from learner.releases import storage
+from learner.releases.artifacts.environment import code_version
+from learner.releases.artifacts.files import verify_release
+from learner.releases.canaries import LinearEstimator, fingerprint, send_canary
 from privacy.models import EntryKind
 from privacy.services.audit import audit_accounts
 from privacy.services.counter import site_counter

@@ -12,22 +12,21 @@ from typing import Any, BinaryIO
 from django.conf import settings
 
 from annotation.models import Dataset, Project, ProjectState
-from learner.artifacts.environment import environment
-from learner.artifacts.files import MANIFEST, verify_manifest, write_artifacts
-from learner.artifacts.services import storage
-from learner.artifacts.services.provenance import provenance_of
-from learner.cards.described import MARK, VERSION, zero_promise
-from learner.cards.rendering import Card
-from learner.configuration.pool import featurizer_of
 from learner.errors import ArtifactCorrupt, NoVersionZero, ReleaseBuried
-from learner.evaluations.services import measuring
-from learner.evaluations.services.measuring import Score
 from learner.features.base import Featurizer
 from learner.features.encoder import PublishedFile
 from learner.models import FeatureMatrix
+from learner.pools import starts
+from learner.pools.configuration import featurizer_of
+from learner.releases import evaluations, storage
+from learner.releases.artifacts.environment import environment
+from learner.releases.artifacts.files import MANIFEST, verify_manifest, write_artifacts
+from learner.releases.cards.described import MARK, VERSION, zero_promise
+from learner.releases.cards.rendering import Card
+from learner.releases.evaluations import Score
+from learner.releases.provenance_entries import provenance_of
 from learner.releases.selectors import encoder_files_of
 from learner.releases.services import publishing
-from learner.starts.services import version_zero
 from privacy.wording import as_message
 
 # A page waits while a test set goes through the features; a larger one is looked at once a worker has done that.
@@ -57,7 +56,7 @@ class DescribedRelease:
 
 def offers_version_zero(project: Project) -> bool:
     """Say whether there is a version 0 to download."""
-    return project.state != ProjectState.DELETED and not version_zero.why_no_version_zero(project)
+    return project.state != ProjectState.DELETED and not starts.why_no_version_zero(project)
 
 
 def described_release(project: Project) -> DescribedRelease:
@@ -72,11 +71,11 @@ def described_release(project: Project) -> DescribedRelease:
     """
     if project.state == ProjectState.DELETED:
         raise ReleaseBuried("Version 0 was deleted with its project.")
-    why_not = version_zero.why_no_version_zero(project)
+    why_not = starts.why_no_version_zero(project)
     if why_not:
         raise NoVersionZero(why_not)
     featurizer = featurizer_of(project)
-    public = [dataset for dataset in measuring.public_test_sets(project) if _can_be_read(dataset, featurizer)]
+    public = [dataset for dataset in evaluations.public_test_sets(project) if _can_be_read(dataset, featurizer)]
     folder = described_folder(project) / _fingerprint(project, featurizer, public)
     if not folder.exists():
         _write(folder, project, featurizer, public)
@@ -144,8 +143,8 @@ def described_facts(project: Project, scores: list[Score]) -> Card:
 
 
 def _write(folder: Path, project: Project, featurizer: Featurizer, public: list[Dataset]) -> None:
-    model = version_zero.version_zero_of(project)
-    scores = [measuring.score_model(model, dataset) for dataset in public]
+    model = starts.version_zero_of(project)
+    scores = [evaluations.score_model(model, dataset) for dataset in public]
     account = project.pool_account
     card = described_facts(project, scores)
     folder.parent.mkdir(parents=True, exist_ok=True)
@@ -159,7 +158,7 @@ def _write(folder: Path, project: Project, featurizer: Featurizer, public: list[
             privacy=zero_promise(unit=account.unit, adjacency=account.adjacency, issued_at=card["created_at"]),
             provenance=provenance_of(project, featurizer, scores, [], []),
             signer=storage.signer(),
-            outcomes=measuring.public_outcomes(model, public),
+            outcomes=evaluations.public_outcomes(model, public),
         )
         (whole / SCORES).write_text(json.dumps([_stored(score) for score in scores]), encoding="utf-8")
         try:

@@ -19,23 +19,22 @@ from annotation.files import services as files
 from annotation.intervals import wilson_interval
 from annotation.models import Oracle, Project
 from annotation.work.services.attempts import Lease, finish_work
-from learner import selectors
-from learner.artifacts.environment import environment
-from learner.artifacts.files import write_artifacts
-from learner.artifacts.services import storage
-from learner.artifacts.services.provenance import provenance_of
-from learner.artifacts.settings import configuration_of
-from learner.cards.accuracy import Metric
-from learner.cards.rendering import OPEN_ANSWERS, AccountTerms, Card, EntryLine, Privacy
-from learner.configuration.pool import answers_are_open, answers_event_of
 from learner.errors import LimitsMoving
 from learner.estimators.catalogue import words_for
-from learner.evaluations.no_privacy import estimate_of_run, estimate_said
-from learner.evaluations.services import measuring
-from learner.evaluations.services.measuring import Score
 from learner.features.base import Featurizer
 from learner.linear_model import LinearModel
 from learner.models import Evaluation, ModelRelease, PrintedLimit, StoppingAdvice, TrainingRun
+from learner.pools import selectors
+from learner.pools.configuration import answers_are_open, answers_event_of
+from learner.releases import evaluations, storage
+from learner.releases.artifacts.environment import environment
+from learner.releases.artifacts.files import write_artifacts
+from learner.releases.artifacts.settings import configuration_of
+from learner.releases.cards.accuracy import Metric
+from learner.releases.cards.rendering import OPEN_ANSWERS, AccountTerms, Card, EntryLine, Privacy
+from learner.releases.evaluations import Score
+from learner.releases.no_privacy import estimate_of_run, estimate_said
+from learner.releases.provenance_entries import provenance_of
 from privacy.accounting.event import event_from_json
 from privacy.accounting.units import atto_spent, nano_spent
 from privacy.models import BudgetAccount, EntryKind, LedgerEntry
@@ -118,8 +117,8 @@ def _staged_release(
     for left in folder.parent.glob(f".*{run.pk}-*"):
         # Written by an attempt that was killed: paid for, never published.
         shutil.rmtree(left, ignore_errors=True)
-    public = list(measuring.public_test_sets(project))
-    scores = [measuring.score_model(model, dataset) for dataset in public]
+    public = list(evaluations.public_test_sets(project))
+    scores = [evaluations.score_model(model, dataset) for dataset in public]
     accounts = _accounts_now(project)
     terms = [card_terms(account) for account in accounts]
     privacy: Privacy = {
@@ -141,7 +140,7 @@ def _staged_release(
             privacy=privacy,
             provenance=provenance_of(project, featurizer, scores, accounts, entries),
             signer=storage.signer(),
-            outcomes=measuring.public_outcomes(model, public),
+            outcomes=evaluations.public_outcomes(model, public),
         )
         yield StagedRelease(run, folder, model, featurizer, digests, accounts, terms, scores)
     finally:
@@ -276,7 +275,7 @@ def publish(
     )
     release.lineage.set(lineage)
     print_limits(release, staged.accounts)
-    measuring.store_scores(release, staged.scores)
+    evaluations.store_scores(release, staged.scores)
     if advice is not None:
         advice.release = release
         advice.save(force_insert=True)

@@ -17,43 +17,30 @@ from annotation.questions.services import labels, queue
 from annotation.work.services import broker, jobs
 from annotation.work.services.attempts import finish_work
 from annotation.work.services.sending import send_on_commit
-from learner import failures, next_step, selectors
-from learner.answers.services import randomization
-from learner.configuration.pool import featurizer_of, screen_of, strategy_choice_of, strategy_of
 from learner.errors import NothingToAsk, NothingWaits
-from learner.evaluations.services import measuring
 from learner.models import Round, Stream, TrainingRun
-from learner.next_step import ProjectStatus, Step
-from learner.pools import secret_selectors
-from learner.pools import selectors as pool_selectors
-from learner.pools.selectors import Candidates, Examples
-from learner.pools.services import disk_space, features
-from learner.releases.services import checks
-from learner.rounds.services import (
-    ranked_pool,
-    repeats,
-    reserving,
-    scoring,
-    screens,
-    secret_blocks,
-    spread,
-    suggestions,
-)
-from learner.selectors import answers as answer_selectors
-from learner.selectors import round_prices
-from learner.selectors import streams as stream_selectors
-from learner.strategies.clustered_uncertainty import ClusteredUncertainty
-from learner.streams.services import updates
-from learner.work.purposes import CHOOSE_QUESTIONS
-from learner.work.services import attempts
-from learner.work.services.progress import CHOICE_PAID, CHOOSING, FEATURES, QUESTIONS, SCORES, Progress
-from learner.work.task_names import (
+from learner.pools import answers as answer_selectors
+from learner.pools import attempts, features, prices, records, selectors
+from learner.pools import records as pool_selectors
+from learner.pools import stream_answers as stream_selectors
+from learner.pools.attempts import CHOICE_PAID, CHOOSING, FEATURES, QUESTIONS, SCORES, Progress
+from learner.pools.configuration import featurizer_of, screen_of, strategy_choice_of, strategy_of
+from learner.pools.keys import (
     CHECK_RELEASE_TASK,
+    CHOOSE_QUESTIONS,
     EVALUATE_RELEASE_TASK,
     RUN_ROUND_TASK,
     RUN_STREAM_TASK,
     TRAIN_MODEL_TASK,
 )
+from learner.pools.records import Candidates, Examples
+from learner.releases import evaluations
+from learner.releases.services import checks
+from learner.rounds import failures, next_step
+from learner.rounds.next_step import ProjectStatus, Step
+from learner.rounds.services import randomization, selection, suggestions
+from learner.rounds.services import streams as rounds_streams
+from learner.strategies.clustered_uncertainty import ClusteredUncertainty
 from privacy.mechanisms.randomness import SecureRandom
 from privacy.models import LedgerEntry
 from privacy.services import ledger
@@ -110,7 +97,7 @@ def advance_projects() -> None:
     # A canary takes many fits and a test set may be large, so neither keeps the clock's own queue waiting.
     unchecked = checks.unchecked_releases().values_list("pk", flat=True)
     _send_unless_waiting(CHECK_RELEASE_TASK, "release_id", list(unchecked))
-    unmeasured = measuring.unmeasured_releases().values_list("pk", flat=True)
+    unmeasured = evaluations.unmeasured_releases().values_list("pk", flat=True)
     _send_unless_waiting(EVALUATE_RELEASE_TASK, "release_id", list(unmeasured))
     _send_unless_waiting(RUN_ROUND_TASK, "round_id", list(_unheld(Round.objects.all()).values_list("pk", flat=True)))
     runs = _unheld(TrainingRun.objects.all()).values_list("pk", flat=True)
@@ -146,7 +133,7 @@ def start_anew(*, row: Round | TrainingRun) -> Round | TrainingRun | None:
         if isinstance(row, Round):
             return _start_round(project)
         if project.arrival == Arrival.STREAM:
-            return updates.start_release(project=project, stream=Stream.objects.get(project=project))
+            return rounds_streams.start_release(project=project, stream=Stream.objects.get(project=project))
         return _start_training(project)
 
 
@@ -160,9 +147,9 @@ def train_on_few(*, project: Project) -> TrainingRun:
 
 
 def _start_round(project: Project) -> Round:
-    if secret_selectors.labels_in_secret(project):
-        return secret_blocks.start_block(project)
-    started = round_prices.coming_round(project)
+    if records.labels_in_secret(project):
+        return selection.start_block(project)
+    started = prices.coming_round(project)
     last = Round.objects.filter(project=project).aggregate(number=Max("number"))["number"] or 0
     started.number = last + 1
     started.model = None if started.strategy == Selection.RANDOM else selectors.newest_release(project)
@@ -175,7 +162,7 @@ def _start_training(project: Project) -> TrainingRun:
     agreed = Consensus.objects.filter(project=project)
     newest = selectors.releases_of(project).first()
     counts = selectors.question_counts(project)
-    block = secret_selectors.current_block(project) if secret_selectors.labels_in_secret(project) else None
+    block = records.current_block(project) if records.labels_in_secret(project) else None
     if block is not None:
         labels.withdraw_questions(project=project, round_number=block.number)
         agreed = agreed.filter(query__round_number=block.number)
@@ -207,7 +194,7 @@ def run_round(*, round_id: int) -> None:
             return
         progress = Progress(lease, CHOOSING)
         if chosen.block is not None:
-            secret_blocks.ask_block(chosen, progress)
+            selection.ask_block(chosen, progress)
             return
         if not chosen.requested:
             raise NothingToAsk(ANSWERS_SPENT)
@@ -215,12 +202,12 @@ def run_round(*, round_id: int) -> None:
             # Before anybody answers: what is asked next may then hang on what was said of the answers before.
             randomization.pay_for_answers(chosen.project)
         if chosen.strategy == Selection.REPEAT_VOTES:
-            repeats.repeat_doubted(chosen, progress)
+            selection.repeat_doubted(chosen, progress)
             return
         screen = screen_of(chosen.project)
-        model = scoring.scoring_model(chosen)
+        model = selection.scoring_model(chosen)
         if screen is not None and model is not None and chosen.strategy == screen.name:
-            screens.ask_screened(chosen, screen, model, progress)
+            selection.ask_screened(chosen, screen, model, progress)
             return
         if chosen.project.oracle == Oracle.CROWD:
             _ask_crowd(chosen, progress)
@@ -235,11 +222,11 @@ def _ask_trusted(chosen: Round, progress: Progress) -> None:
     pool_size = len(candidates.rows)
     if not pool_size:
         raise NothingToAsk(NOTHING_LEFT)
-    event = round_prices.round_event(chosen, left=pool_size)
+    event = prices.round_event(chosen, left=pool_size)
     if strategy_of(project, chosen.strategy).needs_model:
-        disk_space.find_room(project)
+        features.find_room(project)
     progress.begin(CHOICE_PAID)
-    reservation = reserving.reserve_choice(chosen, event=event, purpose=CHOOSE_QUESTIONS)
+    reservation = selection.reserve_choice(chosen, event=event, purpose=CHOOSE_QUESTIONS)
     rows = _choose(chosen, candidates, progress)
     progress.begin(QUESTIONS)
     ids = candidates.ids_of(rows)
@@ -261,9 +248,9 @@ def _ask_crowd(chosen: Round, progress: Progress) -> None:
     progress.begin(SCORES)
     strategy = strategy_of(project, chosen.strategy)
     if isinstance(strategy, ClusteredUncertainty):
-        ids = spread.spread_questions(chosen, strategy, candidates)
+        ids = selection.spread_questions(chosen, strategy, candidates)
     else:
-        ids = ranked_pool.leading_texts(chosen, strategy, candidates, progress)
+        ids = selection.leading_texts(chosen, strategy, candidates, progress)
     if not ids.size:
         raise NothingToAsk(ANSWERS_SPENT)
     progress.begin(QUESTIONS)
@@ -288,12 +275,12 @@ def _choose(chosen: Round, candidates: Candidates, progress: Progress) -> NDArra
         # Rows without a column take no room, and a strategy may look whether its candidates are among them.
         blank = np.empty((candidates.rows.total, 0), dtype=np.float32)
         return strategy.choose(blank, candidates.rows, None, chosen.requested, SecureRandom())
-    model = scoring.scoring_model(chosen)
+    model = selection.scoring_model(chosen)
     progress.begin(FEATURES)
     dimension = featurizer_of(chosen.project).dimension
     X = features.stacked_features(candidates.datasets, dimension=dimension, tell=progress.tell)
     progress.begin(SCORES)
-    rows = scoring.watched(candidates.rows, X, progress)
+    rows = selection.watched(candidates.rows, X, progress)
     return strategy.choose(X, rows, model, chosen.requested, SecureRandom())
 
 

@@ -6,15 +6,13 @@ from django.utils import timezone
 from annotation.data.services.streams import post_records
 from annotation.models import WorkState
 from annotation.work.services import attempts
-from learner import failures
 from learner.models import ModelRelease, Round, TrainingRun
-from learner.next_step import Step, project_status
-from learner.pools import secret_selectors
-from learner.rounds.services import loop, secret_blocks
-from learner.selectors import training_price
-from learner.selectors.round_prices import round_price
-from learner.streams.services import processing
-from learner.trainings.services import fitting
+from learner.pools import records
+from learner.pools.prices import round_price
+from learner.pools.selectors import training_price
+from learner.rounds import failures
+from learner.rounds.next_step import Step, project_status
+from learner.rounds.services import loop, selection, streams, training
 from tests import learning, streaming
 from tests.factories import make_user
 
@@ -64,14 +62,14 @@ def test_a_cancelled_training_of_a_block_that_was_given_up_stops_nothing():
     project = learning.open_secret(make_user())
     learning.fill_trusted(project)
     learning.work_off(project)
-    secret_blocks.close_block(project=project)
-    for _ in range(secret_selectors.MAX_FAILED_TRAININGS - 1):
+    selection.close_block(project=project)
+    for _ in range(records.MAX_FAILED_TRAININGS - 1):
         loop.advance_project(project_id=project.pk)
         fail(TrainingRun.objects.filter(project=project))
     loop.advance_project(project_id=project.pk)
     assert attempts.cancel_work(row=TrainingRun.objects.get(state=WorkState.WAITING), by="ada")
     learning.work_off(project)
-    secret_blocks.close_block(project=project)
+    selection.close_block(project=project)
     assert project_status(project).step == Step.TRAIN
     learning.work_off(project)
     assert ModelRelease.objects.filter(project=project).count() == 1
@@ -84,7 +82,7 @@ def test_a_version_of_a_stream_that_failed_again_and_again_is_started_anew_for_n
     streaming.work_off(project)
     streaming.answer(project, make_user())
     for _ in range(3):
-        processing.run_stream(project_id=project.pk)
+        streams.run_stream(project_id=project.pk)
         assert failures.start_anew_of(project) is None
         fail(TrainingRun.objects.filter(project=project))
     assert project_status(project).step == Step.STUCK
@@ -93,5 +91,5 @@ def test_a_version_of_a_stream_that_failed_again_and_again_is_started_anew_for_n
     assert failures.price_of(project, row) is None
     started = loop.start_anew(row=row)
     assert isinstance(started, TrainingRun)
-    fitting.train_model(run_id=str(started.pk))
+    training.train_model(run_id=str(started.pk))
     assert ModelRelease.objects.get(project=project).version == 1

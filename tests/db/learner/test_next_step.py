@@ -9,7 +9,7 @@ from django.utils import translation
 from annotation.data.services import datasets
 from annotation.gates.services import runs
 from annotation.wording import localized
-from learner.next_step import Step, project_status
+from learner.rounds.next_step import Step, project_status
 from tests import learning
 from tests.counting import new_counter
 from tests.factories import make_user

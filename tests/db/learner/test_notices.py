@@ -17,8 +17,8 @@ from annotation.reports.services import conversing
 from annotation.review.services import reviewing as decisions
 from learner import notices
 from learner.models import Round
-from learner.next_step import Step, project_status
-from learner.selectors import guarantee_accounts
+from learner.pools.selectors import guarantee_accounts
+from learner.rounds.next_step import Step, project_status
 from privacy.selectors import guarantee
 from privacy.services import ledger
 from tests import learning

@@ -4,7 +4,7 @@ from tests.evidence.planting import Mutant
 
 SERVICE = "tests/db/learner/answers/test_randomization.py"
 CANARY = "tests/statistical/learner/canaries/test_responses.py"
-SERVICE_FILE = "learner/answers/services/randomization.py"
+SERVICE_FILE = "learner/rounds/services/randomization.py"
 CLASSIFIER_FILE = "learner/estimators/randomized_answers.py"
 
 ANSWERS = [
@@ -34,7 +34,7 @@ ANSWERS = [
     ),
     Mutant(
         "an account said to hide a person, at the price of one answer",
-        "learner/configuration/pool.py",
+        "learner/pools/configuration.py",
         "    if event.unit != unit or (unit == ANNOTATOR and (cap is None or event.questions_per_annotator < cap)):",
         "    if False:",
         (
@@ -73,7 +73,7 @@ ANSWERS = [
     ),
     Mutant(
         "responses that are drawn by another mechanism than is paid for",
-        "learner/configuration/pool.py",
+        "learner/pools/configuration.py",
         "if not isinstance(mechanism_of(event), choice.mechanism):",
         "if mechanism_of(event) is None:",
         (

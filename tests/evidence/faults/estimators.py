@@ -286,14 +286,14 @@ ESTIMATORS = [
     ),
     Mutant(
         "steps of a stream that are divided by how many answered",
-        "learner/streams/services/updates.py",
+        "learner/rounds/services/streams.py",
         "project.window_denominator or batch.questions for",
         "max(1, len(answers.get(batch.number, []))) for",
         (f"{STREAMS_TESTS}::test_a_step_is_divided_by_a_public_number_and_not_by_how_many_answered",),
     ),
     Mutant(
         "what learns from batches of a stream charged without the choice of what they are about",
-        "learner/configuration/stream.py",
+        "learner/pools/configuration.py",
         "if online_choice_of(project) is not None:",
         "if update is not None:",
         (

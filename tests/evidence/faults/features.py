@@ -28,7 +28,7 @@ FEATURES = [
     ),
     Mutant(
         "public examples that are read before what their features need is found in the pool",
-        "learner/pools/selectors.py",
+        "learner/pools/records.py",
         "    if no_start_before(project.settings):",
         "    if False:",
         (f"{PAID}::test_nothing_starts_before_it",),

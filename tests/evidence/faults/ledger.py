@@ -44,7 +44,7 @@ LEDGER = [
     ),
     Mutant(
         "rows read before their reservation",
-        "learner/trainings/services/fitting.py",
+        "learner/rounds/services/training.py",
         "        reservation = attempts.reserve_attempt(",
         "        _fit(run, estimator, featurizer, progress)\n        reservation = attempts.reserve_attempt(",
         (

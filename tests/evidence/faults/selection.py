@@ -6,7 +6,7 @@ STRATEGIES = "tests/pure/learner/strategies/test_strategies.py"
 CLUSTERS = "tests/pure/learner/strategies/test_noisy_clusters.py"
 RUNNING = "tests/db/learner/trainings/test_running_sums.py"
 SPREAD_BLOCKS = "tests/db/learner/rounds/test_spread_blocks.py"
-ROUND_PRICES = "tests/db/learner/selectors/test_round_prices.py"
+ROUND_PRICES = "tests/db/learner/pools/selectors/test_round_prices.py"
 SECRET_ROUNDS = "tests/db/learner/rounds/test_secret_blocks.py"
 RESERVING = "tests/db/learner/rounds/test_reserving.py"
 
@@ -41,7 +41,7 @@ SELECTION = [
     ),
     Mutant(
         "a series that is opened with every block",
-        "learner/pools/secret_selectors.py",
+        "learner/pools/records.py",
         "before = None if anew else _standing(project)",
         "before = None",
         (
@@ -51,35 +51,35 @@ SELECTION = [
     ),
     Mutant(
         "running sums whose blocks are added whatever their shape",
-        "learner/trainings/services/running_sums.py",
+        "learner/rounds/services/training.py",
         "return stored.filter(shape__in=wanted)",
         "return stored",
         (f"{RUNNING}::test_sums_of_another_shape_begin_anew",),
     ),
     Mutant(
         "running sums that forget all but the newest block",
-        "learner/trainings/services/fitting.py",
+        "learner/rounds/services/training.py",
         "estimator.set_params(earlier=earlier.sums, own_weight=earlier.own_weight, prior=_start(run.project))",
         "estimator.set_params(prior=_start(run.project))",
         (f"{RUNNING}::test_each_release_is_made_of_all_blocks_so_far",),
     ),
     Mutant(
         "every block charged at the rate of the first",
-        "learner/configuration/pool.py",
+        "learner/pools/configuration.py",
         "choice.of_block(block, choice.block_rates[block - 1])",
         "choice.of_block(block, choice.block_rates[0])",
         (f"{SECRET_ROUNDS}::test_each_release_is_charged_what_it_adds_to_the_series",),
     ),
     Mutant(
         "coins of a larger rate than is charged",
-        "learner/rounds/services/secret_blocks.py",
+        "learner/rounds/services/selection.py",
         "draw_blocks(min(PART_ROWS, dataset.row_count - start), rates, rng)",
         "draw_blocks(min(PART_ROWS, dataset.row_count - start), [1.5 * rate for rate in rates], rng)",
         (f"{SECRET_ROUNDS}::test_coins_fall_at_the_rates_that_are_charged",),
     ),
     Mutant(
         "a screened block that asks about all it may choose from",
-        "learner/rounds/services/secret_blocks.py",
+        "learner/rounds/services/selection.py",
         "drawn = candidates.rows.only(_drawn_rows(candidates.datasets, block, rng))",
         "drawn = candidates.rows.only(_drawn_rows(candidates.datasets, block, rng)[:0])\n"
         "        drawn = candidates.rows.at(np.arange(len(candidates.rows)))",
@@ -108,35 +108,35 @@ SELECTION = [
     ),
     Mutant(
         "counts of a spread block that are told to be free",
-        "learner/selectors/round_prices.py",
+        "learner/pools/prices.py",
         "block = secret_selectors.next_block(project) or secret_selectors.n_blocks(project)",
         "block = secret_selectors.n_blocks(project)",
         (f"{ROUND_PRICES}::test_the_price_is_what_the_round_reserves[a spread block]",),
     ),
     Mutant(
         "top-c told at the price among records that were asked already",
-        "learner/selectors/round_prices.py",
+        "learner/pools/prices.py",
         "pool_selectors.records_left(project))",
         "pool_selectors.pool_size(project))",
         (f"{ROUND_PRICES}::test_the_price_is_what_the_round_reserves[top-c, continued]",),
     ),
     Mutant(
         "a price before an upload that a pool no larger than a round exceeds",
-        "learner/selectors/round_prices.py",
+        "learner/pools/prices.py",
         "coming.requested if before_upload else 1",
         "1",
         (f"{ROUND_PRICES}::test_no_upload_makes_a_round_dearer_than_was_told_before_it",),
     ),
     Mutant(
         "a spread block that is opened though its counts leave too little for its model",
-        "learner/next_step.py",
+        "learner/rounds/next_step.py",
         "if step == Step.ASK and project.oracle == Oracle.TRUSTED:",
         "if step == Step.ASK and project.oracle == Oracle.TRUSTED and not secret_selectors.labels_in_secret(project):",
         (f"{ROUND_PRICES}::TestNothingLeftForTheModel::test_it_is_said_before_anybody_is_asked",),
     ),
     Mutant(
         "a spread block counted once more though nothing is left for its model",
-        "learner/rounds/services/reserving.py",
+        "learner/rounds/services/selection.py",
         "if not can_pay(account, wanted):",
         "if not can_pay(account, [event]):",
         (
@@ -146,7 +146,7 @@ SELECTION = [
     ),
     Mutant(
         "a visible choice at the price of a secret one",
-        "learner/trainings/services/fitting.py",
+        "learner/rounds/services/training.py",
         "return charged_event(run.project, estimator.event_for(featurizer.dimension))",
         "from privacy.accounting.events import SecretSampleEvent  # noqa: PLC0415\n"
         "        return SecretSampleEvent(estimator.event_for(featurizer.dimension), 0.1)",

@@ -34,8 +34,8 @@ from annotation.models import (  # noqa: E402
     WorkState,
 )
 from annotation.retention.services import unowned_files  # noqa: E402
-from learner.artifacts.files import verify_manifest  # noqa: E402
 from learner.models import ModelRelease, Round, Stream, StreamBatch, TrainingRun  # noqa: E402
+from learner.releases.artifacts.files import verify_manifest  # noqa: E402
 from privacy.models import SETTLEMENTS, BudgetAccount, EntryKind, LedgerEntry  # noqa: E402
 
 ENDED = (WorkState.DONE, WorkState.FAILED)

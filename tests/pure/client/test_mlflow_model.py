@@ -14,7 +14,7 @@ from dpal.mlflow_model import write_folder
 from dpal.pushing import push
 from dpal.releases import Fetched
 from dpal_site.embedded.servers import REPOSITORY
-from learner.artifacts.signatures import Signer
+from learner.releases.artifacts.signatures import Signer
 from tests.pure.client.test_model import COLUMNS, KEY, SAID, TEXTS, write
 
 OTHER = Signer.from_secret("somebody else's secret, which is long enough too").public_key

@@ -17,14 +17,14 @@ from dpal import errors, settings, tables
 from dpal.command_line import main
 from dpal.features.table import CategoricalColumn, NumericColumn
 from dpal.manifest import read_manifest, verify_folder
-from learner.artifacts.files import json_bytes, write_artifacts
-from learner.artifacts.signatures import Signer
 from learner.features.image import ImageFeaturizer
 from learner.features.tabular import TabularFeaturizer
 from learner.features.text import HashingTextFeaturizer
 from learner.linear_model import LinearModel
+from learner.releases.artifacts.files import json_bytes, write_artifacts
+from learner.releases.artifacts.signatures import Signer
 from privacy.audit import merkle, notes
-from tests.pure.learner.artifacts.test_files import CARD, PRIVACY, PROVENANCE, SIGNER
+from tests.pure.learner.releases.artifacts.test_files import CARD, PRIVACY, PROVENANCE, SIGNER
 
 KEY = SIGNER.public_key
 FORGER = Signer.from_secret("somebody else's secret, which is long enough too")

@@ -10,11 +10,11 @@ from sklearn.base import clone
 import dpal
 import dpal.pipeline
 from dpal import errors, settings
-from learner.artifacts.files import write_artifacts
-from learner.evaluations.thresholds import Outcomes
 from learner.features.image import ImageFeaturizer
 from learner.features.static_encoder import StaticEncoder
 from learner.features.text import HashingTextFeaturizer
+from learner.releases.artifacts.files import write_artifacts
+from learner.releases.evaluation import Outcomes
 from tests.pure.client.test_model import CARD, COLUMNS, KEY, LEDGER, PRIVACY, PROVENANCE, SAID, SIGNER, model_for
 from tests.pure.learner.evaluations.test_thresholds import outcomes
 

@@ -10,7 +10,7 @@ from learner.estimators.mi_ogd import OnlineGradientBaseline
 from learner.estimators.online_choices import Confirmations, FullInformation, OnlineChoice
 from learner.estimators.running_sums import RunningSums
 from learner.estimators.streaming import AnsweredBatch
-from learner.online import guessed_classes, simulated_arrival
+from learner.pools.streaming import guessed_classes, simulated_arrival
 from privacy.mechanisms.randomness import SimulationRandom
 
 STEPS = {"noise_sigma": 1.0, "expected_answers": 40, "weight_radius": 5.0}

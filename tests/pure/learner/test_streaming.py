@@ -12,10 +12,10 @@ from annotation.choices.policies.immediate import ImmediateUpdates
 from annotation.choices.policies.updates import BatchState
 from annotation.choices.policies.windows import FixedWindows
 from learner.linear_model import LinearModel
+from learner.pools.streaming import examine
 from learner.strategies.bernoulli_screen import BernoulliScreen
 from learner.strategies.exponential_screen import ExponentialScreen
 from learner.strategies.secret_sample import SecretSample
-from learner.streaming import examine
 from privacy.mechanisms.randomness import SecureRandom, SimulationRandom
 
 X = np.random.default_rng(2).uniform(-0.4, 0.4, size=(300, 4)).astype(np.float32)

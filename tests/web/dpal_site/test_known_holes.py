@@ -43,7 +43,7 @@ from annotation.projects.services import opening
 from annotation.tokens import services as tokens
 from annotation.tokens.services import Scope
 from dpal_site.celery import app as celery_app
-from learner.artifacts import files as artifacts
+from learner.releases.artifacts import files as artifacts
 from privacy.wording import message_of
 from tests.counting import new_counter
 from tests.factories import add_members, make_project, make_records, make_user

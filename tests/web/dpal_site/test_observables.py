@@ -32,8 +32,8 @@ from dpal_site.observables.rest import REST
 from dpal_site.observables.rest_managing import MANAGING
 from dpal_site.observables.rest_people import REST_PEOPLE
 from learner import webhook_events
-from learner.artifacts.settings import KEPT_INSIDE
 from learner.models.webhooks import Webhook, WebhookDelivery, WebhookEvent
+from learner.releases.artifacts.settings import KEPT_INSIDE
 from tests.counting import begin_over
 from tests.emptying import empty_tables
 from tests.observing import fields_in, fields_of, included_in, looked_up, written_in

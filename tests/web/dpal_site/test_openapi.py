@@ -41,10 +41,10 @@ from annotation.review.services import reviewing as decisions
 from annotation.tokens import services as tokens
 from annotation.tokens.services import Scope
 from dpal_site.wsgi import application
-from learner.channels import services as channels
 from learner.models import Round, TrainingRun
 from learner.models.planning import PlanSimulation
 from learner.models.webhooks import Webhook, WebhookDelivery
+from learner.releases.services import channels
 from learner.simulation.rows import planned_rows
 from learner.simulation.services import fingerprint_of
 from tests import learning, streaming, studies

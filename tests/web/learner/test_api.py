@@ -11,9 +11,9 @@ from django.test import Client
 from annotation.models import Role
 from annotation.people.services import members
 from annotation.tokens import services as tokens
-from learner.artifacts.services import storage
+from learner.releases import storage
 from learner.releases.services import versions
-from learner.rounds.services import secret_blocks
+from learner.rounds.services import selection
 from tests import learning
 from tests.factories import make_user
 
@@ -121,7 +121,7 @@ def test_other_roles_and_scopes_get_nothing(project):
 
 def told_outside(project, blocks, monkeypatch) -> list[str]:
     """Run a project of secret blocks with these coins; return what routes, page and card say, digests and times off."""
-    monkeypatch.setattr(secret_blocks, "draw_blocks", lambda n, rate, rng: np.full(n, blocks, dtype=np.uint8))
+    monkeypatch.setattr(selection, "draw_blocks", lambda n, rate, rng: np.full(n, blocks, dtype=np.uint8))
     learning.upload(project, [[text] for text in learning.sentences(20)], ["text"])
     learning.run_to_release(project, make_user(), version=1)
     engineer = client_of(project, Role.ENGINEER)

@@ -10,9 +10,9 @@ from django.urls import reverse
 from playwright.sync_api import expect
 
 from dpal_site.embedded.processes import Supervisor
-from learner.channels import services as channels
 from learner.models import ModelRelease
 from learner.models.webhooks import Webhook, WebhookDelivery
+from learner.releases.services import channels
 from tests import axe, learning
 from tests.factories import make_user
 

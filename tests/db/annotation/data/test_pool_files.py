@@ -18,9 +18,9 @@ from annotation.populations.who_lost_what import who_lost_what
 from annotation.projects.services import lifecycle
 from annotation.retention.services import periods, unowned_files
 from annotation.retention.services.forgetting import pseudonym_of, request_forgetting
-from learner.closing import services as deletion
-from learner.forgetting.services import contributors
-from learner.forgetting.services import retention as learner_retention
+from learner.rounds.services import closing as deletion
+from learner.rounds.services import forgetting
+from learner.rounds.services import forgetting as learner_retention
 from privacy.errors import UnsoundCombination
 from privacy.services.entries import broken_rule
 from tests.factories import make_account, make_project, make_user
@@ -67,7 +67,7 @@ def files_in_storage():
 
 def forget(project, name):
     job = request_forgetting(project=project, name=name, actor="ada", send=False).job
-    contributors.forget_contributor(job_id=job.pk)
+    forgetting.forget_contributor(job_id=job.pk)
     job.refresh_from_db()
     assert job.state == "done", job.error
 
@@ -185,13 +185,13 @@ def test_a_forgetting_that_is_killed_is_taken_up_and_leaves_no_old_file(monkeypa
 
     with monkeypatch.context() as patch:
         if step == "before it is durable":
-            patch.setattr(contributors.records.emptying, "empty_records", die)
+            patch.setattr(forgetting.records.emptying, "empty_records", die)
         else:
             patch.setattr(pool_files.files, "delete", die)
         with pytest.raises(Killed):
-            contributors.forget_contributor(job_id=request.job_id)
+            forgetting.forget_contributor(job_id=request.job_id)
     Job.objects.filter(pk=request.job_id).update(leased_until=timezone.now() - timedelta(hours=1))
-    contributors.forget_contributor(job_id=request.job_id)
+    forgetting.forget_contributor(job_id=request.job_id)
     assert emptied_slots(dataset) == list(range(2, 23, 5))
     assert len(files_in_storage()) == 3
     assert holds(pseudonym_of("person 2"), b"text 7 of person 2") == [False, False]

@@ -13,8 +13,8 @@ from annotation.populations.who_lost_what import who_lost_what
 from annotation.projects.services import lifecycle
 from annotation.retention.services import forgetting
 from annotation.tables.stores import FolderTable
-from learner.closing import services as deletion
-from learner.forgetting.services.contributors import preview_forgetting
+from learner.rounds.services import closing as deletion
+from learner.rounds.services.forgetting import preview_forgetting
 from tests.factories import make_account, make_project, make_user
 from tests.iceberg import write_iceberg
 from tests.lakes import TEXTS, register, spoil_pages, write_table

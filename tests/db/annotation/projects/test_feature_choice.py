@@ -10,7 +10,7 @@ from annotation.projects.forms.opening import ProjectForm
 from annotation.projects.forms.pool import PoolProjectForm
 from learner.features import encoder
 from learner.features.encoder import PublicEncoder
-from learner.pools.services import features
+from learner.pools import features
 from tests import learning
 from tests.counting import new_counter
 from tests.factories import make_user

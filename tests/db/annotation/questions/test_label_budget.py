@@ -11,7 +11,7 @@ from annotation.models import Configuration, Project, Query
 from annotation.questions.services import labelling, labels, queue, undoing
 from annotation.statement import label_budget
 from learner.models import ModelRelease, Round
-from learner.next_step import Step, project_status
+from learner.rounds.next_step import Step, project_status
 from learner.rounds.services import loop
 from tests import learning
 from tests.counting import new_counter

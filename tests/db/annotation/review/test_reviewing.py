@@ -19,7 +19,7 @@ from annotation.reports.services import setting_aside
 from annotation.retention.services import emptying
 from annotation.review import selectors
 from annotation.review.services import reviewing
-from learner.selectors import question_counts
+from learner.pools.selectors import question_counts
 from tests.factories import add_members, make_annotators, make_project, make_user, open_records, write_settings
 from tests.streaming import open_stream
 

@@ -6,7 +6,7 @@ from annotation.models import Project
 from dpal_site.demo import stage as stages
 from dpal_site.demo.plans import voice_plan
 from learner.models import ModelRelease
-from learner.next_step import Step, project_status
+from learner.rounds.next_step import Step, project_status
 from tests import learning
 from tests.factories import make_user
 

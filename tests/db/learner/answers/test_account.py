@@ -9,12 +9,12 @@ from django.urls import reverse
 
 from annotation.projects.services import kinds
 from annotation.statement.presenters import budget_sheets
-from learner.artifacts.services import storage
-from learner.configuration.pool import estimator_choice_of, estimator_of, featurizer_of
 from learner.estimators.catalogue import CHOICES
 from learner.estimators.choice import ConvexChoice
 from learner.estimators.minibatch_svm import MinibatchSvm
-from learner.selectors import training_event
+from learner.pools.configuration import estimator_choice_of, estimator_of, featurizer_of
+from learner.pools.selectors import training_event
+from learner.releases import storage
 from learner.simulation.plan_setups import setup_of
 from learner.simulation.setup import Training
 from privacy.accounting.events import Event, LabelTrainingEvent, event_from_json

@@ -16,9 +16,9 @@ from annotation.questions.desks import Waiting, waiting_for
 from annotation.questions.services import labels, queue, undoing
 from annotation.questions.services.queue import QueueState
 from annotation.statement.presenters import budget_sheets
-from learner.artifacts.services import storage
 from learner.models import ModelRelease
 from learner.models.answers import RandomizedLabel
+from learner.releases import storage
 from privacy.accounting.event import event_from_json
 from privacy.accounting.events import RandomizedAnswersEvent
 from privacy.models import EntryKind, LedgerEntry

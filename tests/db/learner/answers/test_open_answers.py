@@ -13,10 +13,10 @@ from annotation.projects.services.answers_accounts import open_answers_account
 from annotation.questions.services import labels, queue
 from annotation.review.services import disputes
 from annotation.statement.services.document import statement_json
-from learner import next_step
-from learner.artifacts.services import storage
 from learner.models import ModelRelease
 from learner.models.answers import AnswerSeries, RandomizedLabel
+from learner.releases import storage
+from learner.rounds import next_step
 from privacy.models import BudgetAccount, EntryKind, LedgerEntry
 from tests import learning
 from tests.factories import make_annotators, make_user, write_settings

@@ -16,18 +16,18 @@ from annotation.projects.services import configuring, lifecycle
 from annotation.questions.services import labelling, labels, queue, undoing
 from annotation.review.services import disputes
 from annotation.statement.lines import WantedLines, statement_page
-from learner import next_step, selectors
-from learner.artifacts.services import storage
-from learner.closing.services import delete_project
-from learner.configuration.pool import answers_event_of
 from learner.features.static_encoder import StaticEncoder
 from learner.linear_model import LinearModel
 from learner.models import ModelRelease, Round, TrainingRun
 from learner.models.answers import AnswerSeries, RandomizedLabel
-from learner.rounds.services import loop
-from learner.selectors import answers as answer_selectors
+from learner.pools import answers as answer_selectors
+from learner.pools import selectors
+from learner.pools.configuration import answers_event_of
+from learner.releases import storage
+from learner.rounds import next_step
+from learner.rounds.services import loop, training
+from learner.rounds.services.closing import delete_project
 from learner.simulation.crowd import CrowdSettings
-from learner.trainings.services import fitting
 from privacy.accounting.event import event_from_json
 from privacy.accounting.events import RandomizedAnswersEvent
 from privacy.mechanisms.randomized_response import RandomizedResponse
@@ -163,7 +163,7 @@ def test_what_was_said_is_never_drawn_again_by_an_attempt_that_follows(crowd, mo
     """The second attempt would be a second look at the same answers, for one price."""
     answer_all(crowd)
     monkeypatch.setattr(
-        "learner.trainings.services.channel_fitting.fault_point",
+        "learner.rounds.services.training.fault_point",
         lambda name: (_ for _ in ()).throw(RuntimeError(name)),
     )
     with pytest.raises(RuntimeError, match="training_fitted"):
@@ -176,7 +176,7 @@ def test_what_was_said_is_never_drawn_again_by_an_attempt_that_follows(crowd, mo
     monkeypatch.setattr(RandomizedResponse, "release", lambda *given, **more: drawn.append(1) or real(*given, **more))
     failed = TrainingRun.objects.get()
     again = loop.start_anew(row=failed)
-    fitting.train_model(run_id=str(again.pk))
+    training.train_model(run_id=str(again.pk))
     assert ModelRelease.objects.get().version == 1
     assert list(RandomizedLabel.objects.order_by("pk").values_list("pk", "query", "said", "kept")) == before
     # The canary draws of its own; no answer went through it.
@@ -186,7 +186,7 @@ def test_what_was_said_is_never_drawn_again_by_an_attempt_that_follows(crowd, mo
 def test_what_dies_before_it_stores_its_draw_has_shown_nothing(crowd, monkeypatch):
     answer_all(crowd)
     monkeypatch.setattr(
-        "learner.answers.services.randomization.fault_point",
+        "learner.rounds.services.randomization.fault_point",
         lambda name: (_ for _ in ()).throw(RuntimeError(name)),
     )
     with pytest.raises(RuntimeError, match="answers_said"):
@@ -203,7 +203,7 @@ def test_which_classes_may_be_said_does_not_follow_from_the_answers(crowd, monke
 
     sources = []
     real = RandomizedResponse.release
-    monkeypatch.setattr("learner.answers.services.randomization.prior_of", prior_of)
+    monkeypatch.setattr("learner.rounds.services.randomization.prior_of", prior_of)
     monkeypatch.setattr(
         RandomizedResponse, "release", lambda *given, rng: sources.append(type(rng)) or real(*given, rng=rng)
     )

@@ -21,13 +21,13 @@ from annotation.projects.services import lifecycle, opening
 from annotation.questions.services import labels, queue
 from annotation.tokens import services as tokens
 from annotation.tokens.services import Scope
-from learner.artifacts.services import storage
-from learner.closing import services as deletion
 from learner.errors import ReleaseBuried
 from learner.models import ModelRelease, Round, ScreenLooks, SecretDraw, TrainingRun
-from learner.next_step import project_status
 from learner.releases import selectors as release_selectors
-from learner.rounds.services import loop, predictions
+from learner.releases import storage
+from learner.rounds.next_step import project_status
+from learner.rounds.services import closing as deletion
+from learner.rounds.services import loop, suggestions
 from privacy.models import BudgetAccount, LedgerEntry
 from tests import learning
 from tests.counting import new_counter
@@ -194,10 +194,10 @@ def test_what_was_held_goes_and_what_was_promised_stays(client, released, keep) 
     assert file.status_code == (200 if keep else 410)
     served = release_selectors.served_release(released.created_by, released.slug, "1")
     if keep:
-        assert predictions.predict_records(release=served, texts=["apple"], rows=None)[1]
+        assert suggestions.predict_records(release=served, texts=["apple"], rows=None)[1]
     else:
         with pytest.raises(ReleaseBuried):
-            predictions.predict_records(release=served, texts=["apple"], rows=None)
+            suggestions.predict_records(release=served, texts=["apple"], rows=None)
     call_command("audit_ledger", verbosity=0)
 
 

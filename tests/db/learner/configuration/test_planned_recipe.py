@@ -5,12 +5,12 @@ import pytest
 from django.core.management import call_command
 
 from annotation.projects.services.opening import create_project
-from learner.configuration.pool import estimator_of, featurizer_of
 from learner.estimators.softmax_steps import PrivateSoftmaxSteps
 from learner.features.static_encoder import StaticEncoder
 from learner.linear_model import LinearModel
-from learner.selectors import beaten_by
-from learner.starts.services.version_zero import described_model, described_prior
+from learner.pools.configuration import estimator_of, featurizer_of
+from learner.pools.selectors import beaten_by
+from learner.pools.starts import described_model, described_prior
 from tests import learning
 from tests.factories import make_user
 

@@ -7,9 +7,9 @@ from django.db import IntegrityError, transaction
 from annotation.models import Dataset
 from learner import tasks
 from learner.models import Evaluation, ModelRelease
-from learner.pools.services import features
+from learner.pools import features
+from learner.pools.keys import EVALUATE_RELEASE_TASK
 from learner.rounds.services import loop
-from learner.work.task_names import EVALUATE_RELEASE_TASK
 from tests import learning
 
 pytestmark = pytest.mark.django_db(transaction=True)

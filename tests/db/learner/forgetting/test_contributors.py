@@ -23,10 +23,10 @@ from annotation.questions.services import labels, queue
 from annotation.reports.services import conversing
 from annotation.retention.services import forgetting as records
 from annotation.selectors import undoable_assignments
-from learner.forgetting.services import contributors
 from learner.models import FeatureMatrix, ModelRelease
-from learner.pools import selectors as pool_selectors
-from learner.pools.services import features
+from learner.pools import features
+from learner.pools import records as pool_selectors
+from learner.rounds.services import forgetting as rounds_forgetting
 from privacy.models import LedgerEntry
 from tests import learning, pools
 from tests.factories import make_user
@@ -45,7 +45,7 @@ def fill(project, *, number=60, every=6):
 def forget(project, name=ANNA):
     """Ask for it and do a worker's work."""
     request = records.request_forgetting(project=project, name=name, actor="manager", send=False)
-    contributors.forget_contributor(job_id=request.job_id)
+    rounds_forgetting.forget_contributor(job_id=request.job_id)
     request.refresh_from_db()
     return request
 
@@ -237,7 +237,7 @@ def test_a_crowd_project_forgets_records_and_keeps_what_passed() -> None:
     rows = [[text, f"person {place}"] for text in texts for place in range(60)]
     learning.upload(project, rows, ["text", "contributor"])
     passed = list(Query.objects.order_by("pk").values())
-    preview = contributors.preview_forgetting(project=project, name="person 7")
+    preview = rounds_forgetting.preview_forgetting(project=project, name="person 7")
     assert preview.traces.records == 2
     assert preview.traces.passed_gate
     forget(project, "person 7")
@@ -261,7 +261,7 @@ def test_asked_twice_is_asked_once_and_the_second_time_there_is_nothing(project)
     """Spaces around the name make no other person."""
     first = records.request_forgetting(project=project, name=ANNA, actor="manager", send=False)
     assert records.request_forgetting(project=project, name=f" {ANNA} ", actor="manager", send=False) == first
-    contributors.forget_contributor(job_id=first.job_id)
+    rounds_forgetting.forget_contributor(job_id=first.job_id)
     with pytest.raises(ForgettingRefused, match="No record"):
         records.request_forgetting(project=project, name=ANNA, actor="manager", send=False)
 
@@ -285,13 +285,13 @@ def test_a_killed_attempt_is_taken_up_where_it_stopped(project, step, settings) 
     if child == 0:
         os.environ["DPAL_FAULT_POINT"] = step
         try:
-            contributors.forget_contributor(job_id=request.job_id)
+            rounds_forgetting.forget_contributor(job_id=request.job_id)
         finally:
             os._exit(0)
     assert os.WIFSIGNALED(os.waitpid(child, 0)[1])
     assert matrix_of(dataset).shape == (60, 16)
     request.job.__class__.objects.filter(pk=request.job_id).update(leased_until="2000-01-01T00:00:00Z")
-    contributors.forget_contributor(job_id=request.job_id)
+    rounds_forgetting.forget_contributor(job_id=request.job_id)
     request.refresh_from_db()
     assert request.finished_at is not None
     assert not matrix_of(dataset)[::6].any()
@@ -301,20 +301,20 @@ def test_a_killed_attempt_is_taken_up_where_it_stopped(project, step, settings) 
 
 def test_the_promise_for_several_records_together() -> None:
     """k records are under k epsilon; a contributor as the unit is under the limit whatever k is."""
-    alone = contributors.Promise(epsilon=1.0, delta=1e-6, records=1, whole_contributor=False)
-    three = contributors.Promise(epsilon=1.0, delta=1e-6, records=3, whole_contributor=False)
-    whole = contributors.Promise(epsilon=1.0, delta=1e-6, records=3, whole_contributor=True)
+    alone = rounds_forgetting.Promise(epsilon=1.0, delta=1e-6, records=1, whole_contributor=False)
+    three = rounds_forgetting.Promise(epsilon=1.0, delta=1e-6, records=3, whole_contributor=False)
+    whole = rounds_forgetting.Promise(epsilon=1.0, delta=1e-6, records=3, whole_contributor=True)
     assert alone.together == whole.together == (1.0, 1e-6)
     epsilon, delta = three.together
     assert epsilon == 3.0
     assert delta == pytest.approx(1e-6 * (1 + np.e + np.e**2))
-    assert contributors.Promise(1.0, 1e-6, 10_000, whole_contributor=False).together == (10_000.0, 1.0)
+    assert rounds_forgetting.Promise(1.0, 1e-6, 10_000, whole_contributor=False).together == (10_000.0, 1.0)
 
 
 def test_the_releases_that_used_the_records_are_listed(project) -> None:
     """A release from before the upload is not among them."""
-    preview = contributors.preview_forgetting(project=project, name=ANNA)
+    preview = rounds_forgetting.preview_forgetting(project=project, name=ANNA)
     assert [release.version for release in preview.releases] == [1]
     late = learning.upload(project, [["late words", "zoe"]], ["text", "contributor"])
     assert late.state == "ready"
-    assert contributors.preview_forgetting(project=project, name="zoe").releases == ()
+    assert rounds_forgetting.preview_forgetting(project=project, name="zoe").releases == ()

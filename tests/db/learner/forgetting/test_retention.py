@@ -14,8 +14,8 @@ from annotation.models import Assignment, Dataset, Label, Query, Record, Report,
 from annotation.models.history import Action, ProjectChange
 from annotation.models.retention import SlotMark
 from annotation.retention.services import periods
-from learner.forgetting.services import retention
-from learner.pools.services import features
+from learner.pools import features
+from learner.rounds.services import forgetting
 from privacy.wording import message_of
 from tests import learning, streaming
 from tests.counting import new_counter
@@ -41,7 +41,7 @@ def keep(project, **days):
 
 
 def apply(project):
-    return dict(retention.apply_retention(project_id=project.pk))
+    return dict(forgetting.apply_retention(project_id=project.pk))
 
 
 @pytest.fixture

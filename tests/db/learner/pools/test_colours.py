@@ -14,9 +14,9 @@ from annotation.errors import ConfigurationFrozen
 from annotation.models import Dataset, Record
 from annotation.projects.services.configuring import configure_project
 from annotation.retention.services.emptying import black_out_pixels
-from learner.configuration.pool import featurizer_of
 from learner.models import FeatureProjection
-from learner.pools.services import features
+from learner.pools import features
+from learner.pools.configuration import featurizer_of
 from tests import learning
 from tests.factories import make_user
 

@@ -18,7 +18,7 @@ from learner import tasks
 from learner.features.encoder import SentenceEncoder
 from learner.features.text import HashingTextFeaturizer
 from learner.models import FeatureMatrix
-from learner.pools.services import feature_parts, feature_rows, features
+from learner.pools import features
 from privacy.engines.crew import Crew
 from privacy.engines.spark_batches import SparkBatches
 from tests import learning
@@ -46,9 +46,9 @@ def kept(project):
 @pytest.fixture
 def cut_small(monkeypatch):
     """Have uploads of a few rows be cut, and one process make their features, which takes long to start."""
-    monkeypatch.setattr(feature_parts, "MOST_PROCESSES", 1)
-    monkeypatch.setattr(feature_rows, "BATCH_ROWS", 8)
-    monkeypatch.setattr(feature_parts, "PART_BATCHES", 2)
+    monkeypatch.setattr(features, "MOST_PROCESSES", 1)
+    monkeypatch.setattr(features, "BATCH_ROWS", 8)
+    monkeypatch.setattr(features, "PART_BATCHES", 2)
 
 
 @pytest.fixture
@@ -65,20 +65,20 @@ def large(cut_small):
 def counted(monkeypatch):
     """Note the rows that are made features of."""
     rows = []
-    real = feature_rows.sent_batches
+    real = features.sent_batches
 
     def noted(dataset, *, first, stop):
         rows.append((first, stop))
         return real(dataset, first=first, stop=stop)
 
-    monkeypatch.setattr(feature_rows, "sent_batches", noted)
+    monkeypatch.setattr(features, "sent_batches", noted)
     return rows
 
 
 def made_in_one_piece(dataset, monkeypatch):
     """Return digest and rows of the file that one process makes, and forget it."""
     with monkeypatch.context() as patch:
-        patch.setattr(feature_parts, "is_made_in_parts", lambda dataset: False)
+        patch.setattr(features, "is_made_in_parts", lambda dataset: False)
         whole = features.ensure_matrix(dataset)
     whole.delete()
     default_storage.delete(whole.file.name)
@@ -107,8 +107,8 @@ def die_at(number):
 
 @pytest.mark.slow
 def test_features_of_several_uploads_tell_one_course(monkeypatch):
-    monkeypatch.setattr(feature_rows, "BATCH_ROWS", 5)
-    monkeypatch.setattr(feature_parts, "PART_BATCHES", 2)
+    monkeypatch.setattr(features, "BATCH_ROWS", 5)
+    monkeypatch.setattr(features, "PART_BATCHES", 2)
     project = learning.open_trusted(make_user())
     for seed in (1, 2):
         learning.upload(project, [[text] for text in learning.sentences(30, seed=seed)], ["text"])
@@ -122,7 +122,7 @@ def test_features_of_several_uploads_tell_one_course(monkeypatch):
 @pytest.mark.parametrize("processes", [1, 2, 4])
 def test_a_feature_file_has_the_same_bytes_whoever_made_its_parts(large, monkeypatch, processes):
     expected = made_in_one_piece(large, monkeypatch)
-    monkeypatch.setattr(feature_parts, "features_engine", lambda featurizer: Crew(processes))
+    monkeypatch.setattr(features, "features_engine", lambda featurizer: Crew(processes))
     rows = counted(monkeypatch)
     made = features.ensure_matrix(large)
     assert (made.sha256, made.rows) == expected
@@ -136,7 +136,7 @@ def test_a_cluster_makes_what_takes_its_time_and_the_host_all_else(settings):
     assert SentenceEncoder.worth_a_cluster
     for master, engines in (("", (Crew, Crew)), ("local[2]", (Crew, SparkBatches))):
         settings.SPARK_MASTER = master
-        assert tuple(type(feature_parts.features_engine(each)) for each in (quick, slow)) == engines
+        assert tuple(type(features.features_engine(each)) for each in (quick, slow)) == engines
 
 
 def test_a_table_has_the_same_bytes_in_parts(cut_small, monkeypatch):
@@ -247,15 +247,15 @@ def test_a_disk_that_is_full_costs_no_part_that_was_made(large, monkeypatch):
 def test_parts_made_before_a_record_was_emptied_are_of_no_more_use_and_go_with_it(large, monkeypatch):
     rows = counted(monkeypatch)
     featurizer = features.featurizer_of(large.project)
-    list(feature_parts.transformed(large, featurizer, emptied=0))
+    list(features.transformed(large, featurizer, emptied=0))
     assert len(rows) == 5
-    list(feature_parts.transformed(large, featurizer, emptied=1))
+    list(features.transformed(large, featurizer, emptied=1))
     assert len(rows) == 10
     assert len(kept(large.project)) == 10
     empty(large, 3)
     features.zero_emptied(large)
     assert len(kept(large.project)) == 5
-    list(feature_parts.transformed(large, featurizer, emptied=1))
+    list(features.transformed(large, featurizer, emptied=1))
     assert len(rows) == 10
 
 
@@ -322,7 +322,7 @@ def test_a_living_holder_keeps_its_parts_by_making_more(large):
             then = time.time() - 13 * 3600
             for name in made[:-1]:
                 os.utime(default_storage.path(name), (then, then))
-        swept.append(feature_parts.forget_abandoned())
+        swept.append(features.forget_abandoned())
 
     features.ensure_matrix(large, sweep)
     assert swept == [0] * 5

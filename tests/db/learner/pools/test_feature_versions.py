@@ -3,13 +3,11 @@
 import numpy as np
 import pytest
 
-from learner.configuration import pool as configuration
 from learner.features.text import HashingTextFeaturizer
 from learner.models import FeatureMatrix, Round
-from learner.pools.selectors import pool_datasets
-from learner.pools.services import features
-from learner.rounds.services import loop
-from learner.trainings.services import fitting
+from learner.pools import configuration, features
+from learner.pools.records import pool_datasets
+from learner.rounds.services import loop, training
 from tests import learning
 from tests.factories import make_user
 
@@ -33,7 +31,7 @@ def upgrade(monkeypatch) -> None:
     def featurizer_of(project):
         return NextVersion(project.feature_dimension, normalizer=project.normalizer or "L1")
 
-    for module in (configuration, features, loop, fitting):
+    for module in (configuration, features, loop, training):
         if hasattr(module, "featurizer_of"):
             monkeypatch.setattr(module, "featurizer_of", featurizer_of)
 

@@ -9,7 +9,7 @@ from django.core.files.storage import default_storage
 from annotation.models import Dataset
 from learner.errors import ArtifactCorrupt
 from learner.models import FeatureMatrix
-from learner.pools.services import features
+from learner.pools import features
 from tests import learning
 from tests.factories import make_user
 

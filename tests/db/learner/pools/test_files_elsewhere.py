@@ -18,13 +18,13 @@ from annotation.files import cache
 from annotation.files import services as files
 from annotation.models import Record
 from annotation.pictures.services.showing import image_of
-from learner.artifacts.services import storage
 from learner.errors import ArtifactCorrupt
-from learner.forgetting.services import contributors
 from learner.models import FeatureMatrix, ReleaseState
-from learner.pools.services import features
-from learner.pools.services.pixels import pixel_batches
+from learner.pools import features
+from learner.pools.features import pixel_batches
+from learner.releases import storage
 from learner.releases.services import checks
+from learner.rounds.services import forgetting
 from tests import learning
 from tests.factories import make_user
 
@@ -133,7 +133,7 @@ def test_images_are_shown_by_the_row_and_emptied_in_a_file_of_another_name(elsew
     before = str(dataset.pixels.name), str(FeatureMatrix.objects.get().file.name)
     Record.objects.filter(pk=record.pk).update(emptied=True, payload=None, contributor=None, label=None)
     for _ in range(2):
-        contributors.erase_from_files(project=project)
+        forgetting.erase_from_files(project=project)
         dataset.refresh_from_db()
         after = str(dataset.pixels.name), str(FeatureMatrix.objects.get().file.name)
         assert not set(before) & set(after)

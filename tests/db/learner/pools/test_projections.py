@@ -7,10 +7,10 @@ from django.db import IntegrityError, connection, transaction
 from annotation.errors import InvalidConfiguration
 from annotation.models import Membership, Role
 from annotation.questions.services import labels, queue
-from learner.configuration.pool import featurizer_of, finding_of
 from learner.models import FeatureMatrix, FeatureProjection
-from learner.next_step import Step, project_status
-from learner.pools.services import feature_rows, features, projections
+from learner.pools import features
+from learner.pools.configuration import featurizer_of, finding_of
+from learner.rounds.next_step import Step, project_status
 from learner.simulation.selectors import plan_forecast
 from privacy.accounting.event import event_from_json
 from privacy.errors import BudgetExceeded
@@ -97,7 +97,7 @@ def test_a_dead_attempt_stays_charged_and_the_next_pays_anew(project, monkeypatc
         if reached == "projection_found":
             raise Killed
 
-    monkeypatch.setattr(projections, "fault_point", die)
+    monkeypatch.setattr(features, "fault_point", die)
     with pytest.raises(Killed):
         features.ready_featurizer(project)
     assert learning.open_reservations(project) == 1
@@ -116,7 +116,7 @@ def test_an_account_that_cannot_pay_lets_nothing_be_read(project, monkeypatch):
     def read(dataset):
         raise AssertionError("an image was read")
 
-    monkeypatch.setattr(feature_rows, "pixel_batches", read)
+    monkeypatch.setattr(features, "pixel_batches", read)
     write_settings(project, features_epsilon=50.0)
     project.refresh_from_db()
     with pytest.raises(BudgetExceeded):
@@ -127,7 +127,7 @@ def test_an_account_that_cannot_pay_lets_nothing_be_read(project, monkeypatch):
 def test_the_lock_is_free_afterwards(project):
     features.ready_featurizer(project)
     with connection.cursor() as cursor:
-        cursor.execute("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND classid = %s", [projections.LOCK])
+        cursor.execute("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND classid = %s", [features.LOCK])
         assert cursor.fetchone() == (0,)
 
 

@@ -6,8 +6,8 @@ from annotation.choices.class_changes import FurtherClass
 from annotation.errors import InvalidConfiguration
 from annotation.projects.services.classes import add_class
 from annotation.projects.services.configuring import configure_project
-from learner.pools.series_classes import refuse_leaving_series
-from learner.selectors import training_event
+from learner.pools.records import refuse_leaving_series
+from learner.pools.selectors import training_event
 from tests import learning
 from tests.factories import make_user
 

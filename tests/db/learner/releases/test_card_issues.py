@@ -11,10 +11,10 @@ from django.db import IntegrityError, transaction
 
 from annotation.models import Project
 from annotation.people.services import limits
-from learner.artifacts.files import REISSUED, verify_release
-from learner.artifacts.services import storage
 from learner.errors import CardNotIssued
 from learner.models import ModelRelease, PrintedLimit, ReleaseState
+from learner.releases import storage
+from learner.releases.artifacts.files import REISSUED, verify_release
 from learner.releases.services import card_issues, publishing, versions
 from privacy.errors import BudgetExceeded
 from privacy.services import ledger

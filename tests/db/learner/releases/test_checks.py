@@ -7,14 +7,15 @@ from django.db import IntegrityError, connection, transaction
 from django.utils import timezone
 
 from annotation.errors import InvalidUpload
-from learner import next_step, selectors, tasks
-from learner.artifacts.services import storage
-from learner.evaluations.services import measuring
+from learner import tasks
 from learner.models import Evaluation, MechanismAudit, ModelRelease, ReleaseState
-from learner.next_step import Step
+from learner.pools import selectors
+from learner.pools.keys import CHECK_RELEASE_TASK
+from learner.releases import evaluations, storage
 from learner.releases.services import checks, versions
+from learner.rounds import next_step
+from learner.rounds.next_step import Step
 from learner.rounds.services import loop
-from learner.work.task_names import CHECK_RELEASE_TASK
 from privacy.mechanisms.k_norm import EuclideanNoise
 from tests import learning
 from tests.factories import make_user
@@ -193,7 +194,7 @@ class TestDatabase:
         with pytest.raises(InvalidUpload, match="role: must be one of"):
             learning.upload(project, rows, columns, role="private_test")
         later = learning.upload(project, rows, columns, role="public_test")
-        measuring.evaluate_release(release=release)
+        evaluations.evaluate_release(release=release)
         assert release.evaluations.get(dataset=later).examples == 10
 
 

@@ -5,8 +5,8 @@ from django.db import IntegrityError, transaction
 
 from learner.errors import ReasonMissing
 from learner.models import Endorsement, ModelRelease, Round
+from learner.pools.selectors import find_release, latest_release, newest_release, next_strategy
 from learner.releases.services import versions
-from learner.selectors import find_release, latest_release, newest_release, next_strategy
 from tests import learning
 from tests.factories import make_user
 

@@ -14,11 +14,11 @@ from annotation.questions.services import queue
 from annotation.review.services import disputes
 from annotation.work.services import attempts
 from dpal_site.embedded import host
-from learner import selectors
 from learner.errors import NothingWaits
 from learner.linear_model import LinearModel
 from learner.models import ModelRelease, Round, TrainingRun
-from learner.next_step import Step, project_status
+from learner.pools import selectors
+from learner.rounds.next_step import Step, project_status
 from learner.rounds.services import loop
 from privacy.accounting.selection import RandomChoiceEvent
 from privacy.errors import UnsoundCombination

@@ -7,13 +7,14 @@ import pytest
 
 from annotation.models import Query
 from annotation.questions.services import labelling
-from learner import next_step, selectors
-from learner.configuration.pool import featurizer_of, strategy_of
 from learner.linear_model import LinearModel
 from learner.models import Round
-from learner.next_step import Step
-from learner.pools import selectors as pool_selectors
-from learner.rounds.services import loop, ranked_pool
+from learner.pools import records as pool_selectors
+from learner.pools import selectors
+from learner.pools.configuration import featurizer_of, strategy_of
+from learner.rounds import next_step
+from learner.rounds.next_step import Step
+from learner.rounds.services import loop, selection
 from learner.strategies.draws import statistics_over_draws
 from learner.strategies.uncertainty import UNCERTAINTY_DRAWS
 from tests import learning
@@ -81,12 +82,12 @@ def test_the_budget_in_money_ends_a_round_early_and_then_the_project_stops(relea
     limits = {"money_limit": Decimal("0.05") * (given + 3), "price_per_label": Decimal("0.05"), "currency": "EUR"}
     labelling.set_label_budget(project=released, **NOTHING | limits)
     released.refresh_from_db()
-    budget = ranked_pool.annotation_budget(released)
+    budget = selection.annotation_budget(released)
     assert (budget.labels, budget.money, budget.examples) == (None, Decimal("0.15"), 3)
     loop.advance_project(project_id=released.pk)
     loop.run_round(round_id=Round.objects.latest("number").pk)
     assert len(asked_in(2)) == 3
-    assert ranked_pool.annotation_budget(released).examples == 0
+    assert selection.annotation_budget(released).examples == 0
     assert learning.label_everything(released, make_user()) == 3
     learning.work_off(released)
     # Three answers are fewer than a training is declared to take.
@@ -121,7 +122,7 @@ def test_a_limit_that_is_gone_opens_nothing_and_says_why(released):
 
 
 def test_the_pool_holds_gate_output_alone(released):
-    pool = ranked_pool.open_pool(
+    pool = selection.open_pool(
         released,
         pool_selectors.waiting_texts(released),
         strategy=strategy_of(released, "uncertainty"),

@@ -6,14 +6,14 @@ import pytest
 from annotation.errors import InvalidConfiguration
 from annotation.models import Consensus, Membership, Query, QueryState
 from annotation.questions.services import labelling, labels, queue, repeats
-from learner.configuration.pool import featurizer_of, strategy_of
 from learner.linear_model import LinearModel
 from learner.models import Round
-from learner.pools import selectors as pool_selectors
-from learner.pools.services import features
+from learner.pools import answers as repeat_selectors
+from learner.pools import features
+from learner.pools import records as pool_selectors
+from learner.pools.configuration import featurizer_of, strategy_of
+from learner.pools.selectors import next_strategy, question_counts
 from learner.rounds.services import loop
-from learner.selectors import next_strategy, question_counts
-from learner.selectors import repeats as repeat_selectors
 from privacy.mechanisms.randomness import SecureRandom
 from tests import learning
 from tests.factories import (

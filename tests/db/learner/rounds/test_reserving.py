@@ -5,17 +5,17 @@ import pytest
 from annotation.models import WorkState
 from annotation.people.services import limits
 from learner.models import Round
-from learner.next_step import Step, project_status
-from learner.rounds.services import loop, screens
-from learner.selectors import training_event
-from learner.selectors.round_prices import round_price
+from learner.pools.prices import round_price
+from learner.pools.selectors import training_event
+from learner.rounds.next_step import Step, project_status
+from learner.rounds.services import loop, selection
 from privacy.selectors import guarantee
 from tests import learning
-from tests.db.learner.selectors.test_round_prices import SCREEN, Killed, dying_at, end
+from tests.db.learner.pools.selectors.test_round_prices import SCREEN, Killed, dying_at, end
 from tests.factories import make_user
 
 pytestmark = pytest.mark.django_db(transaction=True)
-VISIBLE = [({"selection": "top_c", "selection_epsilon": 0.5}, loop), (SCREEN, screens)]
+VISIBLE = [({"selection": "top_c", "selection_epsilon": 0.5}, loop), (SCREEN, selection)]
 
 
 def about_to_choose(**settings):

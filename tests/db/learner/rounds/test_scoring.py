@@ -9,14 +9,14 @@ from annotation.errors import WorkCancelled
 from annotation.models import Query, Record
 from annotation.questions.services import queue
 from annotation.work.services import attempts
-from learner.configuration.pool import featurizer_of, strategy_of
 from learner.linear_model import LinearModel
 from learner.models import Round
-from learner.pools import selectors as pool_selectors
-from learner.pools.services import features
-from learner.rounds.services import loop, ranked_pool, scoring
+from learner.pools import features
+from learner.pools import records as pool_selectors
+from learner.pools.attempts import CHOOSING, Progress
+from learner.pools.configuration import featurizer_of, strategy_of
+from learner.rounds.services import loop, selection
 from learner.strategies import random, top_c, uncertainty
-from learner.work.services.progress import CHOOSING, Progress
 from privacy.mechanisms.randomness import SimulationRandom
 from tests import learning
 from tests.factories import make_user
@@ -31,7 +31,7 @@ def in_small_blocks(monkeypatch):
     for module in (top_c, uncertainty):
         monkeypatch.setattr(module, "default_block_rows", lambda dimension, outputs: BLOCK)
     monkeypatch.setattr(random, "BLOCK_ROWS", BLOCK)
-    monkeypatch.setattr(scoring, "REPORTED_ROWS", 2 * BLOCK)
+    monkeypatch.setattr(selection, "REPORTED_ROWS", 2 * BLOCK)
     monkeypatch.setattr(pool_selectors, "TABLE_ROWS", 7)
     monkeypatch.setattr(queue, "OPENED_AT_ONCE", 5)
     monkeypatch.setattr("celery.app.base.Celery.send_task", lambda *args, **kwargs: None)
@@ -142,7 +142,7 @@ def test_scoring_stops_with_the_attempt_and_leaves_no_pages(second_round, monkey
 
     candidates = pool_selectors.open_records(second_round.project)
     X = features.stacked_features(candidates.datasets, dimension=featurizer_of(second_round.project).dimension)
-    rows = scoring.watched(candidates.rows, X, Progress(Stopped(), CHOOSING))
+    rows = selection.watched(candidates.rows, X, Progress(Stopped(), CHOOSING))
     blocks = rows.blocks(BLOCK)
     assert [len(next(blocks)) for _ in range(4)] == [BLOCK] * 4
     with pytest.raises(WorkCancelled):
@@ -159,7 +159,7 @@ def test_a_crowd_without_a_model_is_asked_by_chance(monkeypatch):
     first = Round.objects.get(project=project)
     waiting = pool_selectors.waiting_texts(project).ids
     assert len(waiting) > first.requested
-    monkeypatch.setattr(ranked_pool, "SecureRandom", lambda: SimulationRandom(3))
+    monkeypatch.setattr(selection, "SecureRandom", lambda: SimulationRandom(3))
     loop.run_round(round_id=first.pk)
     asked = set(Query.objects.filter(project=project, round_number=1).values_list("pk", flat=True))
     lots = SimulationRandom(3).words(len(waiting))

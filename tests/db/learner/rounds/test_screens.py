@@ -6,12 +6,13 @@ from django.core.management import call_command
 from django.db import IntegrityError, transaction
 
 from annotation.models import Record, WorkState
-from learner.configuration.pool import screen_of
 from learner.models import ModelRelease, Round, ScreenLooks, SecretDraw
 from learner.models.rounds import PART_ROWS
-from learner.next_step import Step, project_status
-from learner.pools import selectors as pool_selectors
-from learner.rounds.services import loop, screens
+from learner.pools import records as pool_selectors
+from learner.pools.configuration import screen_of
+from learner.rounds.next_step import Step, project_status
+from learner.rounds.services import loop
+from learner.rounds.services import selection as rounds_selection
 from learner.simulation.selectors import plan_forecast
 from learner.strategies.blocks import block_rates
 from privacy.accounting.event import event_from_json
@@ -62,7 +63,7 @@ def test_no_row_has_a_place_in_two_parts_of_an_upload(kind):
 
 
 def test_looks_are_stored_in_parts_and_read_again_as_one(monkeypatch):
-    monkeypatch.setattr(screens, "PART_ROWS", 64)
+    monkeypatch.setattr(rounds_selection, "PART_ROWS", 64)
     with without_check("learner_screenlooks", "learner_looks_part_within"):
         project = screening("exposure_capped_screen", records=150)
         learning.run_to_release(project, make_user(), version=2)
@@ -97,7 +98,7 @@ def die_at(monkeypatch, step: str):
         if reached == step:
             raise Killed
 
-    for module in (screens, ledger):
+    for module in (rounds_selection, ledger):
         monkeypatch.setattr(module, "fault_point", fault_point)
     return Killed
 

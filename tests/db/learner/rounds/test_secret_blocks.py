@@ -13,15 +13,14 @@ from annotation.errors import LeaseExpired, UndoRefused
 from annotation.models import Consensus, Query, QueryState, Record, WorkState
 from annotation.projects.services.opening import create_project
 from annotation.questions.services import labels, queue, undoing
-from learner.artifacts.services import storage
 from learner.errors import BlockNotOpen
 from learner.models import ModelRelease, Round, SecretDraw, TrainingRun
-from learner.next_step import Step, project_status
-from learner.pools import secret_selectors
-from learner.rounds.services import loop, secret_blocks
-from learner.selectors import trained_on, training_event
+from learner.pools import records
+from learner.pools.selectors import trained_on, training_event
+from learner.releases import storage
+from learner.rounds.next_step import Step, project_status
+from learner.rounds.services import loop, selection, training
 from learner.strategies.blocks import block_rates, draw_blocks
-from learner.trainings.services import fitting
 from privacy.accounting.event import event_from_json
 from privacy.mechanisms.randomness import SimulationRandom
 from privacy.services import ledger
@@ -57,7 +56,7 @@ def die_at(monkeypatch, step: str):
         if reached == step:
             raise Killed
 
-    for module in (secret_blocks, fitting, ledger):
+    for module in (selection, training, ledger):
         monkeypatch.setattr(module, "fault_point", fault_point)
     return Killed
 
@@ -77,14 +76,14 @@ def test_blocks_are_disjoint_and_follow_the_stored_coins(secret):
 
 
 def test_coins_are_stored_in_parts_and_fall_as_they_would_in_one(secret, monkeypatch):
-    monkeypatch.setattr(secret_blocks, "SecureRandom", lambda: SimulationRandom(20_251_122))
-    monkeypatch.setattr(secret_blocks, "PART_ROWS", 32)
+    monkeypatch.setattr(selection, "SecureRandom", lambda: SimulationRandom(20_251_122))
+    monkeypatch.setattr(selection, "PART_ROWS", 32)
     with without_check("learner_secretdraw", "learner_coins_part_within"):
         learning.run_to_release(secret, make_user(), version=2)
         parts = list(SecretDraw.objects.order_by("first_row"))
         assert [(part.first_row, len(part.blocks)) for part in parts] == [(0, 32), (32, 32), (64, 32), (96, 24)]
         coins = np.frombuffer(b"".join(part.blocks for part in parts), dtype=np.uint8)
-        rates = secret_selectors.release_event(secret, block=1).series.rates
+        rates = records.release_event(secret, block=1).series.rates
         np.testing.assert_array_equal(coins, draw_blocks(120, rates, SimulationRandom(20_251_122)))
         pool = Record.objects.filter(dataset__role="pool")
         for number in (1, 2):
@@ -94,11 +93,11 @@ def test_coins_are_stored_in_parts_and_fall_as_they_would_in_one(secret, monkeyp
 
 def test_coins_fall_at_the_rates_that_are_charged(secret, monkeypatch):
     """From the same numbers a record is in block k exactly where its number lies below the charged rates up to k."""
-    monkeypatch.setattr(secret_blocks, "SecureRandom", lambda: SimulationRandom(20_251_122))
+    monkeypatch.setattr(selection, "SecureRandom", lambda: SimulationRandom(20_251_122))
     learning.work_off(secret)
     drawn = np.frombuffer(SecretDraw.objects.get().blocks, dtype=np.uint8)
     numbers = SimulationRandom(20_251_122).random((120,))
-    charged = secret_selectors.release_event(secret, block=1).series.rates
+    charged = records.release_event(secret, block=1).series.rates
     for block in (1, 2, 3):
         inside = (numbers >= sum(charged[: block - 1])) & (numbers < sum(charged[:block]))
         np.testing.assert_array_equal(drawn == block, inside)
@@ -169,13 +168,13 @@ def ledger_total(project) -> int:
 def test_a_later_model_builds_on_the_release_before_it(secret, monkeypatch):
     learning.run_to_release(secret, make_user(), version=1)
     seen = []
-    real = fitting.estimator_of
+    real = training.estimator_of
 
     def remember(*args, prior, **kwargs):
         seen.append(prior)
         return real(*args, prior=prior, **kwargs)
 
-    monkeypatch.setattr(fitting, "estimator_of", remember)
+    monkeypatch.setattr(training, "estimator_of", remember)
     second = learning.run_to_release(secret, make_user(), version=2)
     first = ModelRelease.objects.get(version=1)
     assert seen[0].to_json() == first.weights
@@ -214,7 +213,7 @@ def test_a_block_waits_for_its_time_though_everything_is_answered(secret):
 
 def test_an_unanswered_block_gives_a_model_all_the_same(secret):
     learning.work_off(secret)
-    secret_blocks.close_block(project=secret)
+    selection.close_block(project=secret)
     learning.work_off(secret, version=1)
     release = ModelRelease.objects.get()
     assert release.labels_used == 0
@@ -223,11 +222,11 @@ def test_an_unanswered_block_gives_a_model_all_the_same(secret):
 
 
 def test_an_empty_block_gives_a_model_all_the_same(secret, monkeypatch):
-    monkeypatch.setattr(secret_blocks, "draw_blocks", lambda n, rate, rng: np.zeros(n, dtype=np.uint8))
+    monkeypatch.setattr(selection, "draw_blocks", lambda n, rate, rng: np.zeros(n, dtype=np.uint8))
     learning.work_off(secret)
     assert Round.objects.get().selected == 0
     assert project_status(secret).step == Step.LABELLING
-    secret_blocks.close_block(project=secret)
+    selection.close_block(project=secret)
     learning.work_off(secret, version=1)
     assert ModelRelease.objects.get().labels_used == 0
 
@@ -238,7 +237,7 @@ def test_what_is_answered_after_the_close_is_refused(secret):
     learning.label_everything(secret, person, at_most=1)
     held = queue.claim_next(project=secret, user=person)
     assert held is not None
-    secret_blocks.close_block(project=secret)
+    selection.close_block(project=secret)
     learning.work_off(secret, version=1)
     with pytest.raises(LeaseExpired):
         labels.submit_label(assignment=held, choice=0)
@@ -250,11 +249,11 @@ def test_what_is_answered_after_the_close_is_refused(secret):
 
 def test_only_an_open_block_can_be_closed(secret):
     with pytest.raises(BlockNotOpen):
-        secret_blocks.close_block(project=secret)
+        selection.close_block(project=secret)
     learning.work_off(secret)
-    secret_blocks.close_block(project=secret)
+    selection.close_block(project=secret)
     with pytest.raises(BlockNotOpen):
-        secret_blocks.close_block(project=secret)
+        selection.close_block(project=secret)
 
 
 @pytest.mark.parametrize("step", ["after_reserve", "round_chosen", "inside_commit", "round_finished"])
@@ -280,15 +279,15 @@ def test_a_choice_that_dies_leaves_no_coin_and_the_next_one_chooses_once(secret,
 def test_a_training_that_dies_makes_the_next_attempt_on_its_coins_dearer(secret, monkeypatch, step):
     learning.work_off(secret)
     learning.label_everything(secret, make_user())
-    secret_blocks.close_block(project=secret)
+    selection.close_block(project=secret)
     loop.advance_project(project_id=secret.pk)
     run = TrainingRun.objects.get()
     killed = die_at(monkeypatch, step)
     with pytest.raises(killed):
-        fitting.train_model(run_id=str(run.pk))
+        training.train_model(run_id=str(run.pk))
     monkeypatch.undo()
     lapse(run)
-    fitting.train_model(run_id=str(run.pk))
+    training.train_model(run_id=str(run.pk))
     first, second = [event_from_json(entry.event) for entry in learning.entries(secret, "reserve")[1:]]
     assert (first.attempts[0], second.attempts[0]) == (0, 1)
     together = np.log1p(0.2 * np.expm1(first.inner.cost().epsilon + second.inner.cost().epsilon))
@@ -299,12 +298,12 @@ def test_a_training_that_dies_makes_the_next_attempt_on_its_coins_dearer(secret,
 
 def test_a_block_whose_training_keeps_failing_is_left_aside(secret, monkeypatch):
     learning.work_off(secret)
-    secret_blocks.close_block(project=secret)
-    monkeypatch.setattr(fitting, "_fit", lambda *args: 1 / 0)
-    for _ in range(secret_selectors.MAX_FAILED_TRAININGS):
+    selection.close_block(project=secret)
+    monkeypatch.setattr(training, "_fit", lambda *args: 1 / 0)
+    for _ in range(records.MAX_FAILED_TRAININGS):
         loop.advance_project(project_id=secret.pk)
         with pytest.raises(ZeroDivisionError):
-            fitting.train_model(run_id=str(TrainingRun.objects.get(state=WorkState.WAITING).pk))
+            training.train_model(run_id=str(TrainingRun.objects.get(state=WorkState.WAITING).pk))
     loop.advance_project(project_id=secret.pk)
     assert Round.objects.get(state=WorkState.WAITING).block == 2
 
@@ -343,15 +342,15 @@ def test_an_attempt_that_dies_costs_its_release_and_no_other(monkeypatch, dead):
         learning.run_to_release(project, make_user(), version=dead - 1)
     loop.advance_project(project_id=project.pk)
     learning.work_off(project)
-    secret_blocks.close_block(project=project)
+    selection.close_block(project=project)
     loop.advance_project(project_id=project.pk)
     run = TrainingRun.objects.get(state=WorkState.WAITING)
     killed = die_at(monkeypatch, "training_fitted")
     with pytest.raises(killed):
-        fitting.train_model(run_id=str(run.pk))
+        training.train_model(run_id=str(run.pk))
     monkeypatch.undo()
     lapse(run)
-    fitting.train_model(run_id=str(run.pk))
+    training.train_model(run_id=str(run.pk))
     run.refresh_from_db()
     # What is left is less than a second attempt costs, so nothing is released twice.
     assert run.state == WorkState.FAILED

@@ -5,10 +5,10 @@ import pytest
 from django.core.management import call_command
 
 from annotation.models import Record
-from learner.configuration.pool import secret_sample_of
 from learner.models import ModelRelease, Round, SecretDraw
-from learner.rounds.services import loop, secret_blocks
-from learner.selectors import trained_on
+from learner.pools.configuration import secret_sample_of
+from learner.pools.selectors import trained_on
+from learner.rounds.services import loop, selection
 from learner.simulation.selectors import plan_forecast
 from learner.strategies.blocks import block_rates
 from learner.strategies.noisy_clusters import NoisyClusters
@@ -56,14 +56,14 @@ def test_the_first_block_asks_a_part_of_its_coins_and_pays_counts_beside_the_ser
 
 
 def test_no_row_is_read_before_the_counts_are_paid(spread, monkeypatch):
-    real = secret_blocks.features.stacked_features
+    real = selection.features.stacked_features
     seen = []
 
     def watched(*args, **kwargs):
         seen.append(LedgerEntry.objects.filter(kind="reserve", mechanism="cell_counts").exists())
         return real(*args, **kwargs)
 
-    monkeypatch.setattr(secret_blocks.features, "stacked_features", watched)
+    monkeypatch.setattr(selection.features, "stacked_features", watched)
     loop.advance_project(project_id=spread.pk)
     loop.run_round(round_id=Round.objects.get().pk)
     assert seen == [True, True]
@@ -79,7 +79,7 @@ def test_an_attempt_that_dies_has_paid_for_its_counts_and_the_next_one_counts_an
 
     loop.advance_project(project_id=spread.pk)
     chosen = Round.objects.get()
-    monkeypatch.setattr(secret_blocks, "fault_point", fault_point)
+    monkeypatch.setattr(selection, "fault_point", fault_point)
     with pytest.raises(Killed):
         loop.run_round(round_id=chosen.pk)
     monkeypatch.undo()

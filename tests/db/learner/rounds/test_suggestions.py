@@ -15,7 +15,7 @@ from annotation.retention.services import emptying
 from learner.features.base import featurizer_from_json
 from learner.linear_model import LinearModel
 from learner.models import ModelRelease, Round
-from learner.pools import selectors as pool_selectors
+from learner.pools import records as pool_selectors
 from learner.releases.services import versions
 from learner.rounds.services import suggestions
 from privacy.models import EntryKind

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from learner.evaluations.no_privacy import estimate_said
 from learner.features import encoder
 from learner.models.planning import PlanSimulation
+from learner.releases.no_privacy import estimate_said
 from learner.simulation.estimates import simulated_course
 from learner.simulation.plan_setups import setup_of
 from tests import learning

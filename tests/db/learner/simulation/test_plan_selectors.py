@@ -4,8 +4,8 @@ import pytest
 
 from annotation.models import Project
 from learner.models import ModelRelease, Round
-from learner.next_step import Step, project_status
-from learner.rounds.services import loop, secret_blocks
+from learner.rounds.next_step import Step, project_status
+from learner.rounds.services import loop, selection
 from learner.simulation.selectors import End, PlanForecast, plan_forecast
 from privacy.models import EntryKind
 from tests import learning
@@ -25,7 +25,7 @@ def walk(project: Project) -> tuple[int, int]:
             break
         learning.label_everything(project, annotator)
         if project_status(project).step == Step.LABELLING:
-            secret_blocks.close_block(project=project)
+            selection.close_block(project=project)
     after = Round.objects.filter(project=project).count(), ModelRelease.objects.filter(project=project).count()
     return after[0] - before[0], after[1] - before[1]
 

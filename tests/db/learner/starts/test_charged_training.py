@@ -9,13 +9,12 @@ from annotation.errors import InvalidUpload
 from annotation.models import Dataset, DatasetState, Membership, Query, Record
 from annotation.projects.services import configuring
 from annotation.statement import presenters
-from learner import selectors
-from learner.artifacts.services import storage
 from learner.linear_model import LinearModel
 from learner.models import Round, WarmStart
-from learner.next_step import Step, project_status
-from learner.starts.services import charged_training, labelled_examples
-from learner.trainings.services import fitting
+from learner.pools import selectors, starts
+from learner.releases import storage
+from learner.rounds.next_step import Step, project_status
+from learner.rounds.services import training
 from privacy.errors import UnsoundCombination
 from privacy.services import audit
 from privacy.services.counter import site_counter
@@ -65,19 +64,19 @@ def test_the_first_round_scores_with_the_private_start_and_its_own_account_pays(
 def test_the_charge_comes_before_the_rows_are_read(project, monkeypatch):
     account = start_with(project).account
     seen = []
-    real = charged_training.features.open_features
+    real = starts.features.open_features
     monkeypatch.setattr(
-        charged_training.features, "open_features", lambda dataset: (seen.append(kinds(account)), real(dataset))[1]
+        starts.features, "open_features", lambda dataset: (seen.append(kinds(account)), real(dataset))[1]
     )
-    labelled_examples.start_model(project)
+    starts.start_model(project)
     assert seen == [["grant", "reserve"]]
 
 
 def test_a_second_use_replays_the_weights_free(project, monkeypatch):
     account = start_with(project, epsilon=10.0).account
-    first = labelled_examples.start_model(project).to_json()
-    monkeypatch.setattr(charged_training, "_fit", lambda *args: 1 / 0)
-    assert labelled_examples.start_model(project).to_json() == first
+    first = starts.start_model(project).to_json()
+    monkeypatch.setattr(starts, "_fit", lambda *args: 1 / 0)
+    assert starts.start_model(project).to_json() == first
     assert kinds(account) == ["grant", "reserve", "commit"]
 
 
@@ -90,13 +89,13 @@ def test_an_attempt_that_dies_stays_charged_and_the_project_goes_on_without_what
             raise Killed
 
     with monkeypatch.context() as patch:
-        patch.setattr(charged_training, "fault_point", die)
+        patch.setattr(starts, "fault_point", die)
         for _ in range(2):
             with pytest.raises(Killed):
-                labelled_examples.start_model(project)
+                starts.start_model(project)
     assert kinds(account) == ["grant", "reserve", "charge", "reserve"]
     assert selectors.start_of(project) is None
-    assert labelled_examples.start_model(project) is None
+    assert starts.start_model(project) is None
     learning.work_off(project)
     assert Round.objects.get().strategy == "random"
     assert not WarmStart.objects.exists()
@@ -105,10 +104,10 @@ def test_an_attempt_that_dies_stays_charged_and_the_project_goes_on_without_what
 def test_an_attempt_after_a_dead_one_pays_anew(project, monkeypatch):
     account = start_with(project, epsilon=5.0).account
     with monkeypatch.context() as patch:
-        patch.setattr(charged_training, "_fit", lambda *args: 1 / 0)
+        patch.setattr(starts, "_fit", lambda *args: 1 / 0)
         with pytest.raises(ZeroDivisionError):
-            labelled_examples.start_model(project)
-    assert labelled_examples.start_model(project) is not None
+            starts.start_model(project)
+    assert starts.start_model(project) is not None
     assert kinds(account) == ["grant", "reserve", "charge", "reserve", "commit"]
 
 
@@ -120,13 +119,13 @@ def test_every_release_states_the_account_and_descends_from_the_start(opened, mo
     learning.fill_crowd(project) if crowd else learning.fill_trusted(project)
     account = start_with(project).account
     priors = []
-    real = fitting.estimator_of
+    real = training.estimator_of
 
     def remember(*args, prior, **kwargs):
         priors.append(prior)
         return real(*args, prior=prior, **kwargs)
 
-    monkeypatch.setattr(fitting, "estimator_of", remember)
+    monkeypatch.setattr(training, "estimator_of", remember)
     release = learning.run_to_release(project, make_user(), version=1)
     start = WarmStart.objects.get()
     assert priors[0].to_json() == LinearModel.from_json(start.weights).to_json()
@@ -188,7 +187,7 @@ def test_a_start_that_waits_is_left_alone_once_models_are_made_of_questions(reme
     assert selectors.start_of(crowd) is None
     assert project_status(crowd).step == Step.ASK
     with pytest.raises(UnsoundCombination, match="takes no private start"):
-        charged_training.train_charged(start)
+        starts.train_charged(start)
     learning.work_off(crowd)
     assert [(each.strategy, each.state) for each in Round.objects.all()] == [("random", "done")]
     assert kinds(start.account) == ["grant"]

@@ -6,15 +6,13 @@ import pytest
 from annotation.data.services.streams import post_records
 from annotation.errors import InvalidUpload
 from annotation.models import Record
-from learner.configuration.pool import featurizer_of
-from learner.configuration.stream import learner_of, stream_event
 from learner.linear_model import LinearModel
 from learner.models import ModelRelease, Round, Stream, WarmStart
+from learner.pools import starts
+from learner.pools.configuration import featurizer_of, learner_of, stream_event
+from learner.pools.starts import stream_start
+from learner.rounds.services import streams, training
 from learner.simulation.selectors import plan_forecast
-from learner.starts.services import labelled_examples
-from learner.starts.services.version_zero import stream_start
-from learner.streams.services import processing, updates
-from learner.trainings.services import fitting
 from tests import learning, streaming
 from tests.factories import make_user
 
@@ -30,7 +28,7 @@ def start_with(project, *, number=40, seed=9) -> None:
 def test_without_public_examples_the_first_round_is_random():
     project = learning.open_trusted(make_user())
     learning.fill_trusted(project)
-    assert labelled_examples.start_model(project) is None
+    assert starts.start_model(project) is None
     learning.work_off(project)
     assert Round.objects.get().strategy == "random"
 
@@ -57,10 +55,10 @@ def test_the_public_model_is_made_of_public_rows_alone_and_once(monkeypatch):
         project = learning.open_trusted(make_user())
         learning.upload(project, [[text] for text in learning.sentences(50, seed=seed)], ["text"])
         start_with(project)
-        weights.append(labelled_examples.start_model(project).to_json())
+        weights.append(starts.start_model(project).to_json())
     assert weights[0] == weights[1]
-    monkeypatch.setattr(labelled_examples, "_train", lambda dataset: 1 / 0)
-    assert labelled_examples.start_model(project).to_json() == weights[1]
+    monkeypatch.setattr(starts, "_train", lambda dataset: 1 / 0)
+    assert starts.start_model(project).to_json() == weights[1]
     assert learning.entries(project, "reserve") == []
 
 
@@ -69,13 +67,13 @@ def test_trainings_lean_on_the_public_model(monkeypatch):
     learning.fill_trusted(project)
     start_with(project)
     seen = []
-    real = fitting.estimator_of
+    real = training.estimator_of
 
     def remember(*args, prior, **kwargs):
         seen.append(prior)
         return real(*args, prior=prior, **kwargs)
 
-    monkeypatch.setattr(fitting, "estimator_of", remember)
+    monkeypatch.setattr(training, "estimator_of", remember)
     learning.run_to_release(project, make_user(), version=1)
     start = LinearModel.from_json(WarmStart.objects.get().weights)
     assert np.array_equal(seen[0].coef, start.coef)
@@ -84,9 +82,9 @@ def test_trainings_lean_on_the_public_model(monkeypatch):
 def test_other_features_than_the_projects_are_left_aside():
     project = learning.open_trusted(make_user())
     start_with(project)
-    assert labelled_examples.start_model(project).dimension == 16
+    assert starts.start_model(project).dimension == 16
     WarmStart.objects.update(features_version="older")
-    assert labelled_examples.start_model(project) is None
+    assert starts.start_model(project) is None
 
 
 def test_a_crowd_project_ranks_its_first_round_by_the_public_model():
@@ -107,11 +105,11 @@ def start_stream(project, *, number=60) -> None:
 def test_public_examples_start_a_stream_that_is_charged_as_ever(preset, monkeypatch):
     project = streaming.open_stream(make_user(), preset)
     start_stream(project)
-    start = LinearModel.from_json(labelled_examples.start_model(project).to_json())
+    start = LinearModel.from_json(starts.start_model(project).to_json())
     scored_with = []
-    real = processing.examine
+    real = streams.examine
     monkeypatch.setattr(
-        processing, "examine", lambda *a, model, **k: scored_with.append(model) or real(*a, model=model, **k)
+        streams, "examine", lambda *a, model, **k: scored_with.append(model) or real(*a, model=model, **k)
     )
     post_records(project=project, records=streaming.rows(40, seed=3))
     streaming.work_off(project)
@@ -135,7 +133,7 @@ def test_what_a_stream_has_learned_is_never_replaced_by_its_start():
     streaming.answer(project, make_user())
     streaming.work_off(project)
     stream = Stream.objects.get()
-    learner = updates.current_learner(project, stream, featurizer_of(project))
+    learner = streams.current_learner(project, stream, featurizer_of(project))
     assert (learner.updates_, learner.weights_.tolist()) == (1, stream.learner_state["weights"])
     with pytest.raises(InvalidUpload, match="the stream has begun"):
         start_stream(project)
@@ -161,7 +159,7 @@ def test_words_about_classes_start_a_stream_of_texts(preset):
         make_user(), preset, data_kind="text", columns=[], class_descriptions=lines, features="planned"
     )
     stream = Stream(project=project)
-    learner = updates.current_learner(project, stream, featurizer_of(project))
+    learner = streams.current_learner(project, stream, featurizer_of(project))
     rows = featurizer_of(project).transform([said for phrases in SAID.values() for said in phrases])
     right = (learner.predict(rows) == np.repeat([0, 1], 4)).mean()
     # Confirmations would hardly leave a start, so they begin at zero.

@@ -14,23 +14,21 @@ from annotation.data.services.streams import post_records
 from annotation.models import Consensus, Query, QueryState, Record, RecordPost
 from annotation.projects.services import opening
 from annotation.questions.services import labelling
-from learner.configuration.pool import featurizer_of
-from learner.configuration.stream import policy_of, stream_event
 from learner.estimators.bandit import ENOUGH_ANSWERS, LOSS_BOUND
 from learner.estimators.minibatch_svm import MiniBatchPrivateSVM
 from learner.estimators.online_choices import Confirmations
 from learner.linear_model import LinearModel
 from learner.models import ModelRelease, Stream, StreamBatch, StreamGuess, TrainingRun
-from learner.next_step import Step, project_status
-from learner.online import simulated_arrival
-from learner.rounds.services import loop
-from learner.selectors import streams as stream_selectors
-from learner.selectors import trained_on
+from learner.pools import stream_answers as stream_selectors
+from learner.pools.configuration import featurizer_of, policy_of, stream_event
+from learner.pools.keys import attempt_key
+from learner.pools.selectors import trained_on
+from learner.pools.streaming import simulated_arrival
+from learner.rounds.next_step import Step, project_status
+from learner.rounds.services import loop, training
+from learner.rounds.services import streams as rounds_streams
 from learner.simulation.plan_setups import setup_of
 from learner.simulation.setup import simulated_learner
-from learner.streams.services import processing, updates
-from learner.trainings.services import fitting
-from learner.work.keys import attempt_key
 from privacy.mechanisms.randomness import SimulationRandom
 from privacy.models import EntryKind
 from privacy.services import ledger
@@ -49,7 +47,7 @@ def examined(project):
 
 def test_the_whole_stream_is_charged_once_before_its_first_record():
     project = streaming.open_stream(make_user(), **SMALL)
-    processing.run_stream(project_id=project.pk)
+    rounds_streams.run_stream(project_id=project.pk)
     assert learning.entries(project, "reserve", "commit") == []
     streaming.run_to_release(project, make_user(), version=3)
     assert [entry.kind for entry in learning.entries(project, "reserve", "commit", "post_processing")] == [
@@ -84,7 +82,7 @@ def test_what_the_account_cannot_pay_is_not_read():
         account=project.pool_account, epsilon_limit=0.5, delta_limit=0.0, actor="test", reason="less"
     )
     post_records(project=project, records=streaming.rows(20))
-    processing.run_stream(project_id=project.pk)
+    rounds_streams.run_stream(project_id=project.pk)
     assert Stream.objects.get().entry is None
     assert waiting_posts(project.pk).count() == 1
     assert project_status(project).step == Step.CANNOT_PAY
@@ -103,7 +101,7 @@ def test_a_stale_reservation_that_was_charged_is_paid_again_and_not_used():
     )
     ledger.charge(reservation=reservation, reason="stale")
     for _ in range(2):
-        processing.run_stream(project_id=project.pk)
+        rounds_streams.run_stream(project_id=project.pk)
     stream.refresh_from_db()
     assert stream.attempt == 2
     assert stream.next_slot == 20
@@ -277,7 +275,7 @@ def test_the_screen_scores_with_the_weights_as_they_are():
     streaming.run_to_release(project, make_user(), version=3, records=300)
     stream = Stream.objects.get()
     featurizer = featurizer_of(project)
-    learner = updates.current_learner(project, stream, featurizer)
+    learner = rounds_streams.current_learner(project, stream, featurizer)
     model = LinearModel(learner.coef_, learner.intercept_, tuple(project.classes))
     tested = streaming.rows(300, seed=99)
     right = model.predict(featurizer.transform(tested)) == np.array(
@@ -289,14 +287,14 @@ def test_the_screen_scores_with_the_weights_as_they_are():
 
 def test_what_is_near_shrinks_with_the_released_updates_at_the_same_price(monkeypatch):
     reached = []
-    real = processing.stream_screen
+    real = rounds_streams.stream_screen
 
     def remember(project, *, updates):
         screen = real(project, updates=updates)
         reached.append((updates, -math.log(screen.threshold)))
         return screen
 
-    monkeypatch.setattr(processing, "stream_screen", remember)
+    monkeypatch.setattr(rounds_streams, "stream_screen", remember)
     fast = {"screen_high": 0.2, "screen_low": 0.1, "window_length": 5, "updates_per_release": 2}
     shrinking = streaming.open_stream(make_user(), screen_shrinks=True, **fast)
     assert stream_event(shrinking) == stream_event(streaming.open_stream(make_user(), **fast))
@@ -350,10 +348,10 @@ def test_a_paused_stream_stands_still_and_takes_records():
     project = streaming.open_stream(make_user())
     opening.pause_project(project=project)
     post_records(project=project, records=streaming.rows(30))
-    processing.run_stream(project_id=project.pk)
+    rounds_streams.run_stream(project_id=project.pk)
     assert not Stream.objects.exists()
     opening.resume_project(project=project)
-    processing.run_stream(project_id=project.pk)
+    rounds_streams.run_stream(project_id=project.pk)
     assert Stream.objects.get().next_slot == 30
 
 
@@ -389,13 +387,13 @@ def test_a_release_that_fails_is_tried_again_and_then_waits_for_a_person(monkeyp
     def fail(run, lease):
         raise OSError("disk")
 
-    monkeypatch.setattr(fitting.releases, "release_version", fail)
+    monkeypatch.setattr(training.releases, "release_version", fail)
     streaming.answer(project, make_user())
     for _ in range(5):
-        processing.run_stream(project_id=project.pk)
+        rounds_streams.run_stream(project_id=project.pk)
         for run in TrainingRun.objects.filter(state="waiting"):
             with pytest.raises(OSError, match="disk"):
-                fitting.train_model(run_id=str(run.pk))
+                training.train_model(run_id=str(run.pk))
     assert TrainingRun.objects.filter(state="failed").count() == stream_selectors.MAX_FAILED_RELEASES
     assert project_status(project).step == Step.STUCK
 
@@ -407,7 +405,7 @@ def test_two_workers_take_turns():
 
     def work():
         try:
-            processing.run_stream(project_id=project.pk)
+            rounds_streams.run_stream(project_id=project.pk)
         finally:
             connections.close_all()
 
@@ -427,7 +425,7 @@ def test_two_workers_keep_the_order_of_the_updates():
     streaming.work_off(project)
     streaming.answer(project, make_user())
     seen = []
-    learn = updates._learn
+    learn = rounds_streams._learn
 
     def note(project, learner, batches, featurizer):
         seen.extend(batch.number for batch in batches)
@@ -435,13 +433,13 @@ def test_two_workers_keep_the_order_of_the_updates():
 
     def work():
         try:
-            while processing.take_step(project=project):
+            while rounds_streams.take_step(project=project):
                 pass
         finally:
             connections.close_all()
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(updates, "_learn", note)
+        patch.setattr(rounds_streams, "_learn", note)
         patch.setattr(stream_selectors, "MOST_UPDATES", 7)
         workers = [threading.Thread(target=work) for _ in range(3)]
         for worker in workers:
@@ -529,6 +527,6 @@ def test_a_simulation_covers_what_a_real_stream_gives_and_not_one_without_noise(
     streaming.work_off(project)
     stream = Stream.objects.get()
     assert stream.batches_used == number
-    real = outcome(updates.current_learner(project, stream, featurizer))
+    real = outcome(rounds_streams.current_learner(project, stream, featurizer))
     assert abs(real - middle) < spread
     assert abs(simulated(0, noise=False) - middle) > spread

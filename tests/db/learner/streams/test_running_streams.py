@@ -7,7 +7,7 @@ import pytest
 
 from annotation.errors import InvalidConfiguration
 from learner.models import ModelRelease, Stream
-from learner.streams.services import updates
+from learner.rounds.services import streams
 from privacy.accounting.event import event_from_json
 from tests import learning, streaming
 from tests.factories import make_user
@@ -32,14 +32,14 @@ RECORDS = 45
 def test_every_update_reads_its_epoch_and_keeps_no_sums_without_noise(monkeypatch):
     project = streaming.open_stream(make_user(), **RUNNING)
     read = []
-    real = updates._answers
+    real = streams._answers
 
     def remember(project, numbers):
         found = real(project, numbers)
         read.append((numbers, sum(map(len, found.values()))))
         return found
 
-    monkeypatch.setattr(updates, "_answers", remember)
+    monkeypatch.setattr(streams, "_answers", remember)
     streaming.run_to_release(project, make_user(), version=3, records=RECORDS)
     assert {number for numbers, _ in read for number in numbers} == {1, 2, 3, 4, 5, 6}
     assert all(numbers[0] in (1, 4) and count == 5 * len(numbers) for numbers, count in read)

@@ -9,11 +9,11 @@ from annotation.choices.class_changes import FurtherClass
 from annotation.models import Consensus, Membership, Role
 from annotation.projects.services.classes import add_class
 from annotation.questions.services import labels, queue
-from learner.evaluations.services import measuring
 from learner.models import Evaluation, ModelRelease
 from learner.models.sums import ReleasedSums
-from learner.rounds.services import secret_blocks
-from learner.selectors import training_event
+from learner.pools.selectors import training_event
+from learner.releases import evaluations
+from learner.rounds.services import selection
 from tests import learning
 from tests.factories import make_user
 
@@ -62,7 +62,7 @@ def checked(project):
     rows = [[text, "spare part" if place % 2 else "tool"] for place, text in enumerate(learning.sentences(10, seed=4))]
     learning.upload(project, rows, ["text", "label"], role="public_test")
     for release in ModelRelease.objects.all():
-        measuring.evaluate_release(release=release)
+        evaluations.evaluate_release(release=release)
     first, second = ModelRelease.objects.order_by("version")
     assert first.weights["classes"] == ["fruit", "tool"]
     assert second.weights["classes"] == ["fruit", "tool", "spare part"]
@@ -91,7 +91,7 @@ def test_the_next_secret_block_learns_one_class_more_within_its_series(chosen):
     learning.work_off(project)
     n = label_all(project)
     assert n > 5
-    secret_blocks.close_block(project=project)
+    selection.close_block(project=project)
     learning.work_off(project, version=2)
     checked(project)
 
@@ -104,7 +104,7 @@ def test_sums_of_blocks_before_have_none_of_the_further_class():
     project = add(project)
     learning.work_off(project)
     label_all(project)
-    secret_blocks.close_block(project=project)
+    selection.close_block(project=project)
     learning.work_off(project, version=2)
     second = ReleasedSums.objects.get(run__version=2)
     counts = np.frombuffer(bytes(second.class_sums)).reshape(-1, second.dimension)[:, -1] / CONSTANT

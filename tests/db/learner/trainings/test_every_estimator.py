@@ -8,13 +8,13 @@ from django.db import IntegrityError, transaction
 
 from annotation.errors import InvalidConfiguration
 from annotation.models.configurations import remember
-from learner.artifacts.services import storage
 from learner.errors import UnknownChoice
 from learner.estimators.baseline import LogisticRegressionBaseline
 from learner.estimators.catalogue import words_for
 from learner.models import ModelRelease, TrainingRun
-from learner.selectors import training_event
-from learner.trainings.services import fitting
+from learner.pools.selectors import training_event
+from learner.releases import storage
+from learner.rounds.services import training
 from privacy.accounting.event import event_from_json
 from tests import learning
 from tests.factories import make_project, make_user
@@ -74,14 +74,14 @@ def test_a_twin_without_noise_is_refused_wherever_it_could_slip_in(monkeypatch):
         training_event(unstored)
     project = learning.open_trusted(make_user(), selection="random")
     learning.fill_trusted(project)
-    real = fitting.estimator_of
+    real = training.estimator_of
 
     def without_noise(*args, **kwargs):
         twin = LogisticRegressionBaseline(1.0, classes=[0, 1])
         twin.event_for = real(*args, **kwargs).event_for
         return twin
 
-    monkeypatch.setattr(fitting, "estimator_of", without_noise)
+    monkeypatch.setattr(training, "estimator_of", without_noise)
     with pytest.raises(AssertionError, match="was not released"):
         learning.run_to_release(project, make_user(), version=1)
     assert not ModelRelease.objects.exists()

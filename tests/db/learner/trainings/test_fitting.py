@@ -9,13 +9,12 @@ from django.db import IntegrityError
 
 from annotation.models import Consensus, WorkState
 from annotation.people.services import limits
-from learner.artifacts.files import verify_manifest
 from learner.estimators.logistic import PrivateLogisticRegression
 from learner.models import ModelRelease, TrainingRun
-from learner.next_step import Step, project_status
+from learner.releases.artifacts.files import verify_manifest
 from learner.releases.services import publishing, versions
-from learner.rounds.services import loop
-from learner.trainings.services import fitting
+from learner.rounds.next_step import Step, project_status
+from learner.rounds.services import loop, training
 from privacy.errors import CertificateMissed
 from privacy.models import LedgerEntry
 from privacy.services import ledger
@@ -48,7 +47,7 @@ def die_at(monkeypatch, step: str) -> None:
         if reached == step:
             raise Killed
 
-    for module in (fitting, publishing, ledger):
+    for module in (training, publishing, ledger):
         monkeypatch.setattr(module, "fault_point", fault_point)
 
 
@@ -64,7 +63,7 @@ def release_folders() -> list[str]:
 
 def test_a_release_holds_what_was_paid_for(trusted):
     run = due_training(trusted)
-    fitting.train_model(run_id=str(run.pk))
+    training.train_model(run_id=str(run.pk))
     release = ModelRelease.objects.get()
     assert (release.version, release.labels_used, release.estimator) == (1, 12, "logistic")
     assert release.entry.kind == "commit"
@@ -90,10 +89,10 @@ def test_training_uses_labels_up_to_its_last_consensus_alone(trusted, monkeypatc
         fitted.append(fit_examples(*args))
         return fitted[-1]
 
-    fit_examples = fitting._fit
-    monkeypatch.setattr(fitting, "_fit", fit)
+    fit_examples = training._fit
+    monkeypatch.setattr(training, "_fit", fit)
     TrainingRun.objects.filter(pk=run.pk).update(last_consensus_id=Consensus.objects.order_by("pk")[6].pk)
-    fitting.train_model(run_id=str(run.pk))
+    training.train_model(run_id=str(run.pk))
     ((examples, _),) = fitted
     assert len(examples.ids) == 7
     assert ModelRelease.objects.exists()
@@ -101,8 +100,8 @@ def test_training_uses_labels_up_to_its_last_consensus_alone(trusted, monkeypatc
 
 def test_a_training_delivered_twice_releases_once(trusted):
     run = due_training(trusted)
-    fitting.train_model(run_id=str(run.pk))
-    fitting.train_model(run_id=str(run.pk))
+    training.train_model(run_id=str(run.pk))
+    training.train_model(run_id=str(run.pk))
     assert ModelRelease.objects.count() == 1
     assert len(learning.entries(trusted, "reserve")) == 2  # the round's and the training's
 
@@ -111,7 +110,7 @@ def test_what_is_staged_and_not_published_is_not_stored(trusted, monkeypatch):
     run = due_training(trusted)
     monkeypatch.setattr(publishing, "publish", lambda *args, **kwargs: None)
     with pytest.raises(RuntimeError, match="staged and not published"):
-        fitting.train_model(run_id=str(run.pk))
+        training.train_model(run_id=str(run.pk))
     run.refresh_from_db()
     assert run.state == WorkState.FAILED
     assert not ModelRelease.objects.exists()
@@ -135,11 +134,11 @@ def test_a_training_that_dies_stays_charged_and_the_next_attempt_releases(truste
     run = due_training(trusted)
     die_at(monkeypatch, step)
     with pytest.raises(Killed):
-        fitting.train_model(run_id=str(run.pk))
+        training.train_model(run_id=str(run.pk))
     monkeypatch.undo()
     assert not ModelRelease.objects.exists()
     lapse(run)
-    fitting.train_model(run_id=str(run.pk))
+    training.train_model(run_id=str(run.pk))
     assert ModelRelease.objects.get().version == 1
     assert len(learning.entries(trusted, "charge")) == charged
     assert learning.open_reservations(trusted) == 0
@@ -151,7 +150,7 @@ def test_a_folder_left_by_a_dead_attempt_is_replaced(trusted):
     left = Path(default_storage.path(f"releases/{trusted.slug}/1"))
     left.mkdir(parents=True)
     (left / "weights.json").write_text("{}")
-    fitting.train_model(run_id=str(run.pk))
+    training.train_model(run_id=str(run.pk))
     assert verify_manifest(left) == ModelRelease.objects.get().digests
 
 
@@ -162,7 +161,7 @@ def test_a_missed_certificate_releases_nothing_and_stays_charged(trusted, monkey
         raise CertificateMissed("the gradient stayed above its bound")
 
     monkeypatch.setattr(PrivateLogisticRegression, "fit", miss)
-    fitting.train_model(run_id=str(run.pk))
+    training.train_model(run_id=str(run.pk))
     run.refresh_from_db()
     assert run.state == WorkState.FAILED
     assert "above its bound" in run.error
@@ -178,7 +177,7 @@ def test_a_missed_certificate_releases_nothing_and_stays_charged(trusted, monkey
 def test_a_simulation_is_not_released(trusted, monkeypatch):
     run = due_training(trusted)
     monkeypatch.setattr(PrivateLogisticRegression, "releasable", False)
-    fitting.train_model(run_id=str(run.pk))
+    training.train_model(run_id=str(run.pk))
     assert not ModelRelease.objects.exists()
     assert "seed" in TrainingRun.objects.get().error
 
@@ -210,8 +209,8 @@ def test_a_budget_spent_behind_our_back_fails_the_run_and_reads_nothing(trusted,
     ledger.change_account_limits(
         account=trusted.pool_account, epsilon_limit=1.0, delta_limit=0.0, actor="test", reason="lowered meanwhile"
     )
-    monkeypatch.setattr(fitting, "_fit", lambda *args: pytest.fail("private rows were read"))
-    fitting.train_model(run_id=str(run.pk))
+    monkeypatch.setattr(training, "_fit", lambda *args: pytest.fail("private rows were read"))
+    training.train_model(run_id=str(run.pk))
     run.refresh_from_db()
     assert run.state == WorkState.FAILED
     assert "costs epsilon=2" in run.error
@@ -246,7 +245,7 @@ def test_the_files_tell_what_was_asked_and_not_how_much_was_agreed_on(trusted):
     """How many questions got a consensus depends on what the records hold, and files leave the boundary."""
     run = due_training(trusted)
     TrainingRun.objects.filter(pk=run.pk).update(last_consensus_id=Consensus.objects.order_by("pk")[6].pk)
-    fitting.train_model(run_id=str(run.pk))
+    training.train_model(run_id=str(run.pk))
     card = (Path(default_storage.path(ModelRelease.objects.get().folder)) / "card.md").read_text()
     assert "at most 12 questions" in card
     assert "7 labels" not in card

@@ -14,10 +14,10 @@ from annotation.choices.label_types.class_sets import number_of, places_of, set_
 from annotation.errors import InvalidConfiguration
 from annotation.models import Membership, Project, Record, Role
 from annotation.questions.services import labels, queue
-from learner.artifacts.services import storage
 from learner.linear_model import LinearModel
 from learner.models import ModelRelease
-from learner.rounds.services import predictions
+from learner.releases import storage
+from learner.rounds.services import suggestions
 from privacy.accounting.event import event_from_json
 from tests import learning
 from tests.factories import make_user, write_settings
@@ -105,12 +105,12 @@ def test_a_model_of_sets_is_paid_for_released_measured_and_read_alike_from_every
     assert truth.sum(axis=0).tolist() == [20, 20, 0]
     with storage.files_at_hand(release) as folder:
         check_files(folder, model, release)
-    served = predictions.Predictor(model, predictions._predictor(release.pk).featurizer)
+    served = suggestions.Predictor(model, suggestions._predictor(release.pk).featurizer)
     names, shares = served.predict([record.text for record in records])
     assert [set(row) for row in names] == [
         {CLASSES[place] for place in np.flatnonzero(row)}
         for row in model.decision_function(
-            predictions._predictor(release.pk).featurizer.transform([record.text for record in records])
+            suggestions._predictor(release.pk).featurizer.transform([record.text for record in records])
         )
         > 0
     ]

@@ -7,15 +7,14 @@ from annotation.choices.class_changes import FurtherClass
 from annotation.errors import InvalidConfiguration
 from annotation.models import Label
 from annotation.projects.services.classes import add_class, merge_class, take_back_merge
-from learner.configuration.classes import learned_classes, places_of_model
-from learner.configuration.pool import estimator_of, featurizer_of
-from learner.evaluations.services import measuring
 from learner.linear_model import LinearModel
 from learner.models import ModelRelease
-from learner.pools.selectors import labelled_examples
-from learner.rounds.services import secret_blocks
-from learner.selectors import training_event
-from learner.starts.services import version_zero
+from learner.pools import starts
+from learner.pools.configuration import estimator_of, featurizer_of, learned_classes, places_of_model
+from learner.pools.records import labelled_examples
+from learner.pools.selectors import training_event
+from learner.releases import evaluations
+from learner.rounds.services import selection
 from tests import learning
 from tests.db.learner.trainings.test_added_classes import OPEN, QUIET, SECRET, label_all
 from tests.factories import make_user, write_settings
@@ -74,11 +73,11 @@ def _measured_where_both_count_as_one(project, *found):
     rows = [[text, CLASSES[2 * (place % 2)]] for place, text in enumerate(learning.sentences(10, seed=4))]
     learning.upload(project, rows, ["text", "label"], role="public_test")
     for release in found:
-        measuring.evaluate_release(release=release)
+        evaluations.evaluate_release(release=release)
         (measured,) = release.evaluations.filter(examples=10)
         assert [sum(row) for row in measured.measures["confusion"]] == [10, 0, 0]
         assert all(row[2] == 0 for row in measured.measures["confusion"])
-        outcomes = measuring.public_outcomes(LinearModel.from_json(release.weights), [measured.dataset])
+        outcomes = evaluations.public_outcomes(LinearModel.from_json(release.weights), [measured.dataset])
         assert set(outcomes.truth) == {0}
 
 
@@ -91,7 +90,7 @@ def open_secret(chosen):
 def run_block(project, version):
     learning.work_off(project)
     assert label_all(project) > 10
-    secret_blocks.close_block(project=project)
+    selection.close_block(project=project)
     learning.work_off(project, version=version)
 
 
@@ -116,7 +115,7 @@ def test_noisy_sums_with_a_column_for_each_class_stay_apart():
     merged = merge(project)
     project = take_back_merge(project=merged, name="berry")
     label_all(project)
-    secret_blocks.close_block(project=project)
+    selection.close_block(project=project)
     learning.work_off(project, version=1)
     with pytest.raises(InvalidConfiguration, match="column for each class") as refusal:
         merge(project)
@@ -131,10 +130,10 @@ def test_estimators_words_and_models_know_the_classes_that_are_left():
     learning.work_off(project)
     write_settings(project, class_descriptions=["fruit: sweet", "berry: small red", "tool: hard steel"])
     project.refresh_from_db()
-    before = version_zero.described_model(project)
+    before = starts.described_model(project)
     project = merge(project)
     assert list(estimator_of(project, featurizer_of(project)).classes) == [0, 1]
-    after = version_zero.described_model(project)
+    after = starts.described_model(project)
     assert (before.classes, after.classes) == (tuple(CLASSES), ("fruit", "tool"))
     featurizer = featurizer_of(project)
     small = featurizer.transform(["small red"])

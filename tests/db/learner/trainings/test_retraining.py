@@ -12,7 +12,7 @@ from annotation.people.services import limits
 from annotation.questions.services import queue
 from annotation.wording import localized
 from learner.models import ModelRelease
-from learner.next_step import Step, project_status
+from learner.rounds.next_step import Step, project_status
 from learner.rounds.services import loop
 from learner.simulation.selectors import plan_forecast
 from privacy.selectors import guarantee

@@ -4,8 +4,8 @@ import pytest
 
 from annotation.errors import InvalidConfiguration
 from annotation.projects.services.configuring import configure_project
-from learner import selectors
 from learner.models import ModelRelease
+from learner.pools import selectors
 from learner.simulation.plan_setups import purchase_of
 from privacy.accounting.event import event_from_json
 from privacy.models import BudgetAccount

@@ -10,12 +10,12 @@ from annotation.models import Consensus
 from annotation.projects.services.configuring import configure_project
 from learner.models import ModelRelease, TrainingRun
 from learner.models.sums import ReleasedSums
-from learner.pools import secret_selectors
+from learner.pools import records
+from learner.pools.selectors import training_event
+from learner.pools.starts import described_prior
 from learner.releases.services import publishing
-from learner.selectors import training_event
-from learner.starts.services.version_zero import described_prior
+from learner.rounds.services import training
 from learner.strategies.blocks import block_rates
-from learner.trainings.services import fitting
 from privacy.accounting.event import event_from_json
 from privacy.errors import UnsoundCombination
 from privacy.services import ledger, populations
@@ -77,27 +77,27 @@ def test_each_release_is_made_of_all_blocks_so_far(project):
 def test_a_release_reads_its_own_block_alone(project, monkeypatch):
     learning.run_to_release(project, make_user(), version=1)
     read = []
-    real = fitting.pool_selectors.labelled_examples
+    real = training.pool_selectors.labelled_examples
 
     def remember(*args, **kwargs):
         examples, classes = real(*args, **kwargs)
         read.append(len(examples.rows))
         return examples, classes
 
-    monkeypatch.setattr(fitting.pool_selectors, "labelled_examples", remember)
+    monkeypatch.setattr(training.pool_selectors, "labelled_examples", remember)
     learning.run_to_release(project, make_user(), version=2)
     assert read == [settled(2)]
 
 
 def test_what_was_told_before_is_not_a_prior_as_well(project, monkeypatch):
     seen = []
-    real = fitting._fit
+    real = training._fit
 
     def remember(run, estimator, *rest):
         seen.append((estimator.prior, estimator.earlier))
         return real(run, estimator, *rest)
 
-    monkeypatch.setattr(fitting, "_fit", remember)
+    monkeypatch.setattr(training, "_fit", remember)
     learning.run_to_release(project, make_user(), version=2)
     # Before anything was told, the names of the classes are what a training of texts leans on.
     assert seen[0][0].to_json() == described_prior(project).to_json()
@@ -131,11 +131,11 @@ def test_sums_are_written_once_and_with_their_release(project, monkeypatch):
     learning.loop.advance_project(project_id=project.pk)
     run = TrainingRun.objects.get()
     with pytest.raises(Killed):
-        fitting.train_model(run_id=str(run.pk))
+        training.train_model(run_id=str(run.pk))
     assert not ReleasedSums.objects.exists()
     monkeypatch.undo()
     type(run).objects.filter(pk=run.pk).update(leased_until="2000-01-01T00:00Z")
-    fitting.train_model(run_id=str(run.pk))
+    training.train_model(run_id=str(run.pk))
     assert ReleasedSums.objects.get().run_id == run.pk
     with pytest.raises(IntegrityError, match="written once"):
         ReleasedSums.objects.update(class_variance=1.0)
@@ -154,11 +154,11 @@ def test_a_training_made_dearer_since_is_no_part_of_the_series(project):
 
 def test_a_step_of_the_series_is_paid_by_one_release(project):
     account = project.pool_account
-    opening = secret_selectors.release_event(project, block=1)
+    opening = records.release_event(project, block=1)
     ledger.reserve(account=account, event=opening, purpose="one", key=uuid4())
     with pytest.raises(UnsoundCombination, match="another release has paid for this step"):
         ledger.reserve(account=account, event=opening, purpose="two", key=uuid4())
-    following = secret_selectors.release_event(project, block=2)
+    following = records.release_event(project, block=2)
     held = ledger.reserve(account=account, event=following, purpose="three", key=uuid4())
     assert event_from_json(held.parent.event) == opening
     with pytest.raises(UnsoundCombination, match="another release has paid for this step"):

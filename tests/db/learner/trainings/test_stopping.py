@@ -6,16 +6,15 @@ import numpy as np
 import pytest
 from django.db import IntegrityError, connection, transaction
 
-from learner import selectors
 from learner.features.base import featurizer_from_json
 from learner.linear_model import LinearModel
 from learner.models import ModelRelease, StoppingAdvice, TrainingRun
-from learner.pools import selectors as pool_selectors
-from learner.pools.services import features
-from learner.selectors import answers as answer_selectors
-from learner.selectors.stopping import more_answers
+from learner.pools import answers as answer_selectors
+from learner.pools import features, selectors
+from learner.pools import records as pool_selectors
+from learner.pools.prices import more_answers
+from learner.rounds.services import training
 from learner.strategies.stopping import kappa
-from learner.trainings.services import stopping
 from tests import learning
 from tests.db.learner.answers.test_randomization import open_randomized, reach
 from tests.factories import make_annotators, make_user
@@ -63,15 +62,15 @@ def test_versions_of_other_classes_are_not_compared_and_retired_ones_are(crowd):
     run, featurizer = TrainingRun.objects.get(release=fourth), featurizer_from_json(json.dumps(fourth.features))
     X = np.ones((3, featurizer.dimension), dtype=np.float32)
     model, weights = LinearModel.from_json(fourth.weights), np.ones(3)
-    assert stopping.advise(run, model, featurizer, texts=X, counts=weights) is not None
+    assert training.advise(run, model, featurizer, texts=X, counts=weights) is not None
     renamed = LinearModel(model.coef, model.intercept, ("berry", "tool"), "softmax")
-    assert stopping.advise(run, renamed, featurizer, texts=X, counts=weights) is None
-    assert stopping.advise(run, model, featurizer, texts=X[:0], counts=weights[:0]) is None
+    assert training.advise(run, renamed, featurizer, texts=X, counts=weights) is None
+    assert training.advise(run, model, featurizer, texts=X[:0], counts=weights[:0]) is None
     first = ModelRelease.objects.get(project=crowd, version=1)
     ModelRelease.objects.filter(pk=first.pk).update(state="retired", retired_reason="old")
-    assert stopping.advise(run, model, featurizer, texts=X, counts=weights) is not None
+    assert training.advise(run, model, featurizer, texts=X, counts=weights) is not None
     second = TrainingRun.objects.get(release__version=3)
-    assert stopping.advise(second, model, featurizer, texts=X, counts=weights) is None
+    assert training.advise(second, model, featurizer, texts=X, counts=weights) is None
 
 
 def put(release, **values):

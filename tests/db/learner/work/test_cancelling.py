@@ -8,10 +8,9 @@ from annotation.gates.services import pool_rows, runs
 from annotation.models import Dataset, GateRun, Job, Query, Record, WorkState
 from annotation.work.services import attempts, jobs
 from learner.models import ModelRelease, Round, TrainingRun
-from learner.next_step import Step, project_status
 from learner.releases.services import publishing
-from learner.rounds.services import loop
-from learner.trainings.services import fitting
+from learner.rounds.next_step import Step, project_status
+from learner.rounds.services import loop, training
 from tests import learning
 from tests.factories import make_user
 
@@ -175,14 +174,14 @@ def test_a_training_that_was_cancelled_releases_nothing_and_starts_anew(trusted,
     before = len(kinds(trusted))
     with monkeypatch.context() as patch:
         cancel_at(patch, publishing, "training_staged", run)
-        fitting.train_model(run_id=str(run.pk))
+        training.train_model(run_id=str(run.pk))
     run.refresh_from_db()
     assert (run.state, run.error) == ("failed", "Cancelled by ada.")
     assert kinds(trusted)[before:] == ["reserve", "charge"]
     assert not ModelRelease.objects.exists()
     assert learning.open_reservations(trusted) == 0
     again = loop.start_anew(row=run)
-    fitting.train_model(run_id=str(again.pk))
+    training.train_model(run_id=str(again.pk))
     assert kinds(trusted)[before:] == ["reserve", "charge", "reserve", "commit"]
     assert ModelRelease.objects.get().labels_used == again.labels_used == run.labels_used
 
@@ -194,7 +193,7 @@ def test_a_training_cancelled_while_it_waits_costs_nothing(trusted):
     run = TrainingRun.objects.get()
     before = len(kinds(trusted))
     cancel(run)
-    fitting.train_model(run_id=str(run.pk))
+    training.train_model(run_id=str(run.pk))
     assert len(kinds(trusted)) == before
     assert not ModelRelease.objects.exists()
 

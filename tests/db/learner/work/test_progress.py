@@ -4,7 +4,7 @@ import pytest
 
 from annotation.work.services import attempts
 from learner.models import TrainingRun
-from learner.work.services.progress import STEP_LENGTH
+from learner.pools.attempts import STEP_LENGTH
 from tests import learning
 from tests.factories import make_user
 

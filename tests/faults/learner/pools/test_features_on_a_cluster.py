@@ -7,7 +7,7 @@ import pytest
 
 from annotation.models import Dataset
 from learner.features.text import HashingTextFeaturizer
-from learner.pools.services import feature_parts, feature_rows, features
+from learner.pools import features
 from tests import learning
 from tests.db.learner.pools.test_feature_parts import Killed, counted, die_at, empty, kept, made_in_one_piece
 from tests.factories import make_user
@@ -20,10 +20,10 @@ pytestmark = [pytest.mark.faults, pytest.mark.django_db(transaction=True), needs
 @pytest.fixture
 def large(monkeypatch):
     """Return an upload of five parts with eight batches each, whose featuriser is worth a cluster, and no other way."""
-    monkeypatch.setattr(feature_rows, "BATCH_ROWS", 2)
-    monkeypatch.setattr(feature_parts, "PART_BATCHES", 8)
+    monkeypatch.setattr(features, "BATCH_ROWS", 2)
+    monkeypatch.setattr(features, "PART_BATCHES", 8)
     monkeypatch.setattr(HashingTextFeaturizer, "worth_a_cluster", True)
-    monkeypatch.setattr(feature_parts, "Crew", lambda processes: None)
+    monkeypatch.setattr(features, "Crew", lambda processes: None)
     project = learning.open_trusted(make_user())
     learning.fill_trusted(project)
     dataset = Dataset.objects.select_related("project").get(project=project, role="pool")

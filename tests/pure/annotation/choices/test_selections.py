@@ -22,7 +22,7 @@ OWN = re.compile(r"learner/strategies/\w+\.py|annotation/choices/(stream_)?prese
 ELSEWHERE = {
     "exposures": {
         "learner/simulation/selectors.py",
-        "learner/rounds/services/screens.py",
+        "learner/rounds/services/selection.py",
         "privacy/accounting/selection.py",
         "privacy/accounting/screens.py",
     },

@@ -26,8 +26,8 @@ from dpal_site.embedded.database_address import parse_database_url
 from dpal_site.embedded.errors import UnsupportedUrl
 from dpal_site.openid.claims import IssuerRefused, read_claims
 from dpal_site.openid.issuer import sound_description
-from learner.artifacts.files import read_weights, verify_manifest
 from learner.errors import ArtifactCorrupt
+from learner.releases.artifacts.files import read_weights, verify_manifest
 from privacy.accounting.event import event_from_json
 from privacy.gate.normalizers import Normalizer, normalize_text
 from tests.fuzzing import fuzz

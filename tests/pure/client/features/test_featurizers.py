@@ -16,7 +16,6 @@ from dpal.features.hashing import murmur3
 from dpal.features.normal import RULES, Words
 from dpal.features.table import CategoricalColumn, NumericColumn
 from dpal.model import Model
-from learner.artifacts.files import write_artifacts
 from learner.features.base import Featurizer
 from learner.features.image import ImageFeaturizer
 from learner.features.principal import PrincipalImageFeaturizer
@@ -24,8 +23,9 @@ from learner.features.static_encoder import StaticEncoder
 from learner.features.tabular import TabularFeaturizer
 from learner.features.text import HashingTextFeaturizer
 from learner.linear_model import LinearModel
+from learner.releases.artifacts.files import write_artifacts
 from privacy.gate.normalizers import Normalizer, normalize_text
-from tests.pure.learner.artifacts.test_files import CARD, PRIVACY, PROVENANCE, SIGNER
+from tests.pure.learner.releases.artifacts.test_files import CARD, PRIVACY, PROVENANCE, SIGNER
 
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=40) | st.sampled_from(
     [

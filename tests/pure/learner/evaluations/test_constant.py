@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from learner.cards.accuracy import accuracy_section
-from learner.evaluations.outcomes import constant_outcome, count_outcomes, macro_f1, measures
+from learner.releases.cards.accuracy import accuracy_section
+from learner.releases.evaluation import constant_outcome, count_outcomes, macro_f1, measures
 
 
 def test_the_likeliest_class_of_the_examples_is_the_constant():

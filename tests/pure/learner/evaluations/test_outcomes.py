@@ -9,9 +9,9 @@ import pytest
 from sklearn.metrics import confusion_matrix, f1_score
 
 from learner.charts.plots import MOST_DATES, accuracy_plot, confusion_plot, history_plot, reliability_plot
-from learner.evaluations.outcomes import calibration_error, count_outcomes, macro_f1, measures
 from learner.linear_model import LinearModel
 from learner.releases.comparison import changed_values, weights_change
+from learner.releases.evaluation import calibration_error, count_outcomes, macro_f1, measures
 from learner.releases.views import _taken_for
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import f1_score, precision_score, recall_score
 
-from learner.evaluations.sets import GROUPS, f1_scores, set_measures, sets_right
+from learner.releases.evaluation import GROUPS, f1_scores, set_measures, sets_right
 
 
 def outcomes(n, n_classes, *, seed):

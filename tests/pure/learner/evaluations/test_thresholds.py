@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from learner.evaluations.thresholds import FEWEST, WANTED, Outcomes, class_thresholds, thresholds_document
+from learner.releases.evaluation import FEWEST, WANTED, Outcomes, class_thresholds, thresholds_document
 
 
 def outcomes(n: int, *, seed: int, classes: int = 3, digits: int = 2) -> Outcomes:

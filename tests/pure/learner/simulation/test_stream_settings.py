@@ -6,7 +6,7 @@ import pytest
 from annotation.choices.policies.fixed_batches import FixedBatches
 from annotation.choices.policies.immediate import ImmediateUpdates
 from annotation.choices.policies.windows import FixedWindows
-from learner.configuration import stream as live
+from learner.pools import configuration as live
 from learner.simulation.stream import StreamSettings
 from privacy.mechanisms.randomness import SimulationRandom
 from tests import streaming

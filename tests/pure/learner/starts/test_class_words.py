@@ -2,7 +2,7 @@
 
 import pytest
 
-from learner.starts.class_words import ClassWords, descriptions_of
+from learner.pools.class_words import ClassWords, descriptions_of
 
 CLASSES = ["weather", "Set alarm"]
 

@@ -7,15 +7,9 @@ from django.utils import translation
 
 from annotation.statement.words import what_words
 from annotation.wording import localized
+from learner.pools.keys import CHOOSE_BLOCK, CHOOSE_QUESTIONS, SUGGEST_CLASSES, TRAIN_ON_GATE_OUTPUT, TRAIN_VERSION
 from learner.strategies.clustered_uncertainty import ClusteredUncertainty
 from learner.strategies.uncertainty import MEASURE_WORDS, Measure, Uncertainty
-from learner.work.purposes import (
-    CHOOSE_BLOCK,
-    CHOOSE_QUESTIONS,
-    SUGGEST_CLASSES,
-    TRAIN_ON_GATE_OUTPUT,
-    TRAIN_VERSION,
-)
 from privacy.accounting import events as ev
 
 

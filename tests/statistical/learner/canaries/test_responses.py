@@ -5,10 +5,9 @@ The draws are the operating system's. False alarm: < 5e-9 in all.
 
 import pytest
 
-from learner.canaries import sending
-from learner.canaries.sending import send_canary
-from learner.canaries.stages import plain_parameters, stage_for
 from learner.estimators.randomized_answers import RandomizedAnswersClassifier
+from learner.releases import canaries as canary_room
+from learner.releases.canaries import plain_parameters, send_canary, stage_for
 from privacy.accounting.answers import response_odds
 from privacy.accounting.events import RandomizedAnswersEvent
 from privacy.mechanisms.randomized_response import RandomizedResponse
@@ -33,7 +32,7 @@ def estimator(epsilon, randomizations=1, kind=RandomizedAnswersClassifier):
 @pytest.mark.parametrize(("epsilon", "randomizations"), [(0.5, 1), (2.0, 1), (2.0, 2), (4.0, 1)])
 def test_it_sings_for_the_sampler_and_not_for_one_twice_as_loud(epsilon, randomizations, monkeypatch):
     """False alarm: < 2e-9 each, exact sums over both counts; a twin twice as loud escapes below 1e-12."""
-    monkeypatch.setattr(sending, "CONFIDENCE", 1 - 1e-9)
+    monkeypatch.setattr(canary_room, "CONFIDENCE", 1 - 1e-9)
     sound = send_canary(estimator(epsilon, randomizations))
     assert sound.sings
     assert sound.charged == pytest.approx(epsilon * randomizations)

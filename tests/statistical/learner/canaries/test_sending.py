@@ -13,9 +13,6 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
-from learner.canaries import sending
-from learner.canaries.sending import TRIALS, fingerprint, send_canary
-from learner.canaries.stages import LOSS, plain_parameters, stage_for
 from learner.estimators.bandit import BanditMutualInformationOGD
 from learner.estimators.huber_svm import PrivateHuberSVM
 from learner.estimators.label_sets import PrivateLabelSets
@@ -25,6 +22,8 @@ from learner.estimators.minibatch_svm import MiniBatchPrivateSVM
 from learner.estimators.running_sums import RunningSums
 from learner.estimators.softmax_steps import PrivateSoftmaxSteps
 from learner.estimators.sums import PrivateSums
+from learner.releases import canaries as canary_room
+from learner.releases.canaries import LOSS, TRIALS, fingerprint, plain_parameters, send_canary, stage_for
 from privacy.accounting.events import MinibatchSgdEvent, ObjectivePerturbationEvent
 from privacy.mechanisms.discrete import DiscreteGaussian
 from privacy.mechanisms.k_norm import EuclideanNoise
@@ -131,7 +130,7 @@ EVERY = [pytest.param(name, marks=() if name in QUICK else pytest.mark.slow) for
 @pytest.mark.parametrize("name", EVERY)
 def test_it_sings_for_sound_estimators(name, record_property, monkeypatch):
     """And finds a good part of what is charged, so that it would find more. False alarm: < 1e-9 a canary."""
-    monkeypatch.setattr(sending, "CONFIDENCE", 1 - 1e-9)
+    monkeypatch.setattr(canary_room, "CONFIDENCE", 1 - 1e-9)
     canaries = [send_canary(ESTIMATORS[name]) for _ in range(max(1, CANARIES // 4))]
     note(record_property, name, canaries, halved=False)
     assert all(canary.sings for canary in canaries)

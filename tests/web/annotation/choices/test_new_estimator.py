@@ -20,16 +20,15 @@ from annotation.data.services.streams import post_records
 from annotation.projects.forms.wizard import WizardStep
 from annotation.tokens import services as tokens
 from annotation.tokens.services import Scope
-from learner.artifacts.settings import configuration_of
-from learner.configuration.pool import featurizer_of
-from learner.configuration.stream import learner_of, stream_event
 from learner.estimators.choice import EstimatorChoice, Shape
 from learner.estimators.minibatch_svm import MiniBatchPrivateSVM
 from learner.estimators.streaming import AnsweredBatch, StreamingLinearClassifier, project_to_ball
 from learner.estimators.sums import PrivateSums
 from learner.models import Stream
+from learner.pools.configuration import featurizer_of, learner_of, stream_event
+from learner.releases.artifacts.settings import configuration_of
+from learner.rounds.services import streams
 from learner.simulation import plan_setups
-from learner.streams.services import updates
 from privacy.choices import Kind, Sound
 from privacy.mechanisms.k_norm import EuclideanNoise
 from privacy.parameters import parameter
@@ -263,7 +262,7 @@ def test_it_starts_a_stream_of_texts_from_words_as_it_says(manager):
         lines = ("honest: see you at noon", "fraud: claim your prize")
         stream = streaming.open_stream(manager, estimator="noisy_means", class_descriptions=lines, **shape)
         featurizer = featurizer_of(stream)
-        learner = updates.current_learner(stream, Stream(project=stream), featurizer)
+        learner = streams.current_learner(stream, Stream(project=stream), featurizer)
         said = featurizer.transform(["see you at noon", "claim your prize"])
         assert learner.predict(said).tolist() == [0, 1]
         assert learner.updates_ == 0

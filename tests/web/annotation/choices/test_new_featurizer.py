@@ -18,13 +18,13 @@ from annotation.questions.services import labels, queue
 from annotation.tokens import services as tokens
 from annotation.tokens.services import Scope
 from dpal.features.table import columns_of, read_numbers
-from learner.artifacts.samples import samples_document
-from learner.artifacts.services.storage import folder_of
-from learner.configuration.pool import featurizer_of
 from learner.features.base import Featurizer, featurizer_from_json
 from learner.features.choice import FeaturesChoice
 from learner.linear_model import LinearModel
 from learner.models import ModelRelease
+from learner.pools.configuration import featurizer_of
+from learner.releases.artifacts.samples import samples_document
+from learner.releases.storage import folder_of
 from learner.simulation import plan_setups
 from privacy.choices import Sound
 from privacy.parameters import parameter

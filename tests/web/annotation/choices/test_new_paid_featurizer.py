@@ -14,10 +14,9 @@ from annotation.errors import InvalidConfiguration, InvalidUpload
 from learner.features.base import Featurizer
 from learner.features.choice import FeaturesChoice, Finding
 from learner.models import FeatureProjection
-from learner.next_step import Step, project_status
-from learner.pools import selectors as pool_selectors
-from learner.pools.services import features
-from learner.selectors import round_prices
+from learner.pools import features, prices
+from learner.pools import records as pool_selectors
+from learner.rounds.next_step import Step, project_status
 from learner.simulation import plan_setups
 from learner.simulation.selectors import plan_forecast
 from privacy.accounting.event import event_from_json
@@ -115,7 +114,7 @@ def test_the_pool_pays_for_it_first_and_every_release_descends_from_it(project):
 
 
 def test_it_waits_for_a_pool_and_is_counted_until_it_is_found(project, client):
-    priced = round_prices.round_price(project).epsilon
+    priced = prices.round_price(project).epsilon
     learning.fill_trusted(project)
     before = plan_forecast(project)
     assert before.releases == 3  # (2 - 0.5) / 0.5
@@ -123,7 +122,7 @@ def test_it_waits_for_a_pool_and_is_counted_until_it_is_found(project, client):
     assert client.get(reverse("learner:plan", args=[project.slug])).status_code == 200
     features.ready_featurizer(project)
     assert plan_forecast(project).releases == before.releases
-    assert priced - round_prices.round_price(project).epsilon == pytest.approx(0.5, rel=1e-6)
+    assert priced - prices.round_price(project).epsilon == pytest.approx(0.5, rel=1e-6)
     write_settings(project, training_epsilon=1.6)
     project.refresh_from_db()
     assert project_status(project).step == Step.CANNOT_PAY

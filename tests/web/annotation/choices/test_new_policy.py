@@ -21,9 +21,9 @@ from annotation.projects.services.configuring import configure_project
 from annotation.projects.services.known_choices import note_choice
 from annotation.tokens import services as tokens
 from annotation.tokens.services import Scope
-from learner import next_step
-from learner.configuration.stream import stream_event
 from learner.models import StreamBatch
+from learner.pools.configuration import stream_event
+from learner.rounds import next_step
 from learner.simulation import plan_setups
 from privacy.parameters import parameter
 from tests import learning, streaming

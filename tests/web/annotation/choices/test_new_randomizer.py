@@ -21,8 +21,8 @@ from annotation.projects.services.configuring import configure_project
 from annotation.projects.services.known_choices import note_choice
 from annotation.tokens import services as tokens
 from annotation.tokens.services import Scope
-from learner.configuration.pool import answers_are_open, answers_event_of
 from learner.models.answers import RandomizedLabel
+from learner.pools.configuration import answers_are_open, answers_event_of
 from learner.simulation import plan_setups, tried_settings
 from privacy.accounting.event import event_from_json
 from privacy.accounting.events import RandomizedAnswersEvent

@@ -14,10 +14,10 @@ from django.urls import reverse
 from annotation.choices.randomizer_base import RandomizerChoice
 from annotation.models.configurations import KnownChoice
 from annotation.projects.forms.wizard import WizardStep
-from learner.configuration.pool import answers_event_of
 from learner.estimators.randomized_answers import RandomizedAnswersClassifier
 from learner.models.answers import RandomizedLabel
-from learner.selectors import answers as answer_selectors
+from learner.pools import answers as answer_selectors
+from learner.pools.configuration import answers_event_of
 from learner.simulation import plan_setups
 from learner.simulation.crowd import CrowdSettings
 from privacy.accounting.cost import Adjacency

@@ -13,11 +13,11 @@ from annotation.choices.person_limits import PersonLimits
 from annotation.choices.quality_checks import QualityChecks
 from annotation.choices.question_plan import QuestionPlan
 from annotation.models import Project
-from learner.configuration.pool import estimator_of, featurizer_of
 from learner.estimators.choice import EstimatorChoice
 from learner.estimators.logistic import PrivateLogisticRegression
 from learner.features.choice import FeaturesChoice
 from learner.features.text import HashingTextFeaturizer
+from learner.pools.configuration import estimator_of, featurizer_of
 from learner.simulation import plan_setups
 from privacy.choices import Choice, Kind, Sound
 from privacy.parameters import parameter

@@ -17,7 +17,7 @@ from annotation.choices.policies.catalogue import labels_of_first_model
 from annotation.data.services import forecasts
 from annotation.models import Dataset, Job, Query, Role
 from annotation.models.idempotency import IdempotentAnswer
-from learner.next_step import Step, project_status
+from learner.rounds.next_step import Step, project_status
 from privacy.models import EntryKind, LedgerEntry
 from tests import learning
 from tests.factories import add_members, make_user

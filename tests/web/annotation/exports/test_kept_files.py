@@ -28,9 +28,9 @@ from annotation.retention.services import periods
 from annotation.tokens import services as tokens
 from annotation.tokens.services import Scope
 from annotation.work.services import attempts, jobs
-from learner.closing import services as deletion
-from learner.forgetting.services import contributors
-from learner.forgetting.services.retention import apply_retention
+from learner.rounds.services import closing as deletion
+from learner.rounds.services import forgetting as rounds_forgetting
+from learner.rounds.services.forgetting import apply_retention
 from tests.factories import make_annotators, make_project, make_user, open_records, write_settings
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("own_storage")]
@@ -189,7 +189,7 @@ def test_what_is_forgotten_takes_every_file_along(project, ask):
     request = forget(project)
     # The records are gone by now and the file is still there; nobody gets it.
     assert ask.get(file_of(export)).status_code == 404
-    contributors.forget_contributor(job_id=request.job_id)
+    rounds_forgetting.forget_contributor(job_id=request.job_id)
     assert stored() == []
     assert written(project).may_be_read
 

@@ -24,8 +24,8 @@ from annotation.quality import selectors as quality
 from annotation.questions.services import labelling, labels, queue
 from annotation.retention.services import periods
 from annotation.review.services import disputes
-from learner.forgetting.services.retention import apply_retention
-from learner.selectors import question_counts
+from learner.pools.selectors import question_counts
+from learner.rounds.services.forgetting import apply_retention
 from tests.factories import make_annotators, make_candidates, make_project, open_records, write_settings
 from tests.programs import Program
 

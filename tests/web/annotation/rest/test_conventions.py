@@ -16,17 +16,15 @@ from annotation.people.services import members
 from annotation.rest import ranges
 from annotation.tokens import services as tokens
 from annotation.tokens.services import Scope
-from learner import selectors
-from learner.artifacts.services import storage
 from learner.errors import NotReleased
 from learner.linear_model import LinearModel
 from learner.models import ModelRelease, ReleaseState
-from learner.pools.services import features
-from learner.releases import downloads
+from learner.pools import features, selectors
+from learner.releases import downloads, storage
 from learner.releases import selectors as release_selectors
 from learner.releases.selectors import Served
 from learner.releases.services import versions
-from learner.rounds.services import predictions
+from learner.rounds.services import suggestions
 from tests import learning
 from tests.factories import make_user
 
@@ -133,16 +131,16 @@ def test_files_in_parts_and_predictions(project, settings):
 def test_a_candidate_predicts_nothing(project):
     release = Served(1, 1, ReleaseState.CANDIDATE, held_back="", data_kind="text")
     with pytest.raises(NotReleased):
-        predictions.predict_records(release=release, texts=["a"], rows=None)
+        suggestions.predict_records(release=release, texts=["a"], rows=None)
 
 
 @pytest.mark.parametrize(
     "rows", [[{"other": 1}], [{"amount": [1]}], [{"amount": {}}], [{"amount": 1}, {"amount": 1, "b": 2}]]
 )
 def test_rows_of_declared_columns_alone_are_predicted(rows):
-    predictions.refuse_undeclared_columns([{"amount": 1}, {"amount": None}, {}], declared=frozenset({"amount"}))
-    with pytest.raises(predictions.InputNotFitting) as refusal:
-        predictions.refuse_undeclared_columns(rows, declared=frozenset({"amount"}))
+    suggestions.refuse_undeclared_columns([{"amount": 1}, {"amount": None}, {}], declared=frozenset({"amount"}))
+    with pytest.raises(suggestions.InputNotFitting) as refusal:
+        suggestions.refuse_undeclared_columns(rows, declared=frozenset({"amount"}))
     assert "other" not in str(refusal.value).replace("others", "")
 
 

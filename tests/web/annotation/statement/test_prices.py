@@ -21,10 +21,9 @@ from annotation.statement.amounts import delta_words, epsilon_words
 from annotation.tokens import services as tokens
 from annotation.tokens.services import Scope
 from annotation.work.services import attempts
-from learner import selectors
 from learner.models import Round, TrainingRun
+from learner.pools import prices, selectors
 from learner.rounds.services import loop
-from learner.selectors import round_prices
 from privacy.accounting.units import epsilon_to_nano
 from privacy.models import LedgerEntry
 from tests import learning
@@ -91,16 +90,14 @@ RESERVING = {
         "annotation:preview annotation:start_gate learner:retry_work api:start_gate api:upload_dataset"
         " annotation:register_table api:register_table"
     ),
-    "learner/work/services/attempts.py": "a round or a training, below",
-    "learner/starts/services/charged_training.py": "annotation:preview, with a limit of its own on the button",
-    "learner/pools/services/projections.py": "the first round or training, whose price it is part of",
-    "learner/answers/services/randomization.py": "by itself, once for all answers, as declared",
-    "learner/rounds/services/reserving.py": "a choice of questions, below",
+    "learner/pools/attempts.py": "a round or a training, below",
+    "learner/pools/starts.py": "annotation:preview, with a limit of its own on the button",
+    "learner/pools/features.py": "the first round or training, whose price it is part of",
+    "learner/rounds/services/randomization.py": "by itself, once for all answers, as declared",
     "learner/rounds/services/loop.py": "by itself as declared; learner:retry_work",
-    "learner/rounds/services/screens.py": "by itself as declared; learner:retry_work",
-    "learner/rounds/services/secret_blocks.py": "by itself as declared; learner:retry_work",
-    "learner/streams/services/processing.py": "api:post_records",
-    "learner/trainings/services/fitting.py": "by itself as declared; train_on_few, close_block, retry_work, set_state",
+    "learner/rounds/services/selection.py": "by itself as declared; learner:retry_work",
+    "learner/rounds/services/streams.py": "api:post_records",
+    "learner/rounds/services/training.py": "by itself as declared; train_on_few, close_block, retry_work, set_state",
 }
 RESERVES = r"(ledger\.reserve|attempts\.(reserve_attempt|pay_whole)|reserving\.reserve_choice)\("
 ROOT = Path(charges.__file__).parents[2]
@@ -205,13 +202,13 @@ class TestUploads:
         """The flaw: the pages asked what choosing from nothing costs, and failed."""
         experts = learning.open_trusted(owner)
         public_start(experts)
-        most = words(round_prices.round_price(experts, before_upload=True))
+        most = words(prices.round_price(experts, before_upload=True))
         rows = csv_file(b"text\n" + b"".join(b"sentence %d\n" % n for n in range(experts.round_size)))
         _, page = look_of(web, experts, look="1", file=rows)
         for shown in (web.get(reverse("annotation:data", args=[experts.slug])), page):
             assert f"choosing questions next at most {most};" in " ".join(shown.content.decode().split())
         learning.upload(experts, [[text] for text in learning.sentences(experts.round_size)], ["text"])
-        assert words(round_prices.round_price(experts)) == most
+        assert words(prices.round_price(experts)) == most
 
     def test_a_program_is_told_and_may_name_its_most(self, crowd, owner):
         _, secret = tokens.create_token(
@@ -283,7 +280,7 @@ class TestAgain:
         loop.advance_project(project_id=experts.pk)
         Round.objects.update(state=WorkState.FAILED, error="It did not end well.", finished_at=timezone.now())
         board = web.get(reverse("learner:dashboard", args=[experts.slug]))
-        price = round_prices.round_price(experts)
+        price = prices.round_price(experts)
         shown = words(price) if price.epsilon or price.delta else ""
         assert any(text.startswith(f"Start anew for {shown}" if shown else "Start anew") for text in buttons(board))
 
@@ -298,7 +295,7 @@ class TestAgain:
         learning.fill_trusted(project)
         loop.advance_project(project_id=project.pk)
         assert attempts.cancel_work(row=Round.objects.get(), by="owner")
-        price = round_prices.round_price(project)
+        price = prices.round_price(project)
         assert price.epsilon > 0.25
         board = web.get(reverse("learner:dashboard", args=[project.slug]))
         assert any(text.startswith(f"Start anew for {words(price)}") for text in buttons(board))

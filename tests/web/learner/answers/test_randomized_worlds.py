@@ -19,10 +19,10 @@ from django.test import Client
 from annotation.choices.label_types.choose import ChooseOne
 from annotation.models import Label, Membership, Project, Query, QueryState, Role
 from annotation.quality.agreement import Answer, compare_answers
-from learner.answers.services import randomization
 from learner.charts.pages import history_chart, split_chart
 from learner.models import ModelRelease, TrainingRun
 from learner.models.answers import RandomizedLabel
+from learner.rounds.services import randomization
 from privacy.mechanisms.randomized_response import RandomizedResponse
 from tests import learning
 from tests.factories import make_annotators, make_user

@@ -11,12 +11,11 @@ from django.urls import reverse
 from annotation.models import Role
 from annotation.people.services import members
 from annotation.tokens import services as tokens
-from learner import selectors
-from learner.channels import services as channels
 from learner.errors import ChannelRefused, NotReleased, ReasonMissing
 from learner.models import ChannelMove
 from learner.models.webhooks import Webhook, WebhookDelivery
-from learner.releases.services import versions
+from learner.pools import selectors
+from learner.releases.services import channels, versions
 from tests import learning
 from tests.factories import make_user
 from tests.owning import as_owner

@@ -4,7 +4,7 @@ import pytest
 
 from annotation.models import Role
 from annotation.models.deletions import Deletion
-from learner.closing import services as deletion
+from learner.rounds.services import closing as deletion
 from tests import learning
 from tests.factories import add_members, make_user
 from tests.programs import Program

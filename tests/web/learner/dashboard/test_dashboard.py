@@ -17,8 +17,8 @@ from annotation.people.services import limits, members
 from annotation.work.services import jobs
 from learner.dashboard import tables as dashboard
 from learner.models import Evaluation, Round, TrainingRun
+from learner.pools.attempts import SCORES
 from learner.rounds.services import loop
-from learner.work.services.progress import SCORES
 from privacy.selectors import guarantee
 from privacy.services import ledger
 from privacy.wording import as_message

@@ -5,10 +5,9 @@ from django.utils import timezone
 
 from annotation.models import Role, WorkState
 from annotation.models.history import Action
-from learner import selectors
 from learner.models import Round, TrainingRun
+from learner.pools import prices, selectors
 from learner.rounds.services import loop
-from learner.selectors import round_prices
 from tests import learning
 from tests.factories import add_members, make_user
 from tests.programs import Program
@@ -52,7 +51,7 @@ def test_what_waits_is_stopped_and_started_anew(ask, project):
     assert (stopped["state"], stopped["cancelled_by"]) == ("failed", "manager")
     failed = row_of(ask, "round")
     assert failed["error_as_code"]["parameters"] == {"by": "manager"}
-    assert (failed["can_retry"], failed["epsilon"]) == (True, round_prices.round_price(project).epsilon)
+    assert (failed["can_retry"], failed["epsilon"]) == (True, prices.round_price(project).epsilon)
     refused = ask("POST", f"{path}/cancel", {})
     assert (refused.status_code, refused.json()["code"]) == (409, "It had ended before.")
     started = ask("POST", f"{path}/retry", {"most_epsilon": failed["epsilon"]}, key="k")

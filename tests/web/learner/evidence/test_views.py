@@ -12,9 +12,9 @@ from django.urls import reverse
 from annotation.models import Role
 from annotation.tokens import services as tokens
 from annotation.tokens.services import Scope
-from learner.artifacts.environment import code_version
 from learner.evidence.file import FORMAT
 from learner.models import MechanismAudit
+from learner.releases.artifacts.environment import code_version
 from learner.releases.services import checks
 from tests import learning
 from tests.factories import add_members, make_project, make_user

@@ -14,7 +14,7 @@ from annotation.models.forgetting import Forgetting
 from annotation.models.history import Action
 from annotation.tokens import services as tokens
 from annotation.tokens.services import Scope
-from learner.forgetting.services import contributors
+from learner.rounds.services import forgetting
 from tests import learning
 from tests.factories import make_user
 
@@ -74,7 +74,7 @@ def test_only_a_confirmed_preview_forgets(client, project) -> None:
     assert not Forgetting.objects.exists()
     assert post(client, project, "forget_now", understood="yes").status_code == 302
     asked = Forgetting.objects.get()
-    contributors.forget_contributor(job_id=asked.job_id)
+    forgetting.forget_contributor(job_id=asked.job_id)
     assert Record.objects.filter(emptied=True).count() == 2
     page = client.get(reverse("learner:forget", args=[project.slug])).content.decode()
     assert asked.reference in page
@@ -104,7 +104,7 @@ def test_a_program_forgets_once_by_one_key(client, manager, project) -> None:
     assert (preview["records"], preview["releases"]) == (2, [])
     first = program.post(address, body, content_type="application/json")
     assert first.status_code == 202
-    contributors.forget_contributor(job_id=first.json()["job"])
+    forgetting.forget_contributor(job_id=first.json()["job"])
     again = program.post(address, body, content_type="application/json")
     assert again.json() == first.json()
     (listed,) = program.get(address).json()

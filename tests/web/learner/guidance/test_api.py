@@ -14,8 +14,8 @@ from annotation.statement.amounts import epsilon_words
 from annotation.templatetags.privacy_numbers import percent
 from annotation.tokens import services as tokens
 from annotation.tokens.services import Scope
-from learner.guidance.waiting import guidance_for
-from learner.selectors import question_counts
+from learner.dashboard.guidance import guidance_for
+from learner.pools.selectors import question_counts
 from privacy.selectors import guarantee
 from tests import learning
 from tests.factories import make_user

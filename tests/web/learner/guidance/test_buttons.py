@@ -33,13 +33,10 @@ from annotation.questions.services import labels, queue
 from annotation.reports.services import setting_aside
 from annotation.statement.amounts import epsilon_words
 from annotation.work.services import attempts
-from learner.guidance.blockers import Act, ActKind, Blocker
-from learner.guidance.buttons import button_of, next_step_context
-from learner.guidance.waiting import Guidance, guidance_for
+from learner.dashboard.guidance import Act, ActKind, Blocker, Guidance, button_of, guidance_for, next_step_context
 from learner.models import ModelRelease, Round, TrainingRun
-from learner.next_step import Step
-from learner.rounds.services import loop
-from learner.trainings.services import fitting
+from learner.rounds.next_step import Step
+from learner.rounds.services import loop, training
 from privacy.selectors import guarantee
 from tests import learning, streaming
 from tests.factories import make_user
@@ -643,5 +640,5 @@ def test_training_that_fails_again_and_again_waits_for_a_person():
     assert TrainingRun.objects.count() == 3
     take(scene, scene.way().acts[0])
     run = TrainingRun.objects.get(state=WorkState.WAITING)
-    fitting.train_model(run_id=str(run.pk))
+    training.train_model(run_id=str(run.pk))
     assert ModelRelease.objects.get().version == 1

@@ -2,9 +2,8 @@
 
 import pytest
 
-from learner.guidance.api import SENT_BY_REST
-from learner.guidance.blockers import ActKind
-from learner.guidance.waiting import guidance_for
+from learner.dashboard.guidance import ActKind, guidance_for
+from learner.dashboard.guidance_api import SENT_BY_REST
 from tests.programs import Program
 from tests.web.learner.guidance import test_buttons as scenes
 

@@ -3,9 +3,9 @@
 import pytest
 
 from annotation.models import Role
-from learner import selectors
-from learner.artifacts.services import storage
 from learner.models import Endorsement, ReleaseState
+from learner.pools import selectors
+from learner.releases import storage
 from learner.releases.services import checks
 from tests import learning
 from tests.factories import add_members, make_user

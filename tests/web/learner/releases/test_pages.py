@@ -10,8 +10,8 @@ from django.urls import reverse
 
 from annotation.models import Dataset, DatasetState, Job, Role, WorkState
 from annotation.people.services import members
-from learner.artifacts.services import storage
 from learner.models import ModelRelease, ReleaseState
+from learner.releases import storage
 from learner.releases.services import checks
 from tests import learning
 from tests.factories import make_records, make_user, write_settings

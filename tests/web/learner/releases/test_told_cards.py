@@ -8,8 +8,8 @@ from django.urls import reverse
 from django.utils.translation import override
 
 from annotation.models import Role
-from learner.artifacts.services import storage
-from learner.cards.page import without_front_matter
+from learner.releases import storage
+from learner.releases.cards.page import without_front_matter
 from learner.releases.told_cards import shown_card
 from tests import learning
 from tests.factories import add_members, make_user

@@ -12,10 +12,10 @@ from annotation.models import Dataset, Role
 from annotation.projects.services import configuring
 from dpal.manifest import verify_folder
 from dpal.model import Model
-from learner.artifacts.files import verify_release
-from learner.artifacts.services import storage
-from learner.cards.described import MARK
-from learner.evaluations.out import score_out
+from learner.releases import storage
+from learner.releases.artifacts.files import verify_release
+from learner.releases.cards.described import MARK
+from learner.releases.evaluation_out import score_out
 from learner.releases.model_out import described_out
 from learner.releases.services import described
 from privacy.models import LedgerEntry

@@ -4,7 +4,7 @@ import pytest
 
 from annotation.models import Role
 from learner.models import Round, TrainingRun
-from learner.selectors import training_price
+from learner.pools.selectors import training_price
 from tests import learning
 from tests.factories import add_members, make_user
 from tests.programs import Program

@@ -1,0 +1,284 @@
+"""Settings of a project as the learner reads them."""
+
+from collections.abc import Sequence
+from typing import Literal, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from annotation.answers.selectors import counting_places
+from annotation.choices.answers_unit import chosen_randomizer
+from annotation.choices.catalogue import CATALOGUE, chosen_of
+from annotation.choices.label_types.learning import chosen_estimator
+from annotation.choices.merged_classes import unmerged_classes
+from annotation.choices.policies.catalogue import policy_choice_of
+from annotation.choices.policies.updates import BatchPolicy
+from annotation.choices.randomizer_base import ANNOTATOR
+from annotation.models import Project, Selection
+from learner.errors import UnknownChoice
+from learner.estimators.choice import INTERCEPT_SCALING, EstimatorChoice, PrivateEstimator, Shape
+from learner.estimators.online_choices import OnlineChoice
+from learner.estimators.streaming import StreamingLinearClassifier
+from learner.features.base import Featurizer
+from learner.features.choice import FeaturesChoice, Finding, RecordShape
+from learner.linear_model import LinearModel
+from learner.models import FeatureProjection
+from learner.strategies.base import OracleName, QueryStrategy, StrategyChoice
+from learner.strategies.screen import Screen, ScreenChoice
+from learner.strategies.secret_sample import BlocksChoice, SecretSample
+from privacy.accounting.events import AnswersEvent, Event, LabelTrainingEvent, StreamEvent
+from privacy.choices import Kind
+from privacy.mechanisms.randomized_response import mechanism_of
+from privacy.models import AccountUnit, Filter
+from privacy.parameters import Parameter
+from privacy.wording import as_message
+
+
+def learned_classes(project: Project) -> tuple[str, ...]:
+    """Return the names of the classes that a training learns from now on."""
+    return unmerged_classes(project.classes, project.merged_classes)
+
+
+def learned_numbers(project: Project, choices: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return of stored answers the numbers of their classes among those that are learned, shape (n,)."""
+    places = np.array(counting_places(project), dtype=np.int64)
+    return np.searchsorted(np.unique(places), places[choices]) if len(places) else choices
+
+
+def counted_places(project: Project, choices: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return the positions of the classes that stored answers count as, shape (n,)."""
+    places = np.array(counting_places(project), dtype=np.int64)
+    return places[choices] if len(places) else choices
+
+
+def places_of_model(project: Project, names: Sequence[str]) -> NDArray[np.int64]:
+    """Return of each class of a model of the project the position of the one it counts as now, shape (n_classes,)."""
+    if not counting_places(project):
+        return np.arange(len(names), dtype=np.int64)
+    known = {str(name): place for place, name in enumerate(project.classes)}
+    return counted_places(project, np.array([known[name] for name in names], dtype=np.int64))
+
+
+DEFAULT_NORMALIZER = "L1"
+
+
+def features_choice_of(project: Project) -> FeaturesChoice:
+    """Return how the project makes vectors, with its parameters."""
+    choice = chosen_of(Kind.FEATURES, project.settings)
+    if choice is None:
+        raise UnknownChoice(as_message("No features are called {got}.", got=project.features))
+    return cast(FeaturesChoice, choice.of(project.settings))
+
+
+def record_shape_of(project: Project) -> RecordShape:
+    """Return what the project declares about its records."""
+    return RecordShape(
+        data_kind=project.data_kind,
+        dimension=project.feature_dimension,
+        # Where a gate counts texts by a normal form, features must not tell apart what it took for equal.
+        normalizer=project.normalizer or DEFAULT_NORMALIZER,
+        columns=project.columns,
+        image_height=project.image_height or 1,
+        image_width=project.image_width or 1,
+    )
+
+
+def featurizer_of(project: Project) -> Featurizer:
+    """Return the project's featuriser, fixed by its configuration alone and by what was found for it and paid."""
+    choice, shape = features_choice_of(project), record_shape_of(project)
+    found = FeatureProjection.objects.filter(project=project).first() if choice.no_start else None
+    return choice.featurizer(shape) if found is None else choice.found(shape, found.components)
+
+
+def finding_of(project: Project) -> Finding | None:
+    """Return what the project's features need found in its pool, before any row is read; None where that is nothing."""
+    return features_choice_of(project).finding(record_shape_of(project))
+
+
+def estimator_choice_of(project: Project) -> EstimatorChoice:
+    """Return what the project trains its releases with, with its parameters."""
+    choice = chosen_of(Kind.ESTIMATOR, project.settings)
+    if choice is None or not issubclass(choice, EstimatorChoice):
+        raise UnknownChoice(as_message("No estimator is called {got}.", got=project.estimator))
+    return choice.of(project.settings)
+
+
+def estimator_of(project: Project, featurizer: Featurizer, *, prior: LinearModel | None = None) -> PrivateEstimator:
+    """Return the estimator of one release, unfitted; every parameter is public, and so is `prior`, a released model."""
+    shape = Shape(
+        classes=list(range(len(learned_classes(project)))),
+        norm_bound=featurizer.norm_bound,
+        intercept_scaling=INTERCEPT_SCALING,
+        prior=prior,
+        adjacency=training_adjacency(project),
+        answers=answers_event_of(project),
+        open_answers=answers_are_open(project),
+        labels_per_record=project.labels_per_record,
+    )
+    return estimator_choice_of(project).estimator(shape)
+
+
+def answers_event_of(project: Project) -> AnswersEvent | None:
+    """Return the one event that pays for all answers, None where they are not randomised.
+
+    Raises
+    ------
+    TypeError
+        If what is chosen neither draws responses nor declares answers open, is charged by an event that is not of its
+        mechanism, or would pay for less than the unit that its account hides; then nothing may learn from them.
+    """
+    settings = project.settings
+    choice = chosen_randomizer(settings)
+    if choice is None or choice.open_answers:
+        return None
+    event = choice.of(settings).event(n_classes=len(project.classes))
+    if event is None:
+        raise TypeError(f"{choice.name} draws no responses, and does not declare that answers are open")
+    if not isinstance(mechanism_of(event), choice.mechanism):
+        raise TypeError(f"{choice.name} is charged as {event.kind}, and draws by {choice.mechanism.__name__}")
+    unit, cap = choice.unit_of(settings), settings.get("answers_cap")
+    if event.unit != unit or (unit == ANNOTATOR and (cap is None or event.questions_per_annotator < cap)):
+        raise TypeError(f"{choice.name} does not pay for all that its account is said to hide")
+    return event
+
+
+def answers_are_open(project: Project) -> bool:
+    """Say whether the project's answers are declared not to be secret, so that models learn from them as they are."""
+    choice = chosen_randomizer(project.settings)
+    return choice is not None and choice.open_answers
+
+
+def training_adjacency(project: Project) -> Literal["null", "replace"]:
+    """Return which neighbours the epsilon of a training is meant for; behind a gate an answer replaced by another."""
+    return "replace" if charges_answers(project) and estimator_choice_of(project).loss != "logistic" else "null"
+
+
+def charges_answers(project: Project) -> bool:
+    """Say whether trainings are charged for single answers, to questions that are public."""
+    return project.labels_account is not None and project.labels_account.unit == AccountUnit.ANSWER
+
+
+def charged_event(project: Project, training: Event) -> Event:
+    """Return a training's event as its account is charged: in a crowd project for one answer, else as it adds up."""
+    if project.labels_account is None and project.pool_account.filter == Filter.ZCDP:
+        return training.in_rho()
+    if not charges_answers(project) or isinstance(training, AnswersEvent):
+        return training
+    return LabelTrainingEvent(training, estimator_choice_of(project).loss)
+
+
+def strategy_choice_of(project: Project, name: str = "") -> StrategyChoice:
+    """Return what chooses the project's questions, or the choice called `name` as the project sets it."""
+    choice = CATALOGUE.find(Kind.STRATEGY, name or project.selection)
+    if choice is None:
+        raise UnknownChoice(as_message("No selection is called {got}.", got=name or project.selection))
+    return cast(StrategyChoice, choice.of(project.settings))
+
+
+def strategy_of(project: Project, name: str) -> QueryStrategy:
+    """Return the strategy called `name` as the project sets it, once it is sound in front of the project's oracle.
+
+    What is asked again is what the released model is least sure of, by the project's measure.
+    """
+    choice = _asking_again(project) if name == Selection.REPEAT_VOTES else strategy_choice_of(project, name)
+    answers = answers_event_of(project)
+    strategy = choice.strategy() if answers is None else choice.behind_randomness(answers.epsilon)
+    strategy.check_oracle(cast(OracleName, project.oracle))
+    return strategy
+
+
+def _asking_again(project: Project) -> StrategyChoice:
+    """Return what asks again: the project's selection, or where that was changed meanwhile the one that can."""
+    own = CATALOGUE.find(Kind.STRATEGY, project.selection)
+    able = [choice for choice in CATALOGUE.of_kind(Kind.STRATEGY) if any(map(_repeats, choice.parameters()))]
+    return strategy_choice_of(project, project.selection if own in able else able[0].name)
+
+
+def _repeats(parameter: Parameter) -> bool:
+    return parameter.name == Selection.REPEAT_VOTES
+
+
+def blocks_choice_of(project: Project) -> BlocksChoice:
+    """Return what asks about the project's secret blocks."""
+    choice = strategy_choice_of(project)
+    assert isinstance(choice, BlocksChoice)
+    return choice
+
+
+def screen_of(project: Project) -> Screen | None:
+    """Return the screen that chooses for the project, None where something else does."""
+    strategy = strategy_of(project, project.selection)
+    return strategy if isinstance(strategy, Screen) else None
+
+
+def secret_sample_of(project: Project, *, block: int) -> SecretSample:
+    """Return the secret sample of one block at its public rate."""
+    choice = blocks_choice_of(project)
+    strategy = choice.of_block(block, choice.block_rates[block - 1])
+    strategy.check_oracle(cast(OracleName, project.oracle))
+    return strategy
+
+
+def stream_screen(project: Project, *, updates: int = 0) -> Screen | None:
+    """Return the screen that decides about each record after so many updates, None where all are asked about.
+
+    The number of updates is public, and what is charged are the rates, so a slab that it makes narrower costs the same.
+    """
+    choice = strategy_choice_of(project)
+    if not isinstance(choice, ScreenChoice):
+        return None
+    screen = choice.in_stream(updates)
+    screen.check_oracle(cast(OracleName, project.oracle))
+    return screen
+
+
+def policy_of(project: Project) -> BatchPolicy:
+    """Return when the answers of a stream become an update."""
+    return policy_choice_of(project.settings).batches()
+
+
+def learner_of(project: Project, featurizer: Featurizer) -> StreamingLinearClassifier:
+    """Return the online learner, not started; all of its parameters are public."""
+    classes, online = list(range(len(project.classes))), online_choice_of(project)
+    if online is not None:
+        return online.learner(classes)
+    learner = estimator_choice_of(project).estimator(Shape(classes, featurizer.norm_bound, INTERCEPT_SCALING))
+    assert isinstance(learner, StreamingLinearClassifier)
+    return learner
+
+
+def online_choice_of(project: Project) -> OnlineChoice | None:
+    """Return what learns from each answer of the project's stream, with its parameters; None where batches teach."""
+    chosen = chosen_estimator(project.settings)
+    return chosen.of(project.settings) if chosen is not None and issubclass(chosen, OnlineChoice) else None
+
+
+def stream_event(project: Project) -> Event:
+    """Return what the whole stream must be charged, before any record of it is read.
+
+    Online learning asks about every record, as its rules demand, so that nothing is told by whom it asks, and each
+    record makes one step. Whatever else learns is charged with the choice of what its batches are about.
+
+    Raises
+    ------
+    ValueError
+        If what batches make has no proof as the update of a stream.
+    """
+    featurizer = featurizer_of(project)
+    update = learner_of(project, featurizer).event_for(featurizer.dimension)
+    if online_choice_of(project) is not None:
+        return update
+    screen, policy = stream_screen(project), policy_of(project)
+    q_hi, q_lo = (1.0, 1.0) if screen is None else screen.rates
+    return StreamEvent(q_hi, q_lo, update, policy.selection_visible, policy.schedule)
+
+
+def records_at_once(project: Project, *, batches: int, most: int) -> int:
+    """Return how many records to read for `batches` further batches: about as many as these take, `most` at most."""
+    slots = policy_of(project).slots_at(_smallest_rate(project))
+    return most if slots is None else min(most, batches * slots)
+
+
+def _smallest_rate(project: Project) -> float:
+    screen = stream_screen(project)
+    return 1.0 if screen is None else screen.rates[1]

@@ -1,0 +1,49 @@
+"""Keys, purposes and task names of the learner's work."""
+
+from typing import Final
+from uuid import NAMESPACE_URL, UUID, uuid5
+
+from learner.models import Round, Stream, TrainingRun
+from learner.models.answers import AnswerSeries
+from privacy.wording import as_message
+
+
+def attempt_key(row: Round | TrainingRun | Stream | AnswerSeries, attempt: int, *, part: str = "") -> UUID:
+    """Return the idempotency key of one attempt: the next one draws new noise, so it pays anew."""
+    return uuid5(NAMESPACE_URL, f"dpal:{row._meta.model_name}:{row.pk}:{attempt}:{part}")
+
+
+CHOOSE_QUESTIONS: Final = as_message("choose the questions of a round")
+
+
+CHOOSE_BLOCK: Final = as_message("choose a block of questions in secret")
+
+
+SUGGEST_CLASSES: Final = as_message("suggest the classes that a version finds likely")
+
+
+TRAIN_VERSION: Final = as_message("train a version of the model")
+
+
+TRAIN_ON_GATE_OUTPUT: Final = as_message("train a version of the model on gate output")
+
+
+RUN_ROUND_TASK: Final = "learner.tasks.run_round_task"
+
+
+TRAIN_MODEL_TASK: Final = "learner.tasks.train_model_task"
+
+
+CHECK_RELEASE_TASK: Final = "learner.tasks.check_release_task"
+
+
+EVALUATE_RELEASE_TASK: Final = "learner.tasks.evaluate_release_task"
+
+
+SEND_WEBHOOK_TASK: Final = "learner.tasks.send_webhook_task"
+
+
+RUN_STREAM_TASK: Final = "learner.tasks.run_stream_task"
+
+
+ANSWER_BY_MACHINE_TASK: Final = "learner.tasks.answer_by_machine_task"

@@ -1,0 +1,142 @@
+"""Prices of rounds, and when further labels stop paying."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from annotation.models import Arrival, Oracle, Project, ProjectState, Selection
+from annotation.statement.label_budget import questions_left
+from learner.models import ModelRelease, Round, StoppingAdvice
+from learner.pools import answers as answer_selectors
+from learner.pools import answers as repeat_selectors
+from learner.pools import records
+from learner.pools import records as pool_selectors
+from learner.pools.configuration import secret_sample_of, strategy_choice_of, strategy_of
+from learner.pools.selectors import next_strategy, pending_projection
+from learner.strategies.stopping import StabilizedPredictions
+from privacy.accounting.cost import Cost
+from privacy.accounting.event import Event
+from privacy.charges import adjacency_of
+from privacy.models import EntryKind, LedgerEntry
+from privacy.selectors import as_it_counts
+from privacy.wording import Message, as_message
+
+
+def coming_round(project: Project) -> Round:
+    """Return the round that would be opened now, as far as its price depends on it; it is not stored."""
+    if records.labels_in_secret(project):
+        # Where all blocks are used none will come, and the last one's price stands for it.
+        block = records.next_block(project) or records.n_blocks(project)
+        return Round(project=project, strategy=project.selection, block=block)
+    strategy = next_strategy(project)
+    again = strategy == Selection.REPEAT_VOTES
+    affordable = repeat_selectors.affordable_repeats(project) if again else questions_left(project)
+    requested = project.round_size if affordable is None else min(project.round_size, affordable)
+    return Round(project=project, strategy=strategy, requested=requested)
+
+
+def round_event(chosen: Round, *, left: int) -> Event:
+    """Return the event of a round among the `left` records that it may ask about."""
+    if chosen.block is not None:
+        return secret_sample_of(chosen.project, block=chosen.block).event_for(pool_size=0, picks=0, series="single")
+    return strategy_of(chosen.project, chosen.strategy).event_for(
+        pool_size=left, picks=min(chosen.requested, left), series=round_series(chosen.project)
+    )
+
+
+def next_round_event(project: Project, *, before_upload: bool = False) -> Event:
+    """Return the event of the round a trusted project would choose now, or of the dearest that an upload can lead to.
+
+    A batch tells most of what it leaves out where it takes the whole pool, and the more the larger it is.
+    """
+    coming = coming_round(project)
+    if coming.block is not None:
+        return round_event(coming, left=0)
+    # Where nothing is left, or wanted, no round comes before there is.
+    coming.requested = max(1, coming.requested)
+    left = max(coming.requested if before_upload else 1, pool_selectors.records_left(project))
+    return round_event(coming, left=left)
+
+
+def round_price(project: Project, *, before_upload: bool = False) -> Cost | None:
+    """Return what choosing the next questions is charged; None behind a gate, where it is free.
+
+    `before_upload` gives the most that it can be, however few or many records are uploaded first.
+    """
+    if project.oracle == Oracle.CROWD:
+        return None
+    adjacency = adjacency_of(project.pool_account)
+    whole = next_round_event(project, before_upload=before_upload).cost(adjacency=adjacency)
+    for pending in pending_projection(project):
+        whole = whole.plus(pending.cost(adjacency=adjacency))
+    return as_it_counts(project.pool_account, whole)
+
+
+def round_series(project: Project) -> Literal["opened", "continued"]:
+    """Say whether an earlier round has paid for what its series exposes of each record.
+
+    An attempt that died has shown what it drew, for all the ledger knows: a screen's coins come on top of the looks
+    that are counted, and what top-c picked is still in the pool and may be picked once more. So the next attempt pays
+    for a series of its own.
+    """
+    choice = strategy_choice_of(project)
+    series: tuple[Literal["opened", "continued"], ...] = ("opened", "continued")
+    kinds = {choice.event(pool_size=1, picks=1, series=each).kind for each in series}
+    rounds = LedgerEntry.objects.filter(account=project.pool_account, kind=EntryKind.RESERVE, mechanism__in=kinds)
+    last = rounds.exclude(children__kind=EntryKind.VOID).order_by("-sequence").first()
+    whole = last is not None and last.children.filter(kind=EntryKind.COMMIT).exists()
+    return "continued" if whole else "opened"
+
+
+PERCENT = 100
+
+
+@dataclass(frozen=True, slots=True)
+class MoreAnswers:
+    """What a project's page says of further answers; `stop` is None while there are too few versions to tell."""
+
+    sentence: Message
+    stop: bool | None
+    may_pause: bool
+
+
+def more_answers(project: Project, newest: ModelRelease | None) -> MoreAnswers | None:
+    """Return what the newest version says of further answers; None where that is not known or not free to look at."""
+    if newest is None or project.arrival == Arrival.STREAM or not answer_selectors.learns_from_questions(project):
+        return None
+    may_pause = project.state == ProjectState.ACTIVE
+    advice = advice_of(newest)
+    if advice is None:
+        needed = StabilizedPredictions().comparisons + 1
+        return MoreAnswers(
+            as_message(
+                "From {versions} comparable versions on it is said here whether more answers help.", versions=needed
+            ),
+            None,
+            may_pause,
+        )
+    return MoreAnswers(stopping_sentence(advice, newest), advice.stop, may_pause)
+
+
+def advice_of(release: ModelRelease) -> StoppingAdvice | None:
+    """Return what a version says of further answers, None where it could not be compared."""
+    return getattr(release, "stopping_advice", None)
+
+
+def stopping_sentence(advice: StoppingAdvice, release: ModelRelease) -> Message:
+    """Say it with the numbers it was judged by."""
+    if advice.stop:
+        return as_message(
+            "More answers no longer help: the last {models} versions read what passed the gate alike (Cohen's kappa "
+            "{agreement:.3f}, {threshold:.3g} is enough).",
+            models=advice.models_compared,
+            agreement=advice.agreement,
+            threshold=advice.threshold,
+        )
+    return as_message(
+        "Still improving, by about {moved:.1f} points at most: version {version} reads that share of what was said "
+        "otherwise than the version before it (Cohen's kappa {agreement:.3f}, {threshold:.3g} is wanted).",
+        moved=PERCENT * advice.moved,
+        version=release.version,
+        agreement=advice.agreement,
+        threshold=advice.threshold,
+    )

@@ -1,0 +1,510 @@
+"""Records of a pool, and those that secret blocks drew."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from django.db import connection
+from django.db.models import Q, QuerySet, Sum
+from django.db.models.functions import Now
+from numpy.typing import NDArray
+
+from annotation.choices.refusals import refuse_broken
+from annotation.choices.selections import asks_in_secret
+from annotation.choices.starts import no_start_before
+from annotation.models import (
+    Consensus,
+    Dataset,
+    DatasetRole,
+    DatasetState,
+    Oracle,
+    Project,
+    Query,
+    QueryState,
+    Record,
+    WorkState,
+)
+from learner.estimators.sums import PrivateSums
+from learner.linear_model import LinearModel
+from learner.models import Round, ScreenLooks, TrainingRun, WarmStart
+from learner.pools.configuration import (
+    blocks_choice_of,
+    estimator_of,
+    featurizer_of,
+    learned_classes,
+    learned_numbers,
+    secret_sample_of,
+)
+from learner.pools.keys import attempt_key
+from learner.strategies.rows import OpenRows
+from privacy.accounting.event import Event, event_from_json
+from privacy.accounting.events import SecretBlockEvent, SecretSampleEvent
+from privacy.models import EntryKind, LedgerEntry, Quota
+from privacy.selectors import can_pay
+from privacy.wording import as_message
+
+
+def refuse_leaving_series(*, project: Project, before: Sequence[str], **_signal: Any) -> None:
+    """Refuse classes under which what was released could not be gone on with; `before` are those learned so far."""
+    now = learned_classes(project)
+    if len(before) == len(now):
+        return
+    if set(before) - set(now):
+        _refuse_merging_sums(project)
+    if set(now) - set(before):
+        _refuse_unknown_start(project, now)
+    _refuse_another_price(project, before)
+
+
+def _refuse_merging_sums(project: Project) -> None:
+    """Keep the columns of noisy sums that later blocks are added to."""
+    if not labels_in_secret(project) or not TrainingRun.objects.filter(project=project).exists():
+        return
+    if isinstance(estimator_of(project, featurizer_of(project)), PrivateSums):
+        refuse_broken(
+            {
+                "classes": as_message(
+                    "Noisy sums of secret blocks have a column for each class, and the next block is added to them. "
+                    "Two columns added have twice the noise of the others, for which the model has no proof: after "
+                    "the first training these classes stay apart."
+                )
+            }
+        )
+
+
+def _refuse_unknown_start(project: Project, now: Sequence[str]) -> None:
+    """Keep a merge under which the first model was made: it knows nothing of the class that would come back."""
+    for stored in WarmStart.objects.filter(dataset__project=project):
+        try:
+            LinearModel.from_json(stored.weights).knowing(now)
+        except ValueError:
+            rule = as_message("The first model was made of labelled examples under this merge, so it stays.")
+            refuse_broken({"classes": rule})
+
+
+def _refuse_another_price(project: Project, before: Sequence[str]) -> None:
+    """Refuse classes with which the next block costs more than the series gives it; nothing without a series.
+
+    Such a training would be charged as if nobody had kept its block secret.
+    """
+    if not labels_in_secret(project) or not has_series(project):
+        return
+    # A series gives each of its blocks the same, so the last one speaks for those to come.
+    last = n_blocks(project)
+    if not isinstance(release_event(project, block=last), SecretBlockEvent):
+        refuse_broken(
+            {
+                "classes": as_message(
+                    "The series of secret blocks was paid for with {n} classes, and a training on another number would "
+                    "cost more than it gives a block. A slightly smaller epsilon of one training makes room.",
+                    n=len(before),
+                )
+            }
+        )
+
+
+# What is packed, written as hex and read at once: few beside what a worker holds anyway.
+TABLE_ROWS = 100_000
+NO_ROWS = np.empty(0, dtype=np.int64)
+# Each record is looked up by its key: statistics taken while an upload came in say that there are none, and a join
+# might then go through all of them for each question.
+ASKED = """
+SELECT asked.id, record.dataset_id, record.row_number
+FROM (
+    SELECT id, record_id FROM annotation_query
+    WHERE project_id = %(project)s AND record_id IS NOT NULL AND id > %(after)s
+    ORDER BY id LIMIT %(most)s
+) asked
+CROSS JOIN LATERAL (
+    SELECT found.dataset_id, found.row_number FROM annotation_record found WHERE found.id = asked.record_id OFFSET 0
+) record
+ORDER BY asked.id
+"""
+RECORDS = """
+SELECT record.id
+FROM unnest(%(datasets)s::bigint[], %(numbers)s::bigint[]) WITH ORDINALITY AS wanted (dataset_id, row_number, place)
+CROSS JOIN LATERAL (
+    SELECT found.id FROM annotation_record found
+    WHERE found.dataset_id = wanted.dataset_id AND found.row_number = wanted.row_number OFFSET 0
+) record
+ORDER BY wanted.place
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Examples:
+    """Records of a trusted project or gate output of a crowd project.
+
+    `ids` has shape (n,), of `Record` or `Query`; `rows` their rows in the stacked feature files of `datasets`.
+    """
+
+    ids: NDArray[np.int64]
+    rows: NDArray[np.int64]
+    datasets: Sequence[Dataset]
+
+
+@dataclass(frozen=True, slots=True)
+class Candidates:
+    """Records of a trusted pool that nobody was asked about, by their rows in the stacked feature files of `datasets`.
+
+    A pool's records have the numbers from 0 up to the size of their upload, so nothing is kept of those not asked.
+    """
+
+    rows: OpenRows
+    datasets: Sequence[Dataset]
+
+    def ids_of(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the records at these rows, in their order.
+
+        Raises
+        ------
+        LookupError
+            If the database has lost one of them.
+        """
+        starts = np.cumsum([0, *(dataset.row_count for dataset in self.datasets)], dtype=np.int64)
+        keys = np.array([dataset.pk for dataset in self.datasets], dtype=np.int64)
+        ids = np.empty(len(rows), dtype=np.int64)
+        for first in range(0, len(rows), TABLE_ROWS):
+            part = rows[first : first + TABLE_ROWS]
+            place = np.searchsorted(starts, part, side="right") - 1
+            values = {"datasets": keys[place].tolist(), "numbers": (part - starts[place]).tolist()}
+            found = _packed(RECORDS, values, columns=1)[:, 0]
+            if len(found) != len(part):
+                raise LookupError("records of the pool are gone")
+            ids[first : first + TABLE_ROWS] = found
+        return ids
+
+
+def pool_datasets(project: Project) -> QuerySet[Dataset]:
+    """Return the private uploads that take part, in the order in which their features are stacked."""
+    ready = Dataset.objects.filter(project=project, role=DatasetRole.POOL, state=DatasetState.READY)
+    if project.oracle == Oracle.CROWD:
+        ready = ready.filter(gate_runs__queries__isnull=False).distinct()
+    return ready.select_related("project").order_by("pk")
+
+
+def start_datasets(project: Project) -> QuerySet[Dataset]:
+    """Return the public uploads with labels that may start the first model, oldest first.
+
+    Where features are found in the pool, nothing can be trained in them before they are paid for.
+    """
+    if no_start_before(project.settings):
+        return Dataset.objects.none()
+    ready = Dataset.objects.filter(project=project, role=DatasetRole.PUBLIC_START, state=DatasetState.READY)
+    return ready.filter(records__label__isnull=False).distinct().select_related("project").order_by("pk")
+
+
+def charged_start(project: Project) -> Dataset | None:
+    """Return the private labelled upload that may start the first model, if there is one."""
+    ready = Dataset.objects.filter(project=project, role=DatasetRole.CHARGED_START, state=DatasetState.READY)
+    # Emptied before it was learned from, it is nothing to start from.
+    ready = ready.filter(Q(records__label__isnull=False) | Q(warm_start__isnull=False)).distinct()
+    return ready.select_related("project", "account").first()
+
+
+def unasked_records(project: Project) -> QuerySet[Record]:
+    """Return the records of a trusted project that no question was ever asked about."""
+    return Record.objects.filter(dataset__in=pool_datasets(project), query=None)
+
+
+def records_left(project: Project) -> int:
+    """Count the records of a trusted project that `open_records` has, without going through the pool."""
+    asked = Query.objects.filter(project=project, record__dataset__in=pool_datasets(project)).count()
+    return pool_size(project) - asked
+
+
+def gate_output(project: Project) -> QuerySet[Query]:
+    """Return everything that passed the gate of a crowd project, in the order of its feature files."""
+    return Query.objects.filter(project=project, gate_run__isnull=False).order_by("gate_run__dataset_id", "id")
+
+
+def has_candidates(project: Project, *, screened: bool = False) -> bool:
+    """Say whether anything is left to ask, or for a screen to look at."""
+    if project.oracle == Oracle.CROWD:
+        return Query.objects.filter(project=project, state=QueryState.UNASKED).exists()
+    if not screened:
+        return unasked_records(project).exists()
+    if ScreenLooks.objects.filter(dataset__in=pool_datasets(project), left__gt=0).exists():
+        return True
+    return unasked_records(project).filter(dataset__screen_looks=None).exists()
+
+
+def looks_at(datasets: Sequence[Dataset]) -> NDArray[np.uint8]:
+    """Return how often a screen has looked at each row of the stacked uploads, shape (rows,)."""
+    looks = np.zeros(sum(dataset.row_count for dataset in datasets), dtype=np.uint8)
+    first = 0
+    for dataset in datasets:
+        parts = ScreenLooks.objects.filter(dataset=dataset)
+        for start in parts.order_by("first_row").values_list("first_row", flat=True):
+            # One part at a time is held beside them.
+            stored = np.frombuffer(parts.values_list("looks", flat=True).get(first_row=start), dtype=np.uint8)
+            looks[first + start : first + start + len(stored)] = stored
+        first += dataset.row_count
+    return looks
+
+
+def looks_left(project: Project) -> int:
+    """Count the records that a screen may still look at."""
+    datasets = pool_datasets(project)
+    known = ScreenLooks.objects.filter(dataset__in=datasets).aggregate(left=Sum("left", default=0))["left"]
+    return int(known) + unasked_records(project).filter(dataset__screen_looks=None).count()
+
+
+def open_records(project: Project) -> Candidates:
+    """Return the records of a trusted project's pool that nobody was asked about; no record is read for it."""
+    datasets = list(pool_datasets(project))
+    first_row = _first_rows(datasets)
+    taken, after = [NO_ROWS], 0
+    while True:
+        part = _packed(ASKED, {"project": project.pk, "after": after, "most": TABLE_ROWS}, columns=3)
+        if not len(part):
+            break
+        after = int(part[-1, 0])
+        inside = np.isin(part[:, 1], [dataset.pk for dataset in datasets])
+        taken.append(first_row(part[inside, 1]) + part[inside, 2])
+    total = sum(dataset.row_count for dataset in datasets)
+    return Candidates(OpenRows(total, np.concatenate(taken)), datasets)
+
+
+def waiting_texts(project: Project) -> Examples:
+    """Return what passed the gate of a crowd project and was not asked yet."""
+    datasets = list(pool_datasets(project))
+    ids, rows = [NO_ROWS], [NO_ROWS]
+    first = 0
+    for dataset in datasets:
+        passed = Query.objects.filter(project=project, gate_run__dataset=dataset).order_by("id")
+        after = 0
+        while True:
+            part = integer_table(passed.filter(id__gt=after).values_list("id", "round_number")[:TABLE_ROWS], columns=2)
+            if not len(part):
+                break
+            waiting = np.flatnonzero(part[:, 1] < 0)
+            ids.append(part[waiting, 0])
+            rows.append(first + waiting)
+            after, first = int(part[-1, 0]), first + len(part)
+    return Examples(np.concatenate(ids), np.concatenate(rows), datasets)
+
+
+def labelled_examples(
+    project: Project, *, last_consensus_id: int, block: Round | None = None
+) -> tuple[Examples, NDArray[np.int64]]:
+    """Return the questions with a consensus up to this one, and the classes agreed on, shape (n,).
+
+    With a secret block only its own: what earlier blocks were told has been paid for by their releases. What was
+    emptied since is left out, which is what an empty slot adds to any training.
+    """
+    datasets = list(pool_datasets(project))
+    agreed = Consensus.objects.filter(project=project, pk__lte=last_consensus_id, votes__gt=0).order_by("pk")
+    if block is not None:
+        agreed = agreed.filter(query__round_number=block.number)
+    if project.oracle == Oracle.CROWD:
+        found = integer_table(agreed.values_list("query_id", "choice"), columns=2)
+        return _passed_examples(project, found[:, 0], datasets), found[:, 1]
+    record = "query__record"
+    asked = agreed.values_list(f"{record}_id", f"{record}__dataset_id", f"{record}__row_number", "choice")
+    found = integer_table(asked, columns=4)
+    rows = _first_rows(datasets)(found[:, 1]) + found[:, 2]
+    return Examples(found[:, 0], rows, datasets), learned_numbers(project, found[:, 3])
+
+
+def gate_examples(project: Project, questions: QuerySet[Query]) -> Examples:
+    """Return questions of a crowd project's gate output with their rows, the oldest first."""
+    ids = integer_table(questions.order_by("pk").values_list("id"), columns=1)[:, 0]
+    return _passed_examples(project, ids, list(pool_datasets(project)))
+
+
+def _passed_examples(project: Project, ids: NDArray[np.int64], datasets: Sequence[Dataset]) -> Examples:
+    passed = integer_table(gate_output(project).values_list("id"), columns=1)[:, 0]
+    order = np.argsort(passed)
+    return Examples(ids, order[np.searchsorted(passed, ids, sorter=order)], datasets)
+
+
+def question_slots(project: Project, examples: Examples) -> tuple[NDArray[np.int64], int]:
+    """Return the place of each example among all questions asked so far, shape (n,), and how many those are."""
+    asked = Query.objects.filter(project=project).exclude(state=QueryState.UNASKED).order_by("priority", "id")
+    source = "id" if project.oracle == Oracle.CROWD else "record_id"
+    ids = integer_table(asked.values_list(source), columns=1)[:, 0]
+    order = np.argsort(ids)
+    return order[np.searchsorted(ids, examples.ids, sorter=order)], len(ids)
+
+
+def pool_size(project: Project) -> int:
+    """Count the records of the pool, asked or not; the number of slots is public."""
+    return int(pool_datasets(project).aggregate(rows=Sum("row_count", default=0))["rows"])
+
+
+def gate_entries(datasets: Sequence[Dataset]) -> list[LedgerEntry]:
+    """Return the committed ledger entries of the gates that let the output of these uploads through."""
+    return list(_entries(_committed_gates(datasets)))
+
+
+def round_entries(project: Project) -> list[LedgerEntry]:
+    """Return the committed ledger entries of the rounds that chose what was asked."""
+    chosen = Round.objects.filter(project=project, committed_entry__isnull=False).values_list(
+        "committed_entry_id", flat=True
+    )
+    return list(_entries(chosen))
+
+
+def _committed_gates(datasets: Sequence[Dataset]) -> QuerySet[Dataset, int]:
+    uploads = Dataset.objects.filter(pk__in=[dataset.pk for dataset in datasets])
+    return uploads.filter(gate_runs__committed_entry__isnull=False).values_list(
+        "gate_runs__committed_entry_id", flat=True
+    )
+
+
+def _entries(ids: "QuerySet[Any, int]") -> QuerySet[LedgerEntry]:
+    return LedgerEntry.objects.filter(pk__in=ids).select_related("account", "parent").order_by("sequence")
+
+
+def _first_rows(datasets: Sequence[Dataset]) -> Callable[[NDArray[np.int64]], NDArray[np.int64]]:
+    """Return a function from dataset ids, which must be among `datasets`, to the first stacked row of each."""
+    keys = np.array([dataset.pk for dataset in datasets], dtype=np.int64)
+    starts = np.cumsum([0, *(dataset.row_count for dataset in datasets)], dtype=np.int64)
+    return lambda wanted: starts[np.searchsorted(keys, wanted)]
+
+
+def integer_table(found: "QuerySet[Any, Any]", *, columns: int) -> NDArray[np.int64]:
+    """Read integer columns into one array, shape (n, columns); null is -1."""
+    query, values = found.query.sql_with_params()
+    return _packed(query, values, columns=columns)
+
+
+def _packed(query: str, values: Any, *, columns: int) -> NDArray[np.int64]:
+    """Read the rows of a statement as a single value of packed numbers.
+
+    A million rows handed over one by one take seconds in Python, whichever way they come.
+    """
+    names = [f"c{place}" for place in range(columns)]
+    packed = " || ".join(f"int8send(coalesce({name}::bigint, -1))" for name in names)
+    # The aggregate takes rows in the order of the subquery.
+    statement = f"SELECT string_agg({packed}, ''::bytea) FROM ({query}) AS found ({', '.join(names)})"  # noqa: S608
+    with connection.cursor() as cursor:
+        cursor.execute(statement, values)
+        body = cursor.fetchone()[0] or b""
+    return np.frombuffer(body, dtype=">i8").astype(np.int64).reshape(-1, columns)
+
+
+# Each attempt that reserved is charged: a block that fails this often is left aside, and else a person is waited for.
+MAX_FAILED_TRAININGS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class TrainedOn:
+    """What may be said outside of the records behind a model: the questions asked or, of a secret sample, its law."""
+
+    questions: int | None = None
+    pool_size: int | None = None
+    rate: float | None = None
+
+
+def labels_in_secret(project: Project) -> bool:
+    """Say whether nobody outside may learn what the project asks."""
+    return asks_in_secret(project.settings)
+
+
+def blocks_of(project: Project) -> QuerySet[Round]:
+    """Return the blocks that were asked about, newest first."""
+    return Round.objects.filter(project=project, block__isnull=False, state=WorkState.DONE).order_by("-block")
+
+
+def current_block(project: Project) -> Round | None:
+    """Return the newest block while it still has to give its model.
+
+    A training that failed is charged like one that released, and another one for the same block costs more than that.
+    Where the account cannot pay it the block is left aside: its release is lost, and the next block's is not.
+    """
+    block = blocks_of(project).select_related("project__pool_account").first()
+    if block is None or block.training_runs.filter(state=WorkState.DONE).exists():
+        return None
+    failed = block.training_runs.filter(state=WorkState.FAILED).count()
+    if failed >= MAX_FAILED_TRAININGS:
+        return None
+    if failed and not can_pay(project.pool_account, [release_event(project, block=block.block or 0)]):
+        return None
+    return block
+
+
+def open_block(project: Project) -> Round | None:
+    """Return the block whose questions are being answered, if there is one."""
+    block = current_block(project) if labels_in_secret(project) else None
+    return None if block is None or is_closed(block) else block
+
+
+def is_closed(block: Round) -> bool:
+    """Say whether the block's public time has come, by the database's clock."""
+    return Round.objects.filter(pk=block.pk, closes_at__lte=Now()).exists()
+
+
+def next_block(project: Project) -> int | None:
+    """Return the number of the block that comes next, or None where all are used."""
+    newest = blocks_of(project).first()
+    number = (newest.block or 0) + 1 if newest else 1
+    return number if number <= n_blocks(project) else None
+
+
+def release_event(project: Project, *, block: int) -> Event:
+    """Return what releasing the model of a block must be charged, whatever its series has paid already."""
+    return coming_events(project, [block])[0]
+
+
+def coming_events(project: Project, blocks: Sequence[int], *, anew: bool = False) -> list[Event]:
+    """Return what the models of these blocks will be charged, one after the other.
+
+    The first of all opens a series that gives every block the training as it is set then. A training that was made
+    dearer since does not belong to the series and is charged as if nobody had kept its block secret. `anew` leaves out
+    what the series has paid already. Where people of several projects pay one account together, nothing is proved for
+    a series of theirs, and each block is charged as a sample of its own.
+    """
+    featurizer = featurizer_of(project)
+    training = estimator_of(project, featurizer).event_for(featurizer.dimension)
+    rates = tuple(secret_sample_of(project, block=number).rate for number in range(1, n_blocks(project) + 1))
+    before = None if anew else _standing(project)
+    events: list[Event] = []
+    alone = before is None and Quota.objects.filter(account=project.pool_account).exists()
+    for block in blocks:
+        if alone:
+            released_before = 0.0 if anew else _released_before(project, block)
+            events.append(SecretSampleEvent(training, rates[block - 1], released_before))
+            continue
+        event = SecretBlockEvent.next_of(before, training, block=block, rates=rates)
+        if event is None:
+            events.append(SecretSampleEvent(training, 1.0))
+            continue
+        events.append(event)
+        before = event
+    return events
+
+
+def has_series(project: Project) -> bool:
+    """Say whether a series of secret blocks was opened and goes on."""
+    return _standing(project) is not None
+
+
+def n_blocks(project: Project) -> int:
+    """Return how many blocks a pool is divided into; its last part belongs to none."""
+    return len(blocks_choice_of(project).block_rates)
+
+
+def _released_before(project: Project, block: int) -> float:
+    """Return what a block's coins have told already, counting every reservation as if it had been released."""
+    runs = TrainingRun.objects.filter(project=project, block__block=block)
+    keys = [attempt_key(run, attempt) for run in runs for attempt in range(1, run.attempt + 1)]
+    entries = LedgerEntry.objects.filter(kind=EntryKind.RESERVE, idempotency_key__in=keys)
+    events = [event_from_json(entry.event) for entry in entries]
+    samples = [event for event in events if isinstance(event, SecretSampleEvent)]
+    return max((event.released_before + event.inner.cost(adjacency="null").epsilon for event in samples), default=0.0)
+
+
+def _standing(project: Project) -> SecretBlockEvent | None:
+    """Return the newest reservation of the project's series; none is ever given back, so it counts all before it."""
+    entries = LedgerEntry.objects.filter(
+        account=project.pool_account, kind=EntryKind.RESERVE, mechanism=SecretBlockEvent.kind
+    )
+    newest = entries.order_by("-sequence").first()
+    if newest is None:
+        return None
+    event = event_from_json(newest.event)
+    assert isinstance(event, SecretBlockEvent)
+    return event

@@ -1,0 +1,353 @@
+"""The files of a released model: written all at once, readable without this project, checked by digest."""
+
+import hashlib
+import io
+import json
+import shutil
+import tempfile
+import zipfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from learner.errors import ArtifactCorrupt
+from learner.features.base import Featurizer, featurizer_class
+from learner.features.matrix import file_sha256
+from learner.linear_model import LinearModel
+from learner.releases.artifacts.licences import licences_text
+from learner.releases.artifacts.model_signature import MODEL_SIGNATURE, check_bundle
+from learner.releases.artifacts.onnx_export import onnx_bytes
+from learner.releases.artifacts.provenance import Provenance
+from learner.releases.artifacts.safetensors_export import safetensors_bytes
+from learner.releases.artifacts.samples import samples_document
+from learner.releases.artifacts.signatures import Signer, check_signature
+from learner.releases.cards.described import VERSION as DESCRIBED
+from learner.releases.cards.described import described_card, described_document
+from learner.releases.cards.privacy_document import privacy_document
+from learner.releases.cards.rendering import Card, Privacy, render_card
+from learner.releases.evaluation import Outcomes, thresholds_document
+from privacy.wording import as_message
+
+if TYPE_CHECKING:
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.multiclass import OneVsRestClassifier
+
+MANIFEST = "manifest.json"
+SIGNATURE = "manifest.sig"
+# What a limit that rises changes about a release: what is promised, never what is predicted.
+REISSUED = frozenset({"card.md", "privacy.json", MANIFEST, SIGNATURE, MODEL_SIGNATURE})
+# What a manifest cannot name, since it comes after it.
+UNLISTED = (MANIFEST, SIGNATURE, MODEL_SIGNATURE)
+# The featuriser of a pipeline is written as the class by which the client reads it.
+WRITTEN_BY, READ_BY = "learner.releases.artifacts.pipeline_export", "dpal.pipeline"
+PROVENANCE = ("configuration_sha256", "data", "ledger")
+ZIP_EPOCH = (1980, 1, 1, 0, 0, 0)
+
+
+def write_artifacts(
+    directory: Path,
+    *,
+    model: LinearModel,
+    featurizer: Featurizer,
+    card: Card,
+    privacy: Privacy,
+    provenance: Provenance,
+    signer: Signer,
+    outcomes: Outcomes | None = None,
+) -> dict[str, str]:
+    """Write a release into a new directory, which appears complete or not at all.
+
+    Parameters
+    ----------
+    directory : Path
+        Must not exist; its parent is created where missing.
+    model : LinearModel
+        The released weights.
+    featurizer : Featurizer
+        What turns records into the model's features.
+    card, privacy : dict
+        See `learner.releases.cards.rendering`.
+    provenance : dict
+        See `learner.releases.artifacts.provenance`; stands in the manifest.
+    signer : Signer
+        Signs the manifest, and all files as a model.
+    outcomes : Outcomes, optional
+        What the model says of public examples, for the thresholds.
+
+    Returns
+    -------
+    dict of str to str
+        SHA-256 of each file by name: model.skops, pipeline.skops, model.onnx, model.safetensors, weights.json,
+        features.json, samples.json, thresholds.json, licences.md, card.md, privacy.json, what the featuriser attaches,
+        manifest.json, manifest.sig and model.sig. The same input gives the same bytes under the same library versions.
+
+    Raises
+    ------
+    FileExistsError
+        If the directory exists.
+    ValueError
+        If the model does not fit the featuriser.
+    """
+    if model.dimension != featurizer.dimension:
+        raise ValueError(f"model has {model.dimension} features, the featurizer makes {featurizer.dimension}")
+    if directory.exists():
+        raise FileExistsError(f"{directory.name} exists already")
+    from learner.releases.artifacts.pipeline_export import pipeline_bytes  # noqa: PLC0415  # slow import: all of scikit-learn
+
+    estimator = sklearn_estimator(model)
+    described = json_bytes({**json.loads(featurizer.to_json()), "version": featurizer.version})
+    attachments = featurizer.attachments()
+    contents = {
+        "model.skops": skops_bytes(model),
+        "pipeline.skops": canonical_skops(pipeline_bytes(estimator, described=described, attachments=attachments)),
+        "model.onnx": onnx_bytes(estimator, model, featurizer=featurizer.version),
+        "model.safetensors": safetensors_bytes(model, featurizer=featurizer.version),
+        "weights.json": json_bytes(model.to_json()),
+        "features.json": described,
+        "samples.json": json_bytes(samples_document(model, featurizer)),
+        "thresholds.json": json_bytes(thresholds_document(outcomes, model.classes)),
+        **attachments,
+        **_promise(model, reads=featurizer.reads, card=card, privacy=privacy),
+    }
+    contents["licences.md"] = licences_text([*contents, "licences.md"], further=featurizer.licence).encode()
+    contents |= _signed(_listed(contents), provenance, card, signer)
+    with _new_directory(directory) as partial:
+        for name, body in contents.items():
+            (partial / name).write_bytes(body)
+    return {name: hashlib.sha256(body).hexdigest() for name, body in contents.items()}
+
+
+def reissue_artifacts(source: Path, directory: Path, *, card: Card, privacy: Privacy, signer: Signer) -> dict[str, str]:
+    """Write a release anew under another promise: card, privacy.json, manifest and signatures; all else byte by byte.
+
+    Parameters
+    ----------
+    source : Path
+        The release as it was issued before.
+    directory : Path
+        Must not exist; appears complete or not at all.
+    card, privacy : dict
+        See `learner.releases.cards.rendering`.
+    signer : Signer
+        Signs the manifest.
+
+    Returns
+    -------
+    dict of str to str
+        SHA-256 of each file by name; only those of `REISSUED` differ from the source's.
+
+    Raises
+    ------
+    ArtifactCorrupt
+        If the source does not match its manifest.
+    """
+    verify_manifest(source)
+    before = json.loads((source / MANIFEST).read_text(encoding="utf-8"))
+    listed: dict[str, Any] = before["files"]
+    kind = json.loads((source / "features.json").read_text(encoding="utf-8"))["kind"]
+    reads = featurizer_class(kind).reads
+    contents = _promise(read_weights(source / "weights.json"), reads=reads, card=card, privacy=privacy)
+    kept = sorted(listed.keys() - REISSUED)
+    contents |= _signed(listed | _listed(contents), before, card, signer)
+    with _new_directory(directory) as partial:
+        for name in kept:
+            shutil.copyfile(source / name, partial / name)
+        for name, body in contents.items():
+            (partial / name).write_bytes(body)
+    same = {name: str(listed[name]["sha256"]) for name in kept}
+    return same | {name: hashlib.sha256(body).hexdigest() for name, body in contents.items()}
+
+
+def _promise(model: LinearModel, *, reads: str, card: Card, privacy: Privacy) -> dict[str, bytes]:
+    if card["version"] == DESCRIBED:
+        return {
+            "card.md": described_card(model, reads=reads, card=card, privacy=privacy).encode(),
+            "privacy.json": json_bytes(described_document(privacy)),
+        }
+    return {
+        "card.md": render_card(model, reads=reads, card=card, privacy=privacy).encode(),
+        "privacy.json": json_bytes(privacy_document(privacy)),
+    }
+
+
+def _listed(contents: Mapping[str, bytes]) -> dict[str, Any]:
+    return {name: {"sha256": hashlib.sha256(body).hexdigest(), "bytes": len(body)} for name, body in contents.items()}
+
+
+def _signed(listed: Mapping[str, Any], provenance: Mapping[str, Any], card: Card, signer: Signer) -> dict[str, bytes]:
+    # Signed with them, so that no genuine release passes for another.
+    release = {"project": card["project"], "version": card["version"]}
+    manifest = json_bytes(
+        {
+            "schema": "dpal-manifest/1",
+            "release": release,
+            "files": listed,
+            "model_signing_key": signer.models.public_key,
+            **{name: provenance[name] for name in PROVENANCE},
+        }
+    )
+    signed = {MANIFEST: manifest, SIGNATURE: json_bytes(signer.sign(manifest))}
+    digests = {name: str(entry["sha256"]) for name, entry in {**listed, **_listed(signed)}.items()}
+    name = f"{card['project']}-{card['version']}"
+    return signed | {MODEL_SIGNATURE: signer.models.bundle(digests, name=name)}
+
+
+@contextmanager
+def _new_directory(directory: Path) -> Iterator[Path]:
+    """Give a folder to fill that takes its name once it is complete."""
+    directory.parent.mkdir(parents=True, exist_ok=True)
+    partial = Path(tempfile.mkdtemp(prefix=f".{directory.name}.", dir=directory.parent))
+    try:
+        yield partial
+        partial.chmod(0o755)
+        partial.rename(directory)
+    except BaseException:
+        shutil.rmtree(partial, ignore_errors=True)
+        raise
+
+
+def read_weights(path: Path) -> LinearModel:
+    """Read weights.json, every float bit for bit.
+
+    Raises
+    ------
+    ArtifactCorrupt
+        If the file is no complete model.
+    """
+    try:
+        return LinearModel.from_json(json.loads(path.read_text(encoding="utf-8")))
+    except ValueError as error:
+        raise ArtifactCorrupt(as_message("{name} holds no complete model", name=path.name)) from error
+
+
+def verify_manifest(directory: Path) -> dict[str, str]:
+    """Return the SHA-256 of each file once all of them match the manifest and none is missing or extra.
+
+    Raises
+    ------
+    ArtifactCorrupt
+        If anything differs; the message names the files.
+    """
+    try:
+        listed = json.loads((directory / MANIFEST).read_text(encoding="utf-8"))["files"]
+        expected = {name: (entry["bytes"], entry["sha256"]) for name, entry in listed.items()}
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise ArtifactCorrupt(as_message("{name} has no readable manifest", name=directory.name)) from error
+    listed_files = (path for path in directory.iterdir() if path.name not in UNLISTED)
+    found = {path.name: (path.stat().st_size, file_sha256(path)) for path in listed_files}
+    different = sorted(name for name in expected.keys() | found.keys() if expected.get(name) != found.get(name))
+    if different:
+        raise ArtifactCorrupt(
+            as_message("{name}: {files} do not match the manifest", name=directory.name, files=", ".join(different))
+        )
+    signed = {name: file_sha256(directory / name) for name in UNLISTED if (directory / name).exists()}
+    return {name: digest for name, (_, digest) in expected.items()} | signed
+
+
+def verify_release(directory: Path, *, public_key: str) -> dict[str, str]:
+    """Return the SHA-256 of each file once the trusted key signed the manifest and every file matches it.
+
+    Parameters
+    ----------
+    directory : Path
+        A downloaded release, all its files.
+    public_key : str
+        The site's key, base64, from a source other than the release itself.
+
+    Raises
+    ------
+    ArtifactCorrupt
+        If a file is missing, extra or changed, or the signature does not fit.
+    """
+    try:
+        manifest, signature, bundle = ((directory / name).read_bytes() for name in UNLISTED)
+    except OSError as error:
+        raise ArtifactCorrupt(
+            as_message("{name} lacks {files} or one of them", name=directory.name, files=", ".join(UNLISTED))
+        ) from error
+    check_signature(manifest, signature, public_key=public_key)
+    digests = verify_manifest(directory)
+    others = {name: digest for name, digest in digests.items() if name != MODEL_SIGNATURE}
+    check_bundle(bundle, others, public_key=str(json.loads(manifest).get("model_signing_key")))
+    return digests
+
+
+def json_bytes(body: dict[str, Any]) -> bytes:
+    """Return readable JSON with sorted keys."""
+    return (json.dumps(body, sort_keys=True, indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode()
+
+
+def skops_bytes(model: LinearModel) -> bytes:
+    """Return the model as a skops file of standard scikit-learn types, the same bytes every time."""
+    import skops.io  # noqa: PLC0415  # slow import: it imports all of scikit-learn, and most processes release nothing
+
+    return canonical_skops(skops.io.dumps(sklearn_estimator(model), compression=zipfile.ZIP_STORED))
+
+
+def sklearn_estimator(model: LinearModel) -> "LogisticRegression | OneVsRestClassifier":
+    """Return a fitted scikit-learn classifier with the released weights; of sets it predicts a column a class."""
+    from sklearn.linear_model import LogisticRegression  # noqa: PLC0415  # slow import
+    from sklearn.multiclass import OneVsRestClassifier  # noqa: PLC0415  # slow import
+    from sklearn.preprocessing import LabelBinarizer  # noqa: PLC0415  # slow import
+
+    classes = np.array(model.classes)
+    if len(model.coef) == 1 or model.multiclass == "softmax":
+        return _logistic(model.coef, model.intercept, classes)
+    ensemble = OneVsRestClassifier(LogisticRegression())
+    ensemble.estimators_ = [
+        _logistic(model.coef[row : row + 1], model.intercept[row : row + 1], np.array([0, 1]))
+        for row in range(len(model.coef))
+    ]
+    # Prediction asks the binarizer only for the kind of target, and takes names from `classes_`.
+    target = np.eye(len(classes), dtype=np.int64) if model.names_sets else classes
+    ensemble.label_binarizer_ = LabelBinarizer(sparse_output=True).fit(target)
+    ensemble.classes_ = classes
+    ensemble.n_features_in_ = model.dimension
+    return ensemble
+
+
+def canonical_skops(content: bytes) -> bytes:
+    """Rewrite a skops archive so that memory addresses and the clock leave no trace in it."""
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        schema = json.loads(archive.read("schema.json"))
+        members = {name: archive.read(name) for name in archive.namelist() if name != "schema.json"}
+    numbers: dict[int, int] = {}
+    names: dict[str, str] = {}
+    schema = _renumbered(schema, numbers, names)
+    target = io.BytesIO()
+    with zipfile.ZipFile(target, "w") as archive:
+        for old, new in names.items():
+            archive.writestr(zipfile.ZipInfo(new, ZIP_EPOCH), members[old], zipfile.ZIP_DEFLATED)
+        archive.writestr(zipfile.ZipInfo("schema.json", ZIP_EPOCH), json.dumps(schema), zipfile.ZIP_DEFLATED)
+    return target.getvalue()
+
+
+def _renumbered(node: Any, numbers: dict[int, int], names: dict[str, str]) -> Any:
+    """Replace object addresses by the order in which they turn up, and member names likewise."""
+    if isinstance(node, list):
+        return [_renumbered(item, numbers, names) for item in node]
+    if not isinstance(node, dict):
+        return node
+    renewed = {key: _renumbered(value, numbers, names) for key, value in node.items()}
+    if isinstance(node.get("__id__"), int):
+        renewed["__id__"] = numbers.setdefault(node["__id__"], len(numbers) + 1)
+    if node.get("__module__") == WRITTEN_BY:
+        renewed["__module__"] = READ_BY
+    if isinstance(node.get("file"), str):
+        renewed["file"] = names.setdefault(node["file"], f"array-{len(names)}{Path(node['file']).suffix}")
+    return renewed
+
+
+def _logistic(coef: Any, intercept: Any, classes: Any) -> "LogisticRegression":
+    from sklearn.linear_model import LogisticRegression  # noqa: PLC0415  # slow import
+
+    estimator = LogisticRegression()
+    estimator.coef_ = np.ascontiguousarray(coef)
+    estimator.intercept_ = np.ascontiguousarray(intercept)
+    estimator.classes_ = classes
+    estimator.n_features_in_ = coef.shape[1]
+    estimator.n_iter_ = np.zeros(1, dtype=np.int32)
+    return estimator

@@ -1,0 +1,107 @@
+"""The card and the guarantee of version 0: a model of public words about classes, which nothing private went into."""
+
+from typing import Any
+
+from learner.linear_model import LinearModel
+from learner.releases.cards.accuracy import accuracy_section
+from learner.releases.cards.privacy_document import privacy_document
+from learner.releases.cards.rendering import Card, Privacy, front_matter, loading_section, tells
+from learner.releases.cards.words import Telling, plain
+from privacy.wording import as_message
+from privacy.wording import gettext_noop as _
+
+VERSION = 0
+# Stands wherever version 0 is given out, word for word.
+MARK = "epsilon 0, from class descriptions alone, no label, no private row read"
+COVERED = _("everybody, whatever they know and see")
+NOT_COVERED = _(
+    "what the words themselves tell: whoever wrote about the classes must have done so without looking at the records"
+)
+TRUST = "nobody needs to be trusted: no private row and no answer was read"
+
+
+def zero_promise(*, unit: str, adjacency: str, issued_at: str) -> Privacy:
+    """Return the guarantee of version 0: a limit of nothing, in the project's unit, which holds for any other as well.
+
+    Parameters
+    ----------
+    unit, adjacency : str
+        Of the project's pool account.
+    issued_at : str
+        The day on which the words were written down.
+    """
+    return {
+        "oracle": "trusted",
+        "questions_shown": True,
+        "accounts": [
+            {
+                "protects": "every record and every answer",
+                "filter": "pure",
+                "unit": unit,
+                "adjacency": adjacency,
+                "limit_epsilon": 0.0,
+                "limit_delta": 0.0,
+                "spent_epsilon": 0.0,
+                "spent_delta": 0.0,
+                "limit_epsilon_when_released": 0.0,
+                "limit_delta_when_released": 0.0,
+            }
+        ],
+        "entries": [],
+        "heads": {},
+        "issued_at": issued_at,
+        "answers": f"Version 0: {MARK}.",
+    }
+
+
+def described_document(privacy: Privacy) -> dict[str, Any]:
+    """Return privacy.json of version 0, in the form that every release's has."""
+    document = privacy_document(privacy)
+    document["deployment"] |= {"trust": TRUST, "implementation": "DPAL", "accounting": "nothing is charged"}
+    return document | {"covered": [COVERED], "not_covered": [NOT_COVERED]}
+
+
+def described_card(model: LinearModel, *, reads: str, card: Card, privacy: Privacy) -> str:
+    """Return the model card of version 0 as Markdown with YAML front matter."""
+    return "\n".join(front_matter(reads=reads, card=card, privacy=privacy)) + "\n" + described_body(model, card=card)
+
+
+def described_body(model: LinearModel, *, card: Card, tell: Telling = str) -> str:
+    """Return what the card of version 0 says, as Markdown: in English as the file has it, or as `tell` says it."""
+    made_of = as_message(
+        "It is a linear model over {dimension} features, made of what the project's owner wrote about the classes by "
+        "{day}; a class that nobody described stands there by its name. Other words make another version 0. What is "
+        "trained is numbered from 1.",
+        dimension=model.dimension,
+        day=plain(card["created_at"]),
+    )
+    lines = [
+        f"# {plain(card['name'])}, version {VERSION}",
+        "",
+        f"**{tell(_('Epsilon 0, from class descriptions alone, no label, no private row read.'))}**",
+        "",
+        plain(card["predicts"]),
+        "",
+        tells(model, tell=tell),
+        tell(made_of),
+        "",
+        f"## {tell(_('Guarantee'))}",
+        "",
+        tell(
+            _(
+                "(0, 0)-differential privacy for any two data sets: the model is the same whatever records and "
+                "answers the project holds. No ledger was charged."
+            )
+        ),
+        "",
+        tell(as_message("Covered: {word_who}.", word_who=COVERED)),
+        "",
+        tell(as_message("Not covered: {word_who}.", word_who=NOT_COVERED)),
+        "",
+        f"## {tell(_('Accuracy on public data'))}",
+        "",
+        *accuracy_section(card["metrics"], tell=tell),
+        "",
+        *loading_section(tell=tell),
+    ]
+    return "\n".join(lines) + "\n"

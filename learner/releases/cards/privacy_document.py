@@ -1,0 +1,86 @@
+"""privacy.json: what a release guarantees, in words that registries of private releases and auditors use."""
+
+from collections import Counter
+from typing import Any
+
+from learner.releases.cards.rendering import COVERED, AccountTerms, Privacy, neighbours_of, not_covered, view_of
+from privacy.wording import gettext_noop as _
+
+SCHEMA = "dpal-privacy/2"
+# What composes under each filter, in the words of the accountant.
+FLAVOUR = {
+    "pure": _("approximate DP by a pure filter"),
+    "zcdp": _("zero-concentrated DP, converted to approximate DP"),
+}
+PURE = _("pure DP")
+TRUST = {
+    "trusted": _("annotators read the records and are trusted with them, as is whoever runs the site"),
+    "crowd": _("annotators are not trusted and see what passed the gate alone; whoever runs the site is trusted"),
+}
+
+
+def privacy_document(privacy: Privacy) -> dict[str, Any]:
+    """Return the content of privacy.json.
+
+    Parameters
+    ----------
+    privacy : dict
+        See `learner.releases.cards.rendering.Privacy`.
+
+    Returns
+    -------
+    dict
+        `deployment` has the fields of the Differential Privacy Deployments Registry [2]_, in the vocabulary of NIST
+        SP 800-226 [1]_: the unit of privacy, the neighbouring relation, the model of trust, and for each account
+        the parameters of its limit on the day of issue, which are the guarantee, beside the limit and what was spent
+        when the release was made.
+
+    References
+    ----------
+    .. [1] Near, Darais, Lefkovitz, Howarth, "Guidelines for Evaluating Differential Privacy Guarantees", NIST
+       SP 800-226, 2025, sections 2 and 3.
+    .. [2] Dwork, Kohli, Mulligan, "Differential Privacy in Practice: Expose your Epsilons!", 2019.
+    """
+    view = view_of(privacy)
+    used = Counter(entry["kind"] for entry in privacy["entries"])
+    return {
+        "schema": SCHEMA,
+        "deployment": {
+            "data_product": "machine learning model",
+            "access": "non-interactive: the model and its versions are published",
+            "model": "central",
+            "trust": TRUST[privacy["oracle"]],
+            "mechanisms": [{"name": name, "uses": number} for name, number in sorted(used.items())],
+            "implementation": "DPAL; noise by OpenDP's exact samplers or a cryptographic generator",
+            "accounting": "a filter that refuses what would pass the limit, over an append-only, hash-chained ledger",
+        },
+        "covered": [COVERED[view]],
+        "not_covered": not_covered(privacy),
+        "questions_shown": privacy["questions_shown"],
+        "oracle": privacy["oracle"],
+        "issued_at": privacy["issued_at"],
+        "answers": privacy["answers"],
+        "accounts": [
+            _account(account, privacy["heads"].get(account["protects"], "")) for account in privacy["accounts"]
+        ],
+        "entries": privacy["entries"],
+    }
+
+
+def _account(account: AccountTerms, head: str) -> dict[str, Any]:
+    flavour = FLAVOUR.get(account["filter"], account["filter"])
+    if account["filter"] == "pure" and not account["limit_delta"]:
+        flavour = PURE
+    return {
+        **account,
+        "unit_of_privacy": account["unit"],
+        "neighbouring_data_sets": neighbours_of(account),
+        "flavour": flavour,
+        "guarantee": {"epsilon": account["limit_epsilon"], "delta": account["limit_delta"]},
+        "guarantee_when_released": {
+            "epsilon": account["limit_epsilon_when_released"],
+            "delta": account["limit_delta_when_released"],
+        },
+        "spent_when_released": {"epsilon": account["spent_epsilon"], "delta": account["spent_delta"]},
+        "chain_head": head,
+    }

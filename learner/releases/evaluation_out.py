@@ -1,0 +1,114 @@
+"""What routes tell of how well a release does, beside all that costs nothing."""
+
+from typing import Any, Literal
+
+from ninja import Schema
+
+from annotation.intervals import wilson_interval
+from annotation.rest.responses import SaidOut, as_code
+from learner.models import Evaluation
+from learner.releases.evaluations import Score
+from learner.releases.no_privacy import estimate_said
+from learner.simulation.estimates import PlannersEstimate
+
+
+class MeasureOut(Schema):
+    """A share or a score with its 95 % interval; null of a class without examples."""
+
+    value: float | None
+    low: float | None
+    high: float | None
+
+
+class RecallOut(MeasureOut):
+    """How many examples of a class are found; in `precision`, how many of those given a class have it."""
+
+    correct: int
+    examples: int
+
+
+class MeasuresOut(Schema):
+    """Macro-F1, the expected calibration error and the bins behind it, the confusion matrix (rows are true classes, in
+    the order of the weights, classes added since behind them) and the recall of each class; empty of releases from
+    before there were measures.
+
+    Where a record may have several classes: micro-F1 and each class's precision in place of the matrix.
+    """
+
+    micro_f1: MeasureOut | None = None
+    macro_f1: MeasureOut | None = None
+    calibration_error: MeasureOut | None = None
+    reliability: list[dict[str, int | float | None]] = []
+    confusion: list[list[int]] = []
+    recall: list[RecallOut] = []
+    precision: list[RecallOut] = []
+
+
+class NoPrivacyOut(Schema):
+    """A planner's estimate of a model without privacy, for about as many labels: never of this project's own.
+
+    `data` is what a plan was simulated on, `with_privacy` what the project's settings reached there; all are null where
+    nobody simulated these settings, and `said` tells managers where to.
+    """
+
+    data: Literal["digits", "made_up"] | None
+    labels: int | None
+    accuracy: float | None
+    macro_f1: float | None
+    with_privacy: float | None
+    said: str
+    said_as_code: SaidOut | None
+
+
+class EvaluationOut(Schema):
+    """How well a release does on one public test set, with 95 % intervals; `constant` is the accuracy of always giving
+    the likeliest answer, `version_0` that of the words about the classes alone, null where there were none. Where a
+    record may have several classes, right is whoever is given all of them and no other.
+    """
+
+    dataset: str
+    examples: int
+    correct: int
+    accuracy: float
+    interval: tuple[float, float]
+    constant: float
+    version_0: float | None
+    no_privacy: NoPrivacyOut
+    measures: MeasuresOut
+
+
+def no_privacy_out(estimate: PlannersEstimate | None, *, may_plan: bool) -> dict[str, Any]:
+    """Return a planner's estimate as routes tell of it."""
+    said = estimate_said(estimate, may_plan=may_plan)
+    names = ("data", "labels", "accuracy", "macro_f1", "with_privacy")
+    return {name: getattr(estimate, name, None) for name in names} | {"said": said, "said_as_code": as_code(said)}
+
+
+def evaluation_out(evaluation: Evaluation, estimate: PlannersEstimate | None, *, may_plan: bool) -> dict[str, Any]:
+    """Return how a release does on one test set as routes tell of it."""
+    described = evaluation.described_correct
+    return _measured(evaluation) | {
+        "constant": evaluation.constant_correct / evaluation.examples,
+        "version_0": None if described is None else described / evaluation.examples,
+        "no_privacy": no_privacy_out(estimate, may_plan=may_plan),
+    }
+
+
+def score_out(score: Score, *, may_plan: bool) -> dict[str, Any]:
+    """Return the same of version 0, which no table holds; beside itself there is nothing to tell."""
+    return _measured(score) | {
+        "constant": score.measures["constant"]["accuracy"],
+        "version_0": None,
+        "no_privacy": no_privacy_out(None, may_plan=may_plan),
+    }
+
+
+def _measured(found: Evaluation | Score) -> dict[str, Any]:
+    return {
+        "dataset": found.dataset.name,
+        "examples": found.examples,
+        "correct": found.correct,
+        "accuracy": found.correct / found.examples,
+        "interval": wilson_interval(found.correct, found.examples),
+        "measures": found.measures,
+    }

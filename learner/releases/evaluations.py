@@ -1,0 +1,209 @@
+"""Evaluations stored with a release."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import numpy as np
+from django.db.models import Exists, OuterRef, QuerySet
+from numpy.typing import NDArray
+
+from annotation.answers.selectors import counting_places, label_type
+from annotation.intervals import wilson_interval
+from annotation.models import Dataset, DatasetRole, DatasetState, Project, Record
+from learner.linear_model import LinearModel
+from learner.models import Evaluation, ModelRelease
+from learner.pools import features, selectors, starts
+from learner.pools.configuration import counted_places, places_of_model
+from learner.releases.evaluation import Outcomes, count_outcomes, f1_scores, measures, set_measures, sets_right
+
+
+@dataclass(frozen=True, slots=True)
+class Accuracy:
+    """Accuracy on one public test set as shares, with its 95 % interval, beside what costs nothing: one answer for
+    all, and the words about the classes.
+    """
+
+    dataset: str
+    examples: int
+    value: float
+    low: float
+    high: float
+    constant: float
+    described: float | None
+    macro_f1: float | None = None
+
+    @property
+    def loses_to(self) -> str:
+        """The free alternative that is right at least as often; empty if there is none."""
+        return selectors.loses_to(self.value, constant=self.constant, described=self.described)
+
+
+def accuracy_of(evaluation: Evaluation) -> Accuracy:
+    """Return an evaluation's accuracy with its interval."""
+    low, high = wilson_interval(evaluation.correct, evaluation.examples)
+    share = evaluation.correct / evaluation.examples
+    constant = evaluation.constant_correct / evaluation.examples
+    described = None if evaluation.described_correct is None else evaluation.described_correct / evaluation.examples
+    f1 = evaluation.measures.get("macro_f1", {}).get("value")
+    return Accuracy(evaluation.dataset.name, evaluation.examples, share, low, high, constant, described, f1)
+
+
+def accuracy_of_score(dataset: str, examples: int, correct: int, measures: Mapping[str, Any]) -> Accuracy:
+    """Return the accuracy of version 0, which no table holds; beside itself there is nothing to show."""
+    low, high = wilson_interval(correct, examples)
+    constant, f1 = measures["constant"]["accuracy"], measures["macro_f1"]["value"]
+    return Accuracy(dataset, examples, correct / examples, low, high, constant, None, f1)
+
+
+def accuracies_of(release: ModelRelease) -> list[Accuracy]:
+    """Return how often a release is right on each public test set, with what stands beside it."""
+    return [accuracy_of(evaluation) for evaluation in release.evaluations.all()]
+
+
+def accuracy_history(project: Project, *, up_to: int) -> list[tuple[int, Accuracy]]:
+    """Return version and accuracy on each public test set, oldest version first."""
+    found = selectors.releases_of(project).filter(version__lte=up_to).order_by("version")
+    return [(release.version, accuracy_of(evaluation)) for release in found for evaluation in release.evaluations.all()]
+
+
+Scalar = TypeVar("Scalar", np.float64, np.bool_)
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """How well a model does on a public test set."""
+
+    dataset: Dataset
+    examples: int
+    correct: int
+    measures: dict[str, Any]
+
+
+def evaluate_release(*, release: ModelRelease) -> None:
+    """Measure a release on the public test sets it was not measured on; they are public, so this costs nothing."""
+    missing = public_test_sets(release.project).exclude(evaluations__release=release)
+    model = LinearModel.from_json(release.weights)
+    store_scores(release, [score_model(model, dataset) for dataset in missing])
+
+
+def unmeasured_releases() -> QuerySet[ModelRelease]:
+    """Return the releases that a public test set of their project has not measured yet."""
+    ready = Dataset.objects.filter(
+        project=OuterRef("project"),
+        role=DatasetRole.PUBLIC_TEST,
+        state=DatasetState.READY,
+        records__label__isnull=False,
+    ).exclude(evaluations__release=OuterRef("pk"))
+    return ModelRelease.objects.filter(Exists(ready)).select_related("project")
+
+
+def public_test_sets(project: Project) -> QuerySet[Dataset]:
+    """Return the public labelled uploads of a project that are ready."""
+    ready = Dataset.objects.filter(project=project, role=DatasetRole.PUBLIC_TEST, state=DatasetState.READY)
+    return ready.filter(records__label__isnull=False).distinct().select_related("project").order_by("pk")
+
+
+def score_model(model: LinearModel, dataset: Dataset) -> Score:
+    """Measure the model on the public examples whose class is known, beside what costs nothing."""
+    X, truth = _labelled(dataset)
+    values = model.decision_function(X)
+    described = starts.described_model(dataset.project)
+    if model.names_sets:
+        return _score_sets(model, dataset, values, truth, None if described is None else described.decision_function(X))
+    project = dataset.project
+    leaders = places_of_model(project, model.classes)[model.leaders(values)]
+    counts = count_outcomes(_in_places(model.probabilities(values), model, dataset), leaders, truth)
+    found = measures(counts)
+    if described is not None:
+        named = places_of_model(project, described.classes)[described.leaders(described.decision_function(X))]
+        right = int((named == truth).sum())
+        found["version_0"] = {"correct": right, "accuracy": right / len(truth)}
+    return Score(dataset, len(truth), int(np.trace(counts.confusion)), found)
+
+
+def _score_sets(
+    model: LinearModel,
+    dataset: Dataset,
+    values: NDArray[np.float64],
+    numbers: NDArray[np.int64],
+    described: NDArray[np.float64] | None,
+) -> Score:
+    """Measure a model of sets: right is whoever is given all its classes and no other; words alone name one class."""
+    members = _in_places(model.members(values), model, dataset)
+    truth = _members(dataset.project, numbers)
+    found = set_measures(members, _in_places(model.probabilities(values), model, dataset), truth)
+    if described is not None:
+        leaders = described.argmax(axis=1) if described.ndim == 2 else (described > 0).astype(np.intp)
+        named = np.eye(members.shape[1], dtype=np.bool_)[leaders]
+        right = sets_right(named, truth)
+        micro, macro = f1_scores((named & truth).sum(axis=0), named.sum(axis=0) + truth.sum(axis=0))
+        found["version_0"] = {
+            "correct": right,
+            "accuracy": right / len(truth),
+            "micro_f1": micro,
+            "macro_f1": macro,
+        }
+    return Score(dataset, len(truth), sets_right(members, truth), found)
+
+
+def public_outcomes(model: LinearModel, datasets: Sequence[Dataset]) -> Outcomes | None:
+    """Return what the model says of all public examples whose class is known; None where there are none."""
+    found = [_labelled(dataset) for dataset in datasets]
+    if not found:
+        return None
+    probabilities = np.concatenate([model.probabilities(model.decision_function(X)) for X, _truth in found])
+    truth = np.concatenate([truth for _X, truth in found])
+    names = tuple(dataset.name for dataset in datasets)
+    project = datasets[0].project
+    if model.names_sets:
+        return Outcomes(probabilities, _members(project, truth), names)
+    if counting_places(project):
+        # What counts as none of the model's classes comes behind them.
+        known = {name: number for number, name in enumerate(model.classes)}
+        truth = np.array([known.get(str(name), len(known)) for name in project.classes], dtype=np.int64)[truth]
+    return Outcomes(probabilities, truth, names)
+
+
+def _members(project: Project, numbers: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Return which classes each label names, shape (n, n_classes)."""
+    _taught, members = label_type(project).targets(numbers, None, n_classes=len(project.classes))
+    return members
+
+
+def _in_places(said: NDArray[Scalar], model: LinearModel, dataset: Dataset) -> NDArray[Scalar]:
+    """Return what a model says of each class of the project, shape (n, n_classes).
+
+    Nothing of those that were added after it, and of one that others count as what it says of all of them together.
+    """
+    found = np.zeros((len(said), len(dataset.project.classes)), dtype=said.dtype)
+    for column, place in enumerate(places_of_model(dataset.project, model.classes)):
+        found[:, place] += said[:, column]
+    return found
+
+
+def _labelled(dataset: Dataset) -> tuple[NDArray[Any], NDArray[np.int64]]:
+    """Return features and what the classes of the known examples count as; of sets their numbers."""
+    known = Record.objects.filter(dataset=dataset, label__isnull=False).order_by("row_number")
+    table = np.array(list(known.values_list("row_number", "label")), dtype=np.int64)
+    return features.open_features(dataset)[table[:, 0]], counted_places(dataset.project, table[:, 1])
+
+
+def store_scores(release: ModelRelease, scores: Sequence[Score]) -> None:
+    """Keep what a release was measured at."""
+    Evaluation.objects.bulk_create(
+        [
+            Evaluation(
+                release=release,
+                dataset=score.dataset,
+                examples=score.examples,
+                correct=score.correct,
+                constant_correct=score.measures["constant"]["correct"],
+                described_correct=score.measures.get("version_0", {}).get("correct"),
+                measures=score.measures,
+            )
+            for score in scores
+        ],
+        # Two workers may measure the same; they find the same.
+        ignore_conflicts=True,
+    )

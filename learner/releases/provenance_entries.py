@@ -1,0 +1,57 @@
+"""What a release's manifest says of its settings, its data and its ledger, gathered while its files are written."""
+
+import base64
+from collections.abc import Sequence
+from typing import Any
+
+from annotation.models import Dataset, Project
+from learner.features.base import Featurizer
+from learner.models import FeatureMatrix
+from learner.releases.artifacts.provenance import DataDigests, LedgerPlace, Provenance
+from learner.releases.artifacts.settings import configuration_digest, configuration_of
+from learner.releases.evaluations import Score
+from privacy.models import BudgetAccount, LedgerEntry
+from privacy.services.checkpoints import log_of
+
+
+def provenance_of(
+    project: Project,
+    featurizer: Featurizer,
+    scores: Sequence[Score],
+    accounts: Sequence[BudgetAccount],
+    entries: Sequence[LedgerEntry],
+) -> Provenance:
+    """Return settings, data and ledger of a version that is about to be released."""
+    return {
+        "configuration_sha256": configuration_digest(configuration_of(project)),
+        "data": _data(featurizer, scores),
+        "ledger": [_place(account, entries) for account in accounts],
+    }
+
+
+def _data(featurizer: Featurizer, scores: Sequence[Score]) -> DataDigests:
+    measured = {score.dataset.pk: score.dataset.name for score in scores}
+    public = _digests(Dataset.objects.filter(pk__in=measured), featurizer.version)
+    return {"public_sha256": {measured[number]: digest for number, digest in public}}
+
+
+def _digests(datasets: Any, featurizer_version: str) -> list[tuple[int, str]]:
+    found = FeatureMatrix.objects.filter(dataset__in=datasets, version=featurizer_version)
+    return list(found.order_by("dataset").values_list("dataset", "sha256"))
+
+
+def _place(account: BudgetAccount, entries: Sequence[LedgerEntry]) -> LedgerPlace:
+    log = log_of(account)
+    own = [entry for entry in entries if entry.account_id == account.pk]
+    return {
+        "protects": account.plain_label,
+        "checkpoint": log.checkpoint(),
+        "entries": [
+            {
+                "sequence": entry.sequence,
+                "hash": entry.hash,
+                "proof": [base64.b64encode(each).decode() for each in log.inclusion(entry.sequence, log.size)],
+            }
+            for entry in own
+        ],
+    }

@@ -1,0 +1,101 @@
+"""REST routes for forgetting a contributor; the name is sent in the body and comes back in no answer."""
+
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404
+from ninja import Field, Query, Schema
+
+from annotation import selectors
+from annotation.models import Project, Role
+from annotation.models.forgetting import Forgetting
+from annotation.people.identity import person_of
+from annotation.rest.base import require_scope
+from annotation.rest.pagination import Page, page_of
+from annotation.rest.responses import responses
+from annotation.rest.routing import RoomRouter
+from annotation.retention.services.forgetting import request_forgetting
+from annotation.tokens.services import Scope
+from learner.rounds.services.forgetting import preview_forgetting
+
+router = RoomRouter()
+
+
+class ContributorIn(Schema):
+    """A contributor as the upload's column names them."""
+
+    contributor: str = Field(min_length=1, max_length=500)
+
+
+class TracesOut(Schema):
+    """What would be erased, the releases that used it, and what the guarantee says about all of it together."""
+
+    records: int
+    uploads: list[int]
+    open_questions: int
+    answers: int
+    passed_gate: bool
+    registered_tables: int
+    releases: list[int]
+    epsilon: float
+    delta: float
+
+
+class ForgettingOut(Schema):
+    """A request to forget somebody; `reference` is a keyed digest in the place of the name."""
+
+    id: int
+    reference: str
+    actor: str
+    job: UUID = Field(validation_alias="job_id")
+    state: str = Field(validation_alias="job.state")
+    created_at: datetime
+    finished_at: datetime | None
+
+
+def _project(request: HttpRequest, slug: str) -> Project:
+    require_scope(request, Scope.DATASETS_WRITE)
+    return get_object_or_404(selectors.projects_of(request.user, roles=(Role.MANAGER,)), slug=slug)
+
+
+@router.post(
+    "projects/{slug:slug}/forgettings/preview",
+    response=TracesOut,
+    summary="What forgetting a contributor would erase",
+    openapi_extra=responses(409),
+)
+def preview_forgetting_of(request: HttpRequest, slug: str, body: ContributorIn) -> Any:
+    preview = preview_forgetting(project=_project(request, slug), name=body.contributor)
+    epsilon, delta = preview.promise.together
+    return {
+        "records": preview.traces.records,
+        "uploads": [upload.pk for upload in preview.traces.uploads],
+        "open_questions": preview.traces.waiting_questions,
+        "answers": preview.traces.answers,
+        "passed_gate": preview.traces.passed_gate,
+        "registered_tables": preview.traces.registered_tables,
+        "releases": [release.version for release in preview.releases],
+        "epsilon": epsilon,
+        "delta": delta,
+    }
+
+
+@router.write(
+    "projects/{slug:slug}/forgettings",
+    response={202: ForgettingOut},
+    summary="Forget a contributor; a job erases what there is",
+)
+def forget_contributor(request: HttpRequest, slug: str, body: ContributorIn) -> Any:
+    project = _project(request, slug)
+    actor = person_of(request).get_username()
+    return request_forgetting(project=project, name=body.contributor, actor=actor)
+
+
+@router.pages(
+    "projects/{slug:slug}/forgettings", response=list[ForgettingOut], summary="Requests to forget, newest first"
+)
+def list_forgettings(request: HttpRequest, response: HttpResponse, slug: str, page: Query[Page]) -> Any:
+    found = Forgetting.objects.filter(project=_project(request, slug)).select_related("job").order_by("-pk")
+    return page_of(found, page, request=request, response=response)

@@ -1,0 +1,384 @@
+"""What a project does next: the engine behind the overview, the beat and every "next step" on a page."""
+
+from dataclasses import dataclass
+
+from django.db.models import Max, TextChoices
+from django.utils.translation import gettext_lazy as _
+
+from annotation.choices.policies.catalogue import policy_choice_of
+from annotation.choices.secrecy import hides_selection
+from annotation.models import (
+    UNFINISHED,
+    Arrival,
+    Dataset,
+    DatasetRole,
+    DatasetState,
+    Oracle,
+    Project,
+    ProjectState,
+    Selection,
+    WorkState,
+)
+from annotation.statement.label_budget import questions_left
+from learner.models import ModelRelease, ReleaseState, Round, TrainingRun
+from learner.pools import answers as repeat_selectors
+from learner.pools import configuration as stream_configuration
+from learner.pools import records
+from learner.pools import records as pool_selectors
+from learner.pools import stream_answers as stream_selectors
+from learner.pools.configuration import (
+    screen_of,
+)
+from learner.pools.prices import next_round_event
+from learner.pools.selectors import (
+    QuestionCounts,
+    guarantee_accounts,
+    model_events,
+    next_strategy,
+    question_counts,
+    training_account,
+    training_price,
+)
+from learner.rounds import failures
+from privacy.models import BudgetAccount
+from privacy.selectors import can_pay, guarantee
+from privacy.wording import as_message, as_plural_message, joined_messages
+
+
+class Step(TextChoices):
+    """What a project does now, or what is to be done next."""
+
+    PAUSED = "paused", _("paused")
+    CHOOSING = "choosing", _("choosing questions")
+    TRAINING = "training", _("training")
+    ASK = "ask", _("about to ask")
+    TRAIN = "train", _("about to train")
+    LABELLING = "labelling", _("labelling")
+    FEW_LABELS = "few_labels", _("waiting for a manager's word")
+    WAITING_FOR_POOL = "waiting_for_pool", _("waiting for a pool")
+    READING = "reading", _("reading rows")
+    AT_GATE = "at_gate", _("an upload at the gate")
+    LABELS_SPENT = "labels_spent", _("annotation budget spent")
+    CANNOT_PAY = "cannot_pay", _("budget spent")
+    STUCK = "stuck", _("needs attention")
+    FINISHED = "finished", _("finished")
+
+
+@dataclass(frozen=True, slots=True)
+class ProjectStatus:
+    """Where a project stands: the step, and a sentence that says so to a person."""
+
+    step: Step
+    sentence: str
+
+
+def project_status(project: Project) -> ProjectStatus:
+    """Say what a project does now, or which step is due.
+
+    A worker may pay while this reads, and what is left would then seem too little for what was just paid. So that a
+    budget is spent is said only of accounts that stayed as they were while it was found out.
+    """
+    status = _status(project)
+    while status.step == Step.CANNOT_PAY:
+        before = _newest_entries(project)
+        status = _status(project)
+        if _newest_entries(project) == before:
+            break
+    return status
+
+
+def _newest_entries(project: Project) -> list[int | None]:
+    return [account.entries.aggregate(newest=Max("sequence"))["newest"] for account in guarantee_accounts(project)]
+
+
+def _status(project: Project) -> ProjectStatus:
+    if project.state == ProjectState.ARCHIVED:
+        return ProjectStatus(Step.PAUSED, as_message("The project is archived: it can only be read."))
+    if project.state == ProjectState.DELETED:
+        return ProjectStatus(Step.PAUSED, as_message("The project is deleted; what is left of it can only be read."))
+    if project.state == ProjectState.PAUSED:
+        return ProjectStatus(
+            Step.PAUSED, as_message("The project is paused: no question is handed out and nothing is trained.")
+        )
+    training = TrainingRun.objects.filter(project=project, state__in=UNFINISHED).first()
+    if training is not None:
+        return ProjectStatus(
+            Step.TRAINING,
+            as_plural_message(
+                "Version {version} is being trained on {n} label.",
+                "Version {version} is being trained on {n} labels.",
+                version=training.version,
+                n=training.labels_used,
+            ),
+        )
+    newest = ModelRelease.objects.filter(project=project).order_by("-version").first()
+    if newest is not None and newest.state == ReleaseState.CANDIDATE:
+        return _candidate_status(newest)
+    if project.arrival == Arrival.STREAM:
+        return _stream_step(project)
+    choosing = Round.objects.filter(project=project, state__in=UNFINISHED).first()
+    if choosing is not None and choosing.block is not None:
+        return ProjectStatus(
+            Step.CHOOSING, as_message("Secret coins choose the questions of block {block}.", block=choosing.block)
+        )
+    if choosing is not None:
+        return ProjectStatus(
+            Step.CHOOSING, as_message("The questions of round {number} are being chosen.", number=choosing.number)
+        )
+    return _due_step(project, newest)
+
+
+def _stream_step(project: Project) -> ProjectStatus:
+    """Say what a stream waits for; a worker does whatever is due by itself."""
+    version = stream_selectors.releases_made(project)
+    if project.maximum_releases is not None and version >= project.maximum_releases:
+        return ProjectStatus(
+            Step.FINISHED, as_message("Finished: version {version} is the last one planned.", version=version)
+        )
+    if stream_selectors.failed_releases(project) >= stream_selectors.MAX_FAILED_RELEASES:
+        return ProjectStatus(
+            Step.STUCK, as_message("Releasing version {version} failed several times.", version=version + 1)
+        )
+    stream = stream_selectors.stream_of(project)
+    paid = stream is not None and stream.entry_id is not None
+    if not paid and not can_pay(project.pool_account, [stream_configuration.stream_event(project)]):
+        return ProjectStatus(
+            Step.CANNOT_PAY,
+            as_message(
+                "The whole stream pays once, and the budget {word} is too small for that: {left} left. "
+                "Records wait. A manager can raise its limit.",
+                word=project.pool_account.label,
+                left=guarantee(project.pool_account).left_said,
+            ),
+        )
+    if stream_selectors.has_work(project):
+        return ProjectStatus(Step.CHOOSING, as_message("Records are being examined."))
+    if stream is None or not stream_selectors.waits_for_answers(project, stream):
+        return ProjectStatus(Step.WAITING_FOR_POOL, as_message("Every record that came was examined; post more."))
+    if questions_left(project) == 0:
+        return ProjectStatus(
+            Step.LABELS_SPENT, as_message("The annotation budget is spent. A manager can raise its limit.")
+        )
+    if hides_selection(project.settings):
+        return ProjectStatus(Step.LABELLING, as_message("A window waits for its public time; its update is made then."))
+    counts = question_counts(project)
+    return ProjectStatus(
+        Step.LABELLING,
+        as_plural_message(
+            "{n} question is open; batches update the model in their order.",
+            "{n} questions are open; batches update the model in their order.",
+            n=counts.open,
+        ),
+    )
+
+
+def _candidate_status(candidate: ModelRelease) -> ProjectStatus:
+    if candidate.held_back:
+        return ProjectStatus(
+            Step.STUCK,
+            as_message(
+                "Version {version} is held back. {reason}", version=candidate.version, reason=candidate.held_back
+            ),
+        )
+    return ProjectStatus(
+        Step.TRAINING, as_message("Version {version} is trained and being checked.", version=candidate.version)
+    )
+
+
+def _due_step(project: Project, newest: ModelRelease | None) -> ProjectStatus:
+    version = newest.version if newest else 0
+    if project.maximum_releases is not None and version >= project.maximum_releases:
+        return ProjectStatus(
+            Step.FINISHED, as_message("Finished: version {version} is the last one planned.", version=version)
+        )
+    if records.labels_in_secret(project):
+        return _due_secret_step(project, version)
+    counts = question_counts(project)
+    affordable = questions_left(project)
+    strategy = next_strategy(project)
+    if strategy == Selection.REPEAT_VOTES:
+        affordable = repeat_selectors.affordable_repeats(project)
+    screened = screen_of(project) is not None and strategy == project.selection
+    left = affordable != 0 and (
+        strategy == Selection.REPEAT_VOTES or pool_selectors.has_candidates(project, screened=screened)
+    )
+    # Questions done with, not labels agreed on: when a model is trained shows outside, and so does another round before
+    # it. Neither may depend on whether a question got an agreed answer, which is up to the record it is about.
+    missing = policy_choice_of(project.settings).labels_needed(
+        labels_now=counts.done,
+        labels_at_last_release=counts.done_before,
+        labels_per_release=project.labels_per_release,
+    )
+    # A model is made where nothing was agreed on, too: that there is none yet would tell that.
+    if not missing:
+        return _if_paid(
+            project,
+            Step.TRAIN,
+            as_plural_message(
+                "Version {version} can be trained: {n} new label waits.",
+                "Version {version} can be trained: {n} new labels wait.",
+                version=version + 1,
+                n=counts.unused,
+            ),
+        )
+    if counts.newly_done and not counts.open and not left:
+        return _if_paid(project, Step.FEW_LABELS, _few_words(project, counts, missing, version))
+    if not _round_is_due(project, newest, counts.open):
+        return ProjectStatus(
+            Step.LABELLING,
+            joined_messages(
+                "; ",
+                [
+                    as_plural_message("{n} question is open", "{n} questions are open", n=counts.open),
+                    as_plural_message(
+                        "when {n} more is done, version {version} is trained.",
+                        "when {n} more are done, version {version} is trained.",
+                        n=missing,
+                        version=version + 1,
+                    ),
+                ],
+            ),
+        )
+    if affordable == 0:
+        return ProjectStatus(
+            Step.LABELS_SPENT,
+            as_message(
+                "The annotation budget is spent; version {version} is the newest. A manager can raise its limit.",
+                version=version,
+            ),
+        )
+    if not left:
+        return _without_candidates(project, version)
+    return _if_paid(project, Step.ASK, as_message("The next questions can be chosen."))
+
+
+def _few_words(project: Project, counts: QuestionCounts, missing: int, version: int) -> str:
+    """Say how little there is to train on and what it would cost; nothing is charged for it without a person's word."""
+    cost = training_price(project)
+    return as_plural_message(
+        "Nothing is left to ask, and {n} question is done for version {version}, {wanted} are declared for a "
+        "model. Training it all the same costs epsilon {epsilon:.4g}, delta {delta:.2g}: a manager decides, or uploads "
+        "more.",
+        "Nothing is left to ask, and {n} questions are done for version {version}, {wanted} are declared for a "
+        "model. Training it all the same costs epsilon {epsilon:.4g}, delta {delta:.2g}: a manager decides, or uploads "
+        "more.",
+        n=counts.newly_done,
+        version=version + 1,
+        wanted=counts.newly_done + missing,
+        epsilon=cost.epsilon,
+        delta=cost.delta,
+    )
+
+
+def _due_secret_step(project: Project, version: int) -> ProjectStatus:
+    """Walk from block to block; which step is due follows from public times and releases alone."""
+    block = records.current_block(project)
+    if block is not None and records.is_closed(block):
+        return _if_paid(
+            project,
+            Step.TRAIN,
+            as_message(
+                "Block {block} is closed: version {version} can be trained on it.",
+                block=block.block,
+                version=version + 1,
+            ),
+        )
+    if block is not None:
+        left = question_counts(project).open
+        return ProjectStatus(
+            Step.LABELLING,
+            as_plural_message(
+                "Block {block} closes at {closes_at} and version {version} is trained "
+                "then, whatever is answered; {n} question is open.",
+                "Block {block} closes at {closes_at} and version {version} is trained "
+                "then, whatever is answered; {n} questions are open.",
+                block=block.block,
+                closes_at=block.closes_at,
+                version=version + 1,
+                n=left,
+            ),
+        )
+    following = records.next_block(project)
+    if following is None:
+        return ProjectStatus(
+            Step.FINISHED,
+            as_message("Every block has been asked about; version {version} is the newest.", version=version),
+        )
+    if not pool_selectors.pool_size(project):
+        return _pool_step(project, as_message("There is nothing to ask yet: upload a pool."))
+    return _if_paid(project, Step.ASK, as_message("The questions of block {block} can be chosen.", block=following))
+
+
+def _round_is_due(project: Project, newest: ModelRelease | None, open_questions: int) -> bool:
+    """Say whether to ask more: nothing is open, or a newer model than the last round's can choose better."""
+    last = Round.objects.filter(project=project, state=WorkState.DONE).order_by("-number").first()
+    if last is None or not open_questions:
+        return True
+    # A round that leaves questions over each time must not pile them up.
+    return (
+        newest is not None
+        and newest.created_at > (last.finished_at or last.created_at)
+        and (open_questions < project.round_size)
+    )
+
+
+def _pool_step(project: Project, otherwise: str) -> ProjectStatus:
+    """Say that an upload is being read or is at the gate, else what is said where there is none."""
+    pools = Dataset.objects.filter(project=project, role=DatasetRole.POOL)
+    if pools.filter(state=DatasetState.RECEIVING, job__state__in=UNFINISHED).exists():
+        return ProjectStatus(
+            Step.READING, as_message("The rows of an upload are being read; what is asked comes after.")
+        )
+    if pools.filter(gate_job__state__in=UNFINISHED).exists():
+        return ProjectStatus(Step.AT_GATE, as_message("An upload goes through the gate; what passes is asked about."))
+    return ProjectStatus(Step.WAITING_FOR_POOL, otherwise)
+
+
+def _without_candidates(project: Project, version: int) -> ProjectStatus:
+    if Round.objects.filter(project=project, state=WorkState.DONE).exists():
+        return ProjectStatus(
+            Step.FINISHED,
+            as_message(
+                "Everything that could be asked was asked; version {version} is the newest. Upload more data.",
+                version=version,
+            ),
+        )
+    if project.oracle == Oracle.CROWD:
+        return _pool_step(project, as_message("Nothing has passed the gate yet: upload a pool."))
+    return _pool_step(project, as_message("There is nothing to ask yet: upload a pool."))
+
+
+def too_little_words(paying: BudgetAccount, step: Step) -> str:
+    """Say that an account cannot pay for a step; for asking, that is for the training as well."""
+    return as_message(
+        "The budget {word} has {left} left, too little for {reason}.",
+        word=paying.label,
+        left=guarantee(paying).left_said,
+        reason=as_message("the next questions and the model trained on them")
+        if step == Step.ASK
+        else as_message("the next model"),
+    )
+
+
+def _if_paid(project: Project, step: Step, sentence: str) -> ProjectStatus:
+    """Return the step, or why the account it needs cannot pay; asking counts the training it is for."""
+    stopped = failures.stopping_words(project, Round if step == Step.ASK else TrainingRun)
+    if stopped:
+        return ProjectStatus(Step.STUCK, stopped)
+    events = model_events(project)
+    paying = training_account(project)
+    if step == Step.ASK and project.oracle == Oracle.TRUSTED:
+        events.append(next_round_event(project))
+    if can_pay(paying, events):
+        return ProjectStatus(step, sentence)
+    still_open = question_counts(project).open
+    sentences = [
+        too_little_words(paying, step),
+        as_plural_message(
+            "Answers are kept, and {n} question is open.", "Answers are kept, and {n} questions are open.", n=still_open
+        )
+        if still_open
+        else as_message("Answers are kept."),
+        as_message("A manager can raise its limit."),
+    ]
+    return ProjectStatus(Step.CANNOT_PAY, joined_messages(" ", sentences))

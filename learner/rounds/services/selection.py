@@ -1,0 +1,380 @@
+"""Private choice of the records that a round asks about."""
+
+import hashlib
+import json
+from collections.abc import Iterator, Sequence
+from datetime import timedelta
+from decimal import Decimal
+
+import numpy as np
+from django.conf import settings
+from django.db import transaction
+from django.db.models import Max
+from django.db.models.functions import Now
+from numpy.typing import NDArray
+
+from annotation.models import Dataset, Oracle, Project, WorkState
+from annotation.questions.services import queue, repeats
+from annotation.statement.label_budget import label_budget
+from annotation.work.services.attempts import finish_work
+from annotation.work.services.sending import send_on_commit
+from learner.errors import BlockNotOpen, NothingToAsk
+from learner.linear_model import LinearModel
+from learner.models import ModelRelease, Round, ScreenLooks, SecretDraw
+from learner.models.rounds import PART_ROWS
+from learner.pools import answers as answer_selectors
+from learner.pools import answers as repeat_selectors
+from learner.pools import attempts, features, prices, records, selectors, starts
+from learner.pools import records as pool_selectors
+from learner.pools.attempts import CHOICE_PAID, FEATURES, QUESTIONS, SCORES, Progress, silent
+from learner.pools.configuration import blocks_choice_of, featurizer_of, secret_sample_of, strategy_of
+from learner.pools.keys import CHOOSE_BLOCK, CHOOSE_QUESTIONS, RUN_ROUND_TASK
+from learner.pools.records import Candidates, Examples
+from learner.rounds import next_step
+from learner.rounds.next_step import Step
+from learner.rounds.services import randomization, suggestions
+from learner.strategies.base import QueryStrategy
+from learner.strategies.blocks import draw_blocks
+from learner.strategies.clustered_uncertainty import ClusteredUncertainty
+from learner.strategies.noisy_clusters import NoisyClusters
+from learner.strategies.random import RandomChoice
+from learner.strategies.ranked_pool import AnnotationBudget, RankedExamplePool
+from learner.strategies.rows import ListedRows, OpenRows, Rows, WatchedRows
+from learner.strategies.screen import Screen, note_looks
+from learner.strategies.secret_sample import ScreenedSecretSample, SecretSample
+from learner.strategies.uncertainty import Uncertainty
+from privacy.accounting.event import Event
+from privacy.errors import BudgetExceeded
+from privacy.mechanisms.randomness import RandomSource, SecureRandom
+from privacy.models import LedgerEntry
+from privacy.selectors import can_pay
+from privacy.services import ledger
+from privacy.services.faults import fault_point
+from privacy.wording import as_message
+
+
+def reserve_choice(chosen: Round, *, event: Event, purpose: str) -> LedgerEntry:
+    """Hold what an attempt to choose questions costs, durably, before anything private is read.
+
+    Raises
+    ------
+    BudgetExceeded
+        If the pool's account cannot pay for the choice and for the model that the answers are for. Each attempt asks:
+        one that died before it was charged as well, and may have left enough for another choice alone.
+    """
+    account = chosen.project.pool_account
+    wanted = [event, *selectors.model_events(chosen.project)]
+    if not can_pay(account, wanted):
+        raise BudgetExceeded(next_step.too_little_words(account, Step.ASK))
+    return attempts.reserve_attempt(chosen, account=account, event=event, purpose=purpose)
+
+
+# One process scores so many in a second or less.
+REPORTED_ROWS = 1_000_000
+
+
+def scoring_model(chosen: Round) -> LinearModel | None:
+    """Return the release the round was opened with, or the start's model where there was none."""
+    if chosen.model is not None:
+        return LinearModel.from_json(chosen.model.weights)
+    if not strategy_of(chosen.project, chosen.strategy).needs_model:
+        return None
+    model = starts.start_model(chosen.project)
+    if model is None and chosen.project.oracle == Oracle.TRUSTED:
+        raise NothingToAsk("There is no model any more that could score this round.")
+    return model
+
+
+def watched(rows: Rows, X: NDArray[np.float32], progress: Progress) -> Rows:
+    """Return rows that stop with the attempt, tell how many are scored, and leave nothing of `X` in memory."""
+    parts = -(-len(rows) // REPORTED_ROWS)
+    reported = -1
+
+    def heard(taken: int) -> None:
+        nonlocal reported
+        features.let_go_of_files(X)
+        if taken // REPORTED_ROWS > reported:
+            reported = taken // REPORTED_ROWS
+            progress.check()
+            if parts > 1:
+                progress.tell(reported, parts)
+
+    return WatchedRows(rows, heard)
+
+
+def repeat_doubted(chosen: Round, progress: Progress) -> None:
+    """Open the questions the model doubts; what was answered to them is looked at by nobody."""
+    project = chosen.project
+    settled = repeat_selectors.settled_questions(project)
+    examples = pool_selectors.gate_examples(project, settled)
+    chooser, model = strategy_of(project, chosen.strategy), scoring_model(chosen)
+    if model is None or not len(examples.ids):
+        raise NothingToAsk("There is nothing left to ask again.")
+    assert isinstance(chooser, Uncertainty)
+    progress.begin(SCORES)
+    X = features.stacked_features(examples.datasets, dimension=featurizer_of(project).dimension)
+    rows = watched(ListedRows(examples.rows), X, progress)
+    ids = examples.ids[chooser.most_uncertain(X, rows, model, chosen.requested)]
+    progress.begin(QUESTIONS)
+    fault_point("round_chosen")
+    with transaction.atomic():
+        repeats.open_for_more_answers(project=project, round_number=chosen.number, query_ids=ids.tolist())
+        entries = attempts.record_free_use(
+            chosen,
+            gates=pool_selectors.gate_entries(examples.datasets),
+            operation=as_message("choice of questions to ask again"),
+            purpose=CHOOSE_QUESTIONS,
+            output_digest=attempts.asked_digest(chosen, ids),
+        )
+        finish_work(row=chosen, committed_entry=entries[-1], selected=len(ids))
+        send_on_commit(settings.PROJECT_CHANGED_TASK, project_id=project.pk)
+        fault_point("round_finished")
+
+
+def spread_questions(chosen: Round, strategy: ClusteredUncertainty, candidates: Examples) -> NDArray[np.int64]:
+    """Return the questions of a round within what the answers may cost; gate output, releases and words choose them."""
+    project = chosen.project
+    X = features.stacked_features(candidates.datasets, dimension=featurizer_of(project).dimension)
+    affordable = annotation_budget(project).examples
+    wanted = chosen.requested if affordable is None else min(chosen.requested, affordable)
+    model = _model_of(project, chosen.model, X)
+    counts = answer_selectors.gate_counts(project)
+    asked = np.setdiff1d(np.arange(len(X)), candidates.rows)
+    rows = strategy.query(X, candidates.rows, model, wanted, SecureRandom(), counts=counts, asked=asked)
+    order = np.argsort(candidates.rows)
+    return candidates.ids[order[np.searchsorted(candidates.rows, rows, sorter=order)]]
+
+
+def _model_of(project: Project, release: ModelRelease | None, X: NDArray[np.float32]) -> LinearModel | None:
+    """Return what doubts: the round's release, else the start's model or what is known without any answer."""
+    if release is not None:
+        return LinearModel.from_json(release.weights)
+    if answer_selectors.learns_from_questions(project):
+        return randomization.prior_of(project, X)
+    return starts.start_model(project)
+
+
+def ask_screened(chosen: Round, screen: Screen, model: LinearModel, progress: Progress) -> None:
+    """Reserve, flip the coins of records that may still be looked at, and store the choice with the looks it took."""
+    project = chosen.project
+    candidates = pool_selectors.open_records(project)
+    looks = pool_selectors.looks_at(candidates.datasets)
+    fresh = _fresh(candidates, looks, screen)
+    pool_size = int(np.count_nonzero(fresh))
+    if not pool_size:
+        _store_looks(candidates, looks, fresh)
+        raise NothingToAsk("Every record was looked at as often as it may be.")
+    event = prices.round_event(chosen, left=pool_size)
+    features.find_room(project)
+    progress.begin(CHOICE_PAID)
+    reservation = reserve_choice(chosen, event=event, purpose=CHOOSE_QUESTIONS)
+    progress.begin(FEATURES)
+    X = features.stacked_features(candidates.datasets, dimension=featurizer_of(project).dimension, tell=progress.tell)
+    # How many records the coins look at until enough are chosen is not public, so it is one step whole.
+    progress.begin(SCORES)
+    selected = [pool_selectors.NO_ROWS]
+    # Rows that are open are drawn from all by chance, so no list of them is made.
+    everything = OpenRows(len(looks), pool_selectors.NO_ROWS)
+    for screening in screen.examine(features.scattered(X), everything, fresh, model, chosen.requested, SecureRandom()):
+        note_looks(looks, screening, exposures=screen.exposures)
+        selected.append(screening.selected)
+        progress.check()
+    rows = np.concatenate(selected)
+    ids = candidates.ids_of(rows)
+    progress.begin(QUESTIONS)
+    fault_point("round_chosen")
+    with transaction.atomic():
+        queue.open_queries(project=project, round_number=chosen.number, record_ids=ids)
+        suggestions.suggest_for_round(chosen, Examples(ids, rows, candidates.datasets))
+        entry = ledger.commit(reservation=reservation, output_digest=attempts.asked_digest(chosen, ids))
+        _store_looks(candidates, looks, _fresh(candidates, looks, screen))
+        finish_work(row=chosen, committed_entry=entry, selected=len(ids))
+        send_on_commit(settings.PROJECT_CHANGED_TASK, project_id=project.pk)
+        fault_point("round_finished")
+
+
+def _fresh(candidates: Candidates, looks: NDArray[np.uint8], screen: Screen) -> NDArray[np.bool_]:
+    """Say of each row whether nobody was asked about it and it may still be looked at."""
+    fresh = candidates.rows.mask()
+    fresh &= looks < screen.exposures
+    return fresh
+
+
+def _store_looks(candidates: Candidates, looks: NDArray[np.uint8], fresh: NDArray[np.bool_]) -> None:
+    """Keep the looks of each upload, part by part, and how many of its records may still be looked at."""
+    first = 0
+    for dataset in candidates.datasets:
+        for start in range(0, dataset.row_count, PART_ROWS):
+            part = slice(first + start, first + min(start + PART_ROWS, dataset.row_count))
+            values = {"looks": looks[part].tobytes(), "left": int(np.count_nonzero(fresh[part]))}
+            ScreenLooks.objects.update_or_create(dataset=dataset, first_row=start, defaults=values)
+        first += dataset.row_count
+
+
+BLANK = np.empty((0, 0), dtype=np.float32)
+
+
+def leading_texts(
+    chosen: Round, strategy: QueryStrategy, candidates: Examples, progress: Progress
+) -> NDArray[np.int64]:
+    """Return what a round asks within the budget: what the model it was opened with doubts most, or by chance."""
+    project = chosen.project
+    affordable = annotation_budget(project).examples
+    wanted = chosen.requested if affordable is None else min(chosen.requested, affordable)
+    model = scoring_model(chosen)
+    if not isinstance(strategy, Uncertainty) or model is None:
+        places = ListedRows(np.arange(len(candidates.ids), dtype=np.int64))
+        return candidates.ids[RandomChoice().choose(BLANK, places, None, wanted, SecureRandom())]
+    X = features.stacked_features(candidates.datasets, dimension=featurizer_of(project).dimension)
+    rows = watched(ListedRows(candidates.rows), X, progress)
+    return candidates.ids[strategy.most_uncertain(X, rows, model, wanted)]
+
+
+def open_pool(
+    project: Project, candidates: Examples, *, strategy: Uncertainty, model: LinearModel
+) -> RankedExamplePool:
+    """Rank all candidates by a released model or one of public examples, for a page that shows them."""
+    X = features.stacked_features(candidates.datasets, dimension=featurizer_of(project).dimension)
+    statistics = strategy.statistics(X, candidates.rows, model)
+    doubts = strategy.uncertainty_of(statistics)
+    return RankedExamplePool(candidates.ids, doubts, statistics.confidence, budget=annotation_budget(project))
+
+
+def annotation_budget(project: Project) -> AnnotationBudget:
+    """Return what the project may still ask for, in answers and in money."""
+    labels = label_budget(project)
+    return AnnotationBudget(
+        labels=None if project.labels_limit is None else max(0, project.labels_limit - labels.asked),
+        money=labels.money_left,
+        price=project.price_per_label or Decimal(0),
+        labels_per_example=project.overlap,
+    )
+
+
+THINNED_ROWS = 65_536
+
+
+def start_block(project: Project) -> Round:
+    """Open the next block; all that is written here is public."""
+    last = Round.objects.filter(project=project).aggregate(number=Max("number"))["number"] or 0
+    block = records.next_block(project) or 0
+    started = Round.objects.create(
+        project=project,
+        number=last + 1,
+        strategy=project.selection,
+        block=block,
+        model=selectors.newest_release(project) if project.screened_blocks and block > 1 else None,
+        requested=pool_selectors.pool_size(project),
+    )
+    send_on_commit(RUN_ROUND_TASK, round_id=started.pk)
+    return started
+
+
+def ask_block(chosen: Round, progress: Progress) -> None:
+    """Draw the coins that are missing, open the questions of the block, and set the time at which it closes."""
+    project = chosen.project
+    block = chosen.block or 0
+    sample = secret_sample_of(project, block=block)
+    event = prices.round_event(chosen, left=0)
+    if isinstance(sample, NoisyClusters):
+        features.find_room(project)
+    progress.begin(CHOICE_PAID)
+    reservation = reserve_choice(chosen, event=event, purpose=CHOOSE_BLOCK)
+    candidates = pool_selectors.open_records(project)
+    rng = SecureRandom()
+    if isinstance(sample, NoisyClusters):
+        # Files are written outside of the transaction that opens the questions.
+        progress.begin(FEATURES)
+        _features_of(project, candidates, progress)
+    # How long the coins and the questions of a secret block take is not cut any finer.
+    progress.begin(QUESTIONS)
+    with transaction.atomic():
+        if not candidates.datasets:
+            raise NothingToAsk("There is no pool to ask about.")
+        drawn = candidates.rows.only(_drawn_rows(candidates.datasets, block, rng))
+        rows = np.asarray(rng.permutation(_kept(chosen, candidates, drawn, sample, rng)), dtype=np.int64)
+        ids = candidates.ids_of(rows)
+        fault_point("round_chosen")
+        queue.open_queries(project=project, round_number=chosen.number, record_ids=ids)
+        # Over all that could have been drawn: the time it takes is the same whatever the coins said.
+        suggestions.suggest_for_round(chosen, Examples(ids, rows, candidates.datasets), applied_to=candidates.rows)
+        entry = ledger.commit(reservation=reservation, output_digest=_public_digest(chosen, event))
+        finish_work(
+            row=chosen,
+            committed_entry=entry,
+            # Uploads may have come since the block was started.
+            requested=candidates.rows.total,
+            selected=len(ids),
+            closes_at=Now() + timedelta(hours=project.block_hours),
+        )
+        send_on_commit(settings.PROJECT_CHANGED_TASK, project_id=project.pk)
+        fault_point("round_finished")
+
+
+def close_block(*, project: Project) -> Round:
+    """Close the open block now instead of at its time; what nobody has agreed on by then counts as empty.
+
+    The moment shows outside, so it must not depend on the answers; the site cannot check why a manager chooses it.
+    """
+    with transaction.atomic():
+        Project.objects.select_for_update(no_key=True).get(pk=project.pk)
+        block = records.open_block(project)
+        if block is None:
+            raise BlockNotOpen("There is no open block to close.")
+        Round.objects.filter(pk=block.pk, state=WorkState.DONE).update(closes_at=Now())
+        send_on_commit(settings.PROJECT_CHANGED_TASK, project_id=project.pk)
+    block.refresh_from_db()
+    return block
+
+
+def _kept(
+    chosen: Round, candidates: Candidates, drawn: NDArray[np.int64], sample: SecretSample, rng: RandomSource
+) -> NDArray[np.int64]:
+    """Return which rows a screened or spread block keeps of those its coins have drawn; every other block keeps all."""
+    blocks = ListedRows(drawn).blocks(THINNED_ROWS)
+    if isinstance(sample, NoisyClusters):
+        X = _features_of(chosen.project, candidates)
+        rates = sample.rates_of(sample.counted(X, candidates.rows, rng), len(candidates.rows))
+        kept = [sample.thin(features.scattered(X), block, rates, rng) for block in blocks]
+    elif isinstance(sample, ScreenedSecretSample) and chosen.model is not None:
+        X = _features_of(chosen.project, candidates)
+        model = LinearModel.from_json(chosen.model.weights)
+        kept = [sample.thin(features.scattered(X), block, model, rng) for block in blocks]
+    else:
+        return drawn
+    return np.concatenate([pool_selectors.NO_ROWS, *kept])
+
+
+def _features_of(project: Project, candidates: Candidates, progress: Progress | None = None) -> NDArray[np.float32]:
+    tell = silent if progress is None else progress.tell
+    dimension = featurizer_of(project).dimension
+    return features.stacked_features(candidates.datasets, dimension=dimension, tell=tell)
+
+
+def _drawn_rows(datasets: Sequence[Dataset], block: int, rng: SecureRandom) -> NDArray[np.int64]:
+    """Return the rows of the stacked uploads that the coins have put into a block; one part's coins at a time."""
+    first, drawn = 0, [pool_selectors.NO_ROWS]
+    for dataset in datasets:
+        parts = _coins_of(dataset, rng)
+        drawn += [first + start + np.flatnonzero(coins == block) for start, coins in parts]
+        first += dataset.row_count
+    return np.concatenate(drawn)
+
+
+def _coins_of(dataset: Dataset, rng: SecureRandom) -> Iterator[tuple[int, NDArray[np.uint8]]]:
+    """Yield the first row of each part of an upload and the blocks of its rows, drawn now if they never were."""
+    parts, rates = SecretDraw.objects.filter(dataset=dataset), blocks_choice_of(dataset.project).block_rates
+    known = parts.exists()
+    for start in range(0, dataset.row_count, PART_ROWS):
+        if known:
+            yield start, np.frombuffer(parts.get(first_row=start).blocks, dtype=np.uint8)
+        else:
+            drawn = draw_blocks(min(PART_ROWS, dataset.row_count - start), rates, rng)
+            SecretDraw.objects.create(dataset=dataset, first_row=start, blocks=drawn.tobytes())
+            yield start, drawn
+
+
+def _public_digest(chosen: Round, event: Event) -> str:
+    """Digest what may be said of the choice; one of the ids would let anybody with a list of them test guesses."""
+    public = {"round": chosen.number, "block": chosen.block, "event": event.to_json()}
+    return hashlib.sha256(json.dumps(public, sort_keys=True).encode()).hexdigest()

@@ -1,0 +1,68 @@
+"""Files of releases, checked against their digests before anybody reads them."""
+
+from pathlib import Path
+
+import pytest
+from django.core.files.storage import default_storage
+
+from learner.errors import ArtifactCorrupt
+from learner.models import ModelRelease
+from learner.releases import storage
+from tests import learning
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def project(remembered):
+    return learning.begin_experts(remembered, released=True)
+
+
+@pytest.fixture
+def release(project) -> ModelRelease:
+    return project.releases.get()
+
+
+def test_files_open_with_the_bytes_that_were_released(release):
+    assert set(release.digests) == {
+        "model.skops",
+        "model.onnx",
+        "model.safetensors",
+        "pipeline.skops",
+        "thresholds.json",
+        "licences.md",
+        "weights.json",
+        "features.json",
+        "samples.json",
+        "card.md",
+        "privacy.json",
+        "manifest.json",
+        "manifest.sig",
+        "model.sig",
+    }
+    with storage.open_file(release=release, name="card.md") as file:
+        card = file.read().decode()
+    assert "20" in card
+    assert "0-differential privacy" not in card
+
+
+def test_a_changed_file_is_not_handed_out(release):
+    path = Path(default_storage.path(release.folder)) / "weights.json"
+    body = bytearray(path.read_bytes())
+    body[len(body) // 2] ^= 1
+    path.write_bytes(body)
+    with pytest.raises(ArtifactCorrupt, match="digest"):
+        storage.open_file(release=release, name="weights.json")
+
+
+@pytest.mark.one_in(3)
+@pytest.mark.parametrize("name", ["../../../etc/passwd", "absent.json", ""])
+def test_only_listed_files_open(release, name):
+    with pytest.raises(ArtifactCorrupt):
+        storage.open_file(release=release, name=name)
+
+
+def test_a_missing_file_is_said_to_be_corrupt(release):
+    (Path(default_storage.path(release.folder)) / "card.md").unlink()
+    with pytest.raises(ArtifactCorrupt):
+        storage.open_file(release=release, name="card.md")

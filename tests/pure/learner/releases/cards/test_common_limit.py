@@ -1,0 +1,18 @@
+"""A card says under which common limit its records stand, and nothing about accounts of answers."""
+
+from learner.releases.cards.common_limit import account_limit_words
+
+
+def test_a_population_is_named_with_the_declared_number():
+    said = account_limit_words({"unit": "record", "population": "Patients\n`x`", "records_per_person": 3})
+    assert "the population `Patients 'x'`" in said
+    assert "at most 3 records" in said
+
+
+def test_a_project_without_one_says_so():
+    assert "outside any common limit" in account_limit_words({"unit": "contributor", "population": ""})
+
+
+def test_answers_and_earlier_cards_say_nothing():
+    assert account_limit_words({"unit": "answer", "population": ""}) == ""
+    assert account_limit_words({"unit": "record"}) == ""
