@@ -77,7 +77,6 @@ TESTED_THROUGH_OTHERS: dict[tuple[str, str], tuple[str, ...]] = {
         "dpal_site/hub.py",
     ),
     ("tests/journeys/test_demo.py", "parts of the demonstration, which is run as a whole"): (
-        "dpal_site/demo/without_privacy.py",
         "dpal_site/preparation.py",
     ),
     (

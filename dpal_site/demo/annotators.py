@@ -14,6 +14,8 @@ from urllib.request import HTTPCookieProcessor, Request, build_opener
 import numpy as np
 
 GivesAnswer = Callable[["LabelPage", "Browser"], int]
+# How often a simulated person errs.
+MISTAKE_RATE = 0.03
 PAUSE_SECONDS = 1.0
 
 
@@ -125,8 +127,6 @@ class SimulatedAnnotator(threading.Thread):
         Address of the site.
     desks : mapping of str to Answer
         For each project's slug, what a careful person would answer to a page.
-    mistake_rate : float
-        Probability of another answer, 0 <= mistake_rate < 1.
     seed : int
         Of the mistakes.
     """
@@ -138,7 +138,6 @@ class SimulatedAnnotator(threading.Thread):
         password: str,
         site: str,
         desks: Mapping[str, GivesAnswer],
-        mistake_rate: float,
         seed: int,
     ) -> None:
         super().__init__(name=name, daemon=True)
@@ -146,7 +145,6 @@ class SimulatedAnnotator(threading.Thread):
         self._password = password
         self._browser = Browser(site)
         self._desks = desks
-        self._mistake_rate = mistake_rate
         self._rng = np.random.default_rng(seed)
         self._stopping = threading.Event()
 
@@ -180,6 +178,6 @@ class SimulatedAnnotator(threading.Thread):
         return done
 
     def _with_mistakes(self, choice: int, choices: Sequence[str]) -> str:
-        if self._rng.random() < self._mistake_rate:
+        if self._rng.random() < MISTAKE_RATE:
             return str(self._rng.choice([other for other in choices if other != str(choice)]))
         return str(choice)

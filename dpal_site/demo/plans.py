@@ -1,8 +1,9 @@
 """What the demonstration opens: projects with their pools, their public test sets, and the truth annotators know."""
 
 import io
+import textwrap
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -12,19 +13,22 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 from PIL import Image
 
-from annotation.choices.planned_settings import planned_settings
 from annotation.choices.presets import PRESETS
 from dpal_site.demo import digits, voice_log
-from dpal_site.demo.annotators import Browser, GivesAnswer, LabelPage
+from dpal_site.demo.annotators import MISTAKE_RATE, Browser, GivesAnswer, LabelPage
+from learner.estimators.descriptions import described_by
+from learner.simulation.task import SimulationTask
 from learner.strategies.secret_blocks import SecretBlocks
 from privacy.gate.normalizers import Normalizer, normalize_texts
 
-RELEASES = 2
-TRUSTED = "pool-experts"
+TRUSTED, CROWD = "pool-experts", "voice-crowd"
 SEED = 20_250_101
-CONTRIBUTORS = 50_000
-# The preset's own gate; what its limit leaves pays for runs that a crash has charged.
-CROWD_GATE: dict[str, Any] = {"normalizer": "L1"}
+CONTRIBUTORS = 30_000
+DIGITS_EPSILON = 0.7
+# Questions of each release of a crowd; all of them are paid for at once.
+CROWD_LABELS, CROWD_RELEASES = 40, 3
+CROWD_SETTINGS: dict[str, Any] = {"labels_per_release": CROWD_LABELS}
+BLOCKS = SecretBlocks(PRESETS[TRUSTED].defaults["selection_rate"])
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +42,7 @@ class UploadFile:
 
 @dataclass(frozen=True, slots=True)
 class ProjectPlan:
-    """A project to open; `companion_settings` turn it into the one that asks at random for the same epsilon."""
+    """A project to open, and the same as a task to simulate."""
 
     name: str
     preset: str
@@ -46,25 +50,28 @@ class ProjectPlan:
     question: str
     classes: tuple[str, ...]
     settings: Mapping[str, Any]
-    companion_settings: Mapping[str, Any]
+    releases: int
     pool: UploadFile
     test: UploadFile
     answer: GivesAnswer
     about: str
+    task: SimulationTask
 
-    def companion(self) -> "ProjectPlan":
-        """Return the same project with random choice, the same labels and the same total epsilon."""
-        return replace(self, name=f"{self.name}, random choice", settings={**self.settings, **self.companion_settings})
+    @property
+    def title(self) -> str:
+        """Name and contents in lines of at most 100 columns."""
+        return textwrap.fill(f"{self.name}: {self.about}.", 100)
 
 
-def default_plans() -> list[ProjectPlan]:
+def default_plans(*, seed: int = SEED) -> list[ProjectPlan]:
     """Return digits to experts and a voice log to a crowd."""
-    return [digits_plan(), voice_plan()]
+    return [digits_plan(seed=seed), voice_plan(seed=seed)]
 
 
-def digits_plan() -> ProjectPlan:
-    """Return scikit-learn's zeros and nines in a trusted project, which is set as its preset ships."""
-    split = digits.split_digits(rng=np.random.default_rng(SEED))
+def digits_plan(*, seed: int = SEED) -> ProjectPlan:
+    """Return scikit-learn's digits in a trusted project, at an epsilon where secrecy about who is asked shows."""
+    rng = np.random.default_rng(seed)
+    split = digits.split_digits(rng=rng)
     known = {image.tobytes(): int(label) for image, label in zip(split.pool, split.pool_classes, strict=True)}
     return ProjectPlan(
         name="Digits",
@@ -72,8 +79,8 @@ def digits_plan() -> ProjectPlan:
         data_kind="image",
         question=digits.QUESTION,
         classes=digits.CLASSES,
-        settings={"image_height": digits.SIDE, "image_width": digits.SIDE},
-        companion_settings=random_choice(digits.CLASSES, pool_size=len(split.pool)),
+        settings={"image_height": digits.SIDE, "image_width": digits.SIDE, "pool_epsilon": DIGITS_EPSILON},
+        releases=len(BLOCKS.block_rates),
         pool=UploadFile("digits.parquet", _parquet(pixels=_lists(split.pool)), {"pixels": "pixels"}),
         test=UploadFile(
             "digits-public-test.parquet",
@@ -81,58 +88,76 @@ def digits_plan() -> ProjectPlan:
             {"pixels": "pixels", "label": "label"},
         ),
         answer=ImageReader(known),
-        about=f"{len(split.pool)} images as a private pool, {len(split.test)} as a public test set",
+        about=f"experts label {len(split.pool):,} private images, {len(split.test)} public ones test the models",
+        task=SimulationTask(
+            texts=(),
+            labels=with_mistakes(split.pool_classes, len(digits.CLASSES), rng),
+            test_texts=(),
+            test_labels=split.test_classes,
+            classes=digits.CLASSES,
+            rows=split.pool,
+            test_rows=split.test,
+            settings=blocks_of_experts(pool_epsilon=DIGITS_EPSILON),
+            label_counts=(labels_of_blocks(len(split.pool)),),
+        ),
     )
 
 
-def voice_plan(*, contributors: int = CONTRIBUTORS) -> ProjectPlan:
+def voice_plan(*, contributors: int = CONTRIBUTORS, seed: int = SEED) -> ProjectPlan:
     """Return a generated voice log in a crowd project."""
-    rng = np.random.default_rng(SEED)
+    rng = np.random.default_rng(seed)
     known = voice_log.known_sentences()
     log = voice_log.draw_voice_log(list(known), contributors=contributors, rng=rng)
-    texts, labels = voice_log.public_test_set(size=400, rng=rng)
+    texts, labels = voice_log.public_test_set(rng=rng)
+    words = tuple(f"{topic}: {example}" for topic, examples in voice_log.EXAMPLES.items() for example in examples)
+    truth = np.array([known.get(text, 0) for text in log.texts], dtype=np.int64)
     return ProjectPlan(
-        name="Voice queries",
-        preset="voice-crowd",
+        name="Voice requests",
+        preset=CROWD,
         data_kind="text",
         question=voice_log.QUESTION,
         classes=voice_log.CLASSES,
-        settings=CROWD_GATE | crowd_budget(),
-        companion_settings={"selection": "random"},
+        settings=CROWD_SETTINGS | {"class_descriptions": words},
+        releases=CROWD_RELEASES,
         pool=log_file(log),
         test=labelled_texts(texts, [voice_log.CLASSES[label] for label in labels]),
         answer=TextReader(known),
-        about=f"{len(log.texts):,} generated lines of {contributors:,} contributors, {len(set(log.texts)):,} distinct",
+        about=(
+            f"a crowd labels what passes the gate of {len(log.texts):,} generated lines by {contributors:,} people, "
+            f"{len(texts)} public requests test the models"
+        ),
+        task=SimulationTask(
+            texts=tuple(log.texts),
+            labels=with_mistakes(truth, len(voice_log.CLASSES), rng),
+            test_texts=tuple(texts),
+            test_labels=np.array(labels, dtype=np.int64),
+            classes=voice_log.CLASSES,
+            contributors=tuple(log.contributors),
+            descriptions=described_by(words, voice_log.CLASSES),
+            label_counts=crowd_counts(),
+        ),
     )
 
 
-def crowd_budget(*, labels: int = 40) -> dict[str, Any]:
-    """Return how many questions each version of a crowd's project takes; all of them are paid for at once."""
-    return {"round_size": labels, "labels_per_release": labels, "overlap": 3}
+def blocks_of_experts(**settings: Any) -> dict[str, str]:
+    """Return what lets a simulation ask about secret blocks as a project of experts does."""
+    return {"selection_rate": str(BLOCKS.selection_rate)} | {name: str(value) for name, value in settings.items()}
 
 
-def random_choice(classes: Sequence[str], *, pool_size: int) -> dict[str, Any]:
-    """Return what lets random choice in the open spend all of the preset's limit on as many labels and releases.
+def labels_of_blocks(pool_size: int) -> int:
+    """Return how many records of a pool all blocks together ask about, on average."""
+    return int(pool_size * sum(BLOCKS.block_rates))
 
-    Parameters
-    ----------
-    classes : sequence of str
-        The declared classes.
-    pool_size : int
-        Number of private records, of which secret blocks ask about a public share on average.
-    """
-    preset = PRESETS[TRUSTED]
-    labels = round(pool_size * sum(SecretBlocks(preset.defaults["selection_rate"]).block_rates[:RELEASES]) / RELEASES)
-    settings: dict[str, Any] = {
-        "selection": "random",
-        "selection_epsilon": 0.0,
-        "selection_rate": None,
-        "block_hours": None,
-        "round_size": labels,
-        "labels_per_release": labels,
-    }
-    around = {"oracle": preset.oracle, "classes": list(classes), "maximum_releases": RELEASES}
-    return settings | planned_settings({**preset.defaults, **around, **settings})
+
+def crowd_counts() -> tuple[int, ...]:
+    """Return the labels of each release of a crowd."""
+    return tuple(CROWD_LABELS * release for release in range(1, CROWD_RELEASES + 1))
+
+
+def with_mistakes(truth: NDArray[np.int64], n_classes: int, rng: np.random.Generator) -> NDArray[np.int64]:
+    """Return answers as the demonstration's people give them: now and then another class."""
+    wrong = (truth + rng.integers(1, n_classes, size=len(truth))) % n_classes
+    return np.where(rng.random(len(truth)) < MISTAKE_RATE, wrong, truth)
 
 
 def log_file(log: voice_log.VoiceLog) -> UploadFile:

@@ -11,26 +11,31 @@ import pyarrow as pa
 
 from dpal_site.demo import voice_log
 from dpal_site.demo.plans import (
-    CROWD_GATE,
+    BLOCKS,
+    CROWD,
+    CROWD_RELEASES,
+    CROWD_SETTINGS,
     SEED,
     TRUSTED,
     ProjectPlan,
     TextReader,
     UploadFile,
-    crowd_budget,
+    blocks_of_experts,
+    crowd_counts,
     labelled_texts,
+    labels_of_blocks,
     log_file,
-    random_choice,
+    with_mistakes,
 )
+from learner.simulation.task import SimulationTask
 from privacy.gate.normalizers import fold_texts
 
 TEST_SHARE = 1 / 3
 LARGEST_TEST = 1500
-# Two fifths of a pool are asked about, twice.
-LARGEST_POOL = 3000
+LARGEST_POOL = 1500
 MOST_CLASSES = 20
 SHARED_TEXTS = 500
-CONTRIBUTORS = 50_000
+CONTRIBUTORS = 30_000
 QUESTION = "Which class is this?"
 
 
@@ -57,7 +62,7 @@ def read_plans(path: Path, *, text_column: str, label_column: str) -> list[Proje
     if len(pool.texts) < 60:
         raise DataProblem(f"{path.name} has only {len(pool.texts)} texts left for a pool; 60 are needed")
     classes = tuple(sorted(set(kept.labels)))
-    return [_trusted_plan(path.stem, pool, test, classes, note), _crowd_plan(path.stem, pool, test, classes, note)]
+    return [_trusted_plan(path.stem, pool, test, classes, note), _crowd_plan(path.stem, pool, test, classes)]
 
 
 def read_labelled_texts(path: Path, *, text_column: str, label_column: str) -> LabelledTexts:
@@ -118,13 +123,14 @@ def _part(whole: LabelledTexts, rows: "np.ndarray[tuple[int, ...], np.dtype[np.i
     return LabelledTexts([whole.texts[row] for row in rows], [whole.labels[row] for row in rows])
 
 
-def _truth(pool: LabelledTexts, classes: tuple[str, ...]) -> TextReader:
-    return TextReader({text: classes.index(label) for text, label in zip(pool.texts, pool.labels, strict=True)})
+def _places(part: LabelledTexts, classes: tuple[str, ...]) -> "np.ndarray[tuple[int, ...], np.dtype[np.int64]]":
+    return np.array([classes.index(label) for label in part.labels], dtype=np.int64)
 
 
 def _trusted_plan(
     name: str, pool: LabelledTexts, test: LabelledTexts, classes: tuple[str, ...], note: str
 ) -> ProjectPlan:
+    truth = _places(pool, classes)
     return ProjectPlan(
         name=f"{name}, experts",
         preset=TRUSTED,
@@ -132,33 +138,52 @@ def _trusted_plan(
         question=QUESTION,
         classes=classes,
         settings={},
-        companion_settings=random_choice(classes, pool_size=len(pool.texts)),
+        releases=len(BLOCKS.block_rates),
         pool=UploadFile("pool.csv", labelled_texts(pool.texts, pool.labels).body, {"text": "text"}),
         test=labelled_texts(test.texts, test.labels),
-        answer=_truth(pool, classes),
-        about=f"{len(pool.texts):,} texts as a private pool, {len(test.texts):,} as a public test set{note}",
+        answer=TextReader(dict(zip(pool.texts, truth.tolist(), strict=True))),
+        about=f"experts label {len(pool.texts):,} private texts, {len(test.texts):,} public ones test the models{note}",
+        task=SimulationTask(
+            texts=tuple(pool.texts),
+            labels=with_mistakes(truth, len(classes), np.random.default_rng(SEED)),
+            test_texts=tuple(test.texts),
+            test_labels=_places(test, classes),
+            classes=classes,
+            settings=blocks_of_experts(),
+            label_counts=(labels_of_blocks(len(truth)),),
+        ),
     )
 
 
-def _crowd_plan(
-    name: str, pool: LabelledTexts, test: LabelledTexts, classes: tuple[str, ...], note: str
-) -> ProjectPlan:
+def _crowd_plan(name: str, pool: LabelledTexts, test: LabelledTexts, classes: tuple[str, ...]) -> ProjectPlan:
     """Draw who said what how often: a file of distinct texts has nothing that a gate may let through."""
     shared = list(dict.fromkeys(pool.texts))[:SHARED_TEXTS]
-    log = voice_log.draw_voice_log(shared, contributors=CONTRIBUTORS, rng=np.random.default_rng(SEED))
+    rng = np.random.default_rng(SEED)
+    log = voice_log.draw_voice_log(shared, contributors=CONTRIBUTORS, rng=rng)
+    known = dict(zip(pool.texts, _places(pool, classes).tolist(), strict=True))
+    truth = np.array([known.get(text, 0) for text in log.texts], dtype=np.int64)
     return ProjectPlan(
         name=f"{name}, crowd",
-        preset="voice-crowd",
+        preset=CROWD,
         data_kind="text",
         question=QUESTION,
         classes=classes,
-        settings=CROWD_GATE | crowd_budget(),
-        companion_settings={"selection": "random"},
+        settings=CROWD_SETTINGS,
+        releases=CROWD_RELEASES,
         pool=log_file(log),
         test=labelled_texts(test.texts, test.labels),
-        answer=_truth(pool, classes),
+        answer=TextReader(known),
         about=(
-            f"{len(shared):,} of the file's texts in {len(log.texts):,} lines; how often each is said, the "
-            f"{CONTRIBUTORS:,} contributors and the sentences of one person alone are drawn{note}"
+            f"a crowd labels {len(shared):,} of the file's texts in {len(log.texts):,} lines; how often each is said, "
+            f"the {CONTRIBUTORS:,} contributors and the sentences of one person alone are drawn"
+        ),
+        task=SimulationTask(
+            texts=tuple(log.texts),
+            labels=with_mistakes(truth, len(classes), rng),
+            test_texts=tuple(test.texts),
+            test_labels=_places(test, classes),
+            classes=classes,
+            contributors=tuple(log.contributors),
+            label_counts=crowd_counts(),
         ),
     )

@@ -10,18 +10,25 @@ from django.contrib.auth.models import User
 from django.core.files import File
 
 from annotation.data.services import datasets
-from annotation.files import services as files
-from annotation.intervals import wilson_interval
-from annotation.models import Dataset, DatasetRole, Job, Project, ProjectState, Query, QueryState, Role, WorkState
+from annotation.models import (
+    Dataset,
+    DatasetRole,
+    Job,
+    Oracle,
+    Project,
+    ProjectState,
+    Query,
+    QueryState,
+    Role,
+    WorkState,
+)
 from annotation.people.services import members
 from annotation.projects.services import configuring, opening
 from annotation.tokens import services as tokens
-from dpal_site.demo import without_privacy
-from dpal_site.demo.plans import RELEASES, ProjectPlan, UploadFile
+from dpal_site.demo.plans import ProjectPlan, UploadFile
 from learner.models import ModelRelease, Round
 from learner.pools import records
 from learner.pools.selectors import guarantee_accounts
-from learner.releases import storage
 from learner.rounds.next_step import ProjectStatus, Step, project_status
 from learner.rounds.services import selection
 from privacy.models import SETTLEMENTS, EntryKind, LedgerEntry
@@ -41,31 +48,12 @@ class Login:
 
 
 @dataclass(slots=True)
-class Pair:
-    """A project and the one beside it that asks at random."""
-
-    plan: ProjectPlan
-    project: Project
-    companion: Project
-
-    @property
-    def both(self) -> tuple[Project, Project]:
-        """The project and its companion."""
-        return self.project, self.companion
-
-
-@dataclass(slots=True)
 class Stage:
     """Everything one run of the demonstration has opened."""
 
     logins: dict[str, Login]
     token: str
-    pairs: list[Pair] = field(default_factory=list)
-
-    @property
-    def projects(self) -> list[Project]:
-        """Every project, companions after their own."""
-        return [project for pair in self.pairs for project in pair.both]
+    opened: list[tuple[ProjectPlan, Project]] = field(default_factory=list)
 
 
 def set_stage(plans: Sequence[ProjectPlan]) -> Stage:
@@ -80,10 +68,7 @@ def set_stage(plans: Sequence[ProjectPlan]) -> Stage:
         user=logins[ENGINEER].user, name="demo", scopes=["models:read"], lifetime=timedelta(days=30)
     )
     stage = Stage(logins, token)
-    for plan in plans:
-        project, companion = (_open(each, logins) for each in (plan, plan.companion()))
-        opening.compare_with(project=project, other=companion)
-        stage.pairs.append(Pair(plan, project, companion))
+    stage.opened += [(plan, _open(plan, logins)) for plan in plans]
     return stage
 
 
@@ -103,7 +88,7 @@ def _open(plan: ProjectPlan, logins: dict[str, Login]) -> Project:
         data_kind=plan.data_kind,
         classes=list(plan.classes),
         question=plan.question,
-        maximum_releases=RELEASES,
+        maximum_releases=plan.releases,
         **plan.settings,
     )
     for name in ANNOTATORS:
@@ -127,11 +112,12 @@ def _upload(project: Project, upload: UploadFile, *, role: str, by: User) -> Non
 
 
 def plan_another_release(stage: Stage) -> None:
-    """Let every project but the companions ask on, so that whoever logs in finds questions; its budget has room."""
-    for pair in stage.pairs:
-        configuring.configure_project(
-            project=pair.project, changes={"maximum_releases": RELEASES + 1}, actor=pair.project.created_by
-        )
+    """Let a crowd be asked on, so that people who log in find questions; its budget has room."""
+    for plan, project in stage.opened:
+        if project.oracle == Oracle.CROWD:
+            configuring.configure_project(
+                project=project, changes={"maximum_releases": plan.releases + 1}, actor=project.created_by
+            )
 
 
 def close_answered_blocks(stage: Stage) -> None:
@@ -140,18 +126,18 @@ def close_answered_blocks(stage: Stage) -> None:
     These records and people are made up. Elsewhere the moment shows outside, so a block ends at its time, or at one
     chosen without looking at the answers.
     """
-    for pair in stage.pairs:
-        block = records.open_block(pair.project)
-        waiting = Query.objects.filter(project=pair.project, state=QueryState.OPEN)
+    for _plan, project in stage.opened:
+        block = records.open_block(project)
+        waiting = Query.objects.filter(project=project, state=QueryState.OPEN)
         if block is not None and not waiting.exists():
-            selection.close_block(project=pair.project)
+            selection.close_block(project=project)
 
 
 class News:
     """What happened since it was last asked, one sentence each."""
 
     def __init__(self, stage: Stage) -> None:
-        self._projects = stage.projects
+        self._projects = [project for _plan, project in stage.opened]
         self._reported: set[tuple[str, object]] = set()
 
     def __iter__(self) -> Iterator[str]:
@@ -175,52 +161,24 @@ class News:
             yield ("round", chosen.pk), f"round {chosen.number}, {how}"
         for release in ModelRelease.objects.filter(project=project).order_by("version"):
             if release.evaluations.exists():
-                accuracy = percent_accuracy(release)
-                yield (
-                    ("release", release.pk),
-                    f"version {release.version} released, {release.labels_used} labels, accuracy {accuracy.wording}",
-                )
+                told = f"release {release.version}, {release.labels_used:,} labels, {share_right(release):.1%} right"
+                yield ("release", release.pk), told
 
 
-@dataclass(frozen=True, slots=True)
-class PercentAccuracy:
-    """A share of right answers with its 95 % interval, in percent."""
-
-    share: float
-    low: float
-    high: float
-
-    @property
-    def wording(self) -> str:
-        """The share with half the width of the interval."""
-        return f"{self.share:.1f} ± {(self.high - self.low) / 2:.1f} %"
-
-
-def percent_accuracy(release: ModelRelease) -> PercentAccuracy:
-    """Return how a release does on its public test set."""
+def share_right(release: ModelRelease) -> float:
+    """Return the share of the public test set that a release answers right."""
     measured = release.evaluations.order_by("pk")[0]
-    return _accuracy(measured.correct, measured.examples)
-
-
-def _accuracy(correct: int, examples: int) -> PercentAccuracy:
-    low, high = wilson_interval(correct, examples)
-    return PercentAccuracy(100 * correct / examples, 100 * low, 100 * high)
-
-
-def words_of_no_privacy(release: ModelRelease) -> str:
-    """Return how the same answers do without privacy; nothing where the answers are not what is randomised."""
-    found = without_privacy.shares_right(release)
-    return "-" if found is None else _accuracy(*found).wording
+    return measured.correct / measured.examples
 
 
 def is_finished(stage: Stage) -> bool:
     """Say whether every project has its last release, or as many as it could pay for, all of them measured."""
-    return all(_has_all_releases(project) for project in stage.projects)
+    return all(_has_all_releases(project, plan.releases) for plan, project in stage.opened)
 
 
-def _has_all_releases(project: Project) -> bool:
+def _has_all_releases(project: Project, wanted: int) -> bool:
     measured = [release.evaluations.exists() for release in ModelRelease.objects.filter(project=project)]
-    return bool(measured) and all(measured) and (len(measured) >= RELEASES or _cannot_pay(project) is not None)
+    return bool(measured) and all(measured) and (len(measured) >= wanted or _cannot_pay(project) is not None)
 
 
 def _cannot_pay(project: Project) -> ProjectStatus | None:
@@ -231,7 +189,7 @@ def _cannot_pay(project: Project) -> ProjectStatus | None:
 
 def dead_end(stage: Stage) -> str:
     """Return why a project can go no further and has nothing to show, or an empty text."""
-    for project in stage.projects:
+    for _plan, project in stage.opened:
         if Job.objects.filter(project=project, state=WorkState.FAILED).exists():
             return f"{project.name}: an upload or its gate has failed"
         status = project_status(Project.objects.get(pk=project.pk))
@@ -244,75 +202,15 @@ def dead_end(stage: Stage) -> str:
 def words_of_early_ends(stage: Stage) -> list[str]:
     """Return one sentence for each project that could not pay for its last release."""
     found = []
-    for project in stage.projects:
+    for plan, project in stage.opened:
         released = ModelRelease.objects.filter(project=project).count()
-        if released < RELEASES and (status := _cannot_pay(project)) is not None:
-            found.append(f"{project.name} ended with version {released}: {status.sentence}")
+        if released < plan.releases and (status := _cannot_pay(project)) is not None:
+            found.append(f"{project.name} ended with release {released}: {status.sentence}")
     return found
 
 
 def open_reservations(stage: Stage) -> int:
     """Count the reservations of all accounts that nobody has settled."""
-    accounts = [account.pk for project in stage.projects for account in guarantee_accounts(project)]
+    accounts = [account.pk for _plan, project in stage.opened for account in guarantee_accounts(project)]
     reserved = LedgerEntry.objects.filter(account__in=accounts, kind=EntryKind.RESERVE)
     return reserved.exclude(children__kind__in=SETTLEMENTS).count()
-
-
-HEADINGS = (
-    "project",
-    "version",
-    "labels",
-    "epsilon spent / limit",
-    "delta spent / limit",
-    "accuracy",
-    "random choice",
-    "no privacy",
-    "files",
-)
-
-
-def release_lines(stage: Stage) -> list[tuple[str, ...]]:
-    """Return one row of text for each release, its companion's accuracy beside it."""
-    return [
-        _row(pair, release)
-        for pair in stage.pairs
-        for release in ModelRelease.objects.filter(project=pair.project, version__lte=RELEASES).order_by("version")
-    ]
-
-
-def words_of_choices(stage: Stage) -> list[str]:
-    """Return one sentence for each project: whether its last release is right more often than that of random choice.
-
-    Where one of the two has fewer, the last version that both have is compared.
-    """
-    return [_verdict(pair) for pair in stage.pairs]
-
-
-def _verdict(pair: Pair) -> str:
-    versions = (set(ModelRelease.objects.filter(project=one).values_list("version", flat=True)) for one in pair.both)
-    last = min(RELEASES, max(set.intersection(*versions)))
-    chosen, random = (percent_accuracy(ModelRelease.objects.get(project=one, version=last)) for one in pair.both)
-    gain = chosen.share - random.share
-    # Both are measured on one public test set; within half an interval of either, nobody can say which is better.
-    apart = abs(gain) > max(chosen.high - chosen.low, random.high - random.low) / 2
-    how = "as good as" if not apart else "better than" if gain > 0 else "worse than"
-    at = "" if last == RELEASES else f" at version {last}"
-    return f"{pair.project.name}: in this run its choice of questions is {how} random choice{at} ({gain:+.1f} points)."
-
-
-def _row(pair: Pair, release: ModelRelease) -> tuple[str, ...]:
-    beside = ModelRelease.objects.filter(project=pair.companion, version=release.version).first()
-    accounts = release.guarantee
-    return (
-        pair.project.name,
-        str(release.version),
-        str(release.labels_used),
-        " + ".join(f"{terms['spent_epsilon']:.3f} / {terms['limit_epsilon']:g}" for terms in accounts),
-        f"{accounts[0]['spent_delta']:.1e} / {accounts[0]['limit_delta']:.1e}"
-        if accounts[0]["limit_delta"]
-        else "0 / 0",
-        percent_accuracy(release).wording,
-        "-" if beside is None else percent_accuracy(beside).wording,
-        words_of_no_privacy(release),
-        str(storage.folder_of(release)) if files.are_local() else release.folder,
-    )

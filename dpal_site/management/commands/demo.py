@@ -1,4 +1,4 @@
-"""`manage.py demo`: two private projects from an empty database to three released models each, then the site."""
+"""`manage.py demo`: two private projects from an empty database to their released models, then the site."""
 
 import os
 import time
@@ -11,17 +11,15 @@ from django.db import connections
 
 from dpal_site import preparation
 from dpal_site.demo import stage as stages
-from dpal_site.demo.annotators import SimulatedAnnotator
+from dpal_site.demo.annotators import MISTAKE_RATE, SimulatedAnnotator
 from dpal_site.demo.plans import ProjectPlan, default_plans
 from dpal_site.demo.real_data import DataProblem, read_plans
+from dpal_site.demo.report import report_lines
+from dpal_site.demo.simulated import medians_made_by, simulated
 from dpal_site.embedded import servers
 from dpal_site.embedded.errors import EmbeddedError, ProcessDied
 from dpal_site.embedded.processes import Supervisor
 
-MISTAKE_RATE = 0.03
-NATURAL_TEXTS = (
-    "No natural texts come with the program: these are made up, and --data FILE shows both projects on yours."
-)
 POLL_SECONDS = 0.5
 PATIENCE_SECONDS = 15 * 60
 # A worker that is killed holds its work for this long.
@@ -34,8 +32,8 @@ class Command(BaseCommand):
     """Open projects, have them labelled by simulated people, show what was released and what it cost."""
 
     help = (
-        "Run a trusted and a crowd project, each beside one that asks at random, with simulated annotators to two "
-        "releases; print labels, epsilon and accuracy; then serve the site."
+        "Run a trusted and a crowd project with simulated annotators to their releases; print labels, epsilon and "
+        "accuracy beside what they must beat; then serve the site."
     )
 
     _restarts_left = RESTARTS
@@ -67,7 +65,7 @@ class Command(BaseCommand):
                 self._wait_until_ready(site)
                 self._say(f"The site runs at {url}; logs are in {log_dir}.")
                 stage = self._play(site, plans)
-                self._report(stage, own_data=options["data"] is not None)
+                self._report(stage)
                 if not options["exit"]:
                     self._serve(site, stage)
         except KeyboardInterrupt:
@@ -96,7 +94,7 @@ class Command(BaseCommand):
         """Open the projects and let everybody work until each has its last release, or the last it can pay for."""
         started = time.monotonic()
         for plan in plans:
-            self._say(f"{plan.name}: {plan.about}.")
+            self._say(plan.title)
         stage = stages.set_stage(plans)
         people = self._people(site.url, stage)
         for person in people:
@@ -123,14 +121,13 @@ class Command(BaseCommand):
         return stage
 
     def _people(self, url: str, stage: stages.Stage) -> list[SimulatedAnnotator]:
-        desks = {project.slug: pair.plan.answer for pair in stage.pairs for project in pair.both}
+        desks = {project.slug: plan.answer for plan, project in stage.opened}
         return [
             SimulatedAnnotator(
                 name=name,
                 password=stage.logins[name].password,
                 site=url,
                 desks=desks,
-                mistake_rate=MISTAKE_RATE,
                 seed=seed,
             )
             for seed, name in enumerate(stages.ANNOTATORS)
@@ -149,34 +146,26 @@ class Command(BaseCommand):
             self._say(f"The {name} process ended; starting it again.")
             site.restart(name)
 
-    def _report(self, stage: stages.Stage, *, own_data: bool) -> None:
-        rows = [stages.HEADINGS, *stages.release_lines(stage)]
-        widths = [max(len(row[column]) for row in rows) for column in range(len(stages.HEADINGS))]
+    def _report(self, stage: stages.Stage) -> None:
         self._say("")
-        for row in rows:
-            self._say("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
-        self._say("")
-        for sentence in (*stages.words_of_early_ends(stage), *stages.words_of_choices(stage)):
+        for plan, project in stage.opened:
+            for line in report_lines(plan, project, simulated(plan)):
+                self._say(line)
+        for sentence in stages.words_of_early_ends(stage):
             self._say(sentence)
-        if not own_data:
-            self._say(NATURAL_TEXTS)
-        self._say("Epsilon and delta: spent when released, of the account's limit, which is the guarantee. In a crowd")
-        self._say("project the pool's account comes first, then that of the answers. Random choice has the same limit,")
-        self._say("and about as many labels where coins decide how many. Accuracy is on public data, with its 95 %")
-        self._say("interval; it is that of one run, and another draw of the noise gives another number. No privacy is")
-        self._say("what the same answers of a crowd teach if nothing of them is said at random; its people are made up")
-        self._say("and nobody is harmed.")
+        made_by = medians_made_by()
+        self._say("Shares right on public data. Releases are trained by the site; the other rows and the medians are")
+        self._say(f"simulated on the same records ({made_by['command']}, {made_by['date']}).")
         self._say(f"Reservations not settled: {stages.open_reservations(stage)}.")
 
     def _serve(self, site: Supervisor, stage: stages.Stage) -> None:
         stages.plan_another_release(stage)
         self._say("")
-        for name in (stages.ANNOTATORS[0], stages.ADMIN, stages.ENGINEER):
-            self._say(f"log in as {name:<10} with {stage.logins[name].password}")
-        slug = stage.pairs[0].project.slug
-        models = f"{site.url}/api/v1/projects/{slug}/models/latest"
+        models = f"{site.url}/api/v1/projects/{stage.opened[0][1].slug}/models/latest"
         self._say(f'curl -H "Authorization: Bearer {stage.token}" {models}')
         self._say(f"The site runs at {site.url}. Ctrl-C stops it.")
+        for name in (stages.ANNOTATORS[0], stages.ADMIN, stages.ENGINEER):
+            self._say(f"log in as {name:<10} with {stage.logins[name].password}")
         connections.close_all()
         site.keep_running(self._say)
 

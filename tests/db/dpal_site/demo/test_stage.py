@@ -1,14 +1,16 @@
-"""What the demonstration says where a project, or the one beside it, could not pay for its last release."""
+"""What the demonstration says where a project could not pay for its last release."""
 
 import pytest
 
 from annotation.models import Project
 from dpal_site.demo import stage as stages
 from dpal_site.demo.plans import voice_plan
+from dpal_site.demo.report import report_lines
 from learner.models import ModelRelease
 from learner.rounds.next_step import Step, project_status
 from tests import learning
 from tests.factories import make_user
+from tests.pure.dpal_site.demo.test_report import BESIDE
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -29,31 +31,27 @@ def project_with(epsilon: float, *, releases: int, measured: bool = True) -> Pro
     return project
 
 
-def stage_of(project: Project, companion: Project) -> stages.Stage:
-    return stages.Stage({}, "", [stages.Pair(voice_plan(contributors=10), project, companion)])
+def stage_of(project: Project) -> stages.Stage:
+    return stages.Stage({}, "", [(voice_plan(contributors=10), project)])
 
 
-def test_a_comparison_that_could_not_pay_ends_with_what_there_is():
-    stage = stage_of(project_with(4.5, releases=2), project_with(2.5, releases=1))
+def test_a_project_that_could_not_pay_ends_with_what_there_is():
+    stage = stage_of(project_with(4.5, releases=2))
+    ((plan, project),) = stage.opened
     assert stages.dead_end(stage) == ""
     assert stages.is_finished(stage)
-    rows = stages.release_lines(stage)
-    beside = stages.HEADINGS.index("random choice")
-    assert [(row[1], row[beside] == "-") for row in rows] == [("1", False), ("2", True)]
-    project, companion = stage.projects
-    first, second = stages.words_of_early_ends(stage)
-    assert first.startswith(f"{project.name} ended with version 2: The budget ")
-    assert second.startswith(f"{companion.name} ended with version 1: The budget ")
-    (verdict,) = stages.words_of_choices(stage)
-    assert " random choice at version 1 (" in verdict
+    (told,) = stages.words_of_early_ends(stage)
+    assert told.startswith(f"{project.name} ended with release 2: The budget ")
+    lines = "\n".join(report_lines(plan, project, BESIDE)).splitlines()
+    assert max(map(len, lines)) <= 100
+    assert [line.split()[1] for line in lines if line.lstrip().startswith("release")] == ["1", "2"]
 
 
 def test_a_release_that_is_not_measured_yet_is_waited_for():
-    stage = stage_of(project_with(4.5, releases=2), project_with(2.5, releases=1, measured=False))
-    assert not stages.is_finished(stage)
+    assert not stages.is_finished(stage_of(project_with(2.5, releases=1, measured=False)))
 
 
 def test_a_project_without_any_release_is_a_dead_end():
-    stage = stage_of(project_with(1.0, releases=0), project_with(2.5, releases=1))
+    stage = stage_of(project_with(1.0, releases=0))
     assert not stages.is_finished(stage)
-    assert stages.dead_end(stage).startswith(f"{stage.projects[0].name}: The budget ")
+    assert stages.dead_end(stage).startswith(f"{stage.opened[0][1].name}: The budget ")

@@ -50,8 +50,8 @@ def test_a_page_without_a_question_has_no_answer_form():
 
 
 def test_mistakes_are_as_frequent_as_said():
-    person = SimulatedAnnotator(name="a", password="", site="", desks={}, mistake_rate=0.1, seed=3)
+    person = SimulatedAnnotator(name="a", password="", site="", desks={}, seed=3)
     given = Counter(person._with_mistakes(0, ["0", "1", "2"]) for _ in range(5000))
-    # Five standard deviations around 500 mistakes, shared by the two wrong answers.
-    assert abs(given["1"] + given["2"] - 500) < 5 * (5000 * 0.1 * 0.9) ** 0.5
-    assert given["1"] > 150 < given["2"]
+    # Five standard deviations around 150 mistakes, shared by the two wrong answers.
+    assert abs(given["1"] + given["2"] - 150) < 5 * (5000 * 0.03 * 0.97) ** 0.5
+    assert given["1"] > 40 < given["2"]

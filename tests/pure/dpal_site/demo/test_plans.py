@@ -9,17 +9,13 @@ import pytest
 from PIL import Image
 
 from annotation.choices.presets import PRESETS, broken_rules
-from dpal_site.demo import plans, real_data
+from dpal_site.demo import plans, real_data, simulated
 from dpal_site.demo.annotators import LabelPage
 
 PLANS = {plan.name: plan for plan in plans.default_plans()}
 
 
-def every_plan() -> list[plans.ProjectPlan]:
-    return [each for plan in PLANS.values() for each in (plan, plan.companion())]
-
-
-@pytest.mark.parametrize("plan", every_plan(), ids=lambda plan: plan.name)
+@pytest.mark.parametrize("plan", PLANS.values(), ids=lambda plan: plan.name)
 def test_every_project_is_a_combination_with_a_proof(plan):
     chosen = PRESETS[plan.preset]
     values = {
@@ -32,17 +28,17 @@ def test_every_project_is_a_combination_with_a_proof(plan):
     assert broken_rules(values) == {}
 
 
-def test_random_choice_may_spend_the_same_limit_on_as_many_labels():
-    plan = PLANS["Digits"]
-    preset, companion = PRESETS[plan.preset].defaults, plan.companion().settings
-    # What a project of experts is told besides its preset is the size of its images.
-    assert set(plan.settings) == {"image_height", "image_width"}
-    assert preset["pool_epsilon"] - 1e-3 < 3 * companion["training_epsilon"] <= preset["pool_epsilon"]
-    assert preset["pool_delta"] * 0.999 < 3 * companion["training_delta"] <= preset["pool_delta"]
-    # Secret blocks ask about a tenth, a tenth and a fifth of the pool.
-    pool = pq.read_table(io.BytesIO(plan.pool.body))
-    assert abs(3 * companion["labels_per_release"] - 0.4 * pool.num_rows) <= 3
-    assert companion["round_size"] == companion["labels_per_release"]
+@pytest.mark.parametrize("plan", PLANS.values(), ids=lambda plan: plan.name)
+def test_what_is_simulated_is_what_is_opened(plan):
+    """As many releases and records, the same classes, and answers with the people's mistakes."""
+    task = plan.task
+    assert task.classes == plan.classes
+    labels_per_release = len(task.label_counts) if plan.preset == plans.CROWD else len(plans.BLOCKS.block_rates)
+    assert labels_per_release == plan.releases
+    assert 0 < task.label_counts[-1] <= task.n_records
+    medians = simulated.Compared.of_medians(plan.name)
+    assert len(medians.releases) == plan.releases
+    assert medians.releases[-1] > max(medians.random, medians.constant, medians.version_0 or 0)
 
 
 def test_the_digits_are_in_the_file_without_their_labels():
@@ -50,8 +46,14 @@ def test_the_digits_are_in_the_file_without_their_labels():
     pool = pq.read_table(io.BytesIO(plan.pool.body))
     assert pool.column_names == ["pixels"]
     tested = pq.read_table(io.BytesIO(plan.test.body))
-    assert pool.num_rows + tested.num_rows == 358
-    assert set(tested["label"].to_pylist()) == {"0", "9"}
+    assert pool.num_rows + tested.num_rows == 1797
+    assert set(tested["label"].to_pylist()) == set("0123456789")
+
+
+def test_people_err_at_their_rate_and_never_by_chance_rightly():
+    truth = np.arange(100_000) % 10
+    said = plans.with_mistakes(truth, 10, np.random.default_rng(1))
+    assert np.mean(said != truth) == pytest.approx(0.03, abs=0.003)
 
 
 class OneImage:
@@ -73,9 +75,9 @@ def test_annotators_know_a_digit_by_its_pixels():
     page = LabelPage("http://site/", '<div id="question"><img src="/image.png"></div>')
     assert page.image_url == "/image.png"
     answers = [plan.answer(page, OneImage(image)) for image in images]
-    # A nine is open below on the left: the two classes differ there on average.
-    lower_left = np.array([image[4:6, 1:3].sum() for image in images])
-    assert lower_left[np.array(answers) == 0].mean() > 2 * lower_left[np.array(answers) == 1].mean()
+    # A zero is open in the middle, where a one is black.
+    middle = np.array([image[3:5, 3:5].sum() for image in images])
+    assert middle[np.array(answers) == 1].mean() > 2 * middle[np.array(answers) == 0].mean()
 
 
 COLUMNS = {"text_column": "text", "label_column": "label"}
