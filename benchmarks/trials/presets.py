@@ -19,12 +19,12 @@ from learner.estimators.minibatch_svm import MiniBatchPrivateSVM
 from learner.linear_model import LinearModel
 from learner.pools.streaming import examine
 from learner.strategies.bernoulli_screen import BernoulliScreen
-from learner.strategies.blocks import block_rates
 from learner.strategies.random import RandomChoice
 from learner.strategies.secret_sample import SecretSample
 from learner.strategies.uncertainty import Uncertainty
 from privacy.accounting.events import Event
 from privacy.mechanisms.randomness import SimulationRandom
+from privacy.mechanisms.screening import coin_probability
 
 # Where the epsilon of Gaussian noise is stated; every other recipe has none outside.
 DELTA = 1e-6
@@ -73,8 +73,9 @@ def voice_crowd_random(task: Task, labels: int, epsilon: float, seed: int) -> Ou
 
 
 def pool_experts(task: Task, labels: int, epsilon: float, seed: int) -> Outcome:
-    """Label three disjoint secret blocks of q, 2q and 4q, each release starting from the one before."""
-    rates = block_rates(min(0.14, labels / 7 / len(task.X)), 2.0)[:ROUNDS]
+    """Label three disjoint secret blocks of q, q and 2q, each release starting from the one before."""
+    first = float(coin_probability(min(0.24, labels / 4 / len(task.X))))
+    rates = (first, first, 2 * first)
 
     def blocks_cost(inner: float) -> float:
         return math.fsum(math.log1p(rate * math.expm1(inner)) for rate in rates)
