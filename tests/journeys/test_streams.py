@@ -22,6 +22,8 @@ from tests.factories import make_user
 
 pytestmark = pytest.mark.django_db(transaction=True)
 RECORDS = 60
+# Whole numbers of a promise, however many were asked: versions, classes, columns.
+NO_COUNTS = {0, 1, 2, 3, 4, 6, 64}
 
 
 def client_of(user, *scopes: Scope) -> Client:
@@ -91,6 +93,10 @@ def numbers_of(promise, slug: str) -> set[float]:
     return {float(number) for number in re.findall(r"(?<![\w.])\d+(?:\.\d+)?(?![\w.]*\w)", said)}
 
 
+def whole_numbers_of(promise, slug: str) -> set[float]:
+    return {number for number in numbers_of(promise, slug) if number.is_integer()}
+
+
 def test_numbers_are_found_in_values_and_in_sentences_but_not_in_digests():
     promise = {
         "count": 16,
@@ -114,7 +120,7 @@ def test_a_fraud_stream_releases_three_models():
 
 
 def test_a_hidden_fraud_stream_releases_three_models_and_says_no_count():
-    project, answered, models, promise = travel(
+    project, _, models, promise = travel(
         "fraud-stream",
         meanwhile=streaming.let_time_pass,
         update_policy="flsw_hidden",
@@ -125,7 +131,7 @@ def test_a_hidden_fraud_stream_releases_three_models_and_says_no_count():
     assert [model["questions_asked"] for model in models] == [None] * 3
     assert [model["pool_size"] for model in models] == [150, 100, 50]
     assert promise["questions_shown"] is False
-    assert answered not in numbers_of(promise, project.slug)
+    assert whole_numbers_of(promise, project.slug) <= NO_COUNTS
     assert learning.entries(project, "commit")[0].parent.event["selection_visible"] is False
 
 
@@ -142,7 +148,7 @@ def test_the_stream_of_experts_as_shipped_releases_three_models_that_learn_and_s
     assert [model["estimator"] for model in models] == ["running_sums"] * 3
     assert [model["questions_asked"] for model in models] == [None] * 3
     assert promise["questions_shown"] is False
-    assert answered not in numbers_of(promise, project.slug)
+    assert whole_numbers_of(promise, project.slug) <= NO_COUNTS
     (paid,) = learning.entries(project, "commit")
     assert paid.parent.event["selection_visible"] is False
     cost = event_from_json(paid.parent.event).cost()

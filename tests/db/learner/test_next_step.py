@@ -28,8 +28,8 @@ def project():
 
 
 def receive(project):
-    """Take an upload in which 60 people say the same, and read none of it yet."""
-    lines = ["text,contributor", *(f"apple pear,person {number}" for number in range(60))]
+    """Take an upload in which 120 people say the same, which passes but with 1e-13, and read none of it yet."""
+    lines = ["text,contributor", *(f"apple pear,person {number}" for number in range(120))]
     return datasets.receive_upload(
         project=project,
         file=File(io.BytesIO("\n".join(lines).encode()), name="rows.csv"),
