@@ -170,12 +170,14 @@ def fill_crowd(project: Project, *, texts: int = 40, speakers: int = 120) -> Non
     upload(project, [[text, CLASSES[truth_of(text)]] for text in tested], ["text", "label"], role="public_test")
 
 
-def label_everything(project: Project, annotator: User, *, at_most: int = 10**9) -> int:
+def label_everything(
+    project: Project, annotator: User, *, at_most: int = 10**9, truth: Callable[[str], int] = truth_of
+) -> int:
     """Answer every open question truthfully and return how many those were."""
     Membership.objects.get_or_create(project=project, user=annotator, role=Role.ANNOTATOR)
     answered = 0
     while answered < at_most and (assignment := queue.claim_next(project=project, user=annotator)) is not None:
-        labels.submit_label(assignment=assignment, choice=truth_of(shown_text(assignment.query)))
+        labels.submit_label(assignment=assignment, choice=truth(shown_text(assignment.query)))
         answered += 1
     return answered
 
@@ -199,7 +201,9 @@ def work_off(project: Project, *, version: int | None = None) -> None:
             return
 
 
-def run_to_release(project: Project, annotator: User, *, version: int) -> ModelRelease:
+def run_to_release(
+    project: Project, annotator: User, *, version: int, truth: Callable[[str], int] = truth_of
+) -> ModelRelease:
     """Label and work until a version is released, and not a step further."""
     for _ in range(4 * version):
         work_off(project, version=version)
@@ -210,7 +214,7 @@ def run_to_release(project: Project, annotator: User, *, version: int) -> ModelR
             for each in ModelRelease.objects.filter(project=project):
                 versions.endorse_release(release=each, reason="a test's model", actor=project.created_by)
             return released
-        label_everything(project, annotator)
+        label_everything(project, annotator, truth=truth)
         if records.open_block(project) is not None:
             selection.close_block(project=project)
     raise AssertionError(f"version {version} was not released")

@@ -3,8 +3,9 @@
 import io
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pytest
 from django.conf import settings
 from django.contrib.auth.models import Permission
@@ -13,6 +14,8 @@ from django.test import Client
 from django.urls import reverse
 from PIL import Image
 
+from annotation.choices.planned_settings import planned_settings
+from annotation.choices.presets import PRESETS
 from annotation.data.services import drafts
 from annotation.models import Membership, Role
 from annotation.projects.forms.wizard import WizardStep
@@ -31,14 +34,100 @@ TALL = {"width": 1280, "height": 1500}
 # The pages are flat; more colours would only make the files larger.
 COLOURS = 128
 LARGEST_BYTES = 120_000
-POOL = 400
+POOL = 1_200
+# Blocks of the preset, and the share of a pool they ask about.
+BLOCKS, ASKED = 2, 0.8
+QUESTION = "What does this customer want?"
+# What customers of a bank write, by topic; each bracket is filled with one of the words below.
+MESSAGES = {
+    "card_arrival": [
+        "I ordered my new card {when} and it still has not come.",
+        "How long does a card take to {where}?",
+        "Has my card been posted yet?",
+        "The letter with my PIN came {when}, but nothing else.",
+        "I moved to {where}, where will you send it?",
+        "It should have been in my letterbox {when}.",
+        "Can I track the delivery?",
+    ],
+    "charged_twice": [
+        "I paid {shop} once and you took the money twice.",
+        "There are two payments of {sum} on my statement, I made one.",
+        "Why is the same coffee at {shop} there two times?",
+        "{shop} says they billed me {sum} only once.",
+        "One of the two has to go back.",
+        "I see {sum} and again {sum} {when}.",
+        "Is this a duplicate?",
+    ],
+    "exchange_rate": [
+        "The rate you used in {where} {when} was worse than the one in the app.",
+        "What do I get for {sum} in {where}?",
+        "I took out cash in {where} and got too little.",
+        "Do you add anything at the weekend?",
+        "How many kroner is that?",
+        "The conversion of {sum} looks wrong to me.",
+        "When is the rate fixed, when I pay or later?",
+    ],
+    "lost_card": [
+        "I left my card in a taxi in {where}, please block it.",
+        "My wallet was stolen {when}.",
+        "I have not seen my card since {shop}, can you freeze it?",
+        "A cash machine in {where} kept it, what do I do now?",
+        "Somebody may be using it right now.",
+        "I looked everywhere {when}.",
+        "Please stop all payments.",
+    ],
+    "top_up_failed": [
+        "My top-up of {sum} failed, but my bank says the money is gone.",
+        "I tried to add {sum} {when} and the app says declined.",
+        "Why can I not put money on my account any more?",
+        "I topped up {when} and my balance has not changed.",
+        "It was taken from my other bank {when}.",
+        "The transfer to myself does not show.",
+        "Do I have to try again?",
+    ],
+}
+# What the owner says of each topic, which version 0 is made of.
+DESCRIPTIONS = [
+    "card_arrival: a new card that has not come yet",
+    "charged_twice: one purchase that was taken from the account two times",
+    "exchange_rate: how one currency is converted into another",
+    "lost_card: a card that is lost or stolen",
+    "top_up_failed: money that was added and did not arrive",
+]
+WORDS = {
+    "when": ("yesterday", "on Monday", "last week", "two weeks ago", "this morning", "in March"),
+    "where": ("Oslo", "Lisbon", "Leeds", "Prague", "Tokyo", "Marseille", "the airport"),
+    "shop": ("the bakery", "Nordby Books", "the petrol station", "my gym", "the hotel", "Kiosk 24"),
+    "sum": ("12 euros", "250 euros", "40 pounds", "86.40", "1,000 kroner", "7.90"),
+}
+ASIDES = (
+    "I have been with you for years.",
+    "I called {when} and nobody knew.",
+    "I am in {where} now.",
+    "My old card is fine.",
+    "I need {sum} at {shop} tomorrow.",
+    "The app shows nothing.",
+)
+TOPICS = list(MESSAGES)
 FILE = b"""Message,label,from
-my plum tree has brown leaves,fruit,ada
-,tool,ben
-the drill does not turn,tool,cleo
-is this pear ripe,vegetable,dan
-which saw for oak,tool,eva
+has my card been posted yet,card_arrival,ada
+,lost_card,ben
+you took the money twice,charged_twice,cleo
+is the rate better on Monday,weekend,dan
+my top-up was declined,top_up_failed,eva
 """
+
+
+def bank_messages(number: int, *, seed: int) -> dict[str, int]:
+    """Return messages of a sentence about their topic and one more, with the number of the topic."""
+    rng = np.random.default_rng(seed)
+    said: dict[str, int] = {}
+    while len(said) < number:
+        topic = int(rng.integers(len(TOPICS)))
+        about, more = str(rng.choice(MESSAGES[TOPICS[topic]])), str(rng.choice(ASIDES))
+        text = " ".join([about, more] if rng.random() < 0.5 else [more, about])
+        said.setdefault(text.format(**{name: str(rng.choice(words)) for name, words in WORDS.items()}), topic)
+    return said
 
 
 def keep(picture: bytes, path: Path) -> int:
@@ -47,12 +136,22 @@ def keep(picture: bytes, path: Path) -> int:
     return path.stat().st_size
 
 
+def by_chance() -> dict[str, Any]:
+    """Return the settings that spend the preset's limit on as many labels chosen by chance."""
+    preset = PRESETS["pool-experts"]
+    labels = round(POOL * ASKED / BLOCKS)
+    settings: dict[str, Any] = {"selection": "random", "selection_epsilon": 0.0, "selection_rate": None}
+    settings |= {"block_hours": None, "round_size": labels, "labels_per_release": labels}
+    around = {"oracle": preset.oracle, "classes": TOPICS, "maximum_releases": BLOCKS}
+    return settings | planned_settings({**preset.defaults, **around, **settings})
+
+
 def fill_wizard(page: "Page", address: str) -> None:
     """Take the step of a new project that has no defaults."""
     page.goto(address)
-    page.fill("[name=name]", "Support messages")
-    page.fill("[name=question]", "Is this about a fruit or about a tool?")
-    page.fill("[name=classes]", "fruit\ntool")
+    page.fill("[name=name]", "Bank messages")
+    page.fill("[name=question]", QUESTION)
+    page.fill("[name=classes]", "\n".join(TOPICS))
     page.get_by_role("button", name="Continue").click()
     page.get_by_role("heading", name="What is asked").wait_for()
 
@@ -61,21 +160,24 @@ def test_pictures(page: "Page", live_site: Supervisor, tmp_path: Path) -> None:
     folder = Path(os.environ.get("DPAL_SCREENSHOTS") or tmp_path)
     manager = make_user("ada")
     manager.user_permissions.add(Permission.objects.get(codename="add_project"))
-    # A release as the preset ships, and questions that wait for the next.
-    task = {"question": "Is this about a fruit or about a tool?", "classes": learning.CLASSES, "data_kind": "text"}
-    task |= {"preset": "pool-experts", "owner": manager}
-    project = opening.create_project(name="Support messages", **task)
-    learning.fill_trusted(project, number=POOL)
-    learning.run_to_release(project, make_user("grace"), version=1)
-    learning.work_off(project)
+    task = {"question": QUESTION, "classes": TOPICS, "data_kind": "text", "preset": "pool-experts", "owner": manager}
+    task |= {"class_descriptions": DESCRIPTIONS}
+    project = opening.create_project(name="Bank messages", **task)
     # As many labels chosen by chance in the open, and the same limit.
-    labels = POOL * 4 // 10
-    by_chance = {"selection": "random", "round_size": labels, "labels_per_release": labels, "maximum_releases": 2}
-    companion = opening.create_project(name="Support messages, random choice", **task, **by_chance)
-    learning.fill_trusted(companion, number=POOL)
-    learning.run_to_release(companion, make_user("linus"), version=2)
+    companion = opening.create_project(name="Bank messages, random choice", **task, **by_chance())
+    pool = bank_messages(POOL, seed=1)
+    tested = {text: topic for text, topic in bank_messages(800, seed=2).items() if text not in pool}
+    for each, person in ((project, "grace"), (companion, "linus")):
+        learning.upload(each, [[f'"{text}"'] for text in pool], ["text"])
+        rows = [[f'"{text}"', TOPICS[topic]] for text, topic in tested.items()]
+        learning.upload(each, rows, ["text", "label"], role="public_test")
+        learning.run_to_release(each, make_user(person), version=BLOCKS, truth=pool.__getitem__)
     project.refresh_from_db()
     opening.compare_with(project=project, other=companion)
+    # Questions for the label page.
+    asking = opening.create_project(name="New bank messages", **task)
+    learning.upload(asking, [[f'"{text}"'] for text in bank_messages(200, seed=3)], ["text"])
+    learning.work_off(asking)
     draft = drafts.keep_draft(
         project=project,
         file=SimpleUploadedFile("messages.csv", FILE),
@@ -84,14 +186,15 @@ def test_pictures(page: "Page", live_site: Supervisor, tmp_path: Path) -> None:
         bad_rows="keep_good",
         owner=manager,
     )
-    Membership.objects.create(project=project, user=manager, role=Role.ANNOTATOR)
+    Membership.objects.create(project=asking, user=manager, role=Role.ANNOTATOR)
     client = Client()
     client.force_login(manager)
     cookie = client.cookies[settings.SESSION_COOKIE_NAME]
     page.context.add_cookies([{"name": cookie.key, "value": cookie.value, "url": live_site.url}])
     wanted = {
-        "label": (reverse("annotation:label", args=[project.slug]), DESK, "light"),
-        "label-phone": (reverse("annotation:label", args=[project.slug]), PHONE, "dark"),
+        "label": (reverse("annotation:label", args=[asking.slug]), DESK, "light"),
+        "label-phone": (reverse("annotation:label", args=[asking.slug]), PHONE, "dark"),
+        "overview": (reverse("learner:overview", args=[project.slug]), DESK, "light"),
         "budget": (reverse("annotation:budget", args=[project.slug]), DESK, "light"),
         "statement": (reverse("annotation:statement", args=[project.slug]), DESK, "light"),
         "dashboard": (reverse("learner:dashboard", args=[project.slug]), TALL, "light"),
