@@ -1,6 +1,6 @@
 # Everything here needs Python 3.11 or newer, make and git; `make help` lists the targets.
 .DEFAULT_GOAL := help
-.PHONY: help setup run demo test coverage test-slow faults soak test-brokers test-hosts test-spark lint fmt migrate bench docs evidence evidence-audits evidence-faults fuzz reproduce screenshots outdated stop clean
+.PHONY: help setup run demo size test coverage test-slow faults soak test-brokers test-hosts test-spark lint fmt migrate bench docs evidence evidence-audits evidence-faults fuzz reproduce screenshots outdated stop clean
 
 VENV := .venv
 PYTHON := $(VENV)/bin/python
@@ -23,6 +23,9 @@ run: setup ## run the site on this machine until Ctrl-C; ARGS="--port 8080"
 
 demo: setup ## a trusted and a crowd project with simulated annotators, then the site; ARGS=--exit ends after the table
 	@$(PYTHON) manage.py demo $(ARGS)
+
+size: setup ## lines, folders, raw SQL and words of the project
+	@$(PYTHON) .ci/size.py
 
 test: setup ## all tests but the slow ones; ARGS="tests/db -k ledger"
 	@$(PYTHON) -m pytest -m "not slow" -n $(JOBS) --dist worksteal $(ARGS)
