@@ -1,21 +1,22 @@
-"""What an account guarantees, what was spent on what, and what is left."""
+"""Guarantee of an account, what was spent on what, and what is left."""
 
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import cast
 
+from django.core.cache import cache
 from django.db import connection
 from django.db.models import Case, Count, Exists, F, OuterRef, QuerySet, Subquery, Sum, When
 from django.db.models.functions import Coalesce
 
-from privacy.accounting.composition import zcdp_epsilon
+from privacy.accounting.composition import pld_epsilon, zcdp_epsilon
 from privacy.accounting.cost import Cost, Unit
-from privacy.accounting.events import Event, PeopleEvent
+from privacy.accounting.events import Event, PeopleEvent, event_from_json
 from privacy.accounting.units import atto_spendable, atto_spent, nano_spendable, nano_spent
 from privacy.audit.account import TOTAL_FIELDS
 from privacy.audit.chain import NO_HASH
-from privacy.charges import Charge, price
+from privacy.charges import Charge, adjacency_of, price
 from privacy.errors import Spending, UnsoundCombination
 from privacy.models import SETTLEMENTS, BudgetAccount, EntryKind, Filter, LedgerEntry, Quota
 from privacy.wording import Message, as_message
@@ -298,3 +299,45 @@ def _spending(account: BudgetAccount, field: str) -> list[Spending]:
         for name, operations, epsilon, delta, rho in rows
     ]
     return sorted(spendings, key=lambda spending: (-spending.share, spending.name))
+
+
+# 200 Gaussian events of 200 sizes take about three seconds.
+MOST_EVENTS = 200
+KEPT_SECONDS = 30 * 24 * 3600
+
+
+def has_numerical_epsilon(account: BudgetAccount) -> bool:
+    """Say whether there is a delta to ask for, something spent, and not too much of it to compose while one waits."""
+    return account.delta_limit_atto > 0 and 0 < _standing(account)[: MOST_EVENTS + 1].count() <= MOST_EVENTS
+
+
+def known_numerical_epsilon(now: Guarantee) -> float | None:
+    """Return the epsilon computed before for the account as it stands, if it was."""
+    known: float | None = cache.get(_cache_key(now))
+    return known
+
+
+def numerical_epsilon(account: BudgetAccount, now: Guarantee) -> float | None:
+    """Return the epsilon of all that is spent at the account's delta, or None where there is none to give.
+
+    Reservations count unless they were voided, as they do in the ledger.
+    """
+    if not has_numerical_epsilon(account):
+        return None
+    epsilon = known_numerical_epsilon(now)
+    if epsilon is None:
+        events = [event_from_json(entry.event) for entry in _standing(account)]
+        delta = atto_spendable(account.delta_limit_atto)
+        epsilon = pld_epsilon(events, delta, adjacency=adjacency_of(account))
+        cache.set(_cache_key(now), epsilon, KEPT_SECONDS)
+    return epsilon if math.isfinite(epsilon) else None
+
+
+def _standing(account: BudgetAccount) -> QuerySet[LedgerEntry]:
+    voided = LedgerEntry.objects.filter(parent=OuterRef("pk"), kind=EntryKind.VOID)
+    return LedgerEntry.objects.filter(~Exists(voided), account=account, kind=EntryKind.RESERVE)
+
+
+def _cache_key(now: Guarantee) -> str:
+    # Every change of an account, of its limits too, is an entry with a hash of its own.
+    return f"privacy-numerical-epsilon:{now.chain_head}"

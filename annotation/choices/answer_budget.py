@@ -7,8 +7,7 @@ from typing import Any, ClassVar, Final
 
 from annotation.choices.secrecy import hides_selection
 from annotation.choices.selections import asks_in_secret
-from privacy.choices import Choice, Kind
-from privacy.parameters import parameter
+from privacy.choices import Choice, Kind, parameter
 from privacy.wording import gettext_noop as _
 
 MOST_OF_A_SAMPLE: Final = _("How many a secret sample asks is secret, and stopping at a limit would tell it.")

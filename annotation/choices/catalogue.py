@@ -3,9 +3,7 @@
 from collections.abc import Collection, Mapping
 from typing import Any, Final
 
-from privacy.catalogue import Catalogue
-from privacy.choices import Choice, Kind
-from privacy.parameters import Parameter
+from privacy.choices import Catalogue, Choice, Kind, Parameter
 
 CATALOGUE: Final = Catalogue()
 # Settings that are stored under the name of a kind.

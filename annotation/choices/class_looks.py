@@ -8,8 +8,7 @@ from typing import Any, ClassVar, Final
 
 from annotation.choices.label_types.base import DIGITS
 from annotation.choices.label_types.catalogue import label_type_of
-from privacy.choices import Choice, Kind
-from privacy.parameters import parameter
+from privacy.choices import Choice, Kind, parameter
 from privacy.wording import as_message
 from privacy.wording import gettext_noop as _
 

@@ -10,8 +10,7 @@ from django import forms
 from django.utils.translation import gettext, gettext_lazy
 
 from annotation.choices.catalogue import CATALOGUE
-from privacy.choices import Choice, Kind
-from privacy.parameters import Parameter
+from privacy.choices import Choice, Kind, Parameter
 
 PERCENT = 100
 

@@ -8,10 +8,9 @@ from typing import Any, ClassVar, Final, Self
 from privacy.accounting.cost import Unit
 from privacy.accounting.event import Event
 from privacy.accounting.gate_events import MOST_UPLOADS_TOGETHER, GateEvent, GateWindowEvent
-from privacy.choices import Choice, Kind, Sound
+from privacy.choices import Choice, Kind, Parameter, Sound, parameter
 from privacy.gate.counting import CountingGate
 from privacy.gate.normalizers import Normalizer
-from privacy.parameters import Parameter, parameter
 from privacy.wording import Message, as_message
 from privacy.wording import gettext_noop as _
 

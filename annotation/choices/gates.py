@@ -9,9 +9,8 @@ from annotation.choices.noisy_gate import NoisyGate
 from annotation.choices.sampled_gate import SampledGate
 from privacy.accounting.event import Event
 from privacy.accounting.gate_events import GateEvent
-from privacy.choices import Kind
+from privacy.choices import Kind, Parameter
 from privacy.gate.counting import CountingGate
-from privacy.parameters import Parameter
 
 # What projects may choose, in the order in which forms list it; a new gate joins by one line.
 CHOICES: Final[tuple[type[GateChoice], ...]] = (

@@ -9,8 +9,7 @@ from annotation.choices.randomizer_base import RandomizerChoice
 from privacy.accounting.answers import LARGEST_EPSILON
 from privacy.accounting.events import RandomizedAnswersEvent
 from privacy.accounting.units import epsilon_to_nano
-from privacy.choices import Sound
-from privacy.parameters import parameter
+from privacy.choices import Sound, parameter
 from privacy.wording import as_message
 from privacy.wording import gettext_noop as _
 

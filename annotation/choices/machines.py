@@ -6,8 +6,7 @@ from typing import Any, ClassVar, Final
 
 from django.conf import settings as site
 
-from privacy.choices import Choice, Kind, Sound
-from privacy.parameters import parameter
+from privacy.choices import Choice, Kind, Sound, parameter
 from privacy.wording import as_message
 from privacy.wording import gettext_noop as _
 

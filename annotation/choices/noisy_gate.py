@@ -8,10 +8,10 @@ from typing import Any, ClassVar, Final, Self
 from annotation.choices.gate_base import BETWEEN, GateChoice
 from privacy.accounting.cost import Unit
 from privacy.accounting.events import ThresholdGateEvent
+from privacy.choices import parameter
 from privacy.gate.kanonymity import ThresholdGate
 from privacy.gate.normalizers import Normalizer
 from privacy.gate.threshold import threshold_gate_at
-from privacy.parameters import parameter
 from privacy.wording import Message, as_message
 from privacy.wording import gettext_noop as _
 

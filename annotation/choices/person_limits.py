@@ -6,8 +6,7 @@ from datetime import time
 from typing import Any, ClassVar, Final
 
 from annotation.choices.secrecy import BINDING_LIMITS, hides_selection
-from privacy.choices import Choice, Kind
-from privacy.parameters import parameter
+from privacy.choices import Choice, Kind, parameter
 from privacy.wording import gettext_noop as _
 
 MOST: Final = 2**31 - 1

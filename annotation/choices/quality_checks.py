@@ -5,8 +5,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from annotation.choices.secrecy import hides_selection
-from privacy.choices import Choice, Kind
-from privacy.parameters import parameter
+from privacy.choices import Choice, Kind, parameter
 from privacy.wording import gettext_noop as _
 
 

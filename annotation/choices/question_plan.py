@@ -4,8 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from privacy.choices import Choice, Kind
-from privacy.parameters import parameter
+from privacy.choices import Choice, Kind, parameter
 from privacy.wording import gettext_noop as _
 
 

@@ -9,9 +9,9 @@ from annotation.choices.gate_base import BETWEEN, GateChoice, unit_of
 from privacy.accounting.cost import Unit
 from privacy.accounting.events import KAnonymityGateEvent
 from privacy.accounting.gate import frontier, gate_minimum_k
+from privacy.choices import parameter
 from privacy.gate.kanonymity import KAnonymityGate
 from privacy.gate.normalizers import Normalizer
-from privacy.parameters import parameter
 from privacy.wording import Message, as_message
 from privacy.wording import gettext_noop as _
 

@@ -3,8 +3,7 @@
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from privacy.choices import Choice, Kind, Sound
-from privacy.parameters import parameter
+from privacy.choices import Choice, Kind, Sound, parameter
 from privacy.wording import gettext_noop as _
 
 

@@ -13,10 +13,10 @@ from annotation.gates.comparison import SMALLEST_DELTA, Offer, offers
 from annotation.gates.services import planning
 from annotation.models import Dataset, PrivacyUnit, Project
 from annotation.wording import localized
+from privacy.choices import Parameter
 from privacy.gate.normalizers import Normalizer
 from privacy.gate.planning import PublicSource
 from privacy.gate.survey import Frequencies
-from privacy.parameters import Parameter
 
 LARGEST: Final = 2**31 - 1
 

@@ -24,8 +24,15 @@ from annotation.statement.spending import SpendingTable, spending_tables
 from annotation.wording import localized
 from privacy.accounting.events import event_from_json
 from privacy.models import AccountAdjacency, AccountUnit, BudgetAccount, EntryKind, LedgerEntry
-from privacy.numerical import has_numerical_epsilon, known_numerical_epsilon, numerical_epsilon
-from privacy.selectors import Guarantee, guarantee, guarantees, payments_left
+from privacy.selectors import (
+    Guarantee,
+    guarantee,
+    guarantees,
+    has_numerical_epsilon,
+    known_numerical_epsilon,
+    numerical_epsilon,
+    payments_left,
+)
 
 # The page of the statement has the others.
 STATEMENT_LINES = 5

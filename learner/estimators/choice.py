@@ -16,8 +16,7 @@ from learner.linear_model import LinearModel, Multiclass
 from privacy.accounting.answers import Loss
 from privacy.accounting.event import Event
 from privacy.accounting.events import AnswersEvent
-from privacy.choices import Sound
-from privacy.parameters import ARRIVALS, parameter
+from privacy.choices import ARRIVALS, Sound, parameter
 from privacy.wording import as_message
 from privacy.wording import gettext_noop as _
 

@@ -12,8 +12,7 @@ from learner.estimators.descriptions import PublicWords
 from learner.estimators.linear import LinearLogisticClassifier
 from learner.estimators.logistic import PerturbationMethod, PerturbedChoice, PrivateLogisticRegression
 from learner.linear_model import LinearModel
-from privacy.choices import Sound
-from privacy.parameters import parameter
+from privacy.choices import Sound, parameter
 from privacy.wording import gettext_noop as _
 
 # Below this the rounding of a slope, divided by the width of the bend, would exceed what the certificate allows it.

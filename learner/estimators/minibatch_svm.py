@@ -22,10 +22,10 @@ from privacy.accounting.cost import ADJACENCIES, Adjacency
 from privacy.accounting.events import MinibatchSgdEvent
 from privacy.accounting.training import grid_slack, records_moved
 from privacy.arrays import Array
+from privacy.choices import parameter
 from privacy.mechanisms.discrete import DiscreteGaussian, check_grid, release_on_grid
 from privacy.mechanisms.k_norm import EuclideanNoise
 from privacy.mechanisms.randomness import RandomSource
-from privacy.parameters import parameter
 from privacy.wording import as_message
 from privacy.wording import gettext_noop as _
 

@@ -21,9 +21,8 @@ from learner.estimators.mi_ogd import MutualInformationOGD, OnlineGradientBaseli
 from learner.estimators.streaming import StreamingLinearClassifier
 from privacy.accounting.event import Event
 from privacy.accounting.mutual_information import BanditOgdEvent, MutualInformationOgdEvent
-from privacy.choices import Kind, Sound
+from privacy.choices import Kind, Sound, parameter
 from privacy.mechanisms.randomness import RandomSource
-from privacy.parameters import parameter
 from privacy.wording import as_message, joined_messages
 from privacy.wording import gettext_noop as _
 

@@ -14,10 +14,9 @@ from learner.estimators.choice import EstimatorChoice, PrivateEstimator, Shape
 from learner.estimators.descriptions import PublicWords
 from learner.linear_model import LinearModel, Multiclass
 from privacy.accounting.events import AnswersEvent, PostProcessingEvent
-from privacy.choices import Sound
+from privacy.choices import Parameter, Sound
 from privacy.mechanisms.randomized_response import ResponseMechanism, mechanism_of
 from privacy.mechanisms.randomness import RandomSource, random_source
-from privacy.parameters import Parameter
 from privacy.wording import as_message
 from privacy.wording import gettext_noop as _
 

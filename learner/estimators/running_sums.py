@@ -20,11 +20,10 @@ from privacy.accounting import checks
 from privacy.accounting.cost import Adjacency
 from privacy.accounting.sums import MOST_UPDATES, RunningSumsEvent, charged_delta, running_sums_event, sums_mu
 from privacy.arrays import Array
-from privacy.choices import Sound
+from privacy.choices import Sound, parameter
 from privacy.mechanisms.randomness import RandomSource
 from privacy.mechanisms.running_sums import release_running_sums
 from privacy.mechanisms.sums import FloatRows, Members, NoisySums
-from privacy.parameters import parameter
 from privacy.wording import gettext_noop as _
 
 # A public constant beside each row, as `PrivateSums` has it.

@@ -7,9 +7,8 @@ from typing import Any, ClassVar, Final
 
 from learner.features.base import Featurizer
 from privacy.accounting.event import Event
-from privacy.choices import Choice, Kind
+from privacy.choices import Choice, Kind, parameter
 from privacy.mechanisms.randomness import RandomSource
-from privacy.parameters import parameter
 from privacy.wording import gettext_noop as _
 
 # Part of the published featuriser, like the number of columns; nothing about it depends on data.

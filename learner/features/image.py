@@ -10,7 +10,7 @@ from dpal.features.clipping import check_norm_bound
 from dpal.features.images import Images
 from learner.features.base import Featurizer, RowScaling
 from learner.features.choice import FeaturesChoice, RecordShape
-from privacy.parameters import parameter
+from privacy.choices import parameter
 from privacy.wording import gettext_noop as _
 
 

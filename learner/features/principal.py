@@ -14,10 +14,9 @@ from learner.features.base import Featurizer
 from learner.features.choice import Finding, RecordShape
 from learner.features.image import ImageFeaturizer, ReadsImages, cells_of, hues_side
 from privacy.accounting.sums import second_moments_event
-from privacy.choices import Sound
+from privacy.choices import Sound, parameter
 from privacy.mechanisms.randomness import RandomSource
 from privacy.mechanisms.second_moments import release_second_moments
-from privacy.parameters import parameter
 from privacy.wording import as_message
 from privacy.wording import gettext_noop as _
 

@@ -14,9 +14,8 @@ from dpal.features.clipping import check_norm_bound
 from dpal.features.word_vectors import PieceTable, blocks_of, sums_of
 from learner.features.base import Featurizer, TextFeaturizer, flat_words, wanted_digest
 from learner.features.choice import READS_TEXTS_ALONE, FeaturesChoice, RecordShape
-from privacy.choices import Sound
+from privacy.choices import Sound, parameter
 from privacy.gate.normalizers import Normalizer
-from privacy.parameters import parameter
 from privacy.wording import gettext_noop as _
 
 WEIGHTS = Path(__file__).parent / "weights"

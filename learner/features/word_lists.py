@@ -2,7 +2,7 @@
 
 import json
 
-from privacy.common_words import COMMON_WORDS
+from privacy.gate.common_words import COMMON_WORDS
 from privacy.gate.normalizers import FUNCTION_WORDS, MASKS, NUMBER, OTHER, WORD_RULES, Normalizer
 
 WORDS = "words.json"

@@ -27,10 +27,9 @@ from learner.strategies.base import OracleName, QueryStrategy, StrategyChoice
 from learner.strategies.screen import Screen, ScreenChoice
 from learner.strategies.secret_sample import BlocksChoice, SecretSample
 from privacy.accounting.events import AnswersEvent, Event, LabelTrainingEvent, StreamEvent
-from privacy.choices import Kind
+from privacy.choices import Kind, Parameter
 from privacy.mechanisms.randomized_response import mechanism_of
 from privacy.models import AccountUnit, Filter
-from privacy.parameters import Parameter
 from privacy.wording import as_message
 
 

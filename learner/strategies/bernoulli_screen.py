@@ -11,9 +11,8 @@ from learner.linear_model import LinearModel
 from learner.strategies.scoring import boundary_distances, score_blocks
 from learner.strategies.screen import OF_RECORDS, RateScreenChoice, Screen, reach_of_screen
 from privacy.accounting.events import BernoulliScreenEvent, Event
-from privacy.choices import Sound
+from privacy.choices import Sound, parameter
 from privacy.mechanisms.screening import coin_probability
-from privacy.parameters import parameter
 from privacy.wording import gettext_noop as _
 
 

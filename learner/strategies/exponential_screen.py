@@ -13,9 +13,8 @@ from learner.strategies.divisions import Division
 from learner.strategies.scoring import boundary_distances, score_blocks
 from learner.strategies.screen import OF_RECORDS, Screen, ScreenChoice
 from privacy.accounting.events import Event, ExponentialScreenEvent
-from privacy.choices import Sound
+from privacy.choices import Sound, parameter
 from privacy.mechanisms.screening import exponential_screen_range
-from privacy.parameters import parameter
 from privacy.wording import gettext_noop as _
 
 # Every featuriser clips to this; distances beyond it, which an intercept may bring, are screened like it.

@@ -10,8 +10,8 @@ from learner.linear_model import LinearModel
 from learner.strategies.bernoulli_screen import BernoulliScreen, SlabChoice
 from learner.strategies.screen import Screening, note_looks
 from privacy.accounting.events import Event, ExposureCappedScreenEvent
+from privacy.choices import parameter
 from privacy.mechanisms.randomness import RandomSource
-from privacy.parameters import parameter
 from privacy.wording import gettext_noop as _
 
 # Looks are stored in one byte.

@@ -16,10 +16,9 @@ from learner.strategies.divisions import RATES, SHARES, SMALLEST_RATE, Division,
 from learner.strategies.rows import NO_ROWS, ListedRows, Rows, in_random_order
 from privacy.accounting.events import Event, ExposureCappedScreenEvent, MinibatchSgdEvent, ScreenRoundEvent, StreamEvent
 from privacy.accounting.screens import stream_epsilon
-from privacy.choices import Sound
+from privacy.choices import Sound, parameter
 from privacy.mechanisms.randomness import RandomSource
 from privacy.mechanisms.screening import flip_coins
-from privacy.parameters import parameter
 from privacy.wording import as_message
 from privacy.wording import gettext_noop as _
 

@@ -14,7 +14,7 @@ from learner.strategies.secret_sample import BlocksChoice, ScreenedSecretSample,
 from privacy.accounting.events import Event
 from privacy.accounting.series import even_training
 from privacy.accounting.sums import cell_counts_event
-from privacy.parameters import parameter
+from privacy.choices import parameter
 from privacy.wording import gettext_noop as _
 
 # A screened block asks about one in so many of its records far from the boundary.

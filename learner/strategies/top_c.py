@@ -21,10 +21,9 @@ from learner.strategies.divisions import SHARES, Division, largest_within
 from learner.strategies.rows import NO_ROWS, Rows
 from learner.strategies.scoring import boundary_distances, default_block_rows, score_blocks
 from privacy.accounting.events import Event, TopCEvent
-from privacy.choices import Sound
+from privacy.choices import Sound, parameter
 from privacy.mechanisms.randomness import RandomSource
 from privacy.mechanisms.top_c import select_top_c
-from privacy.parameters import parameter
 from privacy.wording import gettext_noop as _
 
 

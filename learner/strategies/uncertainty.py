@@ -15,9 +15,8 @@ from learner.strategies.dropout_network import deep_installed, statistics_over_d
 from learner.strategies.rows import NO_ROWS, Rows
 from learner.strategies.scoring import default_block_rows, score_blocks
 from privacy.accounting.events import Event, PostProcessingEvent
-from privacy.choices import Sound
+from privacy.choices import Sound, parameter
 from privacy.mechanisms.randomness import RandomSource
-from privacy.parameters import parameter
 from privacy.wording import Message, as_message, as_plural_message
 from privacy.wording import gettext_noop as _
 

@@ -13,8 +13,8 @@ from learner.strategies.scoring import score_blocks
 from learner.strategies.screen import RateScreenChoice, Screen
 from privacy.accounting.events import BernoulliScreenEvent, Event
 from privacy.arrays import Array
+from privacy.choices import parameter
 from privacy.mechanisms.screening import coin_probability
-from privacy.parameters import parameter
 from privacy.wording import as_message
 from privacy.wording import gettext_noop as _
 

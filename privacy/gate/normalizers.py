@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from privacy.common_words import COMMON_WORDS
+from privacy.gate.common_words import COMMON_WORDS
 from privacy.wording import gettext_noop
 
 # A decimal digit of any script.
@@ -77,7 +77,7 @@ class Normalizer(StrEnum):
     other punctuation character read as a space.
     L2: L1 with numbers, weekdays and months replaced by the slot they stand in; numbers in a row are one.
     L3: the words of L2 that carry content, each once, in alphabetical order.
-    L4: L3 with one slot for all words that are not on the public list of `privacy.common_words`.
+    L4: L3 with one slot for all words that are not on the public list of `privacy.gate.common_words`.
     L5: the words of that list and the slots of L2 alone, each once, in alphabetical order.
     """
 

@@ -14,9 +14,8 @@ from annotation.choices.label_types.base import LabelType, Teaching
 from annotation.choices.label_types.class_sets import MOST_FAR, NEAR, number_of, places_of, set_members
 from annotation.choices.label_types.set_agreement import masi_alpha
 from annotation.choices.selections import selection_choice
-from privacy.choices import Kind, Sound
+from privacy.choices import Kind, Sound, parameter
 from privacy.mechanisms.randomness import RandomSource
-from privacy.parameters import parameter
 from privacy.wording import as_message
 from privacy.wording import gettext_noop as _
 

@@ -5,8 +5,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Final
 
 from annotation.choices.policies.updates import BatchPolicy
-from privacy.choices import Choice, Kind, Sound
-from privacy.parameters import parameter
+from privacy.choices import Choice, Kind, Sound, parameter
 from privacy.wording import as_message
 from privacy.wording import gettext_noop as _
 

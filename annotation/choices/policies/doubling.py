@@ -17,7 +17,7 @@ from annotation.choices.policies.base import (
 )
 from annotation.choices.policies.updates import BatchPolicy, BatchState
 from annotation.choices.policies.windows import asked_of
-from privacy.parameters import parameter
+from privacy.choices import parameter
 from privacy.wording import as_message
 from privacy.wording import gettext_noop as _
 

@@ -5,7 +5,7 @@ from typing import ClassVar
 
 from annotation.choices.policies.base import WindowPolicy
 from annotation.choices.policies.windows import FixedWindows
-from privacy.parameters import parameter
+from privacy.choices import parameter
 from privacy.wording import gettext_noop as _
 
 

@@ -17,9 +17,8 @@ from annotation.choices.selection_rules import field_defaults
 from annotation.gates.comparison import EXAMPLE_TEXT
 from annotation.models import Arrival
 from annotation.projects.forms.opening import ProjectForm
-from privacy.choices import Kind
+from privacy.choices import Kind, Parameter
 from privacy.gate.normalizers import Normalizer, normalize_text
-from privacy.parameters import Parameter
 
 # Of these a project may choose one or none.
 OPTIONAL_KINDS = (Kind.RANDOMIZER, Kind.SUGGESTIONS, Kind.MACHINE)

@@ -6,8 +6,7 @@ from django.apps.registry import Apps
 
 from annotation.choices.catalogue import CATALOGUE
 from annotation.models.configurations import KnownChoice
-from privacy.choices import Choice
-from privacy.parameters import Parameter
+from privacy.choices import Choice, Parameter
 
 
 def note_choices(*, apps: Apps, **signal: Any) -> None:

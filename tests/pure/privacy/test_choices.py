@@ -8,9 +8,7 @@ from typing import ClassVar
 import pytest
 
 from privacy.accounting.events import Event, PostProcessingEvent, TopCEvent
-from privacy.catalogue import Catalogue
-from privacy.choices import BrokenRules, Choice, Kind, Sound
-from privacy.parameters import parameter
+from privacy.choices import BrokenRules, Catalogue, Choice, Kind, Sound, parameter
 
 
 @dataclass(frozen=True)

@@ -5,8 +5,8 @@ from decimal import Decimal
 
 import pytest
 
+from privacy.choices import Parameter
 from privacy.json_values import mistyped, pattern_of, read, written_value
-from privacy.parameters import Parameter
 
 PRICE = Parameter(
     name="price", type=Decimal, default=None, label="Price", above=0, at_most=10, decimals=4, optional=True

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from privacy.common_words import COMMON_WORDS
+from privacy.gate.common_words import COMMON_WORDS
 from privacy.gate.normalizers import FUNCTION_WORDS, MASKS, OTHER, SLOTS, Normalizer, normalize_text, normalize_texts
 
 ASCII = st.text(st.characters(max_codepoint=127))

@@ -12,8 +12,7 @@ from annotation.choices.selections import asks_about_all, selection_choice
 from annotation.choices.stream_rules import selection_rates
 from annotation.models import Project
 from learner.strategies.top_c import NoisyRanking
-from privacy.choices import Kind
-from privacy.parameters import parameter
+from privacy.choices import Kind, parameter
 
 ROOT = Path(__file__).resolve().parents[4]
 # Strategies themselves, and presets, which say what a project has where nobody does.

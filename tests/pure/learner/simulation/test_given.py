@@ -11,8 +11,7 @@ from learner.simulation.crowd import CrowdSettings, simulate_crowd
 from learner.simulation.reading import names_of, with_given
 from learner.strategies.random import RandomChoice
 from privacy.accounting.events import RandomizedAnswersEvent
-from privacy.choices import Kind
-from privacy.parameters import parameter
+from privacy.choices import Kind, parameter
 from tests.pure.learner.simulation.test_crowd import OPEN_GATE, crowd_task, encode, prior
 
 

@@ -14,9 +14,8 @@ from learner.simulation.trusted import TrustedSettings, simulate_trusted
 from learner.strategies.blocks import block_rates
 from learner.strategies.secret_blocks import SecretBlocks
 from learner.strategies.secret_sample import BlocksChoice, SecretSample
-from privacy.choices import Sound
+from privacy.choices import Sound, parameter
 from privacy.mechanisms.randomness import SimulationRandom
-from privacy.parameters import parameter
 from tests.pure.learner.simulation.test_stream import rows_of_two_digits
 from tests.pure.learner.simulation.test_trusted import task_of
 

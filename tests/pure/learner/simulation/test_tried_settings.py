@@ -15,8 +15,7 @@ from learner.simulation.tried_settings import MOST_DIVIDED_CLASSES, left_out, se
 from learner.strategies.random import Chance
 from learner.strategies.secret_sample import BlocksChoice, SecretSample
 from learner.strategies.top_c import TopC
-from privacy.choices import Sound
-from privacy.parameters import parameter
+from privacy.choices import Sound, parameter
 from tests.pure.learner.simulation.test_curves import OPEN, RATES_OF_SCREEN, SECRET
 
 SETTINGS: dict[str, Any] = {

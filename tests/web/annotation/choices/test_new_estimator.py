@@ -29,9 +29,8 @@ from learner.pools.configuration import featurizer_of, learner_of, stream_event
 from learner.releases.artifacts.settings import configuration_of
 from learner.rounds.services import streams
 from learner.simulation import plan_setups
-from privacy.choices import Kind, Sound
+from privacy.choices import Kind, Sound, parameter
 from privacy.mechanisms.k_norm import EuclideanNoise
-from privacy.parameters import parameter
 from tests import learning, streaming
 from tests.declaring import declaring, fields_shown
 from tests.factories import make_user, write_settings

@@ -26,8 +26,7 @@ from learner.pools.configuration import featurizer_of
 from learner.releases.artifacts.samples import samples_document
 from learner.releases.storage import folder_of
 from learner.simulation import plan_setups
-from privacy.choices import Sound
-from privacy.parameters import parameter
+from privacy.choices import Sound, parameter
 from tests import learning
 from tests.declaring import declaring, fields_shown
 from tests.factories import make_user

@@ -24,10 +24,10 @@ from annotation.tokens import services as tokens
 from annotation.tokens.services import Scope
 from learner.simulation import plan_setups
 from privacy.accounting.events import ThresholdGateEvent
+from privacy.choices import parameter
 from privacy.gate.kanonymity import ThresholdGate
 from privacy.gate.normalizers import Normalizer
 from privacy.gate.threshold import threshold_gate_at
-from privacy.parameters import parameter
 from privacy.wording import as_message
 from tests.declaring import declaring, fields_shown
 from tests.factories import make_records, open_preset, write_settings

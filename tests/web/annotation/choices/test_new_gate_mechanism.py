@@ -36,7 +36,7 @@ from learner.simulation.crowd import CrowdSettings, crowd_pool
 from privacy.accounting.cost import Adjacency, Cost, Unit
 from privacy.accounting.events import GateEvent, GateOfSnapshotEvent, GateWindowEvent, GaussianEvent, event_from_json
 from privacy.accounting.gate_events import discrete_laplace_delta, discrete_laplace_threshold
-from privacy.choices import Kind
+from privacy.choices import Kind, parameter
 from privacy.engines.base import UnknownGate, gate_told, told_gate
 from privacy.engines.process import ProcessEngine
 from privacy.engines.spark_steps import Steps
@@ -49,7 +49,6 @@ from privacy.gate.reading import COUNTS, all_counts, pairs
 from privacy.gate.threshold import GeometricNoise
 from privacy.mechanisms.randomness import SecureRandom, SimulationRandom
 from privacy.models import LedgerEntry
-from privacy.parameters import parameter
 from privacy.selectors import guarantee
 from privacy.wording import as_message
 from tests.declaring import declaring, fields_shown

@@ -21,10 +21,9 @@ from learner.simulation import plan_setups
 from learner.simulation.selectors import plan_forecast
 from privacy.accounting.event import event_from_json
 from privacy.accounting.sums import cell_counts_event
-from privacy.choices import Sound
+from privacy.choices import Sound, parameter
 from privacy.mechanisms.cell_counts import release_cell_counts
 from privacy.mechanisms.randomness import RandomSource
-from privacy.parameters import parameter
 from tests import learning
 from tests.declaring import declaring
 from tests.factories import make_user, write_settings

@@ -25,7 +25,7 @@ from learner.models import StreamBatch
 from learner.pools.configuration import stream_event
 from learner.rounds import next_step
 from learner.simulation import plan_setups
-from privacy.parameters import parameter
+from privacy.choices import parameter
 from tests import learning, streaming
 from tests.declaring import declaring, fields_shown
 from tests.factories import make_user, write_settings

@@ -26,8 +26,7 @@ from learner.pools.configuration import answers_are_open, answers_event_of
 from learner.simulation import plan_setups, tried_settings
 from privacy.accounting.event import event_from_json
 from privacy.accounting.events import RandomizedAnswersEvent
-from privacy.choices import Choice, Kind, Sound
-from privacy.parameters import parameter
+from privacy.choices import Choice, Kind, Sound, parameter
 from tests import learning
 from tests.db.learner.answers.test_randomization import charged, open_randomized, reach
 from tests.declaring import declaring, fields_shown

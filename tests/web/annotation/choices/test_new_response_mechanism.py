@@ -24,10 +24,9 @@ from privacy.accounting.cost import Adjacency
 from privacy.accounting.event import REGISTRY, event_from_json
 from privacy.accounting.events import AnswersEvent, RandomizedAnswersEvent
 from privacy.accounting.units import outward
-from privacy.choices import Sound
+from privacy.choices import Sound, parameter
 from privacy.mechanisms.randomized_response import RandomizedResponse, ResponseMechanism, mechanism_of
 from privacy.mechanisms.randomness import SimulationRandom
-from privacy.parameters import parameter
 from tests import learning
 from tests.db.learner.answers.test_randomization import charged, open_randomized, reach
 from tests.declaring import declaring, fields_shown

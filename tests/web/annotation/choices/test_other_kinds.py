@@ -19,8 +19,7 @@ from learner.features.choice import FeaturesChoice
 from learner.features.text import HashingTextFeaturizer
 from learner.pools.configuration import estimator_of, featurizer_of
 from learner.simulation import plan_setups
-from privacy.choices import Choice, Kind, Sound
-from privacy.parameters import parameter
+from privacy.choices import Choice, Kind, Sound, parameter
 from privacy.wording import as_message
 from tests import learning
 from tests.declaring import declaring

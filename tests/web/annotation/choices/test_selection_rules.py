@@ -7,8 +7,7 @@ from annotation.choices.catalogue import CATALOGUE, offered, parameter_names
 from annotation.choices.planned_settings import planned_settings
 from annotation.choices.presets import PRESETS, broken_rules
 from annotation.models import Project
-from privacy.choices import Kind
-from privacy.parameters import ARRIVALS
+from privacy.choices import ARRIVALS, Kind
 
 CLASSES = {"classes": ["a", "b"]}
 

@@ -18,8 +18,7 @@ from annotation.statement.spending import safe_cell
 from privacy.accounting.composition import pld_epsilon
 from privacy.accounting.events import BernoulliScreenEvent, GaussianEvent
 from privacy.models import BudgetAccount
-from privacy.numerical import MOST_EVENTS
-from privacy.selectors import guarantee
+from privacy.selectors import MOST_EVENTS, guarantee
 from privacy.services import ledger
 from tests import learning
 from tests.counting import new_counter
