@@ -41,4 +41,4 @@ USER 10001:10001
 EXPOSE 8000
 HEALTHCHECK --interval=10s --timeout=5s --start-period=30s --retries=3 \
     CMD ["python", "-m", "dpal_site.healthcheck", "web"]
-CMD ["gunicorn", "--config", "python:dpal_site.gunicorn_settings", "--bind", "0.0.0.0:8000", "dpal_site.wsgi:application"]
+CMD ["python", "-m", "dpal_site.server", "--bind", "0.0.0.0:8000"]

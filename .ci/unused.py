@@ -21,7 +21,7 @@ REGISTERED = """
     *.simple_tag *.filter *.inclusion_tag
     shared_task* *.task* receiver* *.connect *exception_handler*
 """
-# What a framework calls by its name: Django, Ninja, Celery, gunicorn, allauth, markdown-it, HTMLParser.
+# What a framework calls by its name: Django, Ninja, Celery, waitress, allauth, markdown-it, HTMLParser.
 CALLED = """
     Meta *Config add_arguments process_view save_model delete_queryset clean_* prepare_value resolve_* handle_*tag
     handle_data __init_subclass__ do_* log_message label_from_instance get_help_text handler[0-9]*
@@ -36,7 +36,7 @@ EXCUSED = {
         "allauth": "is_open_for_signup pre_authenticate on_authentication_error _delete_login_attempts_cached_email "
         "complete_login get_pkce_params get_auth_params_from_request get_scope_from_request",
         "Ninja": "get_openapi_operation_id",
-        "gunicorn": "post_worker_init on_exit child_exit finish_request murder_keepalived _cap_keepalive",
+        "waitress": "parser_class channel_class parse_header maintenance",
         "markdown-it": "heading_open heading_close table_open table_close fence",
         "readers of files": "seekable writable readinto",
         "the database": "RateCount CachedCount GuessCount",

@@ -3,7 +3,7 @@
     .venv/bin/python benchmarks/predict.py [--seconds S]
 
 In process: at least 2,000 single-text predictions a second of one core's time. Over HTTP, in the same run: requests a
-second from four clients to one gunicorn process, of the route itself (token, rate limit, membership, release,
+second from four clients to one waitress process, of the route itself (token, rate limit, membership, release,
 prediction, with the site's middleware and an embedded Postgres) beside a Django site of one view that does nothing.
 """
 
@@ -158,11 +158,17 @@ def bare(seconds: float, port: int) -> float:
     """Serve the view that does nothing as the site is served, and return its answers a second."""
     from dpal_site.embedded import host
 
-    command = [sys.executable, "-m", "gunicorn", "benchmarks._bare_site:application", "--bind", f"127.0.0.1:{port}"]
-    command += ["--worker-class", "gthread", "--threads", "4", "--keep-alive", "30", "--log-level", "error"]
+    command = [
+        sys.executable,
+        "-m",
+        "waitress",
+        f"--listen=127.0.0.1:{port}",
+        "--threads=4",
+        "benchmarks._bare_site:application",
+    ]
     server = subprocess.Popen(command, cwd=Path(__file__).resolve().parents[1])
     try:
-        assert host.wait_until(lambda: not host.port_is_free(port), 60), "gunicorn did not start"
+        assert host.wait_until(lambda: not host.port_is_free(port), 60), "waitress did not start"
         return asked(f"127.0.0.1:{port}", "/bare", seconds)
     finally:
         server.terminate()

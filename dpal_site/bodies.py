@@ -18,26 +18,41 @@ from dpal_site.problems import problem_response
 API_PATH = "/api/"
 # What a form says besides its file.
 FIELDS_BYTES = 1024 * 1024
+# Set by our server on a request whose body it did not receive; who sends it by themselves is refused.
+REFUSED = "DPAL_BODY_REFUSED"
+
+
+def is_large(declared: int) -> bool:
+    """Say whether a body is larger than any form's."""
+    return bool(declared > settings.DATA_UPLOAD_MAX_MEMORY_SIZE)
+
+
+def has_room(declared: int, *, arriving: int) -> bool:
+    """Say whether a body is short enough and finds room beside those that arrive; it lies twice while it is read."""
+    wanted = 2 * (declared + arriving)
+    return not _is_too_long(declared) and all(shutil.disk_usage(folder).free >= wanted for folder in _folders())
 
 
 class RoomMiddleware(Middleware):
-    """Look at the length of an upload before anything reads it; stands above whatever looks into forms."""
+    """Answer for bodies that the server did not receive; stands above whatever looks into forms."""
 
     def process_view(self, request: HttpRequest, *view: Any) -> HttpResponse | None:
         """Answer 413 or 507 in the place of the view."""
         declared = _declared_bytes(request)
-        if declared <= settings.DATA_UPLOAD_MAX_MEMORY_SIZE:
-            return None
-        if declared > settings.UPLOAD_MAX_BYTES + FIELDS_BYTES:
+        if _is_too_long(declared):
             most = {"most": f"{settings.UPLOAD_MAX_BYTES:,}"}
             return _refused(request, 413, _("A file may hold %(most)s bytes at most.") % most)
-        if any(shutil.disk_usage(folder).free < declared for folder in _folders()):
+        if f"HTTP_{REFUSED}" in request.META:
             response = _refused(
                 request, 507, _("There is no room for this file. Nothing was kept; tell the administrator.")
             )
             response.headers["Retry-After"] = str(StorageFull.retry_after_seconds)
             return response
         return None
+
+
+def _is_too_long(declared: int) -> bool:
+    return bool(declared > settings.UPLOAD_MAX_BYTES + FIELDS_BYTES)
 
 
 def _declared_bytes(request: HttpRequest) -> int:
@@ -47,7 +62,7 @@ def _declared_bytes(request: HttpRequest) -> int:
 
 def _folders() -> set[Path]:
     """Return where an upload lies: while it is received, and where it is stored, if that is a disk of ours."""
-    folders = {Path(settings.FILE_UPLOAD_TEMP_DIR or tempfile.gettempdir())}
+    folders = {Path(tempfile.gettempdir())}
     if isinstance(default_storage, FileSystemStorage):
         stored = Path(default_storage.location)
         folders.add(next(path for path in (stored, *stored.parents) if path.exists()))

@@ -9,16 +9,19 @@ in one statement, so that a hundred at once are one after another.
 import hashlib
 import secrets
 from dataclasses import dataclass
+from datetime import UTC, datetime
 
 from allauth.core.internal.ratelimit import get_ip
 from django.conf import settings
 from django.contrib.auth.models import User
 from django.core import signing
 from django.db import connection
-from django.db.models import Q
+from django.db.models import F, Q
+from django.db.models.functions import Greatest, Now
 from django.http import HttpRequest, HttpResponse
 
 from annotation.work.services.rates import refuse_beyond
+from dpal_site.models import CachedCount, GuessCount
 
 SALT = "dpal_site.guessing"
 COOKIE_SECONDS = 180 * 24 * 3600
@@ -39,7 +42,6 @@ WHERE counted.next_at <= now() OR counted.ends_at < now()
 RETURNING tries
 """
 LEFT = "SELECT ceil(extract(epoch FROM next_at - now()))::int FROM dpal_site_guesscount WHERE key = %s"
-TAKE_BACK = "UPDATE dpal_site_guesscount SET tries = greatest(tries - 1, 0), next_at = 'epoch' WHERE key = ANY(%s)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,16 +81,29 @@ def count_password_try(request: HttpRequest, name: str) -> Attempt:
 
 def take_back(attempt: Attempt) -> None:
     """Let a try with the right password be none; what others tried stays counted."""
-    with connection.cursor() as cursor:
-        cursor.execute(TAKE_BACK, [list(attempt.keys)])
+    GuessCount.objects.filter(key__in=attempt.keys).update(
+        tries=Greatest(F("tries") - 1, 0), next_at=datetime.fromtimestamp(0, UTC)
+    )
 
 
 def forget(request: HttpRequest, name: str) -> None:
     """Let who has just shown that the account's mail is theirs begin anew."""
     account = account_of(name)
     keys = [_key(CLIENT, account, get_ip(request)), _key(STRANGERS, account, "")]
-    with connection.cursor() as cursor:
-        cursor.execute("DELETE FROM dpal_site_guesscount WHERE key = ANY(%s)", [keys])
+    GuessCount.objects.filter(key__in=keys).delete()
+
+
+def forget_old_counts() -> int:
+    """Delete counts that are over; return how many rows that were."""
+    return (
+        GuessCount.objects.filter(ends_at__lt=Now()).delete()[0]
+        + CachedCount.objects.filter(expires__lt=Now()).delete()[0]
+    )
+
+
+def cache_key(key: str, prefix: str, version: int) -> str:
+    """Return under what the cache keeps a count: a digest, for keys hold addresses."""
+    return hashlib.blake2b(f"{prefix}:{version}:{key}".encode(), digest_size=32).hexdigest()
 
 
 def account_of(name: str) -> str:

@@ -18,11 +18,11 @@ class Heartbeat(models.Model):
 
 
 class CachedCount(NumberedModel):
-    """What the sign-in library counts; the table is unlogged, and nothing leaves it before its time."""
+    """Django's cache, in which the sign-in library counts; unlogged, and swept by a clock."""
 
-    key = models.CharField(primary_key=True, max_length=64)
-    value = models.JSONField()
-    ends_at = models.DateTimeField(db_index=True)
+    cache_key = models.CharField(primary_key=True, max_length=255)
+    value = models.TextField()
+    expires = models.DateTimeField(db_index=True)
 
 
 class GuessCount(NumberedModel):

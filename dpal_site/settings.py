@@ -15,6 +15,7 @@ from dpal_site.environment import AT_LEAST_ONE, CLUSTER_ADDRESS, NOT_NEGATIVE, S
 from dpal_site.file_address import storage_settings, table_places
 from dpal_site.mail import mail_settings
 from dpal_site.monitoring import logs
+from dpal_site.page_connections import for_pages
 from dpal_site.schedule import BEAT_SCHEDULE, HEAVY_TASKS, QUEUES
 
 BASE_DIR = Path(__file__).resolve().parent.parent
@@ -142,20 +143,16 @@ DATABASES = {"default": servers.database_settings(DATABASE_URL)}
 DATABASE_POOLER = env.str("DATABASE_POOLER", "", validate=one_of_words("transaction", ""))
 if DATABASE_POOLER:
     DATABASES["default"] = through_pooler(DATABASES["default"])
-else:
-    # Lets `annotation.models.prepared` prepare what it runs, from the first run on; Django's own cursors never do.
-    DATABASES["default"]["OPTIONS"]["prepare_threshold"] = 0
 # A page whose statement takes longer says so; workers wait as long as their work takes. Set by the web server alone,
 # and where a pooler stands between, by the pooler.
 WEB_STATEMENT_SECONDS = env.int("WEB_STATEMENT_SECONDS", 20, validate=AT_LEAST_ONE)
 if env.bool("DPAL_SERVES_PAGES", False):
-    # The server keeps that limit, but for one that is frozen, or cut off: it says nothing at all.
-    DATABASES["default"]["OPTIONS"]["silence_seconds"] = WEB_STATEMENT_SECONDS + 5.0
-if env.bool("DPAL_SERVES_PAGES", False) and not DATABASE_POOLER:
-    _options = DATABASES["default"]["OPTIONS"]
-    # What is prepared is planned once: the server would take the same path for everybody, and look for it every time.
-    _session = f"-c plan_cache_mode=force_generic_plan -c statement_timeout={WEB_STATEMENT_SECONDS}s"
-    _options["options"] = f"{_options.get('options', '')} {_session}".strip()
+    DATABASES["default"] = for_pages(
+        DATABASES["default"],
+        threads=env.int("WEB_THREADS", 4, validate=AT_LEAST_ONE),
+        statement_seconds=WEB_STATEMENT_SECONDS,
+        behind_pooler=bool(DATABASE_POOLER),
+    )
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 AUTH_PASSWORD_VALIDATORS = [
@@ -243,8 +240,16 @@ CONTENT_SECURITY_POLICY = {
     }
 }
 
-# All processes count together what is rate-limited, in a table that forgets nothing before its time.
-CACHES = {"default": {"BACKEND": "dpal_site.counts.CountsCache"}}
+# All processes count together what is rate-limited. Django makes room by throwing live entries away, so that guesses
+# would be forgotten: there is room for all that a clock has not yet swept.
+CACHES = {
+    "default": {
+        "BACKEND": "django.core.cache.backends.db.DatabaseCache",
+        "LOCATION": "dpal_site_cachedcount",
+        "KEY_FUNCTION": "dpal_site.guessing.cache_key",
+        "OPTIONS": {"MAX_ENTRIES": 2**31},
+    }
+}
 
 vars().update(mail_settings(env.str("EMAIL_URL", ""), folder=VAR_DIR / "mail"))
 

@@ -2,7 +2,7 @@
 
 from celery import shared_task
 
-from dpal_site import counts, sessions
+from dpal_site import guessing, sessions
 from dpal_site.monitoring import heartbeats
 
 
@@ -21,4 +21,4 @@ def forget_ended_sessions_task() -> None:
 @shared_task(acks_late=True, ignore_result=True)
 def forget_old_counts_task() -> None:
     """Keep no count of tries that is over."""
-    counts.forget_old_counts()
+    guessing.forget_old_counts()

@@ -352,7 +352,7 @@ def leases_nobody_else_sees(request: pytest.FixtureRequest, monkeypatch: pytest.
 
 @pytest.fixture
 def live_site(collected_static_files: None, supervisor: Supervisor) -> Supervisor:
-    """Run the site under gunicorn against the test database; its address is `live_site.url`.
+    """Run the site against the test database; its address is `live_site.url`.
 
     One process with its threads: loading the site is what such a test spends most of its time on.
     """

@@ -100,13 +100,6 @@ TESTED_THROUGH_OTHERS: dict[tuple[str, str], tuple[str, ...]] = {
     ("tests/web/annotation/test_wording.py", "the document of an error, as every route gives it"): (
         "dpal_site/problems.py",
     ),
-    (
-        "tests/pure/dpal_site/serving/test_web_server.py",
-        "the web server's worker and its sockets, in a server that the test starts",
-    ): (
-        "dpal_site/serving/sockets.py",
-        "dpal_site/serving/worker.py",
-    ),
     ("tests/db/learner/rounds/test_services.py", "what is left of a deleted project, by page and by route"): (
         "learner/rounds/selectors.py",
     ),

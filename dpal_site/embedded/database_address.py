@@ -6,8 +6,7 @@ from urllib.parse import parse_qsl, unquote
 from dpal_site.embedded.errors import UnsupportedUrl
 
 SCHEMES = ("postgresql", "postgres")
-ENGINE = "dpal_site.watched"
-POOLED_ENGINE = "dpal_site.pooled"
+ENGINE = "django.db.backends.postgresql"
 
 
 def parse_database_url(url: str) -> dict[str, Any]:
@@ -51,7 +50,8 @@ def through_pooler(database: dict[str, Any]) -> dict[str, Any]:
         raise UnsupportedUrl(
             "a pooler refuses the option `options` of DATABASE_URL; set what it says on the role or in the pooler"
         )
-    return database | {"ENGINE": POOLED_ENGINE}
+    # A cursor lives in one session, and the next statement may get another.
+    return database | {"DISABLE_SERVER_SIDE_CURSORS": True}
 
 
 def _split_address(address: str) -> tuple[str, str]:

@@ -125,7 +125,7 @@ class Supervisor:
     def start_web(self, port: int | None = None, workers: int = 2) -> str:
         """Start one web server for all pages and return its address; without a port, the first free one from 8000."""
         port = self._port(port)
-        self._start_gunicorn("web", port, workers, {})
+        self._start_server("web", port, workers, {})
         self.url = f"http://{host.LOOPBACK}:{port}"
         return self.url
 
@@ -137,11 +137,11 @@ class Supervisor:
         port = self._port(port)
         label_port = host.free_port_from(port + 1)
         web_url, label_url = (f"http://{host.LOOPBACK}:{each}" for each in (port, label_port))
-        self._start_gunicorn("web", port, workers, {"SITE_PART": "web", "LABEL_PROCESS_URL": label_url})
+        self._start_server("web", port, workers, {"SITE_PART": "web", "LABEL_PROCESS_URL": label_url})
         # The wider role's address stays out of the process that answers annotators; who asks the other one says.
         label = {"SITE_PART": "label", "WEB_URL": web_url, "DATABASE_URL": "", "DATABASE_URL_FILE": ""}
         label |= {"TRUSTED_PROXY_COUNT": "1"}
-        self._start_gunicorn("label", label_port, workers, label)
+        self._start_server("label", label_port, workers, label)
         self.url = web_url
         return self.url
 
@@ -152,10 +152,9 @@ class Supervisor:
             raise EmbeddedError(f"port {port} is in use by another program")
         return port
 
-    def _start_gunicorn(self, name: str, port: int, workers: int, environment: Mapping[str, str]) -> None:
-        options = ["--config", "python:dpal_site.gunicorn_settings", "--bind", f"{host.LOOPBACK}:{port}"]
-        options += ["--workers", str(workers)]
-        self.start(name, [sys.executable, "-m", "gunicorn", "dpal_site.wsgi:application", *options], environment)
+    def _start_server(self, name: str, port: int, workers: int, environment: Mapping[str, str]) -> None:
+        options = ["--bind", f"{host.LOOPBACK}:{port}", "--workers", str(workers)]
+        self.start(name, [sys.executable, "-m", "dpal_site.server", *options], environment)
         self._urls.append(f"http://{host.LOOPBACK}:{port}")
 
     def start_workers(self, concurrency: int = 2) -> None:

@@ -14,6 +14,8 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 SITE_ROLE, LABEL_ROLE = "dpal_site", "dpal_label"
 # With DPAL_NO_SERVERS=1 nothing is started: settings load, and the first connection fails at once, saying why.
 NOWHERE = "/DPAL_NO_SERVERS is set and no server runs"
+# Of libpq: what nobody confirms within half a minute is lost.
+NETWORK = {"connect_timeout": 10, "tcp_user_timeout": 30_000, "keepalives_idle": 30, "keepalives_interval": 10}
 _started_here: list[EmbeddedPostgres | EmbeddedValkey] = []
 # By their folder: those that this process, or what it starts, relies on.
 _used: dict[Path, EmbeddedPostgres | EmbeddedValkey] = {}
@@ -65,9 +67,12 @@ def broker_url() -> str:
 def database_settings(url: str | None) -> dict[str, Any]:
     """Return Django's settings for the database at `url`, or for the embedded one.
 
-    Connections are kept between requests, for opening one costs more than a label; a restarted server is noticed.
+    Connections are kept, for opening one costs more than a label; a restarted server is noticed, and so is a dead
+    network.
     """
-    return parse_database_url(url or database_url()) | {"CONN_MAX_AGE": 60, "CONN_HEALTH_CHECKS": True}
+    database = parse_database_url(url or database_url())
+    database["OPTIONS"] = NETWORK | database["OPTIONS"]
+    return database | {"CONN_MAX_AGE": 60, "CONN_HEALTH_CHECKS": True}
 
 
 def local_secret(name: str) -> str:

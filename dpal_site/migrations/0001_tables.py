@@ -29,9 +29,9 @@ class Migration(FirstMigration):
         migrations.CreateModel(
             name="CachedCount",
             fields=[
-                ("key", models.CharField(max_length=64, primary_key=True, serialize=False)),
-                ("value", models.JSONField()),
-                ("ends_at", models.DateTimeField(db_index=True)),
+                ("cache_key", models.CharField(max_length=255, primary_key=True, serialize=False)),
+                ("value", models.TextField()),
+                ("expires", models.DateTimeField(db_index=True)),
             ],
         ),
         migrations.CreateModel(

@@ -69,8 +69,8 @@ class EncryptedSite(OwnSite):
     def start_all(self, port):
         label = {"SITE_PART": "label", "WEB_URL": self.url, "DATABASE_URL": "", "PSEUDONYM_KEY": "", "SIGNING_KEY": ""}
         web = {"SITE_PART": "web", "LABEL_URL": self.label_process, "DATABASE_URL": self._pooler.web_url}
-        self.processes._start_gunicorn("web", port, 2, web | {"LABEL_DATABASE_URL": ""})
-        self.processes._start_gunicorn("label", self.label_port, 2, label)
+        self.processes._start_server("web", port, 2, web | {"LABEL_DATABASE_URL": ""})
+        self.processes._start_server("label", self.label_port, 2, label)
         self.processes.start_worker(concurrency=2)
         self.processes.start_beat()
         self.processes.wait_until_ready(240)

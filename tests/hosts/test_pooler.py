@@ -155,12 +155,11 @@ def test_rows_read_piece_by_piece_are_all_there(pooled, people):
     open_records(project, 9)
     wanted = list(Record.objects.order_by("pk").values_list("pk", flat=True))
     assert read_by_turns(people, project) == wanted
-    # The connection that the reading had to itself is gone.
     assert people[0].does(lambda: b"".join(export_labels(project=project, format="jsonl"))) == b""
 
 
 def test_a_cursor_of_the_session_would_be_lost(pooler):
-    """What Django declares outside a transaction, and why `dpal_site.pooled` does not."""
+    """What Django declares outside a transaction, and why no cursor is declared behind a pooler."""
     with psycopg.connect(pooler.url, autocommit=True) as reader, psycopg.connect(pooler.url) as other:
         reader.execute("DECLARE kept CURSOR WITH HOLD FOR SELECT generate_series(1, 9)")
         # Sessions are lent last in, first out: this transaction now has the one with the cursor.

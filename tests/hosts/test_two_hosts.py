@@ -94,7 +94,7 @@ def test_what_one_host_writes_another_reads(
     pages = shared | {"DPAL_VAR": str(folders["pages"]), "DATABASE_URL": pooler.web_url}
     pages |= {"DPAL_STATIC": str(settings.STATIC_ROOT)}
     work = shared | {"DPAL_VAR": str(folders["work"]), "DATABASE_URL": pooler.url}
-    supervisor._start_gunicorn("web", host.free_port(), 2, pages)
+    supervisor._start_server("web", host.free_port(), 2, pages)
     url = supervisor._urls[-1]
     supervisor.start("worker", [*CELERY, "worker", "--concurrency", "2", "--loglevel", "INFO"], work)
     supervisor.start("beat", [*CELERY, "beat", "--pidfile", "", "--loglevel", "INFO"], work)

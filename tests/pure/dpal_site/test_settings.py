@@ -157,19 +157,26 @@ def test_the_check_finds_nothing_in_several_hosts_with_tls(run):
     assert done.returncode == 0, done.stderr
 
 
-POOLED = (
-    "from dpal_site.settings import DATABASES; print(DATABASES['default']['ENGINE'], DATABASES['default']['OPTIONS'])"
-)
+POOLED = """
+import json
+from dpal_site.settings import DATABASES
+default = DATABASES["default"]
+print(json.dumps([default.get("DISABLE_SERVER_SIDE_CURSORS"), default["OPTIONS"]], default=str))
+"""
 
 
 @pytest.mark.slow
 def test_behind_a_pooler_pages_leave_the_time_limit_to_it(run):
     pages = {"DPAL_SERVES_PAGES": "1"}
-    assert "statement_timeout" in run("web", "-c", POOLED, **pages).stdout
-    said = run("web", "-c", POOLED, DATABASE_POOLER="transaction", **pages).stdout
-    # What is left is about TLS, and how long a page bears a server that says nothing.
-    demands = {"sslmode": "verify-full", "sslrootcert": "/run/secrets/authority", "silence_seconds": 25.0}
-    assert said == f"dpal_site.pooled {demands}\n"
+    alone, options = json.loads(run("web", "-c", POOLED, **pages).stdout)
+    assert alone is None
+    assert "statement_timeout=20s" in options["options"]
+    assert "idle_in_transaction_session_timeout=60s" in options["options"]
+    assert (options["pool"]["max_size"], options["tcp_user_timeout"]) == (4, 30_000)
+    pooled, options = json.loads(run("web", "-c", POOLED, DATABASE_POOLER="transaction", **pages).stdout)
+    assert pooled
+    assert "options" not in options
+    assert options["pool"]["max_size"] == 4
     assert "must be 'transaction'" in run("web", "-c", POOLED, DATABASE_POOLER="session").stderr
 
 

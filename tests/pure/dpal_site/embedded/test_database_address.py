@@ -10,7 +10,7 @@ from dpal_site.embedded.errors import UnsupportedUrl
 def test_every_part_is_read(scheme):
     found = parse_database_url(f"{scheme}://ann:s3cret@db.example.org:5433/site")
     assert found == {
-        "ENGINE": "dpal_site.watched",
+        "ENGINE": "django.db.backends.postgresql",
         "NAME": "site",
         "USER": "ann",
         "PASSWORD": "s3cret",
@@ -65,6 +65,6 @@ def test_an_unusable_url_is_refused_without_repeating_it(url, reason):
 
 def test_behind_a_pooler_no_startup_option_is_sent():
     found = through_pooler(parse_database_url("postgresql://h/n?sslmode=verify-full"))
-    assert (found["ENGINE"], found["OPTIONS"]) == ("dpal_site.pooled", {"sslmode": "verify-full"})
+    assert (found["DISABLE_SERVER_SIDE_CURSORS"], found["OPTIONS"]) == (True, {"sslmode": "verify-full"})
     with pytest.raises(UnsupportedUrl, match="refuses the option"):
         through_pooler(parse_database_url("postgresql://h/n?options=-c%20statement_timeout%3D5s"))
