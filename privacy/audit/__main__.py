@@ -6,15 +6,11 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from privacy.audit.cosignatures import Cosigner, cosigned_at
-from privacy.audit.keys import SiteKey
-from privacy.audit.notes import NoteRefused
 from privacy.audit.report import report
 from privacy.audit.statement import StatementRefused, audit_statement
 from privacy.audit.witness import LedgerRefused, Site, Witness, witness_site
 
 TOKEN = "DPAL_TOKEN"  # noqa: S105  # a variable of the environment
-SECRET = "DPAL_WITNESS_SECRET"  # noqa: S105  # another
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -27,14 +23,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     witness.add_argument("--population", action="store_true", help="the slug is a population's")
     witness.add_argument("--public-key", required=True, help="of the site, base64, from its release page or its people")
     witness.add_argument("--keep", required=True, type=Path, help="file of what was seen; this host keeps it")
-    witness.add_argument("--cosign", metavar="NAME", help=f"cosign what is kept by this name, the secret in {SECRET}")
     witness.set_defaults(run=_witness)
     statement = commands.add_parser("statement", help="audit an exported statement from the file alone")
     statement.add_argument("file", type=Path, help="a statement as JSON, of a project or a population")
     statement.add_argument("--public-key", default="", help="of the site, base64, learnt elsewhere")
     statement.add_argument("--head", action="append", default=[], help="a chain head noted earlier; may be repeated")
     statement.add_argument("--witnessed", type=Path, help="file of a witness: what it saw must still be there")
-    statement.add_argument("--witness-key", default="", help="of that witness: what it kept must be cosigned by it")
     statement.set_defaults(run=_statement)
     options = parser.parse_args(arguments)
     try:
@@ -52,12 +46,8 @@ def _witness(options: argparse.Namespace) -> int:
         raise ValueError(f"the token that may read the ledger is read from the environment: {TOKEN}")
     site = Site(options.address, options.project, token, "populations" if options.population else "projects")
     witness = Witness.at(options.keep, public_key=options.public_key)
-    if options.cosign:
-        witness.cosigner = Cosigner(options.cosign, SiteKey.from_secret(os.environ.get(SECRET, "")))
     for checkpoint in witness_site(site, witness):
         sys.stdout.write(f"{checkpoint.origin}: {checkpoint.size} entries, root {checkpoint.root.hex()}\n")
-    if witness.cosigner is not None:
-        sys.stdout.write(f"cosigned by {witness.cosigner.verifier}\n")
     return 0
 
 
@@ -65,12 +55,6 @@ def _statement(options: argparse.Namespace) -> int:
     seen = {}
     if options.witnessed:
         seen = Witness.at(options.witnessed, public_key=options.public_key).notes
-        for origin, note in seen.items() if options.witness_key else ():
-            try:
-                moment = cosigned_at(note, verifier=options.witness_key)
-            except NoteRefused as error:
-                raise LedgerRefused(f"what the witness kept of {origin}: {error}") from error
-            sys.stdout.write(f"{origin}: cosigned at {moment.isoformat()}\n")
     findings = audit_statement(options.file.read_bytes(), public_key=options.public_key, heads=options.head, seen=seen)
     sys.stdout.write(report(findings, trusted=bool(options.public_key)) + "\n")
     return 0 if findings.sound else 1

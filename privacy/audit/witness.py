@@ -8,14 +8,12 @@ import json
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 from urllib.error import HTTPError
 from urllib.parse import urlencode, urlsplit
 from urllib.request import Request, urlopen
 
-from privacy.audit.cosignatures import Cosigner
 from privacy.audit.keys import decoded_key
 from privacy.audit.merkle import verify_consistency
 from privacy.audit.notes import Checkpoint, NoteRefused, open_checkpoint
@@ -55,14 +53,11 @@ class Witness:
         The site's key, base64; a file begun under another one is refused.
     notes : dict of str to str
         The newest checkpoint of each log, as it was signed.
-    cosigner : Cosigner, optional
-        The witness's own name and key; with them, what is kept carries its word and the time.
     """
 
     path: Path
     public_key: str
     notes: dict[str, str]
-    cosigner: Cosigner | None = None
 
     @classmethod
     def at(cls, path: Path, *, public_key: str) -> "Witness":
@@ -109,9 +104,6 @@ class Witness:
         gone = sorted(self.notes.keys() - fresh.keys())
         if gone:
             raise LedgerRefused(f"gone: {', '.join(gone)}, seen before and not shown now")
-        if self.cosigner is not None:
-            now = datetime.now(UTC)
-            fresh = {origin: self.cosigner.cosign(note, at=now) for origin, note in fresh.items()}
         self.notes |= fresh
         self._write()
         return found
