@@ -38,6 +38,7 @@ STOP_SECONDS = 8.0
 STOP_SIGNALS = {signal.SIGTERM, signal.SIGINT, signal.SIGQUIT}
 SIGNALS = {*STOP_SIGNALS, signal.SIGHUP, signal.SIGCHLD}
 SERVER = "waitress"
+TWO_LENGTHS = "two lengths"
 
 
 class Request(HTTPRequestParser):  # type: ignore[misc]  # waitress has no types
@@ -54,7 +55,7 @@ class Request(HTTPRequestParser):  # type: ignore[misc]  # waitress has no types
         """Refuse two lengths: what stands before or behind the site may believe the other one."""
         super().parse_header(header_plus)
         if "TRANSFER_ENCODING" in self.headers or (self.chunked and "CONTENT_LENGTH" in self.headers):
-            raise ParsingError("two lengths")
+            raise ParsingError(TWO_LENGTHS)
 
     def received(self, data: bytes) -> int:
         """Take what has come; hand over a request at its head when its body cannot be kept."""
