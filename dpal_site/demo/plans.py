@@ -99,6 +99,7 @@ def digits_plan(*, seed: int = SEED) -> ProjectPlan:
             test_rows=split.test,
             settings=blocks_of_experts(pool_epsilon=DIGITS_EPSILON),
             label_counts=(labels_of_blocks(len(split.pool)),),
+            first_seed=seed,
         ),
     )
 
@@ -135,6 +136,7 @@ def voice_plan(*, contributors: int = CONTRIBUTORS, seed: int = SEED) -> Project
             contributors=tuple(log.contributors),
             descriptions=described_by(words, voice_log.CLASSES),
             label_counts=crowd_counts(),
+            first_seed=seed,
         ),
     )
 

@@ -245,10 +245,10 @@ def simulate_crowd(task: SimulationTask, *, encode: Encode | None = None, prior:
     encode = StaticEncoder(normalizer=settings.values["normalizer"]).transform if encode is None else encode
     prior = word_directions(task.classes, task.descriptions, encode) if prior is None else prior
     test = np.asarray(encode(settings.normalized(task.test_texts)), dtype=np.float32)
-    pools = [crowd_pool(task, settings, seed=seed) for seed in range(task.seeds)]
+    pools = [crowd_pool(task, settings, seed=seed) for seed in task.repetitions]
     vectors = _Vectors(encode)
     courses: dict[str, list[Course]] = {"project": [], "random": [], "no_privacy": []}
-    for seed, pool in enumerate(pools):
+    for seed, pool in zip(task.repetitions, pools, strict=True):
         rows = vectors.of(pool.texts)
         for name, found in courses.items():
             play = _CrowdPlay(task, settings, pool, rows, test, prior, SimulationRandom(1_000_003 * seed + len(found)))

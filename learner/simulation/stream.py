@@ -178,12 +178,12 @@ def _played(task: SimulationTask, settings: StreamSettings) -> Outcome:
     play = _StreamPlay.of(task, settings)
     constant = np.full_like(task.test_labels, np.bincount(task.labels, minlength=len(task.classes)).argmax())
     first = play.version_0.leaders(play.version_0.decision_function(play.test)) if play.version_0 else constant
-    project = [play.answers(seed, chosen=True) for seed in range(task.seeds)]
-    random = project if settings.asks_all else [play.answers(seed, chosen=False) for seed in range(task.seeds)]
+    project = [play.answers(seed, chosen=True) for seed in task.repetitions]
+    random = project if settings.asks_all else [play.answers(seed, chosen=False) for seed in task.repetitions]
     points = []
     for place, labels in enumerate(task.label_counts):
         made = [[run[place] for run in project], [run[place] for run in random], [first]]
-        made += [[play.clear(seed, labels) for seed in range(task.seeds)], [constant]]
+        made += [[play.clear(seed, labels) for seed in task.repetitions], [constant]]
         seen, chance, words, plain, always = (MeanAccuracy.over_seeds(found, task.test_labels) for found in made)
         points.append(OutcomePoint(labels, seen, chance, words, plain, always))
     account = SimulatedAccount("pool", "record", settings.values["pool_epsilon"], settings.values["pool_delta"])

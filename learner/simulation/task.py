@@ -39,6 +39,8 @@ class SimulationTask:
         Numbers of labels to stop at, rising.
     seeds : int
         Independent repetitions, >= 1.
+    first_seed : int
+        Of the first of them; each further one is one more.
     """
 
     texts: tuple[str, ...]
@@ -53,6 +55,7 @@ class SimulationTask:
     settings: Mapping[str, str] = field(default_factory=lambda: MappingProxyType({}))
     label_counts: tuple[int, ...] = (100,)
     seeds: int = 1
+    first_seed: int = 0
 
     def __post_init__(self) -> None:
         """Check that all parts fit together."""
@@ -72,6 +75,11 @@ class SimulationTask:
             raise ValueError(f"descriptions of classes that do not exist: {unknown}")
         if self.seeds < 1 or not self.label_counts or list(self.label_counts) != sorted(set(self.label_counts)):
             raise ValueError("seeds must be >= 1 and label_counts rising, at least one")
+
+    @property
+    def repetitions(self) -> range:
+        """Seeds of all repetitions."""
+        return range(self.first_seed, self.first_seed + self.seeds)
 
     @property
     def n_records(self) -> int:

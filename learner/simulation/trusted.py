@@ -371,12 +371,13 @@ class Play:
     def predictions(self, labels: int) -> tuple[list[list[AnswerArray]], list[AnswerArray], list[AnswerArray]]:
         """Return test answers of each release of the project, of random choice and of no privacy, one array a seed."""
         project: list[list[AnswerArray]] = []
-        random, clear = [], []
+        random: list[AnswerArray] = []
+        clear: list[AnswerArray] = []
         suited = self.settings.suited(labels=labels)
         rate = labels / self.task.n_records
         large = labels * len(self.task.classes) > LARGE_BASELINE
         strength: float | None = None
-        for seed in range(self.task.seeds):
+        for seed in self.task.repetitions:
             rng = SimulationRandom(1_000_003 * seed + labels)
             if not suited.in_series:
                 secret = np.flatnonzero(rng.generator.random(self.task.n_records) < rate)
@@ -386,7 +387,7 @@ class Play:
                 project.append(made)
             shown = rng.generator.permutation(self.task.n_records)[:labels]
             random.append(self._private(suited.one_of_several(), shown, 1.0, rng, labels))
-            if not (large and seed >= FEW_SEEDS):
+            if not (large and len(clear) >= FEW_SEEDS):
                 strength = strength or strength_of(*self._labelled(secret[:MOST_TUNED]))
                 clear.append(clear_answers(*self._labelled(secret), self.test, strength))
         return [list(release) for release in zip(*project, strict=True)], random, clear
