@@ -29,6 +29,7 @@ WORKDIR /srv/dpal
 COPY --from=libraries /opt/dpal /opt/dpal
 COPY manage.py pyproject.toml ./
 COPY dpal_site ./dpal_site
+COPY addons ./addons
 COPY learner ./learner
 COPY annotation ./annotation
 COPY privacy ./privacy

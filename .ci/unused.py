@@ -13,7 +13,7 @@ from pathlib import Path
 from vulture import Vulture
 
 ROOT = Path(__file__).resolve().parents[1]
-PRODUCT = ("privacy", "annotation", "learner", "dpal_site", "client/src", "manage.py", "benchmarks", "deploy")
+PRODUCT = ("privacy", "annotation", "learner", "addons", "dpal_site", "client/src", "manage.py", "benchmarks", "deploy")
 KINDS = ("attrs", "classes", "funcs", "imports", "methods", "props", "vars")
 # What is registered where it is defined.
 REGISTERED = """

@@ -1,4 +1,4 @@
-"""What the learner is told within a transaction of ours; this package never imports it."""
+"""Signals to packages that this one never imports, each sent within a transaction."""
 
 from django.dispatch import Signal
 
@@ -9,3 +9,7 @@ limit_changing = Signal()
 # each without those that count as another one.
 # What a receiver raises keeps them as they were.
 classes_changed = Signal()
+# Something happened whose time no row keeps: `project`, `event`, `subject` (unique within the event) and `facts`.
+project_event = Signal()
+# A deleted project is being erased: `project`.
+project_erasing = Signal()

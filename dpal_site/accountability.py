@@ -13,9 +13,9 @@ from annotation.people.identity import is_noted_nothing
 from dpal_site.around import Middleware
 
 READING = ("GET", "HEAD", "OPTIONS", "TRACE")
-# Programs and the administration have methods of their own.
-PAGES = ("annotation:", "learner:", "operations:")
 PROGRAMS = "api:"
+# Programs and the administration have methods of their own.
+NO_PAGES = (PROGRAMS, "admin:")
 
 
 class AccountabilityMiddleware(Middleware):
@@ -47,7 +47,7 @@ class AccountabilityMiddleware(Middleware):
         stack, match = getattr(request, "acting", None), request.resolver_match
         if stack is None or match is None:
             return None
-        if match.view_name.startswith(PAGES) and (request.method != "POST" or not may_change(match.view_name)):
+        if _is_page(match.view_name) and (request.method != "POST" or not may_change(match.view_name)):
             return HttpResponseNotAllowed(["GET", "HEAD", "OPTIONS"])
         request.is_reached = True  # type: ignore[attr-defined]
         if not history.is_noted(_route_of(request)):
@@ -57,6 +57,10 @@ class AccountabilityMiddleware(Middleware):
         elif request.user.is_authenticated:
             stack.enter_context(history.acting(request.user.get_username()))
         return None
+
+
+def _is_page(name: str) -> bool:
+    return name.startswith(tuple(history.NOTED_APPS)) and not name.startswith(NO_PAGES)
 
 
 def may_change(name: str) -> bool:
@@ -86,7 +90,7 @@ def _routes_by_method() -> Mapping[tuple[str, str], str]:
 def _is_done(request: HttpRequest, response: HttpResponse, name: str) -> bool:
     if response.status_code >= 400 or not getattr(request, "is_reached", False) or is_noted_nothing(request):
         return False
-    if name.startswith(PAGES) and response.status_code == 200 and not (request.POST or request.FILES):
+    if _is_page(name) and response.status_code == 200 and not (request.POST or request.FILES):
         # A form without anything in it, which the page shows again.
         return False
     # Whoever may not see the administration is sent to its login, which is no refusal by number.

@@ -1,8 +1,10 @@
 """The REST interface: one API object, its routers, and every error as an RFC 9457 problem document."""
 
 from copy import deepcopy
+from importlib.util import find_spec
 from typing import Any
 
+from django.conf import settings
 from django.core.exceptions import PermissionDenied
 from django.db import DataError
 from django.http import Http404, HttpRequest, HttpResponse
@@ -53,7 +55,6 @@ ROUTES = (
     "learner.releases.channel_api",
     "learner.releases.api",
     "learner.rounds.closing_api",
-    "learner.webhooks.api",
     "learner.rounds.going_on_api",
     "learner.dashboard.work_api",
     "learner.dashboard.tables_api",
@@ -77,7 +78,7 @@ DESCRIBED_IN = {
     "learner.rounds.closing_api": "learner.releases.lifecycle_api",
     "learner.evidence.api": "learner.releases.evidence_api",
     "learner.dashboard.guidance_api": "learner.next_step_api",
-    "learner.webhooks.api": "learner.releases.webhooks_api",
+    "addons.webhooks.api": "learner.releases.webhooks_api",
 }
 
 
@@ -129,7 +130,9 @@ api = DescribedAPI(
     auth=BearerToken(),
     urls_namespace="api",
 )
-for module in ROUTES:
+# Each add-on that has routes has them in its `api`.
+ADDON_ROUTES = tuple(f"addons.{name}.api" for name in settings.ADDONS if find_spec(f"addons.{name}.api"))
+for module in (*ROUTES, *ADDON_ROUTES):
     api.add_router("", f"{module}.router")
 
 

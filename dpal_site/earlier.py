@@ -2,13 +2,15 @@
 
 from typing import NoReturn, cast
 
+from django.conf import settings
 from django.core.management.base import CommandError
 from django.db import connection
 from django.db.migrations.loader import MigrationLoader
 
 from privacy.first_migration import FirstMigration
 
-OURS = frozenset({"annotation", "dpal_site", "learner", "privacy"})
+# Tables of an add-on that is switched off may be any version's.
+OURS = frozenset({"annotation", "dpal_site", "learner", "privacy", *settings.ADDONS})
 
 
 def refuse_tables_of_another_version() -> None:

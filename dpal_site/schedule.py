@@ -43,7 +43,6 @@ BEAT_SCHEDULE: dict[str, dict[str, object]] = {
     "apply-retention": {"task": "learner.tasks.apply_retention_task", "schedule": 3600.0},
     "advance-projects": {"task": "learner.tasks.advance_projects_task", "schedule": 5.0},
     "start-machines": {"task": "learner.tasks.start_machines_task", "schedule": 30.0, "options": {"expires": 30}},
-    "tell-webhooks": {"task": "learner.tasks.record_webhooks_task", "schedule": 10.0},
     "write-letters": {"task": "learner.tasks.write_letters_task", "schedule": 60.0, "options": {"expires": 60}},
     "follow-studies": {"task": "annotation.tasks.follow_studies_task", "schedule": 30.0, "options": {"expires": 30}},
     "fetch-signing-keys": {

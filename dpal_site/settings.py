@@ -1,5 +1,7 @@
 """The one settings file: read from the environment; what is unset runs embedded, for one machine."""
 
+import os
+from importlib import import_module
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -63,8 +65,19 @@ SIGNING_KEY = "" if SERVES_LABELS_ALONE else _secret("SIGNING_KEY")
 # What the names of this site's ledgers begin with on their checkpoints; unset, it follows from the signing key.
 LEDGER_ORIGIN = env.str("LEDGER_ORIGIN", "")
 
+# Names of folders under `addons/`, by comma; empty for none. Tools that read the code alone load them all.
+ALL_ADDONS = sorted(path.parent.name for path in (BASE_DIR / "addons").glob("*/apps.py"))
+_default = ALL_ADDONS if os.environ.get("DPAL_NO_SERVERS") == "1" else ["webhooks"]
+ADDONS = [name.strip() for name in os.environ.get("DPAL_ADDONS", ",".join(_default)).split(",") if name.strip()]
+if _unknown := sorted(set(ADDONS) - set(ALL_ADDONS)):
+    raise ImproperlyConfigured(f"DPAL_ADDONS names {', '.join(_unknown)}; there are {', '.join(ALL_ADDONS)}")
+ADDON_SETTINGS = [import_module(f"addons.{name}.settings") for name in ADDONS]
+for _addon in ADDON_SETTINGS:
+    vars().update(_addon.read_settings(env))
+
 INSTALLED_APPS = [
     "dpal_site",
+    *(f"addons.{name}" for name in ADDONS),
     "learner",
     "annotation",
     "privacy",
@@ -332,7 +345,8 @@ CELERY_WORKER_HIJACK_ROOT_LOGGER = False
 CELERY_BEAT_SCHEDULE_FILENAME = str(VAR_DIR / "celerybeat-schedule")
 CELERY_TASK_DEFAULT_QUEUE = "light"
 CELERY_TASK_QUEUES = [Queue(name) for name in QUEUES]
-CELERY_TASK_ROUTES = {name: {"queue": "heavy"} for name in HEAVY_TASKS}
+HEAVY = (*HEAVY_TASKS, *(task for addon in ADDON_SETTINGS for task in getattr(addon, "HEAVY_TASKS", ())))
+CELERY_TASK_ROUTES = {name: {"queue": "heavy"} for name in HEAVY}
 # How long a file of labels is kept that a worker wrote; with how many answers the page offers to have one written.
 EXPORT_KEPT_DAYS = env.int("EXPORT_KEPT_DAYS", 7, validate=AT_LEAST_ONE)
 EXPORT_PREPARED_FROM = env.int("EXPORT_PREPARED_FROM", 100_000, validate=NOT_NEGATIVE)
@@ -351,9 +365,11 @@ CELERY_TASK_SOFT_TIME_LIMIT = 300
 CELERY_TASK_TIME_LIMIT = CELERY_TASK_SOFT_TIME_LIMIT + TASK_GRACE_SECONDS
 CELERY_TASK_ANNOTATIONS = {
     name: {"soft_time_limit": HEAVY_TASK_SECONDS, "time_limit": HEAVY_TASK_SECONDS + TASK_GRACE_SECONDS}
-    for name in HEAVY_TASKS
+    for name in HEAVY
 }
-CELERY_BEAT_SCHEDULE = BEAT_SCHEDULE
+CELERY_BEAT_SCHEDULE = BEAT_SCHEDULE | {
+    name: entry for addon in ADDON_SETTINGS for name, entry in getattr(addon, "BEAT_SCHEDULE", {}).items()
+}
 # Called with project_id whenever gate output, pool rows or consensus labels may let a project take its next step.
 # By name, because `annotation` must not import `learner`.
 PROJECT_CHANGED_TASK = "learner.tasks.advance_project_task"
@@ -371,13 +387,6 @@ METRICS_TOKEN = env.str("METRICS_TOKEN", "")
 
 # Requests to the REST interface that one token may make in a minute, counted over all processes.
 API_REQUESTS_PER_MINUTE = env.int("API_REQUESTS_PER_MINUTE", 1200, validate=AT_LEAST_ONE)
-
-# Hosts that webhooks may be sent to, by comma, `host:port` where the port is not 443; none unless somebody lists them.
-WEBHOOK_HOSTS = [name.strip().lower() for name in env.list("WEBHOOK_HOSTS", [], subcast=str) if name.strip()]
-# Certificates that sign those of the hosts, where the usual authorities do not.
-WEBHOOK_CA_FILE = env.str("WEBHOOK_CA_FILE", "")
-# The one host:port of this machine that tests may send to; nothing in the environment can set it.
-WEBHOOK_LOOPBACK_IN_TESTS = ""
 
 # Prolific's interface, https://api.prolific.com, where an administrator lets projects open studies there; else empty.
 PROLIFIC_URL = env.str("PROLIFIC_URL", "")

@@ -1,8 +1,11 @@
 """Where everything is mounted."""
 
+from importlib.util import find_spec
+
 from allauth.account.decorators import reauthentication_required, secure_admin_login
 from allauth.account.views import LoginView
 from allauth.usersessions.views import list_usersessions
+from django.conf import settings
 from django.contrib import admin
 from django.contrib.auth.views import LogoutView
 from django.urls import include, path
@@ -35,4 +38,5 @@ urlpatterns = [
     path("", include("dpal_site.hub")),
     path("", include("annotation.urls")),
     path("", include("learner.urls")),
+    *(path("", include(f"addons.{name}.urls")) for name in settings.ADDONS if find_spec(f"addons.{name}.urls")),
 ]

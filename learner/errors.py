@@ -73,12 +73,6 @@ class ChannelRefused(LearnerError):
     status = 422
 
 
-class WebhookRefused(LearnerError):
-    """A webhook is told of nothing."""
-
-    status = 422
-
-
 class InputNotFitting(LearnerError):
     """What is to be predicted is not what the project's records are."""
 

@@ -32,10 +32,14 @@ from annotation.people.services import notices
 from annotation.review import selectors as reviewing
 from learner.models import ModelRelease, ReleaseState, Round
 from learner.pools.selectors import guarantee_accounts
-from learner.webhook_events import BUDGET_SHARE, waiting_place
-from learner.webhooks.services import TO_MANAGERS
+from learner.rounds.next_step import Step, project_status
 from privacy.selectors import guarantee
 
+BUDGET_SHARE = 0.8
+# What annotators say about questions, for managers to look at.
+TO_MANAGERS = (ReportKind.COMMENT, ReportKind.BROKEN, ReportKind.SENSITIVE)
+# Where the project goes on once a manager does something.
+DECISIONS = frozenset({Step.FEW_LABELS, Step.LABELS_SPENT, Step.CANNOT_PAY, Step.STUCK})
 # What happened longer ago is old news when somebody joins, or when the site was down.
 NEWS = timedelta(days=3)
 # Whoever answers anyway, or was told yesterday, needs no mail about more questions.
@@ -138,3 +142,15 @@ def _decision(project: Project) -> Iterator[Told]:
     place = waiting_place(project)
     if place is not None:
         yield notices.members_in_roles(project, (Role.MANAGER,)), MailKind.WAITING, place[1], {}
+
+
+def waiting_place(project: Project) -> tuple[Step, str] | None:
+    """Return the step at which the project stands still until a manager decides, and words that name the place."""
+    if project.state != ProjectState.ACTIVE:
+        return None
+    step = project_status(project).step
+    if step not in DECISIONS:
+        return None
+    asked = Round.objects.filter(project=project, state=WorkState.DONE).count()
+    made = ModelRelease.objects.filter(project=project).count()
+    return step, f"{step} after {asked} rounds and {made} models"

@@ -4,7 +4,7 @@ from celery import shared_task
 
 from annotation.models import Project
 from annotation.people.services import letters
-from learner import notices, webhook_events
+from learner import notices
 from learner.machines.services import answering
 from learner.models import ModelRelease
 from learner.pools import features
@@ -13,7 +13,6 @@ from learner.releases.services import checks
 from learner.rounds.services import closing as deletion
 from learner.rounds.services import forgetting, loop, streams, training
 from learner.simulation import services as simulation_services
-from learner.webhooks import services as webhooks
 
 
 @shared_task
@@ -93,19 +92,6 @@ def check_release_task(*, release_id: int) -> None:
 def evaluate_release_task(*, release_id: int) -> None:
     """Measure a release on the public test sets that have not measured it."""
     evaluations.evaluate_release(release=ModelRelease.objects.select_related("project").get(pk=release_id))
-
-
-@shared_task
-def record_webhooks_task() -> None:
-    """Write down what webhooks are to be told, and hand on what is due."""
-    webhook_events.record_events()
-    webhooks.send_due()
-
-
-@shared_task
-def send_webhook_task(*, delivery_id: str) -> None:
-    """Try to send one message to a webhook."""
-    webhooks.send_delivery(delivery_id=delivery_id)
 
 
 @shared_task

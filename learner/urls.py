@@ -11,7 +11,6 @@ from learner.rounds import closing_views, forgetting_views
 from learner.rounds import views as pool_views
 from learner.simulation import views as plan_views
 from learner.simulation import views as simulation_views
-from learner.webhooks import views as webhook_views
 
 app_name = "learner"
 urlpatterns = [
@@ -54,21 +53,6 @@ urlpatterns = [
     path("projects/<slug:slug>/releases/evaluation/", evidence_views.evaluation, name="evaluation"),
     path("projects/<slug:slug>/releases/sp800-226.md", evidence_views.download_evaluation, name="download_evaluation"),
     path("projects/<slug:slug>/releases/channels/", channel_views.channel_page, name="channels"),
-    path("projects/<slug:slug>/releases/webhooks/", webhook_views.webhook_page, name="webhooks"),
-    path("projects/<slug:slug>/releases/webhooks/<int:webhook_id>/", webhook_views.change, name="change_webhook"),
-    path(
-        "projects/<slug:slug>/releases/webhooks/<int:webhook_id>/secret/",
-        webhook_views.rotate_secret,
-        name="rotate_webhook_secret",
-    ),
-    path(
-        "projects/<slug:slug>/releases/webhooks/<int:webhook_id>/remove/", webhook_views.remove, name="remove_webhook"
-    ),
-    path(
-        "projects/<slug:slug>/releases/webhooks/deliveries/<uuid:delivery_id>/",
-        webhook_views.send_again,
-        name="send_webhook_again",
-    ),
     path("projects/<slug:slug>/releases/<int:version>/", release_views.release, name="release"),
     path("projects/<slug:slug>/releases/<int:version>/check/", release_views.check_again, name="check_again"),
     path("projects/<slug:slug>/releases/<int:version>/endorse/", release_views.endorse, name="endorse"),

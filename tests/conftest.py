@@ -52,6 +52,10 @@ for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):
     os.environ.setdefault(name, "1")
 os.environ["DPAL_VAR"] = str(RUN_DIR)
 os.environ["DPAL_NO_SERVERS"] = "1"
+# Tests have every add-on, unless the environment names some.
+os.environ.setdefault(
+    "DPAL_ADDONS", ",".join(sorted(path.parent.name for path in servers.REPOSITORY.glob("addons/*/apps.py")))
+)
 os.environ["DJANGO_SETTINGS_MODULE"] = "dpal_site.settings"
 # Two processes of tests that start servers at one time draw no port twice.
 host.QUIET_PORTS = host.QUIET_PORTS[int(WORKER.removeprefix("gw")) % 8 if WORKER != "main" else 0 :: 8]

@@ -9,7 +9,7 @@ from types import CodeType, FrameType
 from typing import Any
 
 ROOT = Path(__file__).parents[1]
-PACKAGES = ("annotation", "learner", "privacy")
+PACKAGES = ("addons", "annotation", "learner", "privacy")
 SERVICES = "services"
 
 

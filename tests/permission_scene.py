@@ -13,6 +13,7 @@ from django.test import Client
 from django.urls import URLPattern, URLResolver, reverse
 from django.utils import timezone
 
+from addons.webhooks.models import Webhook, WebhookDelivery
 from annotation.browsing.services import saved_views
 from annotation.data.services import drafts
 from annotation.exports.services import kept_files
@@ -27,7 +28,6 @@ from annotation.questions.services import queue
 from annotation.tokens import services as tokens
 from annotation.tokens.services import Scope
 from dpal_site.api import api
-from learner.models.webhooks import Webhook, WebhookDelivery
 from tests import learning
 from tests.factories import a_png, make_candidates, make_records, make_user, open_records
 

@@ -9,6 +9,7 @@ import hashlib
 from pathlib import Path
 
 import psycopg
+from django.conf import settings
 from django.core.management import call_command
 from django.core.management.commands import migrate
 from django.test import override_settings
@@ -27,9 +28,8 @@ PREFIX = "template_"
 def template_name(root: Path = servers.REPOSITORY) -> str:
     """Return the name of the database with the tables of the files under `root`."""
     made_by = [root / name for name in BESIDE]
-    made_by += (
-        file for app in APPS for file in (root / app / "migrations").rglob("*") if file.suffix in (".py", ".sql")
-    )
+    apps = (*APPS, *(f"addons/{name}" for name in settings.ADDONS))
+    made_by += (file for app in apps for file in root.glob(f"{app}/migrations/**/*") if file.suffix in (".py", ".sql"))
     digest = hashlib.sha256()
     for file in sorted(made_by):
         content = file.read_bytes()

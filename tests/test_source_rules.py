@@ -12,7 +12,7 @@ from packaging.requirements import Requirement
 from packaging.version import Version
 
 ROOT = Path(__file__).resolve().parents[1]
-OURS = ("annotation", "dpal_site", "learner", "privacy")
+OURS = ("addons", "annotation", "dpal_site", "learner", "privacy")
 # Modules that run what they read, and those that talk to other hosts.
 RUNS_WHAT_IT_READS = {"pickle", "cPickle", "_pickle", "dill", "cloudpickle", "joblib", "marshal", "shelve", "code"}
 REACHES_OUT = {
@@ -31,8 +31,7 @@ REACHES_OUT = {
 MAY_REACH_OUT = {
     "annotation/outgoing.py": "to hosts an administrator listed, at addresses that were checked",
     "annotation/crowds/prolific.py": "to the one host that PROLIFIC_URL names, at an address that was checked",
-    "learner/webhooks/address.py": "to the same",
-    "learner/webhooks/services.py": "names the errors of the former",
+    "addons/webhooks/services.py": "to the same",
     "learner/machines/endpoint.py": "to language models an administrator named, at addresses that were checked",
     "annotation/files/object_storage.py": "to the bucket that STORAGE_URL names",
     "annotation/people/services/letters.py": "names the errors of the mail server that EMAIL_URL names",

@@ -24,12 +24,13 @@ INCLUDED = re.compile(r'\{% include "([^"]+)"')
 
 
 def templates():
-    return sorted(ROOT.glob("*/templates/**/*.html"))
+    return sorted([*ROOT.glob("*/templates/**/*.html"), *ROOT.glob("addons/*/templates/**/*.html")])
 
 
 def with_parts(body):
     """Return a table's body with the cells of the templates it includes."""
-    parts = [path.read_text() for name in INCLUDED.findall(body) for path in ROOT.glob(f"*/templates/{name}")]
+    included = tuple(f"/templates/{name}" for name in INCLUDED.findall(body))
+    parts = [path.read_text() for path in templates() if str(path).endswith(included)]
     return "".join([body, *(part for part in parts if "<table" not in part)])
 
 

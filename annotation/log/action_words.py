@@ -1,11 +1,13 @@
 """What a line of the log of actions says to a person: one sentence for each page and route that changes something."""
 
+from django.utils.functional import Promise
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from annotation.models.history import Action
 
-SENTENCES = {
+# Each add-on adds its own.
+SENTENCES: dict[str, str | Promise] = {
     "annotation:new_project": _("Opened a project"),
     "annotation:wizard": _("Opened a project"),
     "annotation:set_state": _("Paused or resumed the project"),
@@ -94,11 +96,6 @@ SENTENCES = {
     "learner:delete_project": _("Deleted the project"),
     "learner:preview_forget": _("Looked at what is there of a contributor"),
     "learner:forget_now": _("Had a contributor forgotten"),
-    "learner:webhooks": _("Added a webhook"),
-    "learner:change_webhook": _("Changed a webhook"),
-    "learner:rotate_webhook_secret": _("Replaced the secret of a webhook"),
-    "learner:remove_webhook": _("Removed a webhook"),
-    "learner:send_webhook_again": _("Sent a message to a webhook again"),
     "learner:check_again": _("Had a held-back release checked again"),
     "learner:endorse": _("Offered a release that does not beat a constant"),
     "learner:retire": _("Retired a release"),
@@ -134,11 +131,6 @@ SENTENCES = {
     "api:train_on_few": _("Had a model trained on fewer questions than declared, by REST"),
     "api:check_again": _("Had a held-back release checked again, by REST"),
     "api:endorse_model": _("Offered a release that does not beat a constant, by REST"),
-    "api:add_webhook": _("Added a webhook, by REST"),
-    "api:change_webhook": _("Changed a webhook, by REST"),
-    "api:rotate_webhook_secret": _("Replaced the secret of a webhook, by REST"),
-    "api:remove_webhook": _("Removed a webhook, by REST"),
-    "api:send_webhook_again": _("Sent a message to a webhook again, by REST"),
     "api:simulate_plan": _("Simulated what a budget buys, by REST"),
     "api:use_plan": _("Let the project have settings that a plan tried, by REST"),
     "api:add_class": _("Added a class, by REST"),
@@ -198,7 +190,7 @@ SENTENCES = {
     "retention": _("What was over its period was erased"),
 }
 # What the numbers of a line are numbers of.
-NUMBERS = {
+NUMBERS: dict[str, str | Promise] = {
     "version": _("version"),
     "dataset_id": _("upload"),
     "query_id": _("question"),
@@ -209,7 +201,6 @@ NUMBERS = {
     "membership_id": _("membership"),
     "group_id": _("group"),
     "given_id": _("role of a group"),
-    "webhook_id": _("webhook"),
     "place_id": _("place in a group"),
     "people": _("people"),
     "records": _("records"),

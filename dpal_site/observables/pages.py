@@ -371,7 +371,7 @@ FOR_MANAGERS = (
         " annotation:retention annotation:settings annotation:survey"
         " annotation:uploads learner:closing learner:forget learner:overview learner:plan learner:plan_plot"
         " learner:channels learner:ranked_pool learner:next_step learner:retire learner:standing"
-        " learner:webhooks learner:change_webhook learner:rotate_webhook_secret learner:work_list",
+        " webhooks:webhooks webhooks:change_webhook webhooks:rotate_webhook_secret learner:work_list",
         "uploads, answers, people, settings: managers are inside",
     ),
     for_operators(

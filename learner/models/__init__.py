@@ -1,7 +1,7 @@
 """What the learner stores, one module a noun: features, rounds, trainings, streams, released models."""
 
 # Django finds an app's tables here.
-from learner.models import answers, planning, sums, webhooks
+from learner.models import answers, planning, sums
 from learner.models.features import FeatureMatrix, FeatureProjection
 from learner.models.releases import (
     ChannelMove,

@@ -40,9 +40,6 @@ CHECK_RELEASE_TASK: Final = "learner.tasks.check_release_task"
 EVALUATE_RELEASE_TASK: Final = "learner.tasks.evaluate_release_task"
 
 
-SEND_WEBHOOK_TASK: Final = "learner.tasks.send_webhook_task"
-
-
 RUN_STREAM_TASK: Final = "learner.tasks.run_stream_task"
 
 

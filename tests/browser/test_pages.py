@@ -134,7 +134,7 @@ def test_pages_are_clean(
         reverse("annotation:statement", args=[project.slug]) + "?check",
         reverse("annotation:change_limit", args=[project.slug, project.pool_account_id]),
         reverse("learner:releases", args=[project.slug]),
-        reverse("learner:webhooks", args=[project.slug]),
+        reverse("webhooks:webhooks", args=[project.slug]),
         reverse("learner:forget", args=[project.slug]),
         reverse("learner:closing", args=[project.slug]),
         reverse("annotation:label_budget", args=[project.slug]),

@@ -30,7 +30,7 @@ COMMAND = "make evidence"
 # What a test puts into its properties about a canary that it sent.
 CANARY = "canary"
 OUTCOMES = ("passed", "failed", "skipped")
-SOURCES = ("dpal_site", "learner", "annotation", "privacy", "tests")
+SOURCES = ("addons", "dpal_site", "learner", "annotation", "privacy", "tests")
 # What was noticed already, for the processes that collect tests: all of them must leave the same ones out.
 NOTICED = "DPAL_EVIDENCE_NOTICED"
 

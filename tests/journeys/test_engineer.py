@@ -14,13 +14,13 @@ import requests
 from django.core.management import CommandError, call_command
 from django.db import transaction
 
+from addons.webhooks import services as webhooks
 from annotation.models import Role
 from annotation.people.services import members
 from annotation.tokens import services as tokens
 from learner.models import ModelRelease, ReleaseState, TrainingRun
 from learner.releases import storage
 from learner.releases.services import checks, publishing
-from learner.webhooks import services as webhooks
 from tests import documented, learning, streaming
 from tests.factories import make_user
 

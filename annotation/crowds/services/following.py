@@ -35,6 +35,7 @@ from annotation.models.crowds import (
 )
 from annotation.models.joining import CrowdLink, Platform
 from annotation.people.services.crowd_links import pid_digest
+from annotation.signals import project_event
 from annotation.work.services.sending import send_on_commit
 from privacy.wording import as_message
 
@@ -210,15 +211,30 @@ def _moved(study: CrowdStudy, interface: Prolific, there: StudyThere) -> StudyTh
 
 
 def _discarded(study: CrowdStudy) -> None:
-    CrowdStudy.objects.filter(pk=study.pk).update(state=StudyState.DISCARDED, wanted="", salt=None)
-    study.state = StudyState.DISCARDED
+    CrowdStudy.objects.filter(pk=study.pk).update(wanted="", salt=None)
+    _set_state(study, StudyState.DISCARDED)
 
 
 def _keep(study: CrowdStudy, there: StudyThere) -> None:
     """Write down where a study stands; a word that is not ours changes nothing."""
     if there.state in StudyState.values:
-        study.state = there.state
-    CrowdStudy.objects.filter(pk=study.pk).update(state=study.state, places_taken=there.places_taken)
+        _set_state(study, there.state)
+    CrowdStudy.objects.filter(pk=study.pk).update(places_taken=there.places_taken)
+
+
+def _set_state(study: CrowdStudy, state: str) -> None:
+    if state == study.state:
+        return
+    study.state = state
+    with transaction.atomic():
+        CrowdStudy.objects.filter(pk=study.pk).update(state=state)
+        project_event.send(
+            sender=CrowdStudy,
+            project=study.project,
+            event="study",
+            subject=f"study {study.pk} at {timezone.now():%Y-%m-%d %H:%M:%S.%f}",
+            facts={"study": study.pk, "state": state},
+        )
 
 
 def _keep_submissions(study: CrowdStudy, found: list[SubmissionThere]) -> None:

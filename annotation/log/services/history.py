@@ -62,13 +62,14 @@ UNNOTED_ELSEWHERE: Mapping[str, str] = {
     "metrics": "nothing changes",
     "hub:": "nothing changes: files that were released are read",
 }
-NOTED_APPS = ("annotation:", "learner:", "api:", "admin:", "operations:")
+# Each add-on adds its own.
+NOTED_APPS = ["annotation:", "learner:", "api:", "admin:", "operations:"]
 SET_ACTOR = "SELECT set_config('dpal.actor', %s, true)"
 
 
 def is_noted(route: str) -> bool:
     """Say whether doing something by this route leaves a line."""
-    return route.startswith(NOTED_APPS) and route not in UNNOTED
+    return route.startswith(tuple(NOTED_APPS)) and route not in UNNOTED
 
 
 def note_action(*, actor: str, route: str, arguments: Mapping[str, Any], project_id: int | None = None) -> Action:

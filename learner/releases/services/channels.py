@@ -6,12 +6,11 @@ from django.contrib.auth.models import User
 from django.db import transaction
 
 from annotation.models import Project
+from annotation.signals import project_event
 from learner.errors import ChannelRefused, ReasonMissing
 from learner.models import ChannelMove, ModelRelease, ReleaseState
-from learner.models.webhooks import WebhookEvent
 from learner.pools import selectors
 from learner.pools.selectors import CHANNEL
-from learner.webhooks import services as webhooks
 from privacy.wording import as_message
 
 
@@ -65,9 +64,10 @@ def _moved(release: ModelRelease, channel: str, reason: str, actor: User, *, rol
         rolled_back=rolled_back,
         moved_by=actor,
     )
-    webhooks.write_event(
+    project_event.send(
+        sender=ChannelMove,
         project=release.project,
-        event=WebhookEvent.CHANNEL,
+        event="channel",
         subject=f"move {move.pk}",
         facts={"channel": channel, "version": release.version, "reason": move.reason, "rolled_back": rolled_back},
     )

@@ -3,10 +3,9 @@
 from django.contrib.auth.models import User
 from django.db import transaction
 
+from annotation.signals import project_event
 from learner.errors import NotReleased, ReasonMissing
 from learner.models import Endorsement, ModelRelease, ReleaseState
-from learner.models.webhooks import WebhookEvent
-from learner.webhooks import services as webhooks
 from privacy.wording import as_message
 
 
@@ -20,9 +19,10 @@ def retire_release(*, release: ModelRelease, reason: str) -> ModelRelease:
         release.state = ReleaseState.RETIRED
         release.retired_reason = reason.strip()[:300]
         release.save(update_fields=["state", "retired_reason"])
-        webhooks.write_event(
+        project_event.send(
+            sender=ModelRelease,
             project=release.project,
-            event=WebhookEvent.RETIRED,
+            event="retired",
             subject=f"version {release.version}",
             facts={"version": release.version, "reason": release.retired_reason},
         )

@@ -8,6 +8,7 @@ from annotation.files import services as files
 from annotation.models import Job, Project
 from annotation.models.deletions import Deletion
 from annotation.projects.services import lifecycle
+from annotation.signals import project_erasing
 from annotation.work.services import attempts, jobs
 from learner.models import (
     FeatureMatrix,
@@ -22,7 +23,6 @@ from learner.models import (
     WarmStart,
 )
 from learner.models.answers import AnswerSeries, RandomizedLabel
-from learner.models.webhooks import Webhook, WebhookDelivery
 from learner.releases.services.described import forget_described
 from privacy.models import LedgerEntry
 from privacy.services.faults import fault_point
@@ -76,10 +76,9 @@ def _erase_rows(project: Project) -> None:
             ScreenLooks.objects.filter(dataset__project=project),
             WarmStart.objects.filter(dataset__project=project),
             FeatureMatrix.objects.filter(dataset__project=project),
-            WebhookDelivery.objects.filter(webhook__project=project),
-            Webhook.objects.filter(project=project),
         ):
             rows.delete()
+        project_erasing.send(sender=Project, project=project)
         lifecycle.erase_content(project=project)
 
 

@@ -2,9 +2,10 @@
 
 import pytest
 from django.apps import apps
+from django.conf import settings
 from django.db import connection
 
-OURS = ("privacy", "annotation", "learner")
+OURS = ("privacy", "annotation", "learner", *settings.ADDONS)
 
 
 @pytest.mark.django_db

@@ -129,7 +129,8 @@ def test_the_example_of_a_proxy_lets_through_what_the_site_takes():
     (pages,) = re.findall(r"^location ~ (\S+) \{ proxy_pass http://127\.0\.0\.1:8001; \}$", example, re.MULTILINE)
     values = {"slug": "x", "assignment_id": UUID(int=0), "draft_id": UUID(int=0)}
     for name, pattern in named_patterns(get_resolver().url_patterns):
-        if name.startswith(("annotation:", "learner:")) and set(pattern.pattern.converters) <= set(values):
+        ours = name.partition(":")[0] in ("annotation", "learner", *settings.ADDONS)
+        if ours and set(pattern.pattern.converters) <= set(values):
             address = reverse(name, kwargs={key: values[key] for key in pattern.pattern.converters})
             assert bool(re.match(pages, address)) == (name in parts.LABEL_PAGES), address
 

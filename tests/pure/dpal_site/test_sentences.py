@@ -114,7 +114,7 @@ def _name(called: ast.expr) -> str:
 
 
 def modules() -> list[Path]:
-    packages = ("annotation", "learner", "privacy", "dpal_site")
+    packages = ("addons", "annotation", "learner", "privacy", "dpal_site")
     found = [path for package in packages for path in (REPOSITORY / package).rglob("*.py")]
     return [path for path in found if not set(COMMANDS) & set(path.parts)]
 

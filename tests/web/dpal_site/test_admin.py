@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from django.conf import settings
 from django.contrib import admin
 from django.contrib.admin.models import LogEntry
 from django.contrib.staticfiles import finders
@@ -34,7 +35,7 @@ from tests.counting import new_counter
 from tests.factories import make_candidates, make_project, make_user, write_settings
 
 pytestmark = pytest.mark.django_db
-OURS = ("annotation", "learner", "privacy", "dpal_site")
+OURS = ("annotation", "learner", "privacy", "dpal_site", *settings.ADDONS)
 # What an administrator is there for: who is who, and who does what.
 WRITABLE = {"annotation.membership"}
 # An administrator of the site need not be inside a project's boundary.

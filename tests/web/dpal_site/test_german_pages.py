@@ -116,7 +116,8 @@ def test_a_managers_pages(project, manager):
         *(f"annotation:{name}" for name in ("limit_requests", "statement", "label_budget", "labelling", "guidelines")),
         *(f"annotation:{name}" for name in ("reported", "quality", "checks", "review", "invitations", "crowd_links")),
         "annotation:studies",
-        *(f"learner:{name}" for name in ("overview", "dashboard", "plan", "releases", "webhooks", "forget", "closing")),
+        "webhooks:webhooks",
+        *(f"learner:{name}" for name in ("overview", "dashboard", "plan", "releases", "forget", "closing")),
     ]
     addresses = [reverse(name, args=[project.slug]) for name in names]
     addresses += [reverse("annotation:dataset", args=[project.slug, project.datasets.get().pk])]

@@ -172,7 +172,7 @@ class TestRequestsIntoTheNetworkBehind:
         project = make_project(owner=manager)
         add_members(project, manager, role=Role.MANAGER)
         page = logged_in(manager).post(
-            reverse("learner:webhooks", args=[project.slug]), {"url": url, "events": ["release"]}
+            reverse("webhooks:webhooks", args=[project.slug]), {"url": url, "events": ["release"]}
         )
         assert page.status_code == 422
         assert asked == []

@@ -18,6 +18,8 @@ from django.core.management import CommandError, call_command
 from django.template import engines
 from prometheus_client import REGISTRY, CollectorRegistry
 
+from addons.webhooks import events as webhook_events
+from addons.webhooks.models import Webhook, WebhookDelivery, WebhookEvent
 from annotation.choices.catalogue import CATALOGUE, declaration_of
 from annotation.choices.label_types.catalogue import LABEL_TYPES
 from annotation.models import Project
@@ -31,8 +33,6 @@ from dpal_site.observables.pages import FOR_MANAGERS, LANGUAGE, LOOPS, PAGES
 from dpal_site.observables.rest import REST
 from dpal_site.observables.rest_managing import MANAGING
 from dpal_site.observables.rest_people import REST_PEOPLE
-from learner import webhook_events
-from learner.models.webhooks import Webhook, WebhookDelivery, WebhookEvent
 from learner.releases.artifacts.settings import KEPT_INSIDE
 from tests.counting import begin_over
 from tests.emptying import empty_tables
@@ -286,7 +286,7 @@ def test_metrics_and_fields_of_log_lines_are_declared(walk: Walk) -> None:
 
 def test_nothing_is_sent_but_declared_letters_and_webhooks() -> None:
     """Whoever adds a letter, a socket or a stream of events declares it, and gives it a test here."""
-    packages = ("annotation", "learner", "privacy", "dpal_site")
+    packages = ("addons", "annotation", "learner", "privacy", "dpal_site")
     sources = [path for name in packages for path in (ROOT / name).rglob("*.py")]
     assert len(sources) > 200
     sending = [path for path in sources if SENDING.search(path.read_text(encoding="utf-8"))]

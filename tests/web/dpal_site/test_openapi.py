@@ -20,6 +20,7 @@ from hypothesis import seed as seeded
 from schemathesis.core.failures import Failure, FailureGroup
 from schemathesis.specs.openapi import checks
 
+from addons.webhooks.models import Webhook, WebhookDelivery
 from annotation.browsing.services import saved_views
 from annotation.choices.class_changes import FurtherClass
 from annotation.exports.services import kept_files
@@ -43,7 +44,6 @@ from annotation.tokens.services import Scope
 from dpal_site.wsgi import application
 from learner.models import Round, TrainingRun
 from learner.models.planning import PlanSimulation
-from learner.models.webhooks import Webhook, WebhookDelivery
 from learner.releases.services import channels
 from learner.simulation.rows import planned_rows
 from learner.simulation.services import fingerprint_of

@@ -105,7 +105,7 @@ ROUTES = {
     "annotation:wizard": "open_project",
     "annotation:write_back": "comment_on_assignment mark_comments_read",
     "learner:cancel_work": "cancel_work",
-    "learner:change_webhook": "change_webhook",
+    "webhooks:change_webhook": "change_webhook",
     "learner:channels": "move_channel roll_back_channel",
     "learner:check_again": "check_again",
     "learner:close_block": "close_block",
@@ -115,15 +115,15 @@ ROUTES = {
     "learner:forget_now": "forget_contributor",
     "learner:plan": "simulate_plan",
     "learner:preview_forget": "preview_forgetting_of",
-    "learner:remove_webhook": "remove_webhook",
+    "webhooks:remove_webhook": "remove_webhook",
     "learner:retire": "retire_model",
     "learner:retry_work": "retry_work",
-    "learner:rotate_webhook_secret": "rotate_webhook_secret",
-    "learner:send_webhook_again": "send_webhook_again",
+    "webhooks:rotate_webhook_secret": "rotate_webhook_secret",
+    "webhooks:send_webhook_again": "send_webhook_again",
     "learner:set_archived": "set_archived",
     "learner:train_on_few": "train_on_few",
     "learner:use_plan": "use_plan",
-    "learner:webhooks": "add_webhook",
+    "webhooks:webhooks": "add_webhook",
     "operations:cancel": "stop_work",
     "operations:send_again": "send_work_again",
     # The cookies are one browser's; what mails follow of them has the route.
@@ -208,9 +208,10 @@ def test_a_page_without_a_row_is_noticed():
 
 def buttons_by_template() -> dict[str, set[str]]:
     """Return what the buttons of each template send, where it has such buttons."""
+    apps = ("annotation", "learner", *(f"addons/{name}" for name in settings.ADDONS))
     found = {
         str(path.relative_to(folder)): set(BUTTON.findall(path.read_text()))
-        for folder in (Path(settings.BASE_DIR) / app / "templates" for app in ("annotation", "learner"))
+        for folder in (Path(settings.BASE_DIR) / app / "templates" for app in apps)
         for path in folder.rglob("*.html")
     }
     return {name: values for name, values in found.items() if values}

@@ -9,9 +9,9 @@ from django.test import Client
 from django.urls import reverse
 from playwright.sync_api import expect
 
+from addons.webhooks.models import Webhook, WebhookDelivery
 from dpal_site.embedded.processes import Supervisor
 from learner.models import ModelRelease
-from learner.models.webhooks import Webhook, WebhookDelivery
 from learner.releases.services import channels
 from tests import axe, learning
 from tests.factories import make_user
@@ -45,7 +45,7 @@ def test_a_release_and_its_webhooks(page: "Page", live_site: Supervisor) -> None
         of_release,
         f"{of_release}?with=1",
         reverse("learner:channels", args=[project.slug]),
-        reverse("learner:webhooks", args=[project.slug]),
+        reverse("webhooks:webhooks", args=[project.slug]),
     ]
     for size, scheme in VIEWS:
         page.set_viewport_size(size)

@@ -12,6 +12,7 @@ from annotation.models import Membership
 from annotation.models.crowds import CrowdStudy, CrowdSubmission, CrowdVerdict, PlatformAccount, StudyStep, VerdictKind
 from annotation.models.joining import CrowdLink
 from annotation.people.services import crowd_links
+from annotation.signals import project_event
 from tests.prolific_server import TOKEN
 from tests.studies import come, connect, open_study, publish, turn
 
@@ -49,11 +50,20 @@ def test_an_opening_whose_answer_was_lost_is_looked_up_and_never_done_twice(serv
 
 
 def test_a_study_is_published_paused_started_and_stopped(server, published):
+    told = []
+
+    def hear(project, event, subject, facts, **_sent):
+        told.append((project, event, facts))
+
+    project_event.connect(hear)
     assert published.state == "ACTIVE"
     for step, state in (("PAUSE", "PAUSED"), ("START", "ACTIVE"), ("STOP", "AWAITING REVIEW")):
         studies.want_step(study=published, step=StudyStep(step))
         turn(published)
         assert (published.state, published.wanted) == (state, "")
+    project_event.disconnect(hear)
+    states = ("PAUSED", "ACTIVE", "AWAITING REVIEW")
+    assert told == [(published.project, "study", {"study": published.pk, "state": state}) for state in states]
     moves = server.requests("POST", "/api/v1/studies/.*/transition/")
     assert [move["action"] for move in moves] == ["PUBLISH", "PAUSE", "START", "STOP"]
     assert CrowdLink.objects.get(pk=published.link_id).revoked_at is not None

@@ -117,7 +117,7 @@ def test_pages_and_routes_of_an_archived_project_only_read(client, manager, rele
         page = reverse(f"annotation:{name}", args=[released.slug])
         assert client.get(page).status_code == 200, name
         assert client.post(page, {"name": "Other"}).status_code == 409, name
-    for name in ("overview", "releases", "webhooks", "closing", "forget"):
+    for name in ("overview", "releases", "closing", "forget"):
         assert client.get(reverse(f"learner:{name}", args=[released.slug])).status_code == 200, name
     assert client.post(reverse("learner:retire", args=[released.slug, 1]), {"reason": "r"}).status_code == 409
     assert client.post(reverse("annotation:set_state", args=[released.slug]), {"state": "active"}).status_code == 409

@@ -4,6 +4,7 @@ import logging
 from datetime import timedelta
 
 import pytest
+from django.conf import settings
 from django.contrib.auth.models import User
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
@@ -75,7 +76,7 @@ def addresses(project: Project) -> list[str]:
 
     def walk(patterns: list[URLPattern | URLResolver], namespace: str) -> None:
         for pattern in patterns:
-            if isinstance(pattern, URLResolver) and pattern.app_name in ("annotation", "learner"):
+            if isinstance(pattern, URLResolver) and pattern.app_name in ("annotation", "learner", *settings.ADDONS):
                 walk(pattern.url_patterns, f"{pattern.app_name}:")
             elif isinstance(pattern, URLPattern) and namespace:
                 wanted = pattern.pattern.converters

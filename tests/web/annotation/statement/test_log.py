@@ -86,7 +86,7 @@ def test_whatever_changes_something_has_a_sentence() -> None:
 
 def test_what_lies_outside_the_log_is_declared_with_a_reason() -> None:
     names = {name for name, _pattern in named_patterns(get_resolver().url_patterns) if name}
-    outside = {name for name in names if not name.startswith(NOTED_APPS)}
+    outside = {name for name in names if not name.startswith(tuple(NOTED_APPS))}
     assert {name for name in outside if not name.startswith(tuple(UNNOTED_ELSEWHERE))} == set()
     assert [begin for begin in UNNOTED_ELSEWHERE if not any(name.startswith(begin) for name in outside)] == []
     known = {name for name in names if name.startswith(("annotation:", "learner:", "operations:"))}

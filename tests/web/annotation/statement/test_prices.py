@@ -5,6 +5,7 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from django.conf import settings
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 from django.urls import reverse
@@ -72,13 +73,13 @@ FREE = """
     learner:cancel_work learner:channels learner:check_again
     learner:compare_projects learner:delete_project learner:draft_plan learner:endorse learner:forget_now
     learner:plan learner:use_plan learner:use_draft_plan api:simulate_plan api:use_plan
-    learner:preview_forget learner:remove_webhook learner:retire learner:send_webhook_again
-    learner:set_archived learner:webhooks
+    learner:preview_forget webhooks:remove_webhook learner:retire webhooks:send_webhook_again
+    learner:set_archived webhooks:webhooks
     api:change_description api:change_retention api:preview_kind api:change_kind api:set_archived api:delete_project
     api:change_limit api:decide_limit api:set_second_manager
     api:open_beside api:compare_projects api:cancel_work api:check_again api:endorse_model
     api:add_webhook api:remove_webhook api:send_webhook_again
-    learner:change_webhook learner:rotate_webhook_secret api:change_webhook api:rotate_webhook_secret
+    webhooks:change_webhook webhooks:rotate_webhook_secret api:change_webhook api:rotate_webhook_secret
     api:make_group api:rename_group api:delete_group api:add_group_people api:remove_group_people api:remove_from_group
     api:make_group_invitation api:revoke_group_invitation api:choose_mails api:send_work_again api:stop_work
 """
@@ -416,7 +417,8 @@ class TestTextsThatDoNotRepeat:
 
 def test_what_can_be_sent_has_a_price_or_is_known_to_be_free():
     """A new page or REST action that takes something is declared as charged or as free, with open eyes."""
-    sent = {name for name in (*SENTENCES, *UNNOTED) if name.startswith(("annotation:", "learner:", "api:"))}
+    apps = ("annotation", "learner", "api", *settings.ADDONS)
+    sent = {name for name in (*SENTENCES, *UNNOTED) if name.partition(":")[0] in apps}
     assert set(charges.PRICED) <= sent
     assert sent - set(charges.PRICED) == set(FREE.split())
 
@@ -425,7 +427,7 @@ def test_whatever_reserves_stands_behind_a_declared_button():
     """What reserves from an account is one of these; another is put behind a button with a price first."""
     found = {
         path.relative_to(ROOT).as_posix()
-        for app in ("annotation", "learner", "privacy", "dpal_site")
+        for app in ("addons", "annotation", "learner", "privacy", "dpal_site")
         for path in (ROOT / app).rglob("*.py")
         if re.search(RESERVES, path.read_text())
     }

@@ -1,6 +1,5 @@
-"""Channels of releases: moved and rolled back with a reason, told to webhooks; two versions beside one another."""
+"""Channels of releases: moved and rolled back with a reason, told by a signal; two versions beside one another."""
 
-import json
 from datetime import timedelta
 
 import pytest
@@ -10,10 +9,10 @@ from django.urls import reverse
 
 from annotation.models import Role
 from annotation.people.services import members
+from annotation.signals import project_event
 from annotation.tokens import services as tokens
 from learner.errors import ChannelRefused, NotReleased, ReasonMissing
 from learner.models import ChannelMove
-from learner.models.webhooks import Webhook, WebhookDelivery
 from learner.pools import selectors
 from learner.releases.services import channels, versions
 from tests import learning
@@ -30,10 +29,19 @@ def manager(project):
 
 @pytest.fixture
 def project(remembered):
-    opened = remembered("two releases of experts", lambda: learning.released_experts(2))
-    Webhook.objects.create(project=opened, url="https://h.example/", events=["retired", "channel"], salt=b"s")
-    Webhook.objects.create(project=opened, url="https://other.example/", events=["release"], salt=b"t")
-    return opened
+    return remembered("two releases of experts", lambda: learning.released_experts(2))
+
+
+@pytest.fixture
+def told():
+    heard = []
+
+    def hear(project, event, subject, facts, **_sent):
+        heard.append({"event": event, "project": project.slug, **facts})
+
+    project_event.connect(hear)
+    yield heard
+    project_event.disconnect(hear)
 
 
 def version(project, number: int):
@@ -45,11 +53,7 @@ def now(project, channel: str = "stable") -> int | None:
     return found and found.version
 
 
-def told(project) -> list[dict]:
-    return [json.loads(one.body) for one in WebhookDelivery.objects.order_by("created_at", "pk")]
-
-
-def test_a_channel_is_moved_rolled_back_and_leaves_what_is_retired(project, manager):
+def test_a_channel_is_moved_rolled_back_and_leaves_what_is_retired(project, manager, told):
     def move(number: int) -> None:
         channels.move_channel(release=version(project, number), channel="stable", reason=f"to {number}", actor=manager)
 
@@ -72,8 +76,8 @@ def test_a_channel_is_moved_rolled_back_and_leaves_what_is_retired(project, mana
         versions.retire_release(release=version(project, 2), reason="again")
     with pytest.raises(ChannelRefused, match="Version 2 is not released"):
         move(2)
-    assert told(project) == [
-        {"schema": "dpal-event/1", "project": project.slug, **event}
+    assert told == [
+        {"project": project.slug, **event}
         for event in (
             {"event": "channel", "channel": "stable", "version": 1, "reason": "to 1", "rolled_back": False},
             {"event": "channel", "channel": "stable", "version": 2, "reason": "to 2", "rolled_back": False},

@@ -20,17 +20,17 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
+from addons.webhooks import events as webhook_events
+from addons.webhooks import services as webhook_services
+from addons.webhooks import services as webhooks
+from addons.webhooks.models import DeliveryState, Webhook, WebhookDelivery
 from annotation.models import Report, ReportKind, Role
 from annotation.models.history import Action
 from annotation.people.services import members
 from annotation.projects.services import lifecycle
 from annotation.questions.services import queue
 from annotation.reports.services import reporting
-from learner import webhook_events
-from learner.errors import LearnerError, WebhookRefused
-from learner.models.webhooks import DeliveryState, Webhook, WebhookDelivery
-from learner.webhooks import address as webhook_address
-from learner.webhooks import services as webhooks
+from learner.errors import LearnerError
 from privacy.selectors import guarantee
 from privacy.services import ledger
 from tests import documented, learning
@@ -133,7 +133,7 @@ def test_nothing_on_this_machine_is_allowed_by_default():
 
 
 def test_a_release_is_told_once_signed_and_can_be_sent_again(project, manager, receiver, sent, tmp_path):
-    client, page = client_of(manager), reverse("learner:webhooks", args=[project.slug])
+    client, page = client_of(manager), reverse("webhooks:webhooks", args=[project.slug])
     url = f"https://{receiver.name}/hook"
     added = client.post(page, {"url": url, "events": ["release", "round", "budget"]})
     webhook = Webhook.objects.get()
@@ -173,7 +173,7 @@ def test_a_release_is_told_once_signed_and_can_be_sent_again(project, manager, r
     assert len(receiver.taken) == 1
     shown = client.get(page).content.decode()
     assert "HTTP 204" in shown
-    assert client.post(reverse("learner:send_webhook_again", args=[project.slug, delivery.pk])).status_code == 302
+    assert client.post(reverse("webhooks:send_webhook_again", args=[project.slug, delivery.pk])).status_code == 302
     webhooks.send_delivery(delivery_id=str(delivery.pk))
     assert [headers["webhook-id"] for headers, _ in receiver.taken] == [f"msg_{delivery.pk.hex}"] * 2
     assert receiver.taken[1][1] == body
@@ -289,7 +289,7 @@ class TestReports:
         webhooks.add_webhook(project=project, url=f"https://{receiver.name}/", events=["report"])
         self.report(project)
         write_settings(project, selection="secret_sample", selection_rate=0.1)
-        with pytest.raises(WebhookRefused, match="a message about a report, a review"):
+        with pytest.raises(webhooks.WebhookRefused, match="a message about a report, a review"):
             webhooks.add_webhook(project=project, url=f"https://{receiver.name}/", events=["report", "round"])
         assert webhook_events.record_events() == 0
 
@@ -349,12 +349,12 @@ def test_a_name_that_leads_inside_by_now_gets_nothing_and_the_page_says_so(
     delivery = WebhookDelivery.objects.create(webhook=webhook, event="round", subject="round 1", body="{}")
     found = [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (inside, 443))]
     with monkeypatch.context() as patch:
-        patch.setattr(webhook_address.socket, "getaddrinfo", lambda *_, **__: found)
-        patch.setattr(webhook_address.socket, "create_connection", lambda *_, **__: pytest.fail("connected"))
+        patch.setattr(webhook_services.socket, "getaddrinfo", lambda *_, **__: found)
+        patch.setattr(webhook_services.socket, "create_connection", lambda *_, **__: pytest.fail("connected"))
         webhooks.send_delivery(delivery_id=str(delivery.pk))
     delivery.refresh_from_db()
     assert (delivery.state, delivery.attempts) == (DeliveryState.WAITING, 1)
-    shown = client_of(manager).get(reverse("learner:webhooks", args=[project.slug])).content.decode()
+    shown = client_of(manager).get(reverse("webhooks:webhooks", args=[project.slug])).content.decode()
     assert "leads to an address that is not public" in shown.replace("&#x27;", "'")
     assert receiver.taken == []
 
@@ -379,9 +379,9 @@ def test_a_host_that_is_no_longer_trusted_gets_nothing(project, receiver, settin
 def test_a_removed_webhook_hears_nothing_more(project, manager, receiver):
     delivery = waiting(project, receiver)
     client, webhook = client_of(manager), delivery.webhook
-    assert client.post(reverse("learner:remove_webhook", args=[project.slug, webhook.pk])).status_code == 302
-    assert client.post(reverse("learner:remove_webhook", args=[project.slug, webhook.pk])).status_code == 404
-    client.post(reverse("learner:send_webhook_again", args=[project.slug, delivery.pk]))
+    assert client.post(reverse("webhooks:remove_webhook", args=[project.slug, webhook.pk])).status_code == 302
+    assert client.post(reverse("webhooks:remove_webhook", args=[project.slug, webhook.pk])).status_code == 404
+    client.post(reverse("webhooks:send_webhook_again", args=[project.slug, delivery.pk]))
     webhooks.send_delivery(delivery_id=str(delivery.pk))
     assert webhook_events.record_events() == 0
     assert receiver.taken == []
@@ -389,10 +389,10 @@ def test_a_removed_webhook_hears_nothing_more(project, manager, receiver):
 
 def test_only_managers_see_and_change_webhooks(project, manager, receiver):
     delivery = waiting(project, receiver)
-    page = reverse("learner:webhooks", args=[project.slug])
+    page = reverse("webhooks:webhooks", args=[project.slug])
     change = [
-        reverse("learner:remove_webhook", args=[project.slug, delivery.webhook_id]),
-        reverse("learner:send_webhook_again", args=[project.slug, delivery.pk]),
+        reverse("webhooks:remove_webhook", args=[project.slug, delivery.webhook_id]),
+        reverse("webhooks:send_webhook_again", args=[project.slug, delivery.pk]),
     ]
     engineer = make_user()
     members.add_member(project=project, user=engineer, role=Role.ENGINEER)
@@ -402,7 +402,7 @@ def test_only_managers_see_and_change_webhooks(project, manager, receiver):
         assert client.get(page).status_code == 404
         assert [client.post(address).status_code for address in change] == [404, 404]
     # A manager of another project cannot reach it by that project's address.
-    crossed = reverse("learner:remove_webhook", args=[elsewhere.slug, delivery.webhook_id])
+    crossed = reverse("webhooks:remove_webhook", args=[elsewhere.slug, delivery.webhook_id])
     assert client_of(other).post(crossed).status_code == 404
     for url, events in (("http://x/", ["round"]), ("https://evil.example/", ["round"]), (delivery.webhook.url, [])):
         answer = client_of(manager).post(page, {"url": url, "events": events})
@@ -414,8 +414,8 @@ def test_only_managers_see_and_change_webhooks(project, manager, receiver):
 def test_the_page_changes_a_webhook_and_replaces_its_secret(project, manager, receiver):
     client = client_of(manager)
     made, before = webhooks.add_webhook(project=project, url=f"https://{receiver.name}/hook", events=["round"])
-    page = reverse("learner:change_webhook", args=[project.slug, made.pk])
-    assert page in client.get(reverse("learner:webhooks", args=[project.slug])).content.decode()
+    page = reverse("webhooks:change_webhook", args=[project.slug, made.pk])
+    assert page in client.get(reverse("webhooks:webhooks", args=[project.slug])).content.decode()
     shown = client.get(page).content.decode()
     assert f'value="{made.url}"' in shown
     assert 'value="round" checked' in shown
@@ -425,7 +425,7 @@ def test_the_page_changes_a_webhook_and_replaces_its_secret(project, manager, re
     waiting = WebhookDelivery.objects.create(webhook=made, event="round", subject="round 1", body="{}")
     moved = f"https://{receiver.name}/moved"
     assert client.post(page, {"url": moved, "events": ["round", "limit"]}).status_code == 302
-    replace = reverse("learner:rotate_webhook_secret", args=[project.slug, made.pk])
+    replace = reverse("webhooks:rotate_webhook_secret", args=[project.slug, made.pk])
     # Without the button's word nothing is done, and nothing noted.
     assert client.post(replace).status_code == 302
     answer = client.post(replace, {"replace": "yes"})
@@ -444,6 +444,6 @@ def test_the_page_changes_a_webhook_and_replaces_its_secret(project, manager, re
     assert waiting.url == moved
     done = Action.objects.filter(project=project).order_by("pk").values_list("actor", "route")
     assert list(done) == [
-        (manager.username, "learner:change_webhook"),
-        (manager.username, "learner:rotate_webhook_secret"),
+        (manager.username, "webhooks:change_webhook"),
+        (manager.username, "webhooks:rotate_webhook_secret"),
     ]

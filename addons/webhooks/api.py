@@ -8,6 +8,8 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404
 from ninja import Field, Query, Schema
 
+from addons.webhooks import services as webhooks
+from addons.webhooks.models import Webhook, WebhookDelivery, WebhookEvent
 from annotation.models import Role
 from annotation.rest.base import project_for
 from annotation.rest.pagination import Page, page_of
@@ -15,8 +17,6 @@ from annotation.rest.responses import responses
 from annotation.rest.routing import RoomRouter
 from annotation.rest.row_ids import row_id
 from annotation.tokens.services import Scope
-from learner.models.webhooks import Webhook, WebhookDelivery, WebhookEvent
-from learner.webhooks import services as webhooks
 
 router = RoomRouter()
 # The answer holds a secret, which no one in between may keep.

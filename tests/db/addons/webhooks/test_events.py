@@ -6,10 +6,12 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
+from addons.webhooks import events as webhook_events
+from addons.webhooks import services as webhooks
+from addons.webhooks.models import Webhook, WebhookDelivery, WebhookEvent
 from annotation.choices.secrecy import hides_selection
 from annotation.guidelines.services import versions
 from annotation.models import Job, Query, Role, WorkState
-from annotation.models.crowds import CrowdStudy
 from annotation.models.forgetting import Forgetting
 from annotation.models.history import Action
 from annotation.models.joining import CrowdLink
@@ -18,10 +20,8 @@ from annotation.models.people import Membership
 from annotation.people.services import members
 from annotation.projects.services import lifecycle
 from annotation.questions.services import labels, queue
-from learner import webhook_events
+from annotation.signals import project_event
 from learner.models import Round, TrainingRun
-from learner.models.webhooks import Webhook, WebhookDelivery, WebhookEvent
-from learner.webhooks import services as webhooks
 from privacy.services import ledger
 from tests import learning
 from tests.factories import make_annotators, make_user, open_records, write_settings
@@ -89,10 +89,10 @@ def new_guidelines(project):
     return [{"guidelines": project.guidelines_version}]
 
 
-def study(project):
+def open_link(project):
     later = timezone.now() + timedelta(days=1)
     manager = project.created_by
-    link = CrowdLink.objects.create(
+    CrowdLink.objects.create(
         project=project,
         digest="d",
         platform="prolific",
@@ -102,19 +102,6 @@ def study(project):
         expires_at=later,
         created_by=manager,
     )
-    made = CrowdStudy.objects.create(
-        project=project,
-        link=link,
-        name="secret name",
-        places=3,
-        reward_cents=100,
-        minutes=5,
-        fee_percent=10,
-        state="ACTIVE",
-        followed_at=timezone.now() + timedelta(seconds=1),
-        created_by=manager,
-    )
-    return [{"study": made.pk, "state": "ACTIVE"}]
 
 
 def review(project):
@@ -206,12 +193,6 @@ def crowd():
     return learning.open_crowd(make_user("head"))
 
 
-def test_a_study_is_told_by_its_state(crowd):
-    hook = listen(crowd, "study")
-    assert told(hook) == []
-    assert study(crowd) == told(hook)
-
-
 @pytest.mark.parametrize("event", HIDDEN)
 def test_where_the_choice_is_secret_what_would_tell_it_is_refused(project, settings, event):
     settings.WEBHOOK_HOSTS = ["hooks.example"]
@@ -221,14 +202,13 @@ def test_where_the_choice_is_secret_what_would_tell_it_is_refused(project, setti
         webhooks.add_webhook(project=project, url="https://hooks.example/", events=[event, "round"])
 
 
-def test_a_study_that_pauses_again_is_told_again(crowd):
-    hook = listen(crowd, "study")
-    study(crowd)
-    for second, state in enumerate(("ACTIVE", "PAUSED", "PAUSED", "ACTIVE"), start=2):
-        webhook_events.record_events()
-        moment = timezone.now() + timedelta(seconds=second)
-        CrowdStudy.objects.filter(project=crowd).update(state=state, followed_at=moment)
-    assert [one["state"] for one in told(hook)] == ["ACTIVE", "PAUSED", "ACTIVE"]
+def test_a_signal_is_written_down_for_those_who_chose_its_event(crowd):
+    hook, _other = listen(crowd, "study"), listen(crowd, "round")
+    for number, state in enumerate(("ACTIVE", "PAUSED")):
+        facts = {"study": 1, "state": state}
+        project_event.send(sender=None, project=crowd, event="study", subject=f"study 1 {number}", facts=facts)
+    assert [one["state"] for one in told(hook)] == ["ACTIVE", "PAUSED"]
+    assert WebhookDelivery.objects.count() == 2
 
 
 def test_of_answers_that_wait_for_review_one_message_a_day_is_sent(project):
@@ -243,7 +223,7 @@ def test_of_answers_that_wait_for_review_one_message_a_day_is_sent(project):
 
 def test_strangers_that_a_platform_sends_are_no_members(crowd):
     hook = listen(crowd, "member")
-    study(crowd)
+    open_link(crowd)
     stranger = make_user("stranger")
     stranger.crowd_participations.create(link=CrowdLink.objects.get(), pid_digest=b"p")
     Membership.objects.create(project=crowd, user=stranger, role=Role.ANNOTATOR)
@@ -258,5 +238,5 @@ def test_nothing_is_told_of_a_deleted_project(project):
 
 
 def test_every_event_has_a_place_that_tells_it():
-    elsewhere = {WebhookEvent.RETIRED, WebhookEvent.CHANNEL}
-    assert set(webhook_events.LOOKED_UP) | elsewhere == set(WebhookEvent)
+    by_signal = {WebhookEvent.RETIRED, WebhookEvent.CHANNEL, WebhookEvent.STUDY}
+    assert set(webhook_events.LOOKED_UP) | by_signal == set(WebhookEvent)

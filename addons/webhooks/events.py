@@ -4,7 +4,6 @@ A message leaves the site, to an address that a manager chose. It says what the 
 a manager then looks at here: no name of a person, nothing of a record or an answer, and no number of either.
 """
 
-import json
 from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta
 from typing import Any
@@ -12,6 +11,8 @@ from typing import Any
 from django.db.models import Max, Q
 from django.utils import timezone
 
+from addons.webhooks.models import Webhook, WebhookDelivery, WebhookEvent
+from addons.webhooks.services import NEVER_IN_HIDING, message_body
 from annotation.choices.secrecy import hides_selection
 from annotation.models import (
     Dataset,
@@ -26,7 +27,6 @@ from annotation.models import (
     Report,
     WorkState,
 )
-from annotation.models.crowds import CrowdStudy
 from annotation.models.forgetting import Forgetting
 from annotation.models.history import Action, ProjectChange
 from annotation.models.limits import LimitRequest, RequestState
@@ -34,16 +34,11 @@ from annotation.people.services.groups import LEFT
 from annotation.review.selectors import waiting_for_review
 from annotation.work.services import jobs
 from learner.models import ModelRelease, ReleaseState, Round, TrainingRun
-from learner.models.webhooks import Webhook, WebhookDelivery, WebhookEvent
+from learner.notices import BUDGET_SHARE, TO_MANAGERS, waiting_place
 from learner.pools.selectors import guarantee_accounts
-from learner.rounds.next_step import Step, project_status
-from learner.webhooks.services import NEVER_IN_HIDING, TO_MANAGERS, message_body
 from privacy.models import EntryKind, LedgerEntry
 from privacy.selectors import guarantee
 
-BUDGET_SHARE = 0.8
-# Where the project goes on once a manager does something.
-DECISIONS = frozenset({Step.FEW_LABELS, Step.LABELS_SPENT, Step.CANNOT_PAY, Step.STUCK})
 # Of answers that wait for review a day is soon enough.
 REVIEW_PAUSE = timedelta(days=1)
 ROLE_ENDED = ("annotation:remove_member", "api:remove_member")
@@ -87,18 +82,6 @@ def _record(webhook: Webhook) -> int:
             )
             recorded += new
     return recorded
-
-
-def waiting_place(project: Project) -> tuple[Step, str] | None:
-    """Return the step at which the project stands still until a manager decides, and words that name the place."""
-    if project.state != ProjectState.ACTIVE:
-        return None
-    step = project_status(project).step
-    if step not in DECISIONS:
-        return None
-    asked = Round.objects.filter(project=project, state=WorkState.DONE).count()
-    made = ModelRelease.objects.filter(project=project).count()
-    return step, f"{step} after {asked} rounds and {made} models"
 
 
 def _releases(webhook: Webhook, since: datetime) -> Iterator[_Happening]:
@@ -263,18 +246,6 @@ def _guidelines(webhook: Webhook, since: datetime) -> Iterator[_Happening]:
         yield f"version {version}", {"guidelines": version}
 
 
-def _studies(webhook: Webhook, since: datetime) -> Iterator[_Happening]:
-    """Yield the state a study is in now, where it is another than the one told last."""
-    followed = CrowdStudy.objects.filter(project=webhook.project, followed_at__gte=since).order_by("pk")
-    for number, state, when in followed.exclude(state="").values_list("pk", "state", "followed_at"):
-        before = WebhookDelivery.objects.filter(
-            webhook=webhook, event=WebhookEvent.STUDY, subject__startswith=f"study {number} "
-        ).order_by("-created_at")
-        newest = before.values_list("body", flat=True).first()
-        if newest is None or json.loads(newest)["state"] != state:
-            yield f"study {number} at {when:%Y-%m-%d %H:%M:%S}", {"study": number, "state": state}
-
-
 def _forgotten(webhook: Webhook, since: datetime) -> Iterator[_Happening]:
     # By the number of the request: of the person's name not even its digest.
     done = Forgetting.objects.filter(project=webhook.project, finished_at__gte=since)
@@ -287,7 +258,7 @@ def _whole_second(moment: datetime) -> datetime:
     return moment.replace(microsecond=0)
 
 
-# What no row keeps the time of, a version taken back and a channel moved, is written down where it happens. No event is
+# Events whose time no row keeps (a version taken back, a channel or a study that moved) come by a signal. No event is
 # that somebody answered, and what answers agree on, for how soon follows from what was read; what two people say to
 # each other (an answer sent back, a reply); who takes part in a study, and when; what waits in a population, whose
 # managers are not the project's; and that a project is deleted: its addresses go with it.
@@ -308,6 +279,5 @@ LOOKED_UP: dict[WebhookEvent, Callable[[Webhook, datetime], Iterator[_Happening]
     WebhookEvent.FINISHED: _finished,
     WebhookEvent.MEMBER: _members,
     WebhookEvent.GUIDELINES: _guidelines,
-    WebhookEvent.STUDY: _studies,
     WebhookEvent.FORGOTTEN: _forgotten,
 }

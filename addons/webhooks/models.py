@@ -85,8 +85,10 @@ class WebhookDelivery(models.Model):
     class Meta:
         verbose_name_plural = "webhook deliveries"
         constraints = (
-            models.UniqueConstraint(fields=("webhook", "event", "subject"), name="learner_delivery_once"),
-            models.CheckConstraint(name="learner_delivery_sent", condition=~Q(state="sent") | Q(sent_at__isnull=False)),
+            models.UniqueConstraint(fields=("webhook", "event", "subject"), name="webhooks_delivery_once"),
+            models.CheckConstraint(
+                name="webhooks_delivery_sent", condition=~Q(state="sent") | Q(sent_at__isnull=False)
+            ),
         )
 
     def __str__(self) -> str:

@@ -6,6 +6,8 @@ import hmac
 import http.client
 import json
 import secrets
+import socket
+import ssl
 import time
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
@@ -17,18 +19,15 @@ from django.db.models import QuerySet
 from django.db.models.functions import Now
 from django.utils import timezone
 
+from addons.webhooks.models import DeliveryState, Webhook, WebhookDelivery, WebhookEvent
 from annotation.choices.secrecy import hides_selection
 from annotation.errors import AddressRefused
-from annotation.models import Project, ReportKind
-from annotation.outgoing import parse_target, pinned_address
+from annotation.models import Project
+from annotation.outgoing import Target, parse_target, pinned_address
 from annotation.work.services.sending import send_on_commit
-from learner.errors import WebhookRefused
-from learner.models.webhooks import DeliveryState, Webhook, WebhookDelivery, WebhookEvent
-from learner.pools.keys import SEND_WEBHOOK_TASK
-from learner.webhooks.address import post
+from learner.errors import LearnerError
 
-# What annotators say about questions, for managers to look at.
-TO_MANAGERS = (ReportKind.COMMENT, ReportKind.BROKEN, ReportKind.SENSITIVE)
+SEND_WEBHOOK_TASK = "addons.webhooks.tasks.send_webhook_task"
 # Their times follow from what was asked and answered.
 NEVER_IN_HIDING = frozenset({WebhookEvent.REPORT, WebhookEvent.REVIEW, WebhookEvent.WAITING})
 FIRST_PAUSE = timedelta(seconds=30)
@@ -39,6 +38,13 @@ DUE_AT_ONCE = 200
 SCHEMA = "dpal-event/1"
 PREFIX = "whsec_"
 SALT_BYTES = 32
+TIMEOUT_SECONDS = 5.0
+
+
+class WebhookRefused(LearnerError):
+    """A webhook has an address or events that are not allowed here."""
+
+    status = 422
 
 
 def add_webhook(*, project: Project, url: str, events: Sequence[str]) -> tuple[Webhook, str]:
@@ -120,14 +126,20 @@ def signature(*, secret: str, message_id: str, moment: int, body: bytes) -> str:
     return f"v1,{base64.b64encode(made).decode()}"
 
 
-def write_event(*, project: Project, event: WebhookEvent, subject: str, facts: Mapping[str, Any]) -> None:
-    """Write down, in the transaction in which it happens, what no row keeps the time of."""
-    for webhook in Webhook.objects.filter(project=project, removed_at=None, events__contains=event.value):
+def write_event(*, project: Project, event: str, subject: str, facts: Mapping[str, Any], **_sent: object) -> None:
+    """Write down an event in the transaction in which it happens."""
+    for webhook in Webhook.objects.filter(project=project, removed_at=None, events__contains=event):
         body = message_body(project, event, facts)
         WebhookDelivery.objects.create(webhook=webhook, event=event, subject=subject, body=body)
 
 
-def message_body(project: Project, event: WebhookEvent, facts: Mapping[str, Any]) -> str:
+def erase_webhooks(*, project: Project, **_sent: object) -> None:
+    """Delete the addresses and messages of a project that is being erased."""
+    WebhookDelivery.objects.filter(webhook__project=project).delete()
+    Webhook.objects.filter(project=project).delete()
+
+
+def message_body(project: Project, event: str, facts: Mapping[str, Any]) -> str:
     """Return what is sent and signed: the event, its project, and what there is to say of it."""
     return json.dumps({"schema": SCHEMA, "event": event, "project": project.slug, **facts}, sort_keys=True)
 
@@ -191,3 +203,38 @@ def send_message_again(*, delivery: WebhookDelivery) -> None:
         )
         if changed:
             send_on_commit(SEND_WEBHOOK_TASK, delivery_id=str(delivery.pk))
+
+
+class PinnedConnection(http.client.HTTPSConnection):
+    """HTTPS to an address that was checked, with the certificate of the name it was resolved from."""
+
+    def __init__(self, target: Target, address: str, context: ssl.SSLContext) -> None:
+        super().__init__(target.host, target.port, timeout=TIMEOUT_SECONDS, context=context)
+        self.address = address
+        self.tls = context
+
+    def connect(self) -> None:
+        """Connect to the pinned address; the name is not looked up again."""
+        plain = socket.create_connection((self.address, self.port), timeout=TIMEOUT_SECONDS)
+        try:
+            self.sock = self.tls.wrap_socket(plain, server_hostname=self.host)
+        except BaseException:
+            plain.close()
+            raise
+
+
+def post(target: Target, *, address: str, body: bytes, headers: dict[str, str], ca_file: str = "") -> int:
+    """Send a message and return the status of the answer, whose content nobody reads; redirects are not followed.
+
+    Raises
+    ------
+    OSError, http.client.HTTPException
+        If nobody answers as a web server with the right certificate does.
+    """
+    context = ssl.create_default_context(cafile=ca_file or None)
+    connection = PinnedConnection(target, address, context)
+    try:
+        connection.request("POST", target.path, body=body, headers={"Content-Type": "application/json", **headers})
+        return connection.getresponse().status
+    finally:
+        connection.close()

@@ -3,13 +3,12 @@
 import pytest
 from django.db import connection
 
+from addons.webhooks import events as webhook_events
+from addons.webhooks import services as webhooks
+from addons.webhooks.models import Webhook, WebhookDelivery
 from annotation.models import Role
 from annotation.models.history import Action
 from annotation.projects.services import lifecycle
-from learner import webhook_events
-from learner.errors import WebhookRefused
-from learner.models.webhooks import Webhook, WebhookDelivery
-from learner.webhooks import services as webhooks
 from tests import learning
 from tests.factories import add_members, make_user
 from tests.programs import Program
@@ -168,9 +167,9 @@ def test_a_secret_is_replaced_and_shown_once(ask, project):
 def test_of_two_the_later_finds_it_removed(project):
     made, _secret = webhooks.add_webhook(project=project, url=URL, events=["round"])
     webhooks.remove_webhook(webhook=made)
-    with pytest.raises(WebhookRefused, match="removed meanwhile"):
+    with pytest.raises(webhooks.WebhookRefused, match="removed meanwhile"):
         webhooks.change_webhook(webhook=made, url=URL, events=["limit"])
-    with pytest.raises(WebhookRefused, match="removed meanwhile"):
+    with pytest.raises(webhooks.WebhookRefused, match="removed meanwhile"):
         webhooks.rotate_secret(webhook=made)
 
 

@@ -10,14 +10,13 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 
+from addons.webhooks import services as webhooks
+from addons.webhooks.models import Webhook, WebhookDelivery, WebhookEvent
 from annotation.access import managed_project
 from annotation.errors import AddressRefused
 from annotation.models import Project
 from annotation.people.identity import note_nothing
 from annotation.wording import localized
-from learner.errors import WebhookRefused
-from learner.models.webhooks import Webhook, WebhookDelivery, WebhookEvent
-from learner.webhooks import services as webhooks
 
 SHOWN_DELIVERIES = 100
 
@@ -36,7 +35,7 @@ def _page(request: HttpRequest, project: Project, *, status: int = 200, **more: 
         "hosts": ", ".join(settings.WEBHOOK_HOSTS),
         **more,
     }
-    response = render(request, "learner/webhooks/webhooks.html", context, status=status)
+    response = render(request, "webhooks/webhooks.html", context, status=status)
     if "secret" in more:
         response.headers["Cache-Control"] = "no-store"
     return response
@@ -51,7 +50,7 @@ def webhook_page(request: HttpRequest, slug: str) -> HttpResponse:
     url, chosen = _sent(request)
     try:
         _added, secret = webhooks.add_webhook(project=project, url=url, events=chosen)
-    except (AddressRefused, WebhookRefused) as refusal:
+    except (AddressRefused, webhooks.WebhookRefused) as refusal:
         return _page(request, project, status=422, refusal=localized(str(refusal)), url=url, chosen=chosen)
     messages.success(request, _("The webhook is added."))
     return _page(request, project, secret=secret)
@@ -67,17 +66,15 @@ def change(request: HttpRequest, slug: str, webhook_id: int) -> HttpResponse:
     webhook = _webhook(request, slug, webhook_id)
     context = {"project": webhook.project, "webhook": webhook, "events": WebhookEvent.choices}
     if request.method != "POST":
-        return render(
-            request, "learner/webhooks/webhook.html", context | {"url": webhook.url, "chosen": webhook.events}
-        )
+        return render(request, "webhooks/webhook.html", context | {"url": webhook.url, "chosen": webhook.events})
     url, chosen = _sent(request)
     try:
         webhooks.change_webhook(webhook=webhook, url=url, events=chosen)
-    except (AddressRefused, WebhookRefused) as refusal:
+    except (AddressRefused, webhooks.WebhookRefused) as refusal:
         refused = {"refusal": localized(str(refusal)), "url": url, "chosen": chosen}
-        return render(request, "learner/webhooks/webhook.html", context | refused, status=422)
+        return render(request, "webhooks/webhook.html", context | refused, status=422)
     messages.success(request, _("The webhook is changed."))
-    return redirect("learner:webhooks", slug=slug)
+    return redirect("webhooks:webhooks", slug=slug)
 
 
 @require_POST
@@ -87,7 +84,7 @@ def rotate_secret(request: HttpRequest, slug: str, webhook_id: int) -> HttpRespo
     webhook = _webhook(request, slug, webhook_id)
     if "replace" not in request.POST:
         note_nothing(request)
-        return redirect("learner:change_webhook", slug=slug, webhook_id=webhook_id)
+        return redirect("webhooks:change_webhook", slug=slug, webhook_id=webhook_id)
     _changed, secret = webhooks.rotate_secret(webhook=webhook)
     messages.success(request, _("The secret is replaced."))
     return _page(request, webhook.project, secret=secret)
@@ -103,7 +100,7 @@ def remove(request: HttpRequest, slug: str, webhook_id: int) -> HttpResponse:
     """Send nothing more to an address."""
     webhooks.remove_webhook(webhook=_webhook(request, slug, webhook_id))
     messages.success(request, _("The webhook is removed."))
-    return redirect("learner:webhooks", slug=slug)
+    return redirect("webhooks:webhooks", slug=slug)
 
 
 @require_POST
@@ -115,4 +112,4 @@ def send_again(request: HttpRequest, slug: str, delivery_id: str) -> HttpRespons
         raise Http404
     webhooks.send_message_again(delivery=delivery)
     messages.success(request, _("It is sent again."))
-    return redirect("learner:webhooks", slug=slug)
+    return redirect("webhooks:webhooks", slug=slug)

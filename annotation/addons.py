@@ -1,0 +1,33 @@
+"""Base class of the configuration of an add-on, and what an add-on may add to the core."""
+
+from collections.abc import Mapping
+from typing import ClassVar
+
+from django.apps import AppConfig
+from django.utils.functional import Promise
+
+
+class AddonConfig(AppConfig):
+    """An app under `addons/` that a site switches on by name in `DPAL_ADDONS`.
+
+    The site finds its modules by name: `settings`, `urls`, `api` (with a `router`) and `tasks`. Import this module, not
+    the class: Django takes the one configuration class that `apps` holds.
+    """
+
+    # Templates to include, by the place in a page of the core; see the filter `addon_panels`.
+    panels: ClassVar[Mapping[str, str]] = {}
+    # What the log says of its pages and routes, and of the numbers in their addresses.
+    sentences: ClassVar[Mapping[str, str | Promise]] = {}
+    numbers: ClassVar[Mapping[str, str | Promise]] = {}
+
+    def ready(self) -> None:
+        """Add panels, and words and pages for the log."""
+        from annotation.log.action_words import NUMBERS, SENTENCES  # noqa: PLC0415 - tables are known by now
+        from annotation.log.services.history import NOTED_APPS  # noqa: PLC0415 - tables are known by now
+        from annotation.templatetags.addons import PANELS  # noqa: PLC0415 - as above
+
+        for place, template in self.panels.items():
+            PANELS.setdefault(place, []).append(template)
+        SENTENCES.update(self.sentences)
+        NUMBERS.update(self.numbers)
+        NOTED_APPS.append(f"{self.label}:")
