@@ -47,7 +47,7 @@ class AccountabilityMiddleware(Middleware):
         stack, match = getattr(request, "acting", None), request.resolver_match
         if stack is None or match is None:
             return None
-        if _is_page(match.view_name) and (request.method != "POST" or not may_change(match.view_name)):
+        if is_page(match.view_name) and (request.method != "POST" or not may_change(match.view_name)):
             return HttpResponseNotAllowed(["GET", "HEAD", "OPTIONS"])
         request.is_reached = True  # type: ignore[attr-defined]
         if not history.is_noted(_route_of(request)):
@@ -59,7 +59,8 @@ class AccountabilityMiddleware(Middleware):
         return None
 
 
-def _is_page(name: str) -> bool:
+def is_page(name: str) -> bool:
+    """Say whether a route is a page of ours."""
     return name.startswith(tuple(history.NOTED_APPS)) and not name.startswith(NO_PAGES)
 
 
@@ -90,7 +91,7 @@ def _routes_by_method() -> Mapping[tuple[str, str], str]:
 def _is_done(request: HttpRequest, response: HttpResponse, name: str) -> bool:
     if response.status_code >= 400 or not getattr(request, "is_reached", False) or is_noted_nothing(request):
         return False
-    if _is_page(name) and response.status_code == 200 and not (request.POST or request.FILES):
+    if is_page(name) and response.status_code == 200 and not (request.POST or request.FILES):
         # A form without anything in it, which the page shows again.
         return False
     # Whoever may not see the administration is sent to its login, which is no refusal by number.

@@ -20,7 +20,7 @@ from annotation.models.history import Action
 from annotation.people.services import invitations
 from annotation.tokens import services as tokens
 from annotation.tokens.services import Scope
-from dpal_site.accountability import PAGES as PAGE_APPS
+from dpal_site.accountability import is_page
 from tests.factories import add_members, make_project, make_user
 from tests.permission_rows import PAGES
 from tests.permission_scene import PEOPLE, Scene, named_patterns, undone
@@ -117,7 +117,7 @@ def test_a_page_that_only_shows_takes_nothing_that_is_sent() -> None:
     scene = Scene()
     manager = scene.client("manager")
     for name, address in addresses(scene):
-        if not name.startswith(PAGE_APPS):
+        if not is_page(name):
             continue
         methods = SENDING[1:] if name in SENTENCES or name in UNNOTED else SENDING
         for method in methods:
