@@ -14,7 +14,7 @@ class AddonConfig(AppConfig):
     the class: Django takes the one configuration class that `apps` holds.
     """
 
-    # Templates to include, by the place in a page of the core; see the filter `addon_panels`.
+    # Templates to include, by the place in a page of the core; see the tag `addon_panels`.
     panels: ClassVar[Mapping[str, str]] = {}
     # What the log says of its pages and routes, and of the numbers in their addresses.
     sentences: ClassVar[Mapping[str, str | Promise]] = {}

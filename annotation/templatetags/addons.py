@@ -1,16 +1,20 @@
 """Places in pages where add-ons show something."""
 
-from collections.abc import Sequence
 from typing import Final
 
 from django import template
+from django.template import Context
+from django.utils.html import format_html_join
+from django.utils.safestring import SafeString
 
 register = template.Library()
 # Templates by place; each add-on adds its own when the site starts.
 PANELS: Final[dict[str, list[str]]] = {}
 
 
-@register.filter
-def addon_panels(place: str) -> Sequence[str]:
-    """Return the templates to include at a place of a page."""
-    return PANELS.get(place, ())
+@register.simple_tag(takes_context=True)
+def addon_panels(context: Context, place: str) -> SafeString:
+    """Render what add-ons show at a place of a page, each with the page's own context."""
+    assert context.template is not None
+    engine = context.template.engine
+    return format_html_join("", "{}", ((engine.get_template(name).render(context),) for name in PANELS.get(place, ())))

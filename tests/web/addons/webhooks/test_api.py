@@ -83,7 +83,7 @@ def test_messages_are_listed_and_sent_again(ask, project, sent):
     sent.clear()
     again = ask("POST", f"webhooks/deliveries/{row['delivery']}", {})
     assert (again.status_code, again.json()["state"], again.json()["attempts"]) == (202, "waiting", 0)
-    assert sent == ["learner.tasks.send_webhook_task"]
+    assert sent == ["addons.webhooks.tasks.send_webhook_task"]
     made = Webhook.objects.get()
     assert ask("DELETE", f"webhooks/{made.pk}").status_code == 204
     assert ask("DELETE", f"webhooks/{made.pk}").status_code == 404

@@ -149,7 +149,7 @@ def test_a_release_is_told_once_signed_and_can_be_sent_again(project, manager, r
     assert webhook_events.record_events() == 0
     sent.clear()
     webhooks.send_due()
-    assert sent == ["learner.tasks.send_webhook_task"] * 2
+    assert sent == ["addons.webhooks.tasks.send_webhook_task"] * 2
     delivery = WebhookDelivery.objects.get(event="release")
     webhooks.send_delivery(delivery_id=str(delivery.pk))
     delivery.refresh_from_db()
@@ -447,3 +447,12 @@ def test_the_page_changes_a_webhook_and_replaces_its_secret(project, manager, re
         (manager.username, "webhooks:change_webhook"),
         (manager.username, "webhooks:rotate_webhook_secret"),
     ]
+
+
+def test_the_page_of_releases_leads_managers_to_webhooks():
+    project, manager = make_project(), make_user()
+    members.add_member(project=project, user=manager, role=Role.MANAGER)
+    client = Client()
+    client.force_login(manager)
+    page = client.get(reverse("learner:releases", args=[project.slug])).content.decode()
+    assert reverse("webhooks:webhooks", args=[project.slug]) in page
