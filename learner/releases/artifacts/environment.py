@@ -7,7 +7,7 @@ from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent.parent
+ROOT = Path(__file__).resolve().parents[3]
 # What a fit, its noise and its files depend on.
 PACKAGES = ("learner", "privacy")
 LIBRARIES = ("numpy", "opendp", "pyarrow", "scikit-learn", "scipy", "skl2onnx", "skops")
