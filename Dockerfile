@@ -41,5 +41,5 @@ RUN DPAL_NO_SERVERS=1 DPAL_VAR=/tmp/collect python manage.py collectstatic --no-
 USER 10001:10001
 EXPOSE 8000
 HEALTHCHECK --interval=10s --timeout=5s --start-period=30s --retries=3 \
-    CMD ["python", "-m", "dpal_site.healthcheck", "web"]
+    CMD ["python", "-m", "dpal_site.operations.healthcheck", "web"]
 CMD ["python", "-m", "dpal_site.server", "--bind", "0.0.0.0:8000"]

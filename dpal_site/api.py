@@ -62,7 +62,7 @@ ROUTES = (
     "learner.dashboard.guidance_api",
     "learner.simulation.api",
     "learner.evidence.api",
-    "dpal_site.operations_api",
+    "dpal_site.operations.api",
 )
 # The module an operation's id names, where its function has moved since: programs made from the description go on.
 DESCRIBED_IN = {

@@ -17,12 +17,12 @@ class SiteConfig(AppConfig):
         """Have logins, new factors, resets by mail and security events heard by whom they concern."""
         from allauth.account.signals import password_reset  # noqa: PLC0415 - loads models
 
-        from dpal_site import deployment_checks as _checks  # noqa: F401, PLC0415 - registers them
-        from dpal_site import sessions  # noqa: PLC0415 - loads models
-        from dpal_site.accounts import confirm_only_address  # noqa: PLC0415 - loads models
-        from dpal_site.monitoring import security  # noqa: PLC0415 - loads models
+        from dpal_site.accounts import sessions  # noqa: PLC0415 - loads models
+        from dpal_site.accounts.adapter import confirm_only_address  # noqa: PLC0415 - loads models
+        from dpal_site.operations import deployment_checks as _checks  # noqa: F401, PLC0415 - registers them
+        from dpal_site.operations import security  # noqa: PLC0415 - loads models
 
-        password_reset.connect(confirm_only_address, dispatch_uid="dpal_site.accounts")
-        user_logged_in.connect(sessions.note_login, dispatch_uid="dpal_site.sessions")
+        password_reset.connect(confirm_only_address, dispatch_uid="dpal_site.accounts.adapter")
+        user_logged_in.connect(sessions.note_login, dispatch_uid="dpal_site.accounts.sessions")
         sessions.end_others_with_a_new_factor()
         security.connect()

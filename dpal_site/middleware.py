@@ -16,7 +16,7 @@ from django.utils import timezone
 from annotation.errors import AnnotationError
 from annotation.wording import localized
 from dpal_site.around import Middleware
-from dpal_site.monitoring import context
+from dpal_site.operations import context
 from dpal_site.problems import MEANINGS, MEDIA_TYPE, problem_response
 from learner.errors import LearnerError
 from privacy.errors import BudgetExceeded, PrivacyError

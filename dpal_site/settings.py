@@ -13,10 +13,18 @@ from dpal_site import language_models
 from dpal_site.broker_address import broker_tls
 from dpal_site.embedded import servers
 from dpal_site.embedded.database_address import through_pooler
-from dpal_site.environment import AT_LEAST_ONE, CLUSTER_ADDRESS, NOT_NEGATIVE, SCANNER_ADDRESS, env, one_of_words
-from dpal_site.file_address import storage_settings, table_places
-from dpal_site.mail import mail_settings
-from dpal_site.monitoring import logs
+from dpal_site.environment import (
+    AT_LEAST_ONE,
+    CLUSTER_ADDRESS,
+    NOT_NEGATIVE,
+    SCANNER_ADDRESS,
+    env,
+    mail_settings,
+    one_of_words,
+    storage_settings,
+    table_places,
+)
+from dpal_site.operations import logs
 from dpal_site.page_connections import for_pages
 from dpal_site.schedule import BEAT_SCHEDULE, HEAVY_TASKS, QUEUES
 
@@ -86,7 +94,7 @@ INSTALLED_APPS = [
     "allauth",
     "allauth.account",
     "allauth.socialaccount",
-    "dpal_site.openid",
+    "dpal_site.accounts.openid",
     "allauth.mfa",
     "allauth.usersessions",
     "django.contrib.admin",
@@ -101,7 +109,7 @@ INSTALLED_APPS = [
 MIDDLEWARE = [
     "django_prometheus.middleware.PrometheusBeforeMiddleware",
     "dpal_site.middleware.RequestLogMiddleware",
-    "dpal_site.monitoring.security.SecurityLogMiddleware",
+    "dpal_site.operations.security.SecurityLogMiddleware",
     # Above whatever answers by itself, so that refusals and static files carry the headers, too.
     "csp.middleware.CSPMiddleware",
     "dpal_site.middleware.HeadersMiddleware",
@@ -116,13 +124,13 @@ MIDDLEWARE = [
     # Whoever looks for a form's token reads the whole body.
     "dpal_site.bodies.RoomMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
-    "dpal_site.sessions.SessionLimitsMiddleware",
+    "dpal_site.accounts.sessions.SessionLimitsMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "allauth.account.middleware.AccountMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
-    "dpal_site.second_factor.SecondFactorMiddleware",
+    "dpal_site.accounts.second_factor.SecondFactorMiddleware",
     "dpal_site.parts.PartMiddleware",
     "dpal_site.middleware.RefusalMiddleware",
     "dpal_site.accountability.AccountabilityMiddleware",
@@ -143,7 +151,7 @@ TEMPLATES = [
                 "django.template.context_processors.request",
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
-                "dpal_site.accounts.sign_up_context",
+                "dpal_site.accounts.adapter.sign_up_context",
             ],
         },
     },
@@ -176,7 +184,7 @@ AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator", "OPTIONS": {"min_length": 10}},
     {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
     {
-        "NAME": "dpal_site.passwords.EasyPasswordValidator",
+        "NAME": "dpal_site.accounts.passwords.EasyPasswordValidator",
         "OPTIONS": {"words": tuple(env.list("PASSWORD_WORDS", []))},
     },
 ]
@@ -191,7 +199,7 @@ AUTHENTICATION_BACKENDS = [
 # Who may open an account: whoever holds an invitation, or with SIGNUP=open everybody.
 SIGNUP = env.str("SIGNUP", "invited", validate=one_of_words("invited", "open"))
 HTTPS = env.bool("HTTPS", False)
-ACCOUNT_ADAPTER = "dpal_site.accounts.AccountAdapter"
+ACCOUNT_ADAPTER = "dpal_site.accounts.adapter.AccountAdapter"
 ACCOUNT_LOGIN_METHODS = {"username", "email"}
 # No user name to choose: whether one is taken would tell who has an account.
 ACCOUNT_SIGNUP_FIELDS = ["email*", "password1*", "password2*"]
@@ -209,7 +217,7 @@ ACCOUNT_LOGOUT_REDIRECT_URL = "login"
 PASSWORD_RESET_TIMEOUT = 3600
 # Addresses are believed from so many proxies; with none, rate limits count the address that connects.
 ALLAUTH_TRUSTED_PROXY_COUNT = env.int("TRUSTED_PROXY_COUNT", 0, validate=NOT_NEGATIVE)
-MFA_ADAPTER = "dpal_site.accounts.SecondFactorAdapter"
+MFA_ADAPTER = "dpal_site.accounts.adapter.SecondFactorAdapter"
 MFA_SUPPORTED_TYPES = ["totp", "webauthn", "recovery_codes"]
 # Who is logged in has confirmed an address, or got the account from an administrator.
 MFA_ALLOW_UNVERIFIED_EMAIL = True
@@ -225,7 +233,7 @@ if SECOND_FACTOR - SECOND_FACTOR_ROLES - {"all"}:
 OIDC_ASKS_SECOND_FACTOR = env.bool("OIDC_ASKS_SECOND_FACTOR", False)
 # Without TLS a browser offers passkeys on this machine only.
 MFA_WEBAUTHN_ALLOW_INSECURE_ORIGIN = not HTTPS
-SOCIALACCOUNT_ADAPTER = "dpal_site.accounts.SocialAccountAdapter"
+SOCIALACCOUNT_ADAPTER = "dpal_site.accounts.adapter.SocialAccountAdapter"
 SOCIALACCOUNT_EMAIL_AUTHENTICATION = False
 OIDC_ISSUER = env.str("OIDC_ISSUER", "")
 SOCIALACCOUNT_PROVIDERS: dict[str, dict[str, object]] = {
@@ -262,7 +270,7 @@ CACHES = {
     "default": {
         "BACKEND": "django.core.cache.backends.db.DatabaseCache",
         "LOCATION": "dpal_site_cachedcount",
-        "KEY_FUNCTION": "dpal_site.guessing.cache_key",
+        "KEY_FUNCTION": "dpal_site.accounts.guessing.cache_key",
         "OPTIONS": {"MAX_ENTRIES": 2**31},
     }
 }

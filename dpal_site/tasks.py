@@ -2,8 +2,8 @@
 
 from celery import shared_task
 
-from dpal_site import guessing, sessions
-from dpal_site.monitoring import heartbeats
+from dpal_site.accounts import guessing, sessions
+from dpal_site.operations import heartbeats
 
 
 @shared_task(ignore_result=True)

@@ -10,9 +10,11 @@ from django.contrib import admin
 from django.contrib.auth.views import LogoutView
 from django.urls import include, path
 
-from dpal_site import first_account, health, preferences, second_factor
+from dpal_site import preferences
+from dpal_site.accounts import first_account, second_factor
 from dpal_site.api import api
-from dpal_site.monitoring.metrics import metrics
+from dpal_site.operations import health
+from dpal_site.operations.metrics import metrics
 
 # The administration asks for the second factor, too.
 admin.site.login = secure_admin_login(admin.site.login)  # type: ignore[method-assign]
@@ -33,7 +35,7 @@ urlpatterns = [
     path("accounts/", include("allauth.urls")),
     path("preferences/", preferences.preferences, name="preferences"),
     path("admin/", admin.site.urls),
-    path("operations/", include("dpal_site.operations")),
+    path("operations/", include("dpal_site.operations.pages")),
     path("api/v1/", api.urls),
     path("", include("dpal_site.hub")),
     path("", include("annotation.urls")),

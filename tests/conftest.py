@@ -479,7 +479,7 @@ def bucket(settings, monkeypatch) -> "Iterator[MemoryStore]":
     from django.core.files.storage import default_storage, storages  # noqa: PLC0415  # few tests need them
     from django.utils.functional import empty  # noqa: PLC0415
 
-    from dpal_site.file_address import storage_settings  # noqa: PLC0415
+    from dpal_site.environment import storage_settings  # noqa: PLC0415
     from tests import memory_store  # noqa: PLC0415
 
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "a key")

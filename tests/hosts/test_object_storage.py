@@ -23,7 +23,7 @@ from annotation.files import services as files
 from annotation.models import Dataset, Record
 from annotation.pictures.services.showing import image_of
 from annotation.retention.services import unowned_files
-from dpal_site.file_address import storage_settings
+from dpal_site.environment import storage_settings
 from learner.models import FeatureMatrix, ReleaseState
 from learner.pools import features
 from learner.pools.features import pixel_batches

@@ -12,7 +12,7 @@ from django.db import connections
 from annotation.models import Dataset, Label
 from dpal_site.embedded import host
 from dpal_site.embedded.processes import CELERY
-from dpal_site.file_address import storage_settings
+from dpal_site.environment import storage_settings
 from learner.models import FeatureMatrix, ModelRelease
 from privacy.services.counter_objects import counter_objects
 from tests import learning

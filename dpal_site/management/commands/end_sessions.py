@@ -5,8 +5,8 @@ from typing import Any
 from django.contrib.auth.models import User
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from dpal_site import sessions
-from dpal_site.monitoring import security
+from dpal_site.accounts import sessions
+from dpal_site.operations import security
 
 
 class Command(BaseCommand):

@@ -7,7 +7,7 @@ import pytest
 from django.core.checks import run_checks
 from django.db import OperationalError, connection
 
-from dpal_site.deployment_checks import KEEPS_OUT, check_page_limit, check_statement_log
+from dpal_site.operations.deployment_checks import KEEPS_OUT, check_page_limit, check_statement_log
 from tests.owning import as_owner
 
 pytestmark = pytest.mark.django_db

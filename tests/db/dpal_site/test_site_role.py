@@ -7,7 +7,7 @@ from django.db import connection
 from psycopg import sql
 
 from dpal_site import site_role
-from dpal_site.deployment_checks import check_role
+from dpal_site.operations.deployment_checks import check_role
 from dpal_site.roles import RoleAddress, UnfitRole
 from tests.db.dpal_site.test_label_role import granted, tables
 from tests.owning import as_owner

@@ -166,14 +166,16 @@ def test_the_commands_of_the_compose_file_make_a_site(site, tmp_path):
         lines = [json.loads(line) for line in supervisor.log_path("label").read_text().splitlines() if "{" in line[:1]]
         assert [line["status"] for line in lines if line.get("route") == "projects/<slug:slug>/label/"] == [302]
         assert '"request_id":' in supervisor.log_path("web").read_text()
-        site.run("web", [sys.executable, "-m", "dpal_site.healthcheck", "web"])
-        site.run("label", [sys.executable, "-m", "dpal_site.healthcheck", "web"])
-        site.run("worker", [sys.executable, "-m", "dpal_site.healthcheck", "worker"])
+        site.run("web", [sys.executable, "-m", "dpal_site.operations.healthcheck", "web"])
+        site.run("label", [sys.executable, "-m", "dpal_site.operations.healthcheck", "web"])
+        site.run("worker", [sys.executable, "-m", "dpal_site.operations.healthcheck", "worker"])
         supervisor.check_running()
         assert_the_label_process_has_its_own_role(site)
         assert_nobody_who_serves_or_works_owns_a_table(site, names[1:])
     environment = site.environment_of("web")
-    sick = subprocess.run([sys.executable, "-m", "dpal_site.healthcheck", "web"], cwd=REPOSITORY, env=environment)
+    sick = subprocess.run(
+        [sys.executable, "-m", "dpal_site.operations.healthcheck", "web"], cwd=REPOSITORY, env=environment
+    )
     assert sick.returncode == 1
 
 

@@ -4,8 +4,13 @@ from types import SimpleNamespace
 
 import pytest
 
-from dpal_site.deployment_checks import check_cluster, check_connections, check_second_factor, plain_connections
 from dpal_site.embedded.servers import database_settings
+from dpal_site.operations.deployment_checks import (
+    check_cluster,
+    check_connections,
+    check_second_factor,
+    plain_connections,
+)
 
 
 def found(database="postgresql://dpal:x@127.0.0.1:5432/dpal", broker="redis://:x@localhost:6379/0", **changed):
@@ -92,9 +97,9 @@ def test_nobody_with_a_second_factor_is_remarked(settings):
 
 
 def test_a_cluster_needs_what_talks_to_it(settings, monkeypatch):
-    monkeypatch.setattr("dpal_site.deployment_checks.find_spec", lambda name: None)
+    monkeypatch.setattr("dpal_site.operations.deployment_checks.find_spec", lambda name: None)
     assert check_cluster(None) == []
     settings.SPARK_MASTER = "spark://spark.example.org:7077"
     assert [error.id for error in check_cluster(None)] == ["dpal.E007"]
-    monkeypatch.setattr("dpal_site.deployment_checks.find_spec", lambda name: name)
+    monkeypatch.setattr("dpal_site.operations.deployment_checks.find_spec", lambda name: name)
     assert check_cluster(None) == []

@@ -3,7 +3,7 @@
 import pytest
 from django.core.exceptions import ImproperlyConfigured
 
-from dpal_site.file_address import storage_settings, table_places
+from dpal_site.environment import storage_settings, table_places
 
 
 @pytest.fixture(autouse=True)

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from django.core.exceptions import ImproperlyConfigured
 
-from dpal_site.mail import mail_settings
+from dpal_site.environment import mail_settings
 
 FOLDER = Path("/nowhere")
 

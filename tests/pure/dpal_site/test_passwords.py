@@ -5,7 +5,7 @@ from django.conf import settings
 from django.contrib.auth.password_validation import get_default_password_validators, validate_password
 from django.core.exceptions import ValidationError
 
-from dpal_site.passwords import EasyPasswordValidator, once
+from dpal_site.accounts.passwords import EasyPasswordValidator, once
 
 
 @pytest.mark.parametrize(

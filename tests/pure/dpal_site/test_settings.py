@@ -12,7 +12,7 @@ from threading import Thread
 import pytest
 import yaml
 
-from dpal_site import healthcheck
+from dpal_site.operations import healthcheck
 
 ROOT = Path(__file__).resolve().parents[3]
 SERVICES = yaml.safe_load((ROOT / "docker-compose.yml").read_text())["services"]

@@ -13,7 +13,7 @@ from django.http import HttpRequest
 from django.urls import reverse
 from django.utils import timezone
 
-from dpal_site import sessions
+from dpal_site.accounts import sessions
 from dpal_site.logins import ByEmail, ByUserName, NotWritable, SessionMiddleware, SessionStore, session_digest
 from dpal_site.models import Session
 

@@ -24,8 +24,6 @@ from annotation.choices.catalogue import CATALOGUE, declaration_of
 from annotation.choices.label_types.catalogue import LABEL_TYPES
 from annotation.models import Project
 from annotation.models.letters import MailKind
-from dpal_site.monitoring.logs import FIELDS
-from dpal_site.monitoring.metrics import SiteCollector
 from dpal_site.observables import elsewhere, table
 from dpal_site.observables.files import FILES
 from dpal_site.observables.kinds import ANY, MANAGERS, Shown, readers_of, rows_for
@@ -33,6 +31,8 @@ from dpal_site.observables.pages import FOR_MANAGERS, LANGUAGE, LOOPS, PAGES
 from dpal_site.observables.rest import REST
 from dpal_site.observables.rest_managing import MANAGING
 from dpal_site.observables.rest_people import REST_PEOPLE
+from dpal_site.operations.logs import FIELDS
+from dpal_site.operations.metrics import SiteCollector
 from learner.releases.artifacts.settings import KEPT_INSIDE
 from tests.counting import begin_over
 from tests.emptying import empty_tables

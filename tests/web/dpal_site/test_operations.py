@@ -10,7 +10,7 @@ from annotation.models import Job
 from annotation.questions.services import queue
 from annotation.work.services import broker as broker_service
 from dpal_site.celery import app
-from dpal_site.monitoring import checks, heartbeats
+from dpal_site.operations import checks, heartbeats
 from learner.models import Round
 from tests.factories import make_annotators, make_project, make_user, open_records
 from tests.scanner import SmallScanner

@@ -8,7 +8,7 @@ from django.utils import timezone
 from annotation.models import Job
 from annotation.models.history import Action
 from annotation.work.services import broker as broker_service
-from dpal_site.monitoring import heartbeats
+from dpal_site.operations import heartbeats
 from tests.factories import make_project, make_user, open_records
 from tests.rest_caller import Caller
 

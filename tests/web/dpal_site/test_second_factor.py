@@ -25,8 +25,8 @@ from annotation.models import Membership, Role
 from annotation.models.groups import GroupMember
 from annotation.models.joining import CrowdParticipant
 from annotation.people.services import crowd_links, groups
-from dpal_site import second_factor
-from dpal_site.accounts import SecondFactorAdapter
+from dpal_site.accounts import second_factor
+from dpal_site.accounts.adapter import SecondFactorAdapter
 from tests import learning
 from tests.factories import add_members, make_project, make_user
 from tests.owning import as_owner

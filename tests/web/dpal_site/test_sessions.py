@@ -21,7 +21,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from annotation.errors import TooOften
-from dpal_site import guessing, sessions
+from dpal_site.accounts import guessing, sessions
 from dpal_site.models import CachedCount, GuessCount, Session
 
 pytestmark = pytest.mark.django_db

@@ -11,7 +11,7 @@ from django.utils.functional import empty
 from annotation.data.services import datasets
 from annotation.errors import StorageAway
 from annotation.models import Dataset, Job
-from dpal_site.file_address import PART_BYTES, storage_settings
+from dpal_site.environment import PART_BYTES, storage_settings
 from tests import memory_store
 from tests.factories import make_project, make_user
 
@@ -74,7 +74,7 @@ def test_an_upload_whose_file_breaks_off_is_refused_with_a_reason_and_can_be_sen
 
 SAVING = """
 import sys
-from dpal_site.file_address import storage_settings
+from dpal_site.environment import storage_settings
 from django.core.files.base import ContentFile
 from annotation.files.object_storage import ObjectStorage
 options = storage_settings(sys.argv[1])["OPTIONS"]

@@ -22,10 +22,10 @@ from annotation.outgoing import parse_target
 from annotation.parsers.preview import preview_of
 from annotation.parsers.reading import Upload
 from annotation.parsers.rows import FirstRows, Layout
+from dpal_site.accounts.openid.claims import IssuerRefused, read_claims
+from dpal_site.accounts.openid.issuer import sound_description
 from dpal_site.embedded.database_address import parse_database_url
 from dpal_site.embedded.errors import UnsupportedUrl
-from dpal_site.openid.claims import IssuerRefused, read_claims
-from dpal_site.openid.issuer import sound_description
 from learner.errors import ArtifactCorrupt
 from learner.releases.artifacts.files import read_weights, verify_manifest
 from privacy.accounting.event import event_from_json

@@ -9,7 +9,7 @@ from annotation.models import Dataset, PoolSource, Project
 from annotation.tables import shared
 from annotation.tables.footers import TableColumns
 from annotation.tables.pseudonym_keys import table_key
-from dpal_site.file_address import storage_settings
+from dpal_site.environment import storage_settings
 from privacy.engines.stores import Bucket, Folder
 
 STORE = "s3://pools/site?endpoint_url=http://127.0.0.1:9&region=eu-central-1"

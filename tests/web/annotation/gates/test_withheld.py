@@ -20,7 +20,7 @@ from annotation.tokens import services as tokens
 from annotation.tokens.services import Scope
 from annotation.work.services import interruptions
 from dpal_site.api import api
-from dpal_site.monitoring.logs import WithoutContent
+from dpal_site.operations.logs import WithoutContent
 from privacy.gate.kanonymity import KAnonymityGate
 from tests.factories import make_user
 

@@ -13,9 +13,9 @@ from django.core.cache import cache
 from django.test import Client
 from django.urls import reverse
 
-from dpal_site.openid.claims import IssuerRefused, Reason
-from dpal_site.openid.issuer import NEEDED, sound_description
-from dpal_site.openid.provider import IssuerProvider
+from dpal_site.accounts.openid.claims import IssuerRefused, Reason
+from dpal_site.accounts.openid.issuer import NEEDED, sound_description
+from dpal_site.accounts.openid.provider import IssuerProvider
 from tests.openid_issuer import KEY, KEY_ID, PERSON, PUBLIC, Issuer, listening_issuer, signed
 
 pytestmark = pytest.mark.django_db
@@ -149,7 +149,7 @@ def test_a_statement_that_is_not_for_this_login_lets_nobody_in(issuer, monkeypat
     monkeypatch.setattr(Issuer, "changed", changed)
     monkeypatch.setattr(Issuer, "sign", staticmethod(sign))
     client = Client()
-    with caplog.at_level("INFO", "dpal_site.monitoring.security"):
+    with caplog.at_level("INFO", "dpal_site.operations.security"):
         page = come_back(client, code="the-code", state=go_to_issuer(client)["state"])
     assert (page.status_code, "_auth_user_id" in client.session) == (401, False)
     assert not User.objects.exists()

@@ -24,9 +24,9 @@ from annotation.errors import GroupRefused, LinkEnded, RoleRefused, TooOften
 from annotation.log.services import history
 from annotation.people.services import invitations, letters
 from annotation.tokens.digests import sealer
-from dpal_site import guessing
-from dpal_site.first_account import may_make_first
-from dpal_site.monitoring import security
+from dpal_site.accounts import guessing
+from dpal_site.accounts.first_account import may_make_first
+from dpal_site.operations import security
 
 SECOND_FACTORS = b"second factors"
 FAILURES_OF_ONE_ADDRESS = "10/m/ip"
@@ -110,7 +110,7 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]
 
     def get_login_stages(self) -> list[str]:
         """Put our own email check in the place of allauth's."""
-        theirs, ours = "allauth.account.stages.EmailVerificationStage", "dpal_site.accounts.EmailStage"
+        theirs, ours = "allauth.account.stages.EmailVerificationStage", "dpal_site.accounts.adapter.EmailStage"
         return [ours if stage == theirs else stage for stage in super().get_login_stages()]
 
 

@@ -2,7 +2,7 @@
 
 from django.http import HttpRequest, HttpResponse
 
-from dpal_site.monitoring import checks
+from dpal_site.operations import checks
 
 PLAIN = "text/plain; charset=utf-8"
 

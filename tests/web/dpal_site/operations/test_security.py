@@ -16,7 +16,7 @@ from annotation.models import Role
 from annotation.tokens import services as tokens
 from annotation.tokens.services import Scope
 from dpal_site.middleware import SECRET_PARTS
-from dpal_site.monitoring import logs, security
+from dpal_site.operations import logs, security
 from tests.factories import add_members, make_project, make_user
 from tests.permission_scene import named_patterns
 

@@ -35,7 +35,7 @@ def end_others_with_a_new_factor() -> None:
         factor_signals.authenticator_reset,
     )
     for number, change in enumerate(changes):
-        change.connect(_end_others, dispatch_uid=f"dpal_site.sessions.{number}")
+        change.connect(_end_others, dispatch_uid=f"dpal_site.accounts.sessions.{number}")
 
 
 def _end_others(request: HttpRequest, user: Any, **_signal: Any) -> None:

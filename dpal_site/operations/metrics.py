@@ -24,7 +24,7 @@ from annotation.models import (
 )
 from annotation.statement.presenters import start_accounts
 from annotation.work.services import broker
-from dpal_site.monitoring import heartbeats
+from dpal_site.operations import heartbeats
 from learner.models import Round, TrainingRun
 from privacy.choices import Kind
 from privacy.models import BudgetAccount

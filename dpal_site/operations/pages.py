@@ -19,7 +19,7 @@ from django.views.decorators.http import require_POST
 from annotation.files import scanning
 from annotation.people.identity import note_nothing, person_of
 from annotation.work.services import broker
-from dpal_site.monitoring import heartbeats, long_work
+from dpal_site.operations import heartbeats, long_work
 
 
 def for_staff(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:

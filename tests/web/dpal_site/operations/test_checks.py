@@ -11,7 +11,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from annotation.models import Record
 from annotation.questions.services import queue
 from dpal_site.models import Heartbeat
-from dpal_site.monitoring import checks, heartbeats
+from dpal_site.operations import checks, heartbeats
 from dpal_site.tasks import heartbeat_task
 from tests.factories import make_account, make_annotators, make_project, make_records, open_records, write_settings
 
@@ -53,7 +53,7 @@ class TestReadiness:
 
     def test_a_dead_broker(self, monkeypatch):
         nowhere = Celery(broker="redis://127.0.0.1:1/0", set_as_current=False)
-        monkeypatch.setattr("dpal_site.monitoring.checks.current_app", nowhere)
+        monkeypatch.setattr("dpal_site.operations.checks.current_app", nowhere)
         assert checks.broker() == "no answer"
 
     def test_an_unknown_check_is_refused_and_not_echoed(self):

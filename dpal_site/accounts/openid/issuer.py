@@ -8,7 +8,7 @@ from allauth.socialaccount.providers.openid_connect.views import OpenIDConnectOA
 from django.http import HttpRequest
 from requests import RequestException
 
-from dpal_site.openid.claims import IssuerRefused, Reason, nonce_of, read_claims
+from dpal_site.accounts.openid.claims import IssuerRefused, Reason, nonce_of, read_claims
 
 WELL_KNOWN = "/.well-known/openid-configuration"
 NEEDED = ("authorization_endpoint", "token_endpoint", "jwks_uri")

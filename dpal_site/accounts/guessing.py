@@ -23,7 +23,7 @@ from django.http import HttpRequest, HttpResponse
 from annotation.work.services.rates import refuse_beyond
 from dpal_site.models import CachedCount, GuessCount
 
-SALT = "dpal_site.guessing"
+SALT = "dpal_site.accounts.guessing"
 COOKIE_SECONDS = 180 * 24 * 3600
 MOST_ACCOUNTS = 8
 # A row is forgotten so long after its last try.

@@ -8,7 +8,7 @@ import logging.config
 import pytest
 import structlog
 
-from dpal_site.monitoring import context, logs
+from dpal_site.operations import context, logs
 from privacy.errors import PrivacyError
 
 SECRET = "meet me at the harbour"

@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from dpal_site.openid import views
+from dpal_site.accounts.openid import views
 
 urlpatterns = [
     path("oidc/<str:provider_id>/login/", views.login, name="openid_connect_login"),

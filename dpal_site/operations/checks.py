@@ -15,7 +15,7 @@ from annotation.errors import StorageAway
 from annotation.files import scanning
 from annotation.files import services as files
 from annotation.work.services.broker import AWAY
-from dpal_site.monitoring import heartbeats
+from dpal_site.operations import heartbeats
 
 if TYPE_CHECKING:
     from annotation.files.object_storage import ObjectStorage

@@ -13,8 +13,8 @@ from annotation.rest.base import require_scope
 from annotation.rest.responses import SaidOut, as_code
 from annotation.rest.routing import RoomRouter
 from annotation.tokens.services import Scope
-from dpal_site.monitoring import long_work
-from dpal_site.operations import standing
+from dpal_site.operations import long_work
+from dpal_site.operations.pages import standing
 from learner.errors import NothingWaits
 from privacy.wording import as_message
 

@@ -1,4 +1,4 @@
-"""`python -m dpal_site.healthcheck web|worker|beat`: is the process beside this one doing its work? Exit code 0 or 1.
+"""`python -m dpal_site.operations.healthcheck web|worker|beat`: exit 0 if the process does its work, else 1.
 
 For a container's health check: it starts nothing and, but for the worker's answer, loads no application.
 """
@@ -46,7 +46,7 @@ def main(arguments: list[str]) -> int:
     """Run one check by name."""
     checks = {"web": web, "worker": worker, "beat": beat}
     if len(arguments) != 1 or arguments[0] not in checks:
-        print(f"usage: python -m dpal_site.healthcheck {'|'.join(checks)}", file=sys.stderr)
+        print(f"usage: python -m dpal_site.operations.healthcheck {'|'.join(checks)}", file=sys.stderr)
         return 2
     return 0 if checks[arguments[0]]() else 1
 
