@@ -3,8 +3,8 @@
 from django.utils.translation import gettext as _
 
 from annotation.choices.catalogue import CATALOGUE, parameter_names
-from annotation.log.history import FIXED, is_charged
 from annotation.models import Arrival, Dataset, Job, Oracle, Project, Query, WorkState
+from annotation.selectors import FIXED, is_charged
 from privacy.choices import Kind
 
 # A stream pays once for all of these.

@@ -11,7 +11,6 @@ from django.utils.translation import ngettext
 from annotation.choices.catalogue import CATALOGUE, KEYS, default_of
 from annotation.choices.gates import other_gate_fields
 from annotation.choices.preset import Preset
-from annotation.log.history import is_charged
 from annotation.models import (
     STREAM_JOB,
     Arrival,
@@ -29,6 +28,7 @@ from annotation.models import (
 )
 from annotation.models.groups import GroupRole
 from annotation.models.joining import CrowdLink, Invitation
+from annotation.selectors import is_charged
 from privacy.choices import Kind
 
 # Whoever manages a project says these of it, whatever kind it is.

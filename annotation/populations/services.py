@@ -4,14 +4,13 @@ from decimal import Decimal
 
 from django.contrib.auth.models import User
 from django.db import transaction
+from django.db.models import Count, Q
 
-from annotation.data.services.declared import names_more_than
 from annotation.errors import LimitRequestRefused
-from annotation.models import PoolPart, Project
+from annotation.models import Dataset, DatasetRole, DatasetState, PoolPart, PoolSource, Project, Record
 from annotation.models.populations import PopulationManager, PopulationRequest, PopulationRequestKind
 from annotation.people.services import second_manager
 from annotation.statement import presenters
-from annotation.tables import sources
 from privacy.accounting.units import delta_limit_to_atto, epsilon_limit_to_nano
 from privacy.errors import UnsoundCombination
 from privacy.models import BudgetAccount, Population, Quota
@@ -131,9 +130,19 @@ def expire_population_requests() -> int:
     return second_manager.expire_requests(PopulationRequest)
 
 
+def names_more_than(project: Project, number: int, *, with_dataset: Dataset | None = None) -> bool:
+    """Say whether the private uploads that take part, and one more of them, name a person in more records than that."""
+    taking_part = Q(dataset__state=DatasetState.READY) | Q(dataset=with_dataset)
+    named = Record.objects.filter(
+        taking_part, dataset__project=project, dataset__role=DatasetRole.POOL, contributor__isnull=False
+    )
+    more = named.order_by().values("contributor").annotate(number=Count("pk")).filter(number__gt=number)
+    return more.exists()
+
+
 def _refuse_more_than_declared(project: Project, records_per_person: int) -> None:
     """Hold the declared number against the records that name somebody; only their managers learn the answer."""
-    if PoolPart.objects.filter(dataset__project=project, named=True).exists() or sources.tables_of(project).exists():
+    if PoolPart.objects.filter(dataset__project=project, named=True).exists() or _has_tables(project):
         raise UnsoundCombination(
             as_message(
                 "{name} holds private uploads as columns in storage, where nobody counts records by person; a project "
@@ -149,6 +158,10 @@ def _refuse_more_than_declared(project: Project, records_per_person: int) -> Non
                 number=records_per_person,
             )
         )
+
+
+def _has_tables(project: Project) -> bool:
+    return PoolSource.objects.filter(dataset__project=project).exclude(dataset__state=DatasetState.REFUSED).exists()
 
 
 def _change(

@@ -14,12 +14,12 @@ from annotation.choices.configuration import frozen_settings
 from annotation.choices.planned_settings import planned_settings
 from annotation.choices.presets import broken_rules
 from annotation.choices.services import configurations
-from annotation.log.history import is_charged
 from annotation.models import Project
 from annotation.models.configurations import remember
 from annotation.projects.forms.setting_names import setting_name
 from annotation.projects.services.configuring import limits_of
 from annotation.projects.settings_words import setting_value
+from annotation.selectors import is_charged
 from learner.features.static_encoder import MOST_COLUMNS
 from learner.models.planning import PlanSimulation
 from learner.simulation.estimates import best_row

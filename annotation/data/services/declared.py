@@ -5,26 +5,15 @@ anybody paid for. The database refuses them as well (`annotation_check_declared`
 records of its people, so only who brought it learns of it.
 """
 
-from django.db.models import Count, Q
-
 from annotation.data.services.references import reference_of
 from annotation.data.services.shared_rows import HIDDEN
 from annotation.errors import NamedTooOften
-from annotation.models import Dataset, DatasetRole, DatasetState, Project, Record
+from annotation.models import Dataset, DatasetRole, Record
 from annotation.models.forgetting import Forgetting
+from annotation.populations.services import names_more_than
 from privacy.models import BudgetAccount
 from privacy.selectors import quota_of
 from privacy.wording import as_message
-
-
-def names_more_than(project: Project, number: int, *, with_dataset: Dataset | None = None) -> bool:
-    """Say whether the private uploads that take part, and one more of them, name a person in more records than that."""
-    taking_part = Q(dataset__state=DatasetState.READY) | Q(dataset=with_dataset)
-    named = Record.objects.filter(
-        taking_part, dataset__project=project, dataset__role=DatasetRole.POOL, contributor__isnull=False
-    )
-    more = named.order_by().values("contributor").annotate(number=Count("pk")).filter(number__gt=number)
-    return more.exists()
 
 
 def refuse_more_than_declared(dataset: Dataset) -> None:

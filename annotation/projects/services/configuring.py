@@ -17,10 +17,10 @@ from annotation.choices.presets import PRESETS, broken_rules
 from annotation.choices.refusals import refuse_broken
 from annotation.choices.services import configurations
 from annotation.errors import ConfigurationFrozen
-from annotation.log.history import is_charged
 from annotation.models import Project
 from annotation.projects.services import answers_accounts
 from annotation.questions.services import labelling
+from annotation.selectors import is_charged
 from annotation.signals import classes_changed
 from annotation.work.services import jobs
 from privacy.accounting.units import ATTO, NANO, delta_limit_to_atto, epsilon_limit_to_nano

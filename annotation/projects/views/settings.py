@@ -23,6 +23,7 @@ from annotation.projects.forms.setting_names import setting_name
 from annotation.projects.forms.settings import SettingsForm
 from annotation.projects.services import configuring, opening
 from annotation.projects.settings_words import setting_value
+from annotation.selectors import fixed_settings, is_charged
 from annotation.wording import localized
 
 SHOWN = 100
@@ -41,9 +42,9 @@ def settings(request: HttpRequest, slug: str) -> HttpResponse:
     context = {
         "project": project,
         "form": form,
-        "is_charged": history.is_charged(project),
+        "is_charged": is_charged(project),
         "may_open": may_open(request),
-        "fixed": [(setting_name(name), setting_value(name, value)) for name, value in history.fixed_settings(project)],
+        "fixed": [(setting_name(name), setting_value(name, value)) for name, value in fixed_settings(project)],
         "version": project.changes.count() + 1,
         "changes": _versions(project),
         "actions": [(action, action_sentence(action)) for action in project.actions.order_by("-pk")[:SHOWN_ACTIONS]],
@@ -84,7 +85,7 @@ def configuration(request: HttpRequest, slug: str) -> HttpResponse:
         "project": project,
         "fields": fields,
         "frozen": frozen,
-        "is_charged": history.is_charged(project),
+        "is_charged": is_charged(project),
         "version": project.changes.count() + 1,
         "kind": kind_of(project),
         "new": new,
