@@ -22,9 +22,9 @@ class AddonConfig(AppConfig):
 
     def ready(self) -> None:
         """Add panels, and words and pages for the log."""
-        from annotation.log.action_words import NUMBERS, SENTENCES  # noqa: PLC0415 - tables are known by now
-        from annotation.log.services.history import NOTED_APPS  # noqa: PLC0415 - tables are known by now
+        from annotation.budget.action_words import NUMBERS, SENTENCES  # noqa: PLC0415 - tables are known by now
         from annotation.templatetags.addons import PANELS  # noqa: PLC0415 - as above
+        from annotation.work.services.history import NOTED_APPS  # noqa: PLC0415 - tables are known by now
 
         for place, template in self.panels.items():
             PANELS.setdefault(place, []).append(template)

@@ -6,10 +6,9 @@ from django.http import HttpRequest, HttpResponse
 from ninja import Query
 
 from annotation import access, selectors
-from annotation.rest.base import ProjectOut, project_for, require_scope
-from annotation.rest.base import router as router
-from annotation.rest.pagination import Page, page_of
-from annotation.tokens.services import Scope
+from annotation.work.rest import Page, ProjectOut, page_of, project_for, require_scope
+from annotation.work.rest import router as router
+from annotation.work.services.tokens import Scope
 
 
 @router.pages("projects", response=list[ProjectOut], summary="The caller's projects")

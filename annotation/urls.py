@@ -3,6 +3,7 @@
 from django.urls import path
 
 from annotation.browsing import views as browsing
+from annotation.budget.views import budget, limits, lines, log, populations
 from annotation.crowds import views as crowds
 from annotation.data.views import datasets, uploads
 from annotation.exports import views as exports
@@ -10,7 +11,6 @@ from annotation.gates.views import planning
 from annotation.guidelines.views import pictures as guideline_pictures
 from annotation.guidelines.views import versions as guideline_versions
 from annotation.people.views import crowd, groups, joining, mails, members, tokens
-from annotation.populations import views as populations
 from annotation.projects.views import classes, configuration_files, kind, overview, settings, wizard
 from annotation.quality import views as quality
 from annotation.questions.views import label, labelling, own_answers, participations
@@ -18,7 +18,6 @@ from annotation.questions.views import label_budget as label_budget_views
 from annotation.reports import views as reports
 from annotation.retention import views as retention
 from annotation.review import views as review
-from annotation.statement.views import budget, limits, lines, log
 
 app_name = "annotation"
 urlpatterns = [

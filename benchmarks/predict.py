@@ -69,7 +69,7 @@ def fill() -> tuple[str, str]:
     from django.db.models.functions import Now
 
     from annotation.projects.services import opening
-    from annotation.tokens import services as tokens
+    from annotation.work.services import tokens
     from learner.models import ModelRelease, ReleaseState, TrainingRun
     from learner.releases.services import publishing
     from privacy.accounting.events import RandomChoiceEvent

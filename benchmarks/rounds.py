@@ -81,8 +81,8 @@ def open_pool(project: Any, rows: int) -> Any:
     """Give a project a pool of made-up records and their feature file."""
     from django.db import connection
 
-    from annotation.files import services as files
     from annotation.models import Dataset, DatasetState, Job, WorkState
+    from annotation.work.services import files
     from learner.features.matrix import write_matrix
     from learner.models import FeatureMatrix
     from learner.pools.configuration import featurizer_of

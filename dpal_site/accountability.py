@@ -7,9 +7,9 @@ from typing import Any
 
 from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed
 
-from annotation.log.action_words import SENTENCES
-from annotation.log.services import history
+from annotation.budget.action_words import SENTENCES
 from annotation.people.identity import is_noted_nothing
+from annotation.work.services import history
 from dpal_site.around import Middleware
 
 READING = ("GET", "HEAD", "OPTIONS", "TRACE")

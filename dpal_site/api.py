@@ -14,8 +14,7 @@ from ninja.openapi.schema import OpenAPISchema
 from ninja.operation import Operation
 
 from annotation.errors import AnnotationError, FewWouldPass, InvalidRecords
-from annotation.rest.base import BearerToken
-from annotation.rest.responses import as_code, problem_reference
+from annotation.work.rest import BearerToken, as_code, problem_reference
 from dpal_site import problems
 from dpal_site.problems import problem_response
 from learner.errors import LearnerError
@@ -36,11 +35,11 @@ ROUTES = (
     "annotation.projects.state_api",
     "annotation.projects.kind_api",
     "annotation.projects.beside_api",
-    "annotation.statement.api",
-    "annotation.statement.limits_api",
-    "annotation.statement.log_api",
-    "annotation.populations.api",
-    "annotation.populations.managers_api",
+    "annotation.budget.api",
+    "annotation.budget.limits_api",
+    "annotation.budget.log_api",
+    "annotation.budget.populations_api",
+    "annotation.budget.managers_api",
     "annotation.people.members_api",
     "annotation.people.joining_api",
     "annotation.people.groups_api",

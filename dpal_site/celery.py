@@ -18,6 +18,6 @@ app.autodiscover_tasks()
 @worker_ready.connect
 def see_to_files(**given: Any) -> None:
     """Let what was deleted elsewhere while this host stood still go from it as well."""
-    from annotation.files import services as files  # noqa: PLC0415 - loads models
+    from annotation.work.services import files  # noqa: PLC0415 - loads models
 
     files.begin()

@@ -126,7 +126,7 @@ def _bucket(bucket: str, prefix: str, query: str) -> dict[str, Any]:
     if bool(key) != bool(secret):
         raise ImproperlyConfigured("set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY together, or neither")
     return {
-        "BACKEND": "annotation.files.object_storage.ObjectStorage",
+        "BACKEND": "annotation.work.object_storage.ObjectStorage",
         "OPTIONS": {
             "bucket_name": bucket,
             "location": prefix,

@@ -18,8 +18,8 @@ from django.urls import path
 from django.views.decorators.http import require_safe
 
 from annotation.errors import AnnotationError
-from annotation.rest.base import BearerToken, lacking_words
-from annotation.tokens.services import Scope
+from annotation.work.rest import BearerToken, lacking_words
+from annotation.work.services.tokens import Scope
 from dpal_site.problems import MEANINGS, problem_response
 from learner.errors import LearnerError
 from learner.models import ModelRelease, ReleaseState

@@ -222,7 +222,7 @@ class Master:
             signal.pthread_sigmask(signal.SIG_UNBLOCK, SIGNALS)
             os.close(self._life)
             threading.Thread(target=self._end_with_master, daemon=True).start()
-            from annotation.files import services as files  # noqa: PLC0415 - loads models
+            from annotation.work.services import files  # noqa: PLC0415 - loads models
 
             files.begin()
             serve(self._listener, self._application, threads=self._threads)

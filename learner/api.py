@@ -9,12 +9,9 @@ from ninja import Field, Query, Schema
 
 from annotation import selectors as annotation_selectors
 from annotation.models import Role
-from annotation.rest.base import require_scope
-from annotation.rest.pagination import Page, page_of
-from annotation.rest.ranges import CONDITIONS, file_answers
-from annotation.rest.responses import Moment, SaidOut, as_code, responses
-from annotation.rest.routing import RoomRouter
-from annotation.tokens.services import Scope
+from annotation.work.ranges import CONDITIONS, file_answers
+from annotation.work.rest import Moment, Page, RoomRouter, SaidOut, as_code, page_of, require_scope, responses
+from annotation.work.services.tokens import Scope
 from learner.access import may_manage
 from learner.errors import InputNotFitting
 from learner.models import ReleaseState, Round

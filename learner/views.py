@@ -13,11 +13,11 @@ from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST
 
+from annotation.budget import presenters
 from annotation.models import Project
-from annotation.polling import moving_page, part_of_page
 from annotation.projects.selectors import project_card
-from annotation.statement import presenters
 from annotation.wording import localized
+from annotation.work.polling import moving_page, part_of_page
 from learner.access import Costed, managed_project_of, may_manage, project_of, release_of
 from learner.dashboard import guidance
 from learner.dashboard.guidance import guidance_for

@@ -15,8 +15,8 @@ from django.test import Client
 from django.urls import reverse
 
 from annotation.models import Role
-from annotation.tokens import services as tokens
-from annotation.tokens.services import Scope
+from annotation.work.services import tokens
+from annotation.work.services.tokens import Scope
 from learner.releases.storage import signer
 from tests import learning
 from tests.factories import add_members, make_user

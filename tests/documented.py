@@ -14,7 +14,7 @@ EXAMPLE = re.compile(r"```(?:bash|python) file=(\S+)\n(.*?)```", re.DOTALL)
 UNNAMED = re.compile(r"```\w*\n(?:[^`]*?\n)?\s*(?:curl|import|from|def) [^`]*```")
 
 # Pages whose examples a test of their own runs.
-RUN_ELSEWHERE = {"statement.md": "tests/web/annotation/statement/test_lines.py"}
+RUN_ELSEWHERE = {"statement.md": "tests/web/annotation/budget/test_lines.py"}
 
 
 def examples() -> dict[str, str]:

@@ -7,7 +7,7 @@ administrator who is no member, a participant whom a crowd platform sent, and it
 
 from typing import Any
 
-from annotation.tokens.services import Scope
+from annotation.work.services.tokens import Scope
 
 MEMBERS, MANAGERS, INSIDE, ANNOTATORS = "L-+++-++", "L---+---", "L--++---", "L-+---+-"
 REVIEWERS = "L---+--+"

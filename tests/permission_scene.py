@@ -15,6 +15,7 @@ from django.utils import timezone
 
 from addons.webhooks.models import Webhook, WebhookDelivery
 from annotation.browsing.services import saved_views
+from annotation.budget.services import populations
 from annotation.data.services import drafts
 from annotation.exports.services import kept_files
 from annotation.guidelines.services.pictures import add_guideline_picture
@@ -23,10 +24,9 @@ from annotation.models.crowds import CrowdStudy
 from annotation.models.joining import CrowdLink
 from annotation.people.services import crowd_links, groups, invitations, members
 from annotation.people.views.crowd import SESSION_KEY
-from annotation.populations import services as populations
 from annotation.questions.services import queue
-from annotation.tokens import services as tokens
-from annotation.tokens.services import Scope
+from annotation.work.services import tokens
+from annotation.work.services.tokens import Scope
 from dpal_site.api import api
 from tests import learning
 from tests.factories import a_png, make_candidates, make_records, make_user, open_records

@@ -8,8 +8,8 @@ from django.contrib.auth.models import User
 from django.test import Client
 
 from annotation.models import Project
-from annotation.tokens import services as tokens
-from annotation.tokens.services import Scope
+from annotation.work.services import tokens
+from annotation.work.services.tokens import Scope
 
 
 class Program:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from annotation.files import clamd
+from annotation.work import clamd
 from dpal_site.embedded import host
 from dpal_site.embedded.identity import current_identity
 

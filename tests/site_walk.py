@@ -10,7 +10,7 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 from django.urls import get_resolver
 
-from annotation.tokens.services import Scope
+from annotation.work.services.tokens import Scope
 from dpal_site.api import api
 from dpal_site.observables.kinds import Reader
 from tests.observing import looked_up, names_in

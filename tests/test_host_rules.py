@@ -8,7 +8,7 @@ from tests.test_source_rules import ROOT, sources
 
 # These know whether files lie on a file system, and do otherwise where not.
 MAY_KNOW_PATHS = {
-    "annotation/files/services.py",
+    "annotation/work/services/files.py",
     "annotation/retention/services/emptying.py",
     "learner/releases/storage.py",
     "learner/pools/features.py",

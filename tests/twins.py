@@ -24,8 +24,8 @@ from django.test import Client
 from django.urls import get_resolver, reverse
 
 from annotation.models import Project
-from annotation.tokens import services as tokens
-from annotation.tokens.services import Scope
+from annotation.work.services import tokens
+from annotation.work.services.tokens import Scope
 from learner.models import ModelRelease
 from learner.releases import canaries as canary
 from learner.releases.services import checks

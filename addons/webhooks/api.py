@@ -11,12 +11,8 @@ from ninja import Field, Query, Schema
 from addons.webhooks import services as webhooks
 from addons.webhooks.models import Webhook, WebhookDelivery, WebhookEvent
 from annotation.models import Role
-from annotation.rest.base import project_for
-from annotation.rest.pagination import Page, page_of
-from annotation.rest.responses import responses
-from annotation.rest.routing import RoomRouter
-from annotation.rest.row_ids import row_id
-from annotation.tokens.services import Scope
+from annotation.work.rest import Page, RoomRouter, page_of, project_for, responses, row_id
+from annotation.work.services.tokens import Scope
 
 router = RoomRouter()
 # The answer holds a secret, which no one in between may keep.

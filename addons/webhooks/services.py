@@ -23,7 +23,7 @@ from addons.webhooks.models import DeliveryState, Webhook, WebhookDelivery, Webh
 from annotation.choices.secrecy import hides_selection
 from annotation.errors import AddressRefused
 from annotation.models import Project
-from annotation.outgoing import Target, parse_target, pinned_address
+from annotation.work.outgoing import Target, parse_target, pinned_address
 from annotation.work.services.sending import send_on_commit
 from learner.errors import LearnerError
 

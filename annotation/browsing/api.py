@@ -21,11 +21,8 @@ from annotation.models.marks import SavedView, Tag
 from annotation.people.identity import person_of
 from annotation.questions.images import IMAGE_ANSWER
 from annotation.reports.selectors.waiting import may_read_questions
-from annotation.rest.base import project_for
-from annotation.rest.responses import responses
-from annotation.rest.routing import RoomRouter
-from annotation.rest.row_ids import row_id
-from annotation.tokens.services import Scope
+from annotation.work.rest import RoomRouter, project_for, responses, row_id
+from annotation.work.services.tokens import Scope
 
 router = RoomRouter()
 LARGEST_ID = 2**63 - 1

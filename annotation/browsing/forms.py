@@ -15,8 +15,8 @@ from annotation.models.marks import Tag
 from annotation.models.questions import ASKED
 from annotation.reports.forms import WordsField
 from annotation.reports.services.reporting import MAX_COMMENT_LENGTH
-from annotation.rest.row_ids import row_id
 from annotation.wording import class_name
+from annotation.work.rest import row_id
 
 AGREEMENT = (("", _("any")), ("all", _("all the same")), ("divided", _("divided")))
 AGES = (

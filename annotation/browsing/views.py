@@ -22,7 +22,7 @@ from annotation.browsing.images import readable_image
 from annotation.browsing.selectors import QuestionEvent
 from annotation.browsing.services import assigning, saved_views
 from annotation.browsing.services.changing import Change, change_chosen
-from annotation.log.action_words import SENTENCES
+from annotation.budget.action_words import SENTENCES
 from annotation.models import Project, QueryState
 from annotation.models.marks import SavedView, Tag
 from annotation.people.identity import note_nothing, person_of
@@ -30,8 +30,8 @@ from annotation.questions.images import size_ahead
 from annotation.reports.selectors import threads
 from annotation.reports.selectors.waiting import may_read_questions
 from annotation.reports.services import conversing
-from annotation.rest.row_ids import row_id
 from annotation.wording import class_name
+from annotation.work.rest import row_id
 from privacy.choices import Kind
 
 # Views people come for most; any other is an address to keep.

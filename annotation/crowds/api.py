@@ -20,11 +20,8 @@ from annotation.errors import StudyRefused
 from annotation.models import Project, Role
 from annotation.models.crowds import CrowdStudy, PlatformAccount, StudyStep, VerdictKind
 from annotation.people.identity import person_of
-from annotation.rest.base import project_for
-from annotation.rest.responses import SaidOut, as_code
-from annotation.rest.routing import RoomRouter
-from annotation.rest.row_ids import row_id
-from annotation.tokens.services import Scope
+from annotation.work.rest import RoomRouter, SaidOut, as_code, project_for, row_id
+from annotation.work.services.tokens import Scope
 
 router = RoomRouter()
 # The largest number a row has.

@@ -16,7 +16,15 @@ from urllib.parse import quote, urlsplit
 from django.conf import settings
 
 from annotation.errors import AddressRefused, AnnotationError
-from annotation.outgoing import ReplyTooLong, Target, addresses_of, exchange, is_loopback, parse_target, pinned_address
+from annotation.work.outgoing import (
+    ReplyTooLong,
+    Target,
+    addresses_of,
+    exchange,
+    is_loopback,
+    parse_target,
+    pinned_address,
+)
 from privacy.wording import Message, as_message
 from privacy.wording import gettext_noop as _
 

@@ -10,18 +10,27 @@ from ninja import Field, File, Form, Query, Schema, Status, UploadedFile
 from ninja.errors import HttpError
 
 from annotation import selectors
+from annotation.budget import charges
 from annotation.data.services import datasets, streams, tables
 from annotation.errors import InvalidRecords, InvalidUpload
 from annotation.models import BadRows, Dataset, DatasetRole, Job, PoolSource, Role
 from annotation.people.identity import person_of
-from annotation.rest.base import project_for, require_scope
-from annotation.rest.jobs import JobOut
-from annotation.rest.pagination import Page, page_of
-from annotation.rest.responses import IDEMPOTENCY_KEY, LONGEST_KEY, AsCode, SaidOut, as_code, responses
-from annotation.rest.routing import RoomRouter
-from annotation.statement import charges
-from annotation.tokens.services import Scope
+from annotation.work.rest import (
+    IDEMPOTENCY_KEY,
+    LONGEST_KEY,
+    AsCode,
+    JobOut,
+    Page,
+    RoomRouter,
+    SaidOut,
+    as_code,
+    page_of,
+    project_for,
+    require_scope,
+    responses,
+)
 from annotation.work.services import jobs
+from annotation.work.services.tokens import Scope
 from privacy.accounting.cost import Cost
 from privacy.wording import as_message
 

@@ -5,16 +5,15 @@ from typing import Any
 from django.http import HttpRequest
 from django.shortcuts import get_object_or_404
 
+from annotation.budget import charges
 from annotation.data import selectors
 from annotation.data.api import DatasetOut
 from annotation.errors import UploadRefused
 from annotation.gates.services import runs
 from annotation.models import Role
 from annotation.people.identity import person_of
-from annotation.rest.base import MostIn, project_for
-from annotation.rest.routing import RoomRouter
-from annotation.statement import charges
-from annotation.tokens.services import Scope
+from annotation.work.rest import MostIn, RoomRouter, project_for
+from annotation.work.services.tokens import Scope
 from privacy.wording import as_message
 
 router = RoomRouter()

@@ -14,12 +14,9 @@ from annotation.exports.services.label_files import FILE_KINDS, ExportFormat
 from annotation.models import Role
 from annotation.models.exports import Export
 from annotation.people.identity import person_of
-from annotation.rest.base import project_for
-from annotation.rest.jobs import JobOut
-from annotation.rest.ranges import CONDITIONS, file_answers
-from annotation.rest.responses import responses
-from annotation.rest.routing import RoomRouter
-from annotation.tokens.services import Scope
+from annotation.work.ranges import CONDITIONS, file_answers
+from annotation.work.rest import JobOut, RoomRouter, project_for, responses
+from annotation.work.services.tokens import Scope
 
 router = RoomRouter()
 

@@ -5,10 +5,10 @@ from typing import BinaryIO
 from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
 
 from annotation.exports.services.label_files import FILE_KINDS, ExportFormat, export_labels
-from annotation.files import services as files
 from annotation.models import Project
 from annotation.models.exports import Export
-from annotation.rest.ranges import send_file
+from annotation.work.ranges import send_file
+from annotation.work.services import files
 
 
 def labels_response(project: Project, name: str, *, history: bool = False) -> StreamingHttpResponse:

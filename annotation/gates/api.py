@@ -7,19 +7,15 @@ from django.shortcuts import get_object_or_404
 from ninja import Field, Query, Schema
 from pydantic import create_model
 
+from annotation.budget import charges
 from annotation.choices.gates import own_gate_parameters
 from annotation.gates import comparison
 from annotation.gates.forms import GateChoiceForm, GatePlanForm
 from annotation.gates.services import planning
 from annotation.models import DatasetRole, Oracle, Project, Role
 from annotation.people.identity import person_of
-from annotation.rest.base import project_for
-from annotation.rest.checking import checked
-from annotation.rest.jobs import JobOut
-from annotation.rest.routing import RoomRouter
-from annotation.rest.row_ids import row_id
-from annotation.statement import charges
-from annotation.tokens.services import Scope
+from annotation.work.rest import JobOut, RoomRouter, checked, project_for, row_id
+from annotation.work.services.tokens import Scope
 from privacy.gate.planning import Passing
 
 router = RoomRouter()

@@ -11,9 +11,8 @@ from annotation.guidelines.forms import MAX_EXAMPLES
 from annotation.guidelines.services import versions
 from annotation.models import Role
 from annotation.people.identity import person_of
-from annotation.rest.base import project_for
-from annotation.rest.routing import RoomRouter
-from annotation.tokens.services import Scope
+from annotation.work.rest import RoomRouter, project_for
+from annotation.work.services.tokens import Scope
 from privacy.wording import as_message
 
 router = RoomRouter()

@@ -12,10 +12,8 @@ from annotation.guidelines.text import NAME_LENGTH, snippet_of
 from annotation.models import Role
 from annotation.models.questions import GuidelinePicture
 from annotation.people.identity import person_of
-from annotation.rest.base import project_for
-from annotation.rest.responses import responses
-from annotation.rest.routing import RoomRouter
-from annotation.tokens.services import Scope
+from annotation.work.rest import RoomRouter, project_for, responses
+from annotation.work.services.tokens import Scope
 
 router = RoomRouter()
 

@@ -20,12 +20,8 @@ from annotation.people.forms.groups import MOST_AT_ONCE, GroupForm, GroupInvitat
 from annotation.people.identity import person_of
 from annotation.people.joining_api import InvitationFields, MailedIn, invitation_fields, invited
 from annotation.people.services import groups, invitations
-from annotation.rest.base import require_scope
-from annotation.rest.checking import checked
-from annotation.rest.responses import responses
-from annotation.rest.routing import RoomRouter
-from annotation.rest.row_ids import row_id
-from annotation.tokens.services import Scope
+from annotation.work.rest import RoomRouter, checked, require_scope, responses, row_id
+from annotation.work.services.tokens import Scope
 from privacy.wording import as_message
 
 router = RoomRouter()

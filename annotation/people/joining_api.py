@@ -19,12 +19,8 @@ from annotation.people.forms.groups import GroupInvitationForm
 from annotation.people.forms.joining import CrowdLinkForm, InvitationForm, filled_in
 from annotation.people.identity import person_of
 from annotation.people.services import crowd_links, invitations, letters
-from annotation.rest.base import project_for
-from annotation.rest.checking import checked
-from annotation.rest.responses import responses
-from annotation.rest.routing import RoomRouter
-from annotation.rest.row_ids import row_id
-from annotation.tokens.services import Scope
+from annotation.work.rest import RoomRouter, checked, project_for, responses, row_id
+from annotation.work.services.tokens import Scope
 from privacy.wording import as_message
 
 router = RoomRouter()

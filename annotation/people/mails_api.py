@@ -11,10 +11,8 @@ from annotation.models.letters import MailChoice, MailKind
 from annotation.people.forms.mails import MailForm
 from annotation.people.identity import person_of
 from annotation.people.services import letters, mail_choices
-from annotation.rest.base import require_scope
-from annotation.rest.checking import checked
-from annotation.rest.routing import RoomRouter
-from annotation.tokens.services import Scope
+from annotation.work.rest import RoomRouter, checked, require_scope
+from annotation.work.services.tokens import Scope
 from privacy.wording import as_message
 
 router = RoomRouter()

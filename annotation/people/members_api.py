@@ -14,11 +14,8 @@ from annotation.people import group_presenters
 from annotation.people.forms.joining import MemberForm
 from annotation.people.identity import person_of
 from annotation.people.services import groups, limits, members
-from annotation.rest.base import project_for
-from annotation.rest.checking import checked
-from annotation.rest.routing import RoomRouter
-from annotation.rest.row_ids import row_id
-from annotation.tokens.services import Scope
+from annotation.work.rest import RoomRouter, checked, project_for, row_id
+from annotation.work.services.tokens import Scope
 
 router = RoomRouter()
 

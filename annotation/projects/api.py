@@ -8,6 +8,8 @@ from django.shortcuts import get_object_or_404
 from ninja import Field, Query, Schema
 from ninja.errors import HttpError
 
+from annotation.budget.history import changes_in
+from annotation.budget.population_sheets import populations_of
 from annotation.choices.catalogue import CATALOGUE, declaration_of
 from annotation.choices.class_changes import FurtherClass
 from annotation.choices.class_looks import LONGEST_GROUP
@@ -15,17 +17,13 @@ from annotation.choices.configuration import frozen_settings
 from annotation.choices.presets import LONGEST_CLASS
 from annotation.choices.services import configurations
 from annotation.errors import InvalidConfiguration
-from annotation.log.history import changes_in
 from annotation.models import Project, Role
 from annotation.people.identity import note_about, person_of
-from annotation.populations.selectors import populations_of
 from annotation.projects.forms.configuration_file import checked_form, file_of, read_file, setting_differences
 from annotation.projects.services import classes, configuring, opening
-from annotation.rest.base import ProjectOut, project_for, require_scope
-from annotation.rest.base import router as projects_router
-from annotation.rest.pagination import Page, page_of
-from annotation.rest.routing import RoomRouter
-from annotation.tokens.services import Scope
+from annotation.work.rest import Page, ProjectOut, RoomRouter, page_of, project_for, require_scope
+from annotation.work.rest import router as projects_router
+from annotation.work.services.tokens import Scope
 from privacy.accounting.events import MOST_RECORDS_PER_PERSON
 from privacy.choices import Kind
 from privacy.wording import as_message, joined_rules

@@ -7,18 +7,16 @@ from ninja import Field, Schema
 from ninja.errors import HttpError
 
 from annotation.access import may_open
+from annotation.budget.forms import MembershipForm
+from annotation.budget.population_sheets import membership_like
 from annotation.choices.presets import PRESETS
 from annotation.models import Role
 from annotation.people.identity import note_about, person_of
-from annotation.populations.forms import MembershipForm
-from annotation.populations.selectors import membership_like
 from annotation.projects.forms.random_comparison import can_stand_beside_random, draft_of_random
 from annotation.projects.forms.wizard import draft_form, sharing_terms
 from annotation.projects.services import opening
-from annotation.rest.base import ProjectOut, project_for, require_scope
-from annotation.rest.checking import checked
-from annotation.rest.routing import RoomRouter
-from annotation.tokens.services import Scope
+from annotation.work.rest import ProjectOut, RoomRouter, checked, project_for, require_scope
+from annotation.work.services.tokens import Scope
 
 router = RoomRouter()
 

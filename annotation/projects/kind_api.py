@@ -12,11 +12,8 @@ from annotation.projects.api import ConfigurationOut, configuration_out
 from annotation.projects.forms.kinds import KindForm
 from annotation.projects.forms.wizard import arrival_of
 from annotation.projects.services import kinds
-from annotation.rest.base import project_for
-from annotation.rest.checking import checked
-from annotation.rest.responses import SaidOut, as_code, responses
-from annotation.rest.routing import RoomRouter
-from annotation.tokens.services import Scope
+from annotation.work.rest import RoomRouter, SaidOut, as_code, checked, project_for, responses
+from annotation.work.services.tokens import Scope
 
 router = RoomRouter()
 

@@ -5,6 +5,7 @@ from typing import Any
 
 from django.utils.translation import gettext as _
 
+from annotation.budget.words import delta_words, epsilon_words
 from annotation.choices.answers_unit import answers_unit, randomizes
 from annotation.choices.gates import first_event
 from annotation.choices.label_types.learning import chosen_estimator, learns_each_answer
@@ -14,7 +15,6 @@ from annotation.choices.selection_rules import opening_event
 from annotation.choices.selections import asks_in_secret, selection_choice
 from annotation.choices.stream_rules import batch_stream_epsilon, online_event
 from annotation.models import Arrival, Oracle, PrivacyUnit
-from annotation.statement.amounts import delta_words, epsilon_words
 
 
 def who_is_protected(preset: Preset, unit: str | None, settings: Mapping[str, Any] | None = None) -> str:

@@ -5,6 +5,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from annotation.budget.presenters import Metered
 from annotation.models import (
     Membership,
     Oracle,
@@ -15,7 +16,6 @@ from annotation.models import (
 from annotation.models.configurations import read_ahead
 from annotation.questions.desks import NOTHING_WAITS, Waiting, waiting_for
 from annotation.selectors import Person, projects_of
-from annotation.statement.presenters import Metered
 from privacy.selectors import Guarantee, guarantees
 
 # Who may read of every project they are in what it spent and what it released.

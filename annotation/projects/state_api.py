@@ -11,12 +11,10 @@ from annotation.models.retention import FEWEST_ACTION_DAYS, FEWEST_DAYS
 from annotation.people.identity import person_of
 from annotation.projects.forms.settings import SettingsForm
 from annotation.projects.services import opening
-from annotation.rest.base import ProjectOut, project_for
-from annotation.rest.checking import checked
-from annotation.rest.routing import RoomRouter
 from annotation.retention.forms import LONGEST_DAYS
 from annotation.retention.services import periods
-from annotation.tokens.services import Scope
+from annotation.work.rest import ProjectOut, RoomRouter, checked, project_for
+from annotation.work.services.tokens import Scope
 
 router = RoomRouter()
 

@@ -20,13 +20,8 @@ from annotation.people.identity import person_of
 from annotation.quality import selectors as quality
 from annotation.quality import services as comparing
 from annotation.questions.images import IMAGE_ANSWER, image_response
-from annotation.rest.base import project_for
-from annotation.rest.jobs import JobOut
-from annotation.rest.pagination import Page, page_of
-from annotation.rest.responses import responses
-from annotation.rest.routing import RoomRouter
-from annotation.rest.row_ids import row_id
-from annotation.tokens.services import Scope
+from annotation.work.rest import JobOut, Page, RoomRouter, page_of, project_for, responses, row_id
+from annotation.work.services.tokens import Scope
 
 router = RoomRouter()
 

@@ -14,6 +14,7 @@ from django.utils import timezone
 
 from annotation import selectors
 from annotation.answers.selectors import answer_name, counts_equal
+from annotation.budget.spending import table_csv
 from annotation.checks.selectors import Checks, answered_checks, answered_rightly, counted_checks, judged_from
 from annotation.models import (
     Assignment,
@@ -30,7 +31,6 @@ from annotation.models import (
 from annotation.models.machines import MachineAnnotator
 from annotation.models.quality import Opinion, QualityReport
 from annotation.quality.machine_report import machine_users
-from annotation.statement.spending import table_csv
 
 # People see their own checks in steps, so that no single answer shows which question was one.
 OWN_STEP = 5

@@ -15,12 +15,12 @@ from django.views.decorators.http import require_POST
 from annotation import selectors
 from annotation.access import managed_project
 from annotation.answers.selectors import answer_name, label_type
+from annotation.budget.downloads import csv_response
 from annotation.checks import services as gold
 from annotation.checks.selectors import checks_in_use
 from annotation.models import Membership, Project, Query, QueryState, Role
 from annotation.models.quality import GoldQuery, PauseReason
 from annotation.people.identity import note_nothing, person_of
-from annotation.polling import moving_page
 from annotation.quality import selectors as presenters
 from annotation.quality import services as comparing
 from annotation.quality.forms import ChecksForm, QualityForm
@@ -29,7 +29,7 @@ from annotation.quality.suggestion_effect import effect_of
 from annotation.questions.images import image_response
 from annotation.questions.services import labelling
 from annotation.review.selectors import drawn_reviews, waiting_for_review
-from annotation.statement.downloads import csv_response
+from annotation.work.polling import moving_page
 
 CHECKS_AT_ONCE = 50
 

@@ -15,9 +15,8 @@ from annotation.questions import own_answers
 from annotation.questions.api import AssignmentOut, LabelIn, LabelOut, assignment_out, label_out
 from annotation.questions.services import correcting, queue, undoing
 from annotation.reports.services import reporting
-from annotation.rest.base import own_assignment, project_for
-from annotation.rest.routing import RoomRouter
-from annotation.tokens.services import Scope
+from annotation.work.rest import RoomRouter, own_assignment, project_for
+from annotation.work.services.tokens import Scope
 
 router = RoomRouter()
 

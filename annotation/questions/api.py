@@ -17,10 +17,8 @@ from annotation.models import Assignment, Label, Project, Role
 from annotation.people.identity import person_of
 from annotation.questions.images import IMAGE_ANSWER, held_image
 from annotation.questions.services import labels, queue
-from annotation.rest.base import own_assignment, project_for
-from annotation.rest.responses import responses
-from annotation.rest.routing import RoomRouter
-from annotation.tokens.services import Scope
+from annotation.work.rest import RoomRouter, own_assignment, project_for, responses
+from annotation.work.services.tokens import Scope
 
 router = RoomRouter()
 

@@ -9,8 +9,8 @@ from typing import Final
 from django.db.models import Count, Min
 from django.utils import timezone
 
+from annotation.budget.label_budget import label_budget, questions_left
 from annotation.models import Label, Project
-from annotation.statement.label_budget import label_budget, questions_left
 
 # Long enough to hold a weekend, short enough to follow a change.
 LOOKED_BACK: Final = timedelta(days=7)

@@ -11,10 +11,8 @@ from annotation.models import Query, ReportKind, Role
 from annotation.people.identity import person_of
 from annotation.reports.selectors import waiting
 from annotation.reports.services import reporting, setting_aside
-from annotation.rest.base import project_for
-from annotation.rest.routing import RoomRouter
-from annotation.rest.row_ids import row_id
-from annotation.tokens.services import Scope
+from annotation.work.rest import RoomRouter, project_for, row_id
+from annotation.work.services.tokens import Scope
 
 router = RoomRouter()
 

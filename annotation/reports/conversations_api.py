@@ -18,10 +18,8 @@ from annotation.people.identity import person_of
 from annotation.reports.selectors import threads
 from annotation.reports.services import conversing
 from annotation.reports.services.reporting import MAX_COMMENT_LENGTH
-from annotation.rest.base import own_assignment, project_for
-from annotation.rest.routing import RoomRouter
-from annotation.rest.row_ids import row_id
-from annotation.tokens.services import Scope
+from annotation.work.rest import RoomRouter, own_assignment, project_for, row_id
+from annotation.work.services.tokens import Scope
 
 router = RoomRouter()
 

@@ -19,15 +19,12 @@ from annotation.models import Query, QueryState, Role
 from annotation.people.identity import person_of
 from annotation.questions.images import IMAGE_ANSWER
 from annotation.reports.services.reporting import MAX_COMMENT_LENGTH
-from annotation.rest.base import project_for, require_scope
-from annotation.rest.responses import responses
-from annotation.rest.routing import RoomRouter
-from annotation.rest.row_ids import row_id
 from annotation.review import selectors as reviewing
 from annotation.review.images import reviewed_image
 from annotation.review.services import disputes
 from annotation.review.services import reviewing as decisions
-from annotation.tokens.services import Scope
+from annotation.work.rest import RoomRouter, project_for, require_scope, responses, row_id
+from annotation.work.services.tokens import Scope
 
 router = RoomRouter()
 

@@ -4,7 +4,7 @@ from django import template
 from django.utils.formats import number_format
 from django.utils.html import format_html
 
-from annotation.statement.amounts import delta_words, epsilon_left_words, epsilon_words
+from annotation.budget.words import delta_words, epsilon_left_words, epsilon_words
 
 register = template.Library()
 register.filter("epsilon", epsilon_words)

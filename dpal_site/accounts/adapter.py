@@ -21,9 +21,9 @@ from django.urls import Resolver404, resolve, reverse
 from django.utils.translation import gettext as _
 
 from annotation.errors import GroupRefused, LinkEnded, RoleRefused, TooOften
-from annotation.log.services import history
 from annotation.people.services import invitations, letters
-from annotation.tokens.digests import sealer
+from annotation.work.services import history
+from annotation.work.services.tokens import sealer
 from dpal_site.accounts import guessing
 from dpal_site.accounts.first_account import may_make_first
 from dpal_site.operations import security

@@ -24,7 +24,7 @@ from annotation.models import (
 )
 from annotation.people.services import members
 from annotation.projects.services import configuring, opening
-from annotation.tokens import services as tokens
+from annotation.work.services import tokens
 from dpal_site.demo.plans import ProjectPlan, UploadFile
 from learner.models import ModelRelease, Round
 from learner.pools import records

@@ -4,8 +4,8 @@ from dpal_site.observables.kinds import EVERYBODY, MANAGERS, MODELS, Basis, Show
 
 BUDGET = (
     Shown(
-        "annotation/statement/budget.html annotation/statement/statement.html annotation/statement/_meter.html"
-        " annotation/statement/_spending_table.html learner/dashboard/dashboard.html learner/releases/release.html",
+        "annotation/budget/budget.html annotation/budget/statement.html annotation/budget/_meter.html"
+        " annotation/budget/_spending_table.html learner/dashboard/dashboard.html learner/releases/release.html",
         "project.name project.slug sheets sheets.0.promise sheet.promise sheet.title sheet.small_print open_answers"
         " sheet.account.pk sheet.guarantee.delta_limit sheet.guarantee.epsilon_limit sheet.can_compose",
         MODELS,
@@ -13,8 +13,8 @@ BUDGET = (
         "accounts and their limits, and whether answers are declared not to be secret",
     ),
     Shown(
-        "annotation/statement/budget.html annotation/statement/statement.html annotation/statement/_meter.html"
-        " annotation/statement/_spending_table.html learner/dashboard/dashboard.html learner/releases/release.html",
+        "annotation/budget/budget.html annotation/budget/statement.html annotation/budget/_meter.html"
+        " annotation/budget/_spending_table.html learner/dashboard/dashboard.html learner/releases/release.html",
         "sheet.guarantee.delta_spent sheet.guarantee.epsilon_spent sheet.guarantee.epsilon_left"
         " sheet.guarantee.epsilon_reserved sheet.guarantee.chain_head sheet.percent_settled sheet.percent_spent"
         " sheet.is_full"
@@ -25,14 +25,14 @@ BUDGET = (
         "sums over the entries",
     ),
     Shown(
-        "annotation/statement/budget.html",
+        "annotation/budget/budget.html",
         "common_limit",
         MODELS,
         Basis.BOOKKEEPING,
         "what all projects of a population have spent together, and its limit",
     ),
     Shown(
-        "annotation/populations/populations.html",
+        "annotation/budget/populations.html",
         "sheets sheet.population.name sheet.population.slug sheet.guarantee.epsilon_limit"
         " sheet.guarantee.epsilon_spent sheet.shares may_open",
         EVERYBODY,
@@ -40,15 +40,15 @@ BUDGET = (
         "populations the viewer manages: sums over entries, for nobody else",
     ),
     Shown(
-        "annotation/statement/budget.html",
+        "annotation/budget/budget.html",
         "sheet.forecasts line",
         MODELS,
         Basis.DERIVED,
         "how far what is left reaches, by prices of parameters",
     ),
     Shown(
-        "annotation/statement/budget.html annotation/statement/statement.html annotation/statement/_head.html"
-        " annotation/statement/_spending_table.html",
+        "annotation/budget/budget.html annotation/budget/statement.html annotation/budget/_head.html"
+        " annotation/budget/_spending_table.html",
         "line line.account line.account_id line.amount line.ancestor line.delta line.descends_from line.epsilon"
         " line.name line.operations line.percent line.reason line.sequence line.state line.what line.when line.who"
         " table.currency table.heading table.lines table.title",
@@ -57,23 +57,21 @@ BUDGET = (
         "entries in words; a price follows from its event's parameters",
     ),
     Shown(
-        "annotation/statement/statement.html",
+        "annotation/budget/statement.html",
         "form form.changed_data newer older page.has_older page.lines page.number asked_for",
         MODELS,
         Basis.OWN,
         "which lines the viewer asked for",
     ),
     Shown(
-        "annotation/statement/statement.html",
+        "annotation/budget/statement.html",
         "difference.* verdict.* verdicts",
         MODELS,
         Basis.BOOKKEEPING,
         "the audit: what is computed again from the entries",
     ),
-    Shown("annotation/statement/statement.html", "public_key", MODELS, Basis.PUBLIC, "of the site's key"),
-    Shown(
-        "annotation/statement/budget.html", "may_change", MODELS, Basis.OWN, "whether the viewer manages the project"
-    ),
+    Shown("annotation/budget/statement.html", "public_key", MODELS, Basis.PUBLIC, "of the site's key"),
+    Shown("annotation/budget/budget.html", "may_change", MODELS, Basis.OWN, "whether the viewer manages the project"),
 )
 RELEASES = (
     Shown(

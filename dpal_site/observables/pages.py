@@ -94,7 +94,7 @@ COMING_AND_GOING = (
     ),
     Shown(
         "annotation/projects/projects.html learner/_card.html annotation/projects/_card_stands.html"
-        " annotation/projects/_loses.html annotation/statement/_meter.html",
+        " annotation/projects/_loses.html annotation/budget/_meter.html",
         "card.budgets sheet.guarantee.epsilon_limit sheet.guarantee.epsilon_reserved"
         " sheet.guarantee.epsilon_spent sheet.percent_spent sheet.percent_settled card.model card.model.version"
         " card.model.accuracy card.model.constant card.model.described card.model.loses_to sheet.is_full loses_to",

@@ -9,10 +9,8 @@ from django.utils.translation import override
 from ninja import Schema
 
 from annotation.people.identity import person_of
-from annotation.rest.base import require_scope
-from annotation.rest.responses import SaidOut, as_code
-from annotation.rest.routing import RoomRouter
-from annotation.tokens.services import Scope
+from annotation.work.rest import RoomRouter, SaidOut, as_code, require_scope
+from annotation.work.services.tokens import Scope
 from dpal_site.operations import long_work
 from dpal_site.operations.pages import standing
 from learner.errors import NothingWaits

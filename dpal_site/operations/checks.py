@@ -12,13 +12,13 @@ from django.core.files.storage import FileSystemStorage, default_storage
 from django.db import DatabaseError, connection
 
 from annotation.errors import StorageAway
-from annotation.files import scanning
-from annotation.files import services as files
+from annotation.work import scanning
+from annotation.work.services import files
 from annotation.work.services.broker import AWAY
 from dpal_site.operations import heartbeats
 
 if TYPE_CHECKING:
-    from annotation.files.object_storage import ObjectStorage
+    from annotation.work.object_storage import ObjectStorage
 
 MEBIBYTE = 1024 * 1024
 

@@ -13,6 +13,7 @@ from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.multiprocess import MultiProcessCollector
 from prometheus_client.registry import Collector
 
+from annotation.budget.presenters import start_accounts
 from annotation.choices.catalogue import CATALOGUE
 from annotation.models import (
     UNFINISHED,
@@ -22,7 +23,6 @@ from annotation.models import (
     Project,
     Query,
 )
-from annotation.statement.presenters import start_accounts
 from annotation.work.services import broker
 from dpal_site.operations import heartbeats
 from learner.models import Round, TrainingRun

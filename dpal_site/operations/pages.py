@@ -16,8 +16,8 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 
-from annotation.files import scanning
 from annotation.people.identity import note_nothing, person_of
+from annotation.work import scanning
 from annotation.work.services import broker
 from dpal_site.operations import heartbeats, long_work
 

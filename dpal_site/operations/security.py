@@ -14,8 +14,8 @@ from django.contrib.auth.signals import user_logged_in, user_logged_out, user_lo
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse
 
-from annotation.log.services import history
 from annotation.people.identity import is_noted_nothing, network_address
+from annotation.work.services import history
 from dpal_site.around import Middleware
 
 logger = logging.getLogger(__name__)

@@ -8,7 +8,7 @@ from django.utils import timezone
 from django.utils.formats import date_format, number_format
 from django.utils.translation import gettext as _
 
-from annotation.statement.amounts import epsilon_words
+from annotation.budget.words import epsilon_words
 from annotation.templatetags.privacy_numbers import percent
 from learner.charts import plots
 from learner.charts.geometry import TICKS, Chart, Curve, Point, draw

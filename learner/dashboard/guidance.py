@@ -12,6 +12,7 @@ from django.urls import reverse
 from django.utils.translation import gettext_lazy as _
 
 from annotation import selectors
+from annotation.budget import charges, gate_runs
 from annotation.choices.policies.catalogue import labels_of_first_model
 from annotation.models import (
     Arrival,
@@ -33,7 +34,6 @@ from annotation.models import (
 )
 from annotation.questions import work_limits
 from annotation.questions.work_limits import WorkLimit
-from annotation.statement import charges, gate_runs
 from annotation.work.services import jobs
 from learner.models import ModelRelease, ReleaseState, Round, StreamBatch, TrainingRun
 from learner.pools import records

@@ -10,9 +10,8 @@ from ninja import Field, Router, Schema
 
 from annotation import selectors
 from annotation.models import Project, Role
-from annotation.rest.base import require_scope
-from annotation.rest.responses import SaidOut, as_code
-from annotation.tokens.services import Scope
+from annotation.work.rest import SaidOut, as_code, require_scope
+from annotation.work.services.tokens import Scope
 from learner.dashboard.guidance import Act, ActKind, button_of, guidance_for
 from learner.pools.selectors import question_counts
 

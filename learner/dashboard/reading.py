@@ -6,8 +6,8 @@ from typing import Any
 
 from django.http import Http404, HttpRequest
 
+from annotation.budget import presenters
 from annotation.models import Project
-from annotation.statement import presenters
 from learner.access import may_manage
 from learner.dashboard import tables
 from learner.pools import selectors

@@ -16,12 +16,12 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from annotation import models
+from annotation.budget import charges, presenters
+from annotation.budget.spending import spending_amounts
 from annotation.choices.secrecy import hides_selection
 from annotation.models import UNFINISHED, Consensus, Dataset, DatasetState, Job, Label, Project, WorkState
 from annotation.models.quality import QualityReport
 from annotation.quality import selectors as quality
-from annotation.statement import charges, presenters
-from annotation.statement.spending import spending_amounts
 from learner.models import Round, TrainingRun
 from learner.pools import records
 from learner.releases import evaluations as evaluation_selectors

@@ -7,11 +7,8 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.utils.translation import override
 from ninja import Query, Schema
 
-from annotation.rest.base import require_scope
-from annotation.rest.pagination import Page, page_of
-from annotation.rest.responses import Moment
-from annotation.rest.routing import RoomRouter
-from annotation.tokens.services import Scope
+from annotation.work.rest import Moment, Page, RoomRouter, page_of, require_scope
+from annotation.work.services.tokens import Scope
 from learner.access import project_of
 from learner.dashboard.reading import plain_rows, readable_table
 

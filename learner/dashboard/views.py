@@ -13,14 +13,14 @@ from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST
 
+from annotation.budget import presenters
+from annotation.budget.downloads import csv_response
+from annotation.budget.spending import table_csv
 from annotation.models import UNFINISHED, Project
 from annotation.people.identity import note_nothing, person_of
-from annotation.polling import moving_page
 from annotation.projects.forms.random_comparison import can_stand_beside_random
 from annotation.projects.services import opening
-from annotation.statement import presenters
-from annotation.statement.downloads import csv_response
-from annotation.statement.spending import table_csv
+from annotation.work.polling import moving_page
 from learner.access import managed_project_of, may_manage, project_of
 from learner.charts import pages as page_charts
 from learner.charts import plots

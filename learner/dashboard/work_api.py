@@ -6,15 +6,13 @@ from typing import Any
 from django.http import HttpRequest
 from ninja import Field, Schema
 
+from annotation.budget import charges
 from annotation.errors import InvalidConfiguration
 from annotation.models import Project, Role
 from annotation.people.identity import person_of
 from annotation.projects.services import opening
-from annotation.rest.base import MostIn, project_for
-from annotation.rest.responses import SaidOut, as_code
-from annotation.rest.routing import RoomRouter
-from annotation.statement import charges
-from annotation.tokens.services import Scope
+from annotation.work.rest import MostIn, RoomRouter, SaidOut, as_code, project_for
+from annotation.work.services.tokens import Scope
 from learner.dashboard import tables
 from learner.dashboard.forms import ComparisonForm
 from learner.dashboard.rows import ask_to_stop, found_work, retry_price, start_once_more

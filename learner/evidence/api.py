@@ -7,9 +7,8 @@ from django.shortcuts import get_object_or_404
 from django.utils.translation import override
 from ninja import Field, Router, Schema
 
-from annotation.rest.base import require_scope
-from annotation.rest.responses import Moment, responses
-from annotation.tokens.services import Scope
+from annotation.work.rest import Moment, require_scope, responses
+from annotation.work.services.tokens import Scope
 from learner.access import project_of
 from learner.evidence.facts import facts_of
 from learner.evidence.report import evidence_of

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
 from annotation.errors import AddressRefused
-from annotation.outgoing import ReplyTooLong, Target, addresses_of, exchange, parse_target, pinned_address
+from annotation.work.outgoing import ReplyTooLong, Target, addresses_of, exchange, parse_target, pinned_address
 from learner.errors import LearnerError
 
 REQUEST_SECONDS = 30.0

@@ -7,9 +7,9 @@ from django.db.models import Exists, OuterRef, QuerySet
 from numpy.typing import NDArray
 
 from annotation import selectors as annotation_selectors
+from annotation.budget.label_budget import label_budget
 from annotation.models import Membership, Oracle, Project, Query, QueryState, Role, Selection, WorkState
 from annotation.models.questions import FURTHER_ANSWERS
-from annotation.statement.label_budget import label_budget
 from learner.estimators.randomized_answers import FREE_TRAINING
 from learner.models import ModelRelease, Round
 from learner.models.answers import AnswerSeries, RandomizedLabel

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from typing import Literal
 
+from annotation.budget.label_budget import questions_left
 from annotation.models import Arrival, Oracle, Project, ProjectState, Selection
-from annotation.statement.label_budget import questions_left
 from learner.models import ModelRelease, Round, StoppingAdvice
 from learner.pools import answers as answer_selectors
 from learner.pools import answers as repeat_selectors

@@ -8,9 +8,8 @@ from ninja import Field, Schema
 
 from annotation.models import Project, Role
 from annotation.people.identity import person_of
-from annotation.rest.base import project_for, require_scope
-from annotation.rest.routing import RoomRouter
-from annotation.tokens.services import Scope
+from annotation.work.rest import RoomRouter, project_for, require_scope
+from annotation.work.services.tokens import Scope
 from learner.models import ModelRelease
 from learner.pools import selectors
 from learner.releases import selectors as release_selectors

@@ -7,11 +7,8 @@ from ninja import Field, Query, Schema
 
 from annotation.models import Role
 from annotation.people.identity import person_of
-from annotation.rest.base import project_for
-from annotation.rest.pagination import Page, page_of
-from annotation.rest.responses import Moment
-from annotation.rest.routing import RoomRouter
-from annotation.tokens.services import Scope
+from annotation.work.rest import Moment, Page, RoomRouter, page_of, project_for
+from annotation.work.services.tokens import Scope
 from learner.pools import selectors
 from learner.releases.api import KeptReason, ReasonIn, existing_release, readable_project
 from learner.releases.services import channels

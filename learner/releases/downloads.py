@@ -5,7 +5,7 @@ from typing import BinaryIO
 
 from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpResponse
 
-from annotation.rest.ranges import send_file
+from annotation.work.ranges import send_file
 from learner.errors import ReleaseBuried, not_released
 from learner.models import ModelRelease, ReleaseState
 from learner.releases import storage

@@ -5,7 +5,7 @@ from typing import Any, Literal
 from ninja import Schema
 
 from annotation.intervals import wilson_interval
-from annotation.rest.responses import SaidOut, as_code
+from annotation.work.rest import SaidOut, as_code
 from learner.models import Evaluation
 from learner.releases.evaluations import Score
 from learner.releases.no_privacy import estimate_said

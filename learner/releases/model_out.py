@@ -6,7 +6,7 @@ from typing import Any
 from django.urls import reverse
 from ninja import Field, Schema
 
-from annotation.rest.responses import Moment, SaidOut, as_code
+from annotation.work.rest import Moment, SaidOut, as_code
 from learner.features.encoder import PublishedFile
 from learner.models import ModelRelease, ReleaseState
 from learner.pools import prices, selectors

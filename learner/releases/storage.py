@@ -15,7 +15,7 @@ from django.conf import settings
 from django.core.files.storage import default_storage
 
 from annotation.errors import FileDamaged
-from annotation.files import services as files
+from annotation.work.services import files
 from learner.errors import ArtifactCorrupt
 from learner.models import ModelRelease
 from learner.releases.artifacts.signatures import Signer

@@ -14,11 +14,11 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_POST
 
+from annotation.budget import presenters
+from annotation.budget.words import what_words
 from annotation.models import DataKind, Project
 from annotation.people.identity import person_of
 from annotation.projects.settings_words import setting_value
-from annotation.statement import presenters
-from annotation.statement.words import what_words
 from annotation.wording import class_name, localized
 from learner.access import Costed, may_manage, project_of, release_of
 from learner.charts import pages as page_charts

@@ -11,9 +11,8 @@ from annotation.models import Project
 from annotation.models.deletions import Deletion
 from annotation.people.identity import person_of
 from annotation.projects.services import lifecycle
-from annotation.rest.base import ProjectOut, require_scope
-from annotation.rest.routing import RoomRouter
-from annotation.tokens.services import Scope
+from annotation.work.rest import ProjectOut, RoomRouter, require_scope
+from annotation.work.services.tokens import Scope
 from learner.rounds.services.closing import what_stays
 
 router = RoomRouter()

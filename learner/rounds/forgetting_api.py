@@ -12,12 +12,9 @@ from annotation import selectors
 from annotation.models import Project, Role
 from annotation.models.forgetting import Forgetting
 from annotation.people.identity import person_of
-from annotation.rest.base import require_scope
-from annotation.rest.pagination import Page, page_of
-from annotation.rest.responses import responses
-from annotation.rest.routing import RoomRouter
 from annotation.retention.services.forgetting import request_forgetting
-from annotation.tokens.services import Scope
+from annotation.work.rest import Page, RoomRouter, page_of, require_scope, responses
+from annotation.work.services.tokens import Scope
 from learner.rounds.services.forgetting import preview_forgetting
 
 router = RoomRouter()

@@ -6,11 +6,10 @@ from typing import Any
 from django.http import HttpRequest
 from ninja import Schema
 
+from annotation.budget import charges
 from annotation.models import Role
-from annotation.rest.base import MostIn, project_for
-from annotation.rest.routing import RoomRouter
-from annotation.statement import charges
-from annotation.tokens.services import Scope
+from annotation.work.rest import MostIn, RoomRouter, project_for
+from annotation.work.services.tokens import Scope
 from learner.pools.selectors import training_price
 from learner.rounds.services import loop, selection
 

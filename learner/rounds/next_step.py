@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from django.db.models import Max, TextChoices
 from django.utils.translation import gettext_lazy as _
 
+from annotation.budget.label_budget import questions_left
 from annotation.choices.policies.catalogue import policy_choice_of
 from annotation.choices.secrecy import hides_selection
 from annotation.models import (
@@ -19,7 +20,6 @@ from annotation.models import (
     Selection,
     WorkState,
 )
-from annotation.statement.label_budget import questions_left
 from learner.models import ModelRelease, ReleaseState, Round, TrainingRun
 from learner.pools import answers as repeat_selectors
 from learner.pools import configuration as stream_configuration

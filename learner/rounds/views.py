@@ -9,8 +9,8 @@ from django.shortcuts import render
 from numpy.typing import NDArray
 
 from annotation.access import managed_project
+from annotation.budget.label_budget import label_budget, questions_left
 from annotation.models import Oracle, Query, Selection
-from annotation.statement.label_budget import label_budget, questions_left
 from learner.linear_model import LinearModel
 from learner.pools import records as pool_selectors
 from learner.pools import selectors, starts

@@ -10,9 +10,8 @@ from annotation import selectors
 from annotation.models import Project, Role, WorkState
 from annotation.people.identity import note_nothing, person_of
 from annotation.projects.api import ConfigurationOut, configuration_out
-from annotation.rest.base import project_for, require_scope
-from annotation.rest.routing import RoomRouter
-from annotation.tokens.services import Scope
+from annotation.work.rest import RoomRouter, project_for, require_scope
+from annotation.work.services.tokens import Scope
 from learner.models.planning import PlanSimulation
 from learner.simulation import services
 from learner.simulation.plan_setups import FEWEST_RECORDS, MOST_RECORDS, default_records, purchase_of

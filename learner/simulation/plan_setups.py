@@ -6,6 +6,8 @@ from dataclasses import dataclass, replace
 
 from django.utils.translation import gettext
 
+from annotation.budget import gate_runs
+from annotation.budget.label_budget import answers_limit
 from annotation.choices.catalogue import chosen_of
 from annotation.choices.gates import gate_from
 from annotation.choices.label_types.learning import chosen_estimator, learns_each_answer
@@ -14,8 +16,6 @@ from annotation.choices.selection_rules import opening_event
 from annotation.choices.stream_rules import batch_stream_epsilon, online_event, selection_rates, update_epsilon
 from annotation.gates.comparison import SYNTHETIC_RECORDS, synthetic_log
 from annotation.models import Arrival, Oracle, Project
-from annotation.statement import gate_runs
-from annotation.statement.label_budget import answers_limit
 from learner.pools import records as pools_records
 from learner.pools import selectors
 from learner.pools.configuration import (

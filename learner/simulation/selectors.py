@@ -11,9 +11,9 @@ from enum import StrEnum
 
 from django.db.models import Max
 
+from annotation.budget.label_budget import questions_left
 from annotation.choices.policies.catalogue import policy_choice_of
 from annotation.models import UNFINISHED, Arrival, Oracle, Project, Query, QueryState, Selection
-from annotation.statement.label_budget import questions_left
 from learner.models import ModelRelease, Round, TrainingRun
 from learner.pools import records, selectors
 from learner.pools import records as pool_selectors

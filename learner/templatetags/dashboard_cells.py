@@ -7,7 +7,7 @@ from django import template
 from django.utils import timezone
 from django.utils.formats import date_format, number_format
 
-from annotation.statement.amounts import delta_words, epsilon_left_words, epsilon_words
+from annotation.budget.words import delta_words, epsilon_left_words, epsilon_words
 from annotation.templatetags.privacy_numbers import percent
 from learner.dashboard.tables import Column
 

@@ -13,10 +13,10 @@ from django.test import Client
 from django.urls import reverse
 from playwright.sync_api import expect
 
+from annotation.budget.services import populations
 from annotation.data.services import datasets, drafts
 from annotation.models import Dataset, Project, Role
 from annotation.people.services import groups, members
-from annotation.populations import services as populations
 from annotation.projects.forms.wizard import WizardStep
 from annotation.projects.services import opening
 from dpal_site.embedded.processes import Supervisor

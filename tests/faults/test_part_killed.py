@@ -18,12 +18,11 @@ from django.core.files.storage import default_storage
 from django.core.management import call_command
 
 from annotation.data.services import datasets
-from annotation.files import services as files
 from annotation.gates.services import runs
 from annotation.models import Query
 from annotation.models.imports import ImportPart
 from annotation.tasks import read_import_parts_task
-from annotation.work.services import jobs
+from annotation.work.services import files, jobs
 from dpal_site.embedded import host
 from learner.models import FeatureMatrix, Round
 from learner.pools import features

@@ -25,10 +25,9 @@ from annotation.models import Assignment, Dataset, Job, Label, Query, Record, Ro
 from annotation.people.services import members
 from annotation.questions.services import labels, queue
 from annotation.tasks import import_dataset_task
-from annotation.tokens import services as tokens
-from annotation.tokens.services import Scope
 from annotation.work.services import broker as broker_service
-from annotation.work.services import interruptions, jobs
+from annotation.work.services import interruptions, jobs, tokens
+from annotation.work.services.tokens import Scope
 from dpal_site.celery import app
 from dpal_site.embedded import host
 from learner.models import ModelRelease, Round, TrainingRun

@@ -18,11 +18,11 @@ from django.utils.functional import empty
 
 from annotation.data.services import datasets, drafts, uploads
 from annotation.errors import FileDamaged, StorageAway
-from annotation.files import cache
-from annotation.files import services as files
 from annotation.models import Dataset, Record
 from annotation.pictures.services.showing import image_of
 from annotation.retention.services import unowned_files
+from annotation.work import file_cache
+from annotation.work.services import files
 from dpal_site.environment import storage_settings
 from learner.models import FeatureMatrix, ReleaseState
 from learner.pools import features
@@ -63,7 +63,7 @@ def digest_of(body):
 
 
 def copies():
-    return sorted(path.name.partition("@")[0] for path in cache._copies())
+    return sorted(path.name.partition("@")[0] for path in file_cache._copies())
 
 
 def keep(name, body):
@@ -135,11 +135,11 @@ def test_a_copy_is_made_once_and_checked(in_bucket, monkeypatch):
         found = list(threads.map(lambda _: files.open_stored("features/1/x.npy", digest, Path.read_bytes), range(8)))
     assert found == [body] * 8
     assert fetched == ["features/1/x.npy"]
-    assert cache.copy_of("features/1/x.npy", digest).stat().st_mode & 0o77 == 0
+    assert file_cache.copy_of("features/1/x.npy", digest).stat().st_mode & 0o77 == 0
     with pytest.raises(FileDamaged):
         files.open_stored("features/1/x.npy", digest_of(b"another"), Path.read_bytes)
     assert copies() == ["x.npy"]
-    assert list((cache._folder() / "partial").iterdir()) == []
+    assert list((file_cache._folder() / "partial").iterdir()) == []
 
 
 def test_copies_take_no_more_room_than_they_may(in_bucket, settings):
@@ -148,27 +148,27 @@ def test_copies_take_no_more_room_than_they_may(in_bucket, settings):
     for number in range(4):
         name = f"features/1/{number}.npy"
         digests[name] = keep(name, bytes([number]) * 10_000)
-        path = cache.copy_of(name, digests[name])
+        path = file_cache.copy_of(name, digests[name])
         os.utime(path, (number, number))
     assert copies() == ["2.npy", "3.npy"]
     # What is open stays readable when its copy goes; what is asked for again is fetched again.
-    with cache.copy_of("features/1/2.npy", digests["features/1/2.npy"]).open("rb") as open_one:
+    with file_cache.copy_of("features/1/2.npy", digests["features/1/2.npy"]).open("rb") as open_one:
         for name in ("features/1/0.npy", "features/1/1.npy"):
-            cache.copy_of(name, digests[name])
+            file_cache.copy_of(name, digests[name])
         assert copies() == ["0.npy", "1.npy"]
         assert open_one.read() == bytes([2]) * 10_000
 
 
 def test_a_copy_goes_with_its_file(in_bucket):
     digest = keep("features/1/x.npy", b"x" * 100)
-    cache.copy_of("features/1/x.npy", digest)
-    assert cache.sweep() == 0
+    file_cache.copy_of("features/1/x.npy", digest)
+    assert file_cache.sweep() == 0
     # As another host would delete it.
     default_storage.delete("features/1/x.npy")
-    assert cache.sweep() == 1
+    assert file_cache.sweep() == 1
     assert copies() == []
     digest = keep("features/1/y.npy", b"y" * 100)
-    cache.copy_of("features/1/y.npy", digest)
+    file_cache.copy_of("features/1/y.npy", digest)
     files.delete("features/1/y.npy")
     assert copies() == []
 
@@ -195,7 +195,7 @@ def test_a_project_runs_from_upload_to_a_downloaded_release(store, in_bucket, cl
     part = client.get(address, headers={"Range": "bytes=5-9"})
     assert (part.status_code, b"".join(part.streaming_content)) == (206, body[5:10])
     default_storage.save(f"{release.folder}/weights.json", ContentFile(b"{}"))
-    cache.drop(f"{release.folder}/weights.json")
+    file_cache.drop(f"{release.folder}/weights.json")
     assert client.get(address).status_code >= 400
 
 

@@ -6,8 +6,8 @@ import zipfile
 import pytest
 from PIL import Image
 
-from annotation.files import clamd
-from annotation.files.clamd import Found
+from annotation.work import clamd
+from annotation.work.clamd import Found
 from tests.scanner import EICAR, RealScanner
 
 pytestmark = [pytest.mark.hosts, pytest.mark.slow]

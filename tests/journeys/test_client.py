@@ -15,7 +15,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 import dpal
 from annotation.models import Project, Role
 from annotation.people.services import members
-from annotation.tokens import services as tokens
+from annotation.work.services import tokens
 from dpal import errors
 from learner.releases import storage
 from learner.releases.services import versions

@@ -14,8 +14,8 @@ from click.testing import CliRunner
 
 from annotation.models import Dataset, Role
 from annotation.people.services import members
-from annotation.tokens import services as tokens
-from annotation.tokens.services import Scope
+from annotation.work.services import tokens
+from annotation.work.services.tokens import Scope
 from dpal.command_line import main
 from dpal.settings import known_of
 from learner.features import encoder

@@ -13,8 +13,8 @@ from django.conf import settings as site_settings
 from annotation.choices.label_types.class_sets import places_of
 from annotation.models import Label, Role
 from annotation.people.services import limits, members
-from annotation.tokens import services as tokens
-from annotation.tokens.services import Scope
+from annotation.work.services import tokens
+from annotation.work.services.tokens import Scope
 from dpal import settings, statement
 from dpal.command_line import main
 from learner.releases import storage

@@ -17,7 +17,7 @@ from django.db import transaction
 from addons.webhooks import services as webhooks
 from annotation.models import Role
 from annotation.people.services import members
-from annotation.tokens import services as tokens
+from annotation.work.services import tokens
 from learner.models import ModelRelease, ReleaseState, TrainingRun
 from learner.releases import storage
 from learner.releases.services import checks, publishing

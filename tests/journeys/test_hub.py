@@ -14,7 +14,7 @@ import requests
 import dpal
 from annotation.models import Role
 from annotation.people.services import members
-from annotation.tokens import services as tokens
+from annotation.work.services import tokens
 from dpal_site.embedded.servers import REPOSITORY
 from learner.releases import storage
 from learner.releases.services import versions

@@ -12,8 +12,8 @@ from django.test import Client
 
 from annotation.models import Query, Role
 from annotation.people.services import members
-from annotation.tokens import services as tokens
-from annotation.tokens.services import Scope
+from annotation.work.services import tokens
+from annotation.work.services.tokens import Scope
 from learner.models import ModelRelease, StreamGuess
 from learner.rounds.next_step import Step, project_status
 from privacy.accounting.events import event_from_json

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from django.db import transaction
 
 from annotation.browsing.services import assigning, tagging
-from annotation.log.services.history import note_effect
 from annotation.models import Project
 from annotation.questions.services import correcting
 from annotation.reports.services import setting_aside
+from annotation.work.services.history import note_effect
 
 
 @dataclass(frozen=True, slots=True)

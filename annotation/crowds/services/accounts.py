@@ -10,8 +10,8 @@ from annotation.crowds.prolific import PlatformFault, Prolific
 from annotation.errors import StudyRefused
 from annotation.models import Oracle, Project
 from annotation.models.crowds import CrowdStudy, PlatformAccount
-from annotation.tokens.digests import sealer
 from annotation.work.services.sending import send_on_commit
+from annotation.work.services.tokens import sealer
 
 PURPOSE = b"crowd platforms"
 FOLLOW_TASK = "annotation.tasks.follow_study_task"

@@ -39,8 +39,6 @@ from annotation.errors import (
     UploadRefused,
     WorkCancelled,
 )
-from annotation.files import scanning
-from annotation.files import services as files
 from annotation.gates.services import runs
 from annotation.models import (
     BadRows,
@@ -59,7 +57,8 @@ from annotation.parsers.reading import Upload
 from annotation.pictures.pixel_file import PixelFile
 from annotation.pictures.services.copying import PictureSpool
 from annotation.tables import sources
-from annotation.work.services import attempts, interruptions, jobs
+from annotation.work import scanning
+from annotation.work.services import attempts, files, interruptions, jobs
 from annotation.work.services.garbage_collection import collector_paused
 from privacy.wording import as_message, as_plural_message, joined_messages
 

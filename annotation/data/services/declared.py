@@ -5,12 +5,12 @@ anybody paid for. The database refuses them as well (`annotation_check_declared`
 records of its people, so only who brought it learns of it.
 """
 
+from annotation.budget.services.populations import names_more_than
 from annotation.data.services.references import reference_of
 from annotation.data.services.shared_rows import HIDDEN
 from annotation.errors import NamedTooOften
 from annotation.models import Dataset, DatasetRole, Record
 from annotation.models.forgetting import Forgetting
-from annotation.populations.services import names_more_than
 from privacy.models import BudgetAccount
 from privacy.selectors import quota_of
 from privacy.wording import as_message

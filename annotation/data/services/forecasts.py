@@ -9,13 +9,13 @@ from typing import Any
 
 from django.core.files import File
 
+from annotation.budget import charges
 from annotation.choices.gates import gate_from
 from annotation.choices.policies.catalogue import labels_of_first_model
 from annotation.data.services import mappings, pool_files, uploads
 from annotation.errors import FewWouldPass
 from annotation.gates.services import planning
 from annotation.models import Project, Query
-from annotation.statement import charges
 from annotation.tables.pseudonym_keys import site_pseudonyms
 from privacy.gate import columns
 from privacy.gate.forecast import GateForecast, PassingTexts

@@ -23,13 +23,13 @@ from django.db.models import F, QuerySet, Sum
 from numpy.typing import NDArray
 
 from annotation.errors import UploadRefused
-from annotation.files import services as files
 from annotation.gates.services import pool_rows
 from annotation.models import Arrival, DataKind, Dataset, DatasetRole, Oracle, PoolPart, Project
 from annotation.models.imports import ImportPart
 from annotation.parsers.rows import RowBatch
 from annotation.tables.pseudonym_keys import site_pseudonyms
 from annotation.tables.pseudonyms import Pseudonyms
+from annotation.work.services import files
 from privacy.gate import columns
 from privacy.models import BudgetAccount
 from privacy.selectors import quota_of

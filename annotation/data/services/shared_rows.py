@@ -21,7 +21,6 @@ from django.db.models import F, QuerySet
 from django.utils.crypto import salted_hmac
 
 from annotation.errors import InvalidUpload, RowsShared
-from annotation.files import services as files
 from annotation.gates.services import pool_rows
 from annotation.models import (
     STREAM_JOB,
@@ -44,6 +43,7 @@ from annotation.parsers.digests import (
 )
 from annotation.parsers.rows import RowBatch
 from annotation.pictures.images import mapped_images
+from annotation.work.services import files
 from privacy.gate import columns
 from privacy.wording import as_message
 

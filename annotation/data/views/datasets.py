@@ -13,6 +13,9 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 
 from annotation.access import managed_project
+from annotation.budget import charges
+from annotation.budget.label_budget import LabelBudget
+from annotation.budget.label_budget import label_budget as budget_of_labels
 from annotation.choices.gates import gate_choice
 from annotation.data import selectors
 from annotation.data.forms import TableForm, UploadForm
@@ -22,12 +25,9 @@ from annotation.gates import comparison
 from annotation.gates.services import runs
 from annotation.models import Arrival, Dataset, DatasetRole, Project, WorkState
 from annotation.people.identity import note_nothing, person_of
-from annotation.polling import moving_page
-from annotation.statement import charges
-from annotation.statement.label_budget import LabelBudget
-from annotation.statement.label_budget import label_budget as budget_of_labels
 from annotation.tables.cells import MAXIMUM_TEXT_LENGTH
 from annotation.wording import localized
+from annotation.work.polling import moving_page
 
 
 @login_required

@@ -12,6 +12,9 @@ from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 
 from annotation.access import managed_project
+from annotation.budget import charges
+from annotation.budget.downloads import csv_response
+from annotation.budget.spending import table_csv
 from annotation.data import selectors
 from annotation.data.forms import MappingForm, reading_of, reading_so_far
 from annotation.data.services import drafts, mappings
@@ -21,9 +24,6 @@ from annotation.models import DatasetRole
 from annotation.models.drafts import UploadDraft
 from annotation.parsers.shapes import FileShape
 from annotation.people.identity import person_of
-from annotation.statement import charges
-from annotation.statement.downloads import csv_response
-from annotation.statement.spending import table_csv
 from annotation.wording import localized
 
 BAD_ROW_COLUMNS = ("line", "column", "reason")

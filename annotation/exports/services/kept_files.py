@@ -18,12 +18,11 @@ from django.db.models.functions import Now
 from django.utils import timezone
 
 from annotation.exports.services.label_files import ExportFormat, export_labels
-from annotation.files import services as files
 from annotation.models import UNFINISHED, Job, Label, Project, ProjectState, Role, WorkState
 from annotation.models.exports import Export
 from annotation.models.letters import MailKind
 from annotation.people.services import notices
-from annotation.work.services import attempts, jobs
+from annotation.work.services import attempts, files, jobs
 from privacy.services.faults import fault_point
 from privacy.wording import as_message
 

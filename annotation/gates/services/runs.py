@@ -11,6 +11,7 @@ import pyarrow as pa
 from django.contrib.auth.models import AbstractBaseUser
 from django.db import connection, transaction
 
+from annotation.budget import gate_runs
 from annotation.choices.gates import gate_from
 from annotation.gates.services import scan
 from annotation.gates.services.attempts import GateEnding, gate_key
@@ -25,7 +26,6 @@ from annotation.models import (
     Project,
     WorkState,
 )
-from annotation.statement import gate_runs
 from annotation.tables import sources
 from annotation.work.services import attempts, jobs
 from privacy.accounting.event import Event

@@ -12,6 +12,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 
 from annotation.access import managed_project
+from annotation.budget import charges
 from annotation.choices.gates import gate_choice
 from annotation.choices.policies.catalogue import labels_of_first_model
 from annotation.errors import ConfigurationFrozen, InvalidConfiguration
@@ -20,7 +21,6 @@ from annotation.gates.forms import GateChoiceForm, GatePlanForm
 from annotation.gates.services import planning
 from annotation.models import DatasetRole, Oracle, PrivacyUnit, Project
 from annotation.people.identity import note_nothing, person_of
-from annotation.statement import charges
 from annotation.wording import localized
 from privacy.gate.planning import PAPER_KS, plan_source, said_at_least
 

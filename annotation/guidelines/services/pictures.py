@@ -11,11 +11,11 @@ from django.urls import reverse
 
 from annotation import selectors
 from annotation.errors import InvalidConfiguration, InvalidUpload
-from annotation.files.scanning import scan_picture
 from annotation.guidelines.text import NAME_LENGTH, ShownPicture, pictures_in
 from annotation.models import GuidelinePicture, Project, Role
 from annotation.parsers.pictures import read_picture
 from annotation.work.limits import Limits, run
+from annotation.work.scanning import scan_picture
 from privacy.wording import as_message
 
 # As the database holds them, too.

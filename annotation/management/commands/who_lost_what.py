@@ -8,7 +8,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 
 from annotation.errors import ForgettingRefused
-from annotation.populations.who_lost_what import who_lost_what
+from annotation.retention.who_lost_what import who_lost_what
 from privacy.errors import UnsoundCombination
 
 

@@ -5,7 +5,7 @@ from datetime import timedelta
 from django import forms
 from django.utils.translation import gettext_lazy as _
 
-from annotation.tokens.services import Scope
+from annotation.work.services.tokens import Scope
 
 
 class TokenForm(forms.Form):

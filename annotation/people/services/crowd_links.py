@@ -18,7 +18,7 @@ from annotation.models import Oracle, Project, Role
 from annotation.models.joining import CrowdLink, CrowdParticipant
 from annotation.people.services import members
 from annotation.people.services.signed_arrivals import believed, signing_hindrance
-from annotation.tokens.digests import secret_digest
+from annotation.work.services.tokens import secret_digest
 from privacy.wording import as_message
 
 ENDED = as_message("This study is not open, or not any more. Please return it on the platform.")

@@ -11,12 +11,11 @@ from django.db import IntegrityError, connection, transaction
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from annotation.errors import GroupRefused
-from annotation.log.services import history
 from annotation.models import Assignment, AssignmentState, Membership, Project, ProjectState, Role
 from annotation.models.groups import GroupMember, GroupRole, PeopleGroup
 from annotation.models.joining import CrowdParticipant
 from annotation.people.services import appointing
-from annotation.work.services import leases
+from annotation.work.services import history, leases
 from privacy.wording import as_message
 
 # What a project's log says when people come and go by a group; nobody's page has these names.

@@ -15,7 +15,7 @@ from annotation.models import Membership, Project
 from annotation.models.groups import PeopleGroup
 from annotation.models.joining import Invitation
 from annotation.people.services import appointing, groups, members
-from annotation.tokens.digests import secret_digest
+from annotation.work.services.tokens import secret_digest
 
 MAXIMUM_LIFETIME = timedelta(days=90)
 

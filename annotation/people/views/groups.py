@@ -12,7 +12,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST
 
 from annotation.access import managed_project
-from annotation.log.action_words import action_sentence
+from annotation.budget.action_words import action_sentence
 from annotation.models.groups import GroupRole, PeopleGroup
 from annotation.people import group_presenters
 from annotation.people.forms.groups import GroupForm, GroupInvitationForm, GroupPeopleForm, GroupRoleForm

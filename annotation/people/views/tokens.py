@@ -9,7 +9,7 @@ from django.views.decorators.http import require_POST
 from annotation.models import ApiToken
 from annotation.people.forms.tokens import TokenForm
 from annotation.people.identity import note_nothing, person_of
-from annotation.tokens import services as token_service
+from annotation.work.services import tokens as token_service
 
 
 @login_required

@@ -5,9 +5,9 @@ from functools import partial
 
 from django.db import connection
 
-from annotation.files import services as files
 from annotation.models import Record
 from annotation.pictures.images import png_of
+from annotation.work.services import files
 
 # Of a question that was asked alone, as the process of the label pages may read it.
 PICTURE = "SELECT content FROM annotation_asked_picture(%s)"

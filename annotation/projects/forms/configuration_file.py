@@ -15,7 +15,7 @@ from annotation.projects.forms.configuration import column_line, form_class_of, 
 from annotation.projects.forms.pool import PoolProjectForm
 from annotation.projects.forms.streams import StreamProjectForm
 from annotation.projects.forms.wizard import OWN_LIMIT, WizardStep, arrival_of, draft_form, step_of
-from annotation.rest.checking import checked
+from annotation.work.rest import checked
 from privacy.wording import as_message, joined_messages
 
 FORMAT = "dpal-configuration"

@@ -9,17 +9,17 @@ from django import forms
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
 
+from annotation.budget.budget_levels import LEVEL_CHOICES
+from annotation.budget.population_sheets import SharingTerms
 from annotation.choices.account_kind import filter_of
 from annotation.choices.cards import ChoiceCards
 from annotation.choices.catalogue import CATALOGUE
 from annotation.choices.preset import Preset
 from annotation.choices.presets import PRESETS, broken_rules
 from annotation.models import Arrival, Oracle, PrivacyUnit
-from annotation.populations.selectors import SharingTerms
 from annotation.projects.forms.choosing import ChoosingForm, readable_value
 from annotation.projects.forms.pool import PoolProjectForm
 from annotation.projects.forms.streams import StreamProjectForm
-from annotation.statement.budget_levels import LEVEL_CHOICES
 from privacy.choices import Kind
 
 OWN_LIMIT = "own"

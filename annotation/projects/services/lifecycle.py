@@ -9,7 +9,6 @@ from django.db.models.functions import Cast, Concat, Now
 from annotation.access import refuse_if_closed
 from annotation.data.services import drafts
 from annotation.errors import InvalidConfiguration
-from annotation.files import services as files
 from annotation.models import (
     Assignment,
     AssignmentState,
@@ -51,7 +50,7 @@ from annotation.models.retention import SlotMark
 from annotation.models.reviews import Review
 from annotation.people.services import groups
 from annotation.retention.services import emptying
-from annotation.work.services import jobs
+from annotation.work.services import files, jobs
 
 
 def archive_project(*, project: Project) -> Project:

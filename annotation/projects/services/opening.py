@@ -8,6 +8,7 @@ from django.contrib.auth.models import AbstractBaseUser, User
 from django.db import transaction
 from django.utils.text import slugify
 
+from annotation.budget.services import populations as memberships
 from annotation.choices.account_kind import DELTA_SHARE, filter_of
 from annotation.choices.answers_unit import answers_unit
 from annotation.choices.catalogue import chosen_of
@@ -29,7 +30,6 @@ from annotation.models import (
     Role,
 )
 from annotation.people.services.members import add_member
-from annotation.populations import services as memberships
 from annotation.projects.services import answers_accounts
 from privacy.choices import Kind
 from privacy.models import Population

@@ -9,11 +9,11 @@ from django.views.decorators.http import require_POST
 
 from annotation import selectors
 from annotation.access import managed_project, may_open
+from annotation.budget.forms import MembershipForm
 from annotation.choices.presets import PRESETS
 from annotation.models import Arrival, DataKind, Oracle, Role
 from annotation.people.identity import note_about, note_nothing, person_of
 from annotation.people.views.crowd import task_of
-from annotation.populations.forms import MembershipForm
 from annotation.projects.forms.choosing import ChoosingForm
 from annotation.projects.forms.pool import PoolProjectForm
 from annotation.projects.forms.streams import StreamProjectForm

@@ -10,10 +10,10 @@ from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 
 from annotation.access import managed_project, may_open
+from annotation.budget import history
+from annotation.budget.action_words import action_sentence
 from annotation.choices.configuration import frozen_settings
 from annotation.errors import ConfigurationFrozen, InvalidConfiguration
-from annotation.log import history
-from annotation.log.action_words import action_sentence
 from annotation.models import Project
 from annotation.people.identity import person_of
 from annotation.projects.forms.choosing import ChoosingForm

@@ -13,11 +13,12 @@ from django.views.decorators.http import require_POST
 
 from annotation import selectors
 from annotation.access import managed_project
+from annotation.budget import budget_levels
+from annotation.budget.forms import MembershipForm
+from annotation.budget.population_sheets import membership_like
 from annotation.choices.presets import PRESETS
 from annotation.models import Arrival, Project, Role, Selection
 from annotation.people.identity import note_about, note_nothing, person_of
-from annotation.populations.forms import MembershipForm
-from annotation.populations.selectors import membership_like
 from annotation.projects import protection_words
 from annotation.projects.forms.choosing import ChoosingForm
 from annotation.projects.forms.random_comparison import can_stand_beside_random, draft_of_random
@@ -37,7 +38,6 @@ from annotation.projects.forms.wizard import (
     typed_in,
 )
 from annotation.projects.services import opening
-from annotation.statement import budget_levels
 
 DRAFTS = "new_projects"
 # Where the button under the budget leads, which is no step of its own.

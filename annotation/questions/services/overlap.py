@@ -2,8 +2,8 @@
 
 from django.db.models import F
 
+from annotation.budget.label_budget import label_budget
 from annotation.models import Project, Query
-from annotation.statement.label_budget import label_budget
 
 
 def ask_one_more(*, project: Project, query: Query) -> bool:

@@ -16,6 +16,8 @@ from django.db import IntegrityError, connection, transaction
 from numpy.typing import NDArray
 
 from annotation import selectors
+from annotation.budget import label_budget
+from annotation.budget.charges import budget_is_spent
 from annotation.checks import services as gold
 from annotation.errors import InvalidConfiguration
 from annotation.models import Assignment, Membership, Oracle, Project, ProjectState, Query, QueryState, Role
@@ -24,8 +26,6 @@ from annotation.models.rows import Columns
 from annotation.questions import work_limits
 from annotation.questions.work_limits import WorkLimit
 from annotation.selectors import RECORD
-from annotation.statement import label_budget
-from annotation.statement.charges import budget_is_spent
 from privacy.wording import as_plural_message
 
 # Ranks of a round stay below this, so a later round never overtakes an earlier one.

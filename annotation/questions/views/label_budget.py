@@ -7,11 +7,11 @@ from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 
 from annotation.access import managed_project
+from annotation.budget.label_budget import label_budget as budget_of_labels
 from annotation.people.identity import person_of
 from annotation.questions import label_forecast
 from annotation.questions.forms.label_budget import LabelBudgetForm
 from annotation.questions.services import labelling
-from annotation.statement.label_budget import label_budget as budget_of_labels
 
 
 @login_required

@@ -18,7 +18,7 @@ from annotation.questions.services import correcting
 from annotation.reports.forms import CommentForm
 from annotation.reports.selectors import threads
 from annotation.reports.services import conversing
-from annotation.rest.row_ids import row_id
+from annotation.work.rest import row_id
 
 UNREAD = "unread"
 

@@ -18,7 +18,6 @@ from django.db.models import Q, QuerySet
 from django.db.models.functions import Now
 from numpy.typing import NDArray
 
-from annotation.files import services as files
 from annotation.models import (
     Assignment,
     AssignmentState,
@@ -38,6 +37,7 @@ from annotation.models.idempotency import IdempotentAnswer
 from annotation.models.marks import Tag, Tagged
 from annotation.models.quality import GoldQuery, Opinion
 from annotation.models.reviews import Review
+from annotation.work.services import files
 
 ZEROED_AT_ONCE = 4096
 # What a pixel file's name says of emptied rows, after the attempt that wrote it.

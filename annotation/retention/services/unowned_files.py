@@ -8,9 +8,9 @@ from django.db.models import Q
 from django.utils import timezone
 
 from annotation.data.services import pool_files, uploads
-from annotation.files import services as files
 from annotation.models import Dataset
 from annotation.models.drafts import UploadDraft
+from annotation.work.services import files
 
 # Longer than the slowest request that brings a file.
 UNOWNED_AFTER = timedelta(hours=6)

@@ -8,6 +8,7 @@ from datetime import datetime
 from django.db.models import Count, Exists, OuterRef, Q, QuerySet, Sum
 
 from annotation import selectors as annotation_selectors
+from annotation.budget.presenters import start_account
 from annotation.models import (
     Consensus,
     Dataset,
@@ -19,7 +20,6 @@ from annotation.models import (
     WorkState,
 )
 from annotation.selectors import Person
-from annotation.statement.presenters import start_account
 from learner.models import ChannelMove, FeatureProjection, ModelRelease, ReleaseState, Round, TrainingRun, WarmStart
 from learner.pools import answers as answer_selectors
 from learner.pools import answers as repeat_selectors

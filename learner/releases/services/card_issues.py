@@ -10,8 +10,8 @@ from typing import Any
 
 from django.db import transaction
 
-from annotation.files import services as files
 from annotation.models import Project
+from annotation.work.services import files
 from learner.errors import ArtifactCorrupt, CardNotIssued
 from learner.models import ModelRelease, PrintedLimit, ReleaseState
 from learner.pools.selectors import releases_of

@@ -15,9 +15,9 @@ from django.db import transaction
 from django.utils import timezone
 
 from annotation.choices.secrecy import hides_selection
-from annotation.files import services as files
 from annotation.intervals import wilson_interval
 from annotation.models import Oracle, Project
+from annotation.work.services import files
 from annotation.work.services.attempts import Lease, finish_work
 from learner.errors import LimitsMoving
 from learner.estimators.catalogue import words_for

@@ -4,12 +4,11 @@ from uuid import UUID
 
 from django.db import transaction
 
-from annotation.files import services as files
 from annotation.models import Job, Project
 from annotation.models.deletions import Deletion
 from annotation.projects.services import lifecycle
 from annotation.signals import project_erasing
-from annotation.work.services import attempts, jobs
+from annotation.work.services import attempts, files, jobs
 from learner.models import (
     FeatureMatrix,
     FeatureProjection,

@@ -13,9 +13,9 @@ from django.db.models import Max
 from django.db.models.functions import Now
 from numpy.typing import NDArray
 
+from annotation.budget.label_budget import label_budget
 from annotation.models import Dataset, Oracle, Project, WorkState
 from annotation.questions.services import queue, repeats
-from annotation.statement.label_budget import label_budget
 from annotation.work.services.attempts import finish_work
 from annotation.work.services.sending import send_on_commit
 from learner.errors import BlockNotOpen, NothingToAsk

@@ -2,7 +2,7 @@
 
 from tests.evidence.planting import Mutant
 
-STATEMENT = "tests/web/annotation/statement/test_statement_audit.py"
+STATEMENT = "tests/web/annotation/budget/test_statement_audit.py"
 WITNESS = "tests/pure/privacy/audit/test_witness.py"
 
 AUDITING = [

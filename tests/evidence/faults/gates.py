@@ -3,7 +3,7 @@
 from tests.evidence.planting import Mutant
 
 GATE = "tests/pure/privacy/test_gate.py"
-RUNS = "tests/db/annotation/statement/test_gate_runs.py"
+RUNS = "tests/db/annotation/budget/test_gate_runs.py"
 MECHANISM = "tests/web/annotation/choices/test_new_gate_mechanism.py"
 EVENTS = "tests/pure/privacy/accounting"
 
@@ -170,7 +170,7 @@ GATES = [
     ),
     Mutant(
         "an upload that enters a series of runs anew with every attempt",
-        "annotation/statement/gate_runs.py",
+        "annotation/budget/gate_runs.py",
         "epoch = None if earlier is None else _run(earlier).epoch",
         "epoch = None",
         (f"{RUNS}::test_a_killed_run_is_paid_for_and_repeated_as_its_epoch",),

@@ -3,7 +3,7 @@
 from tests.evidence.planting import Mutant
 
 SHARED = "tests/db/privacy/services/test_populations.py"
-PEOPLE = "tests/db/annotation/populations/test_population_services.py"
+PEOPLE = "tests/db/annotation/budget/test_population_services.py"
 DECLARED = "tests/db/annotation/data/test_declared.py"
 RULES = "privacy/migrations/sql/populations.sql"
 TWO_MANAGERS = "annotation/migrations/sql/populations.sql"
@@ -111,7 +111,7 @@ POPULATIONS = [
     ),
     Mutant(
         "one manager who raises a common limit alone",
-        "annotation/populations/services.py",
+        "annotation/budget/services.py",
         "    if epsilon <= account.epsilon_limit_nano and delta <= account.delta_limit_atto:",
         "    if delta <= account.delta_limit_atto:",
         (f"{PEOPLE}::test_a_higher_limit_takes_two_managers",),
@@ -163,7 +163,7 @@ POPULATIONS = [
     ),
     Mutant(
         "a data subject who is not told of projects that have forgotten them",
-        "annotation/populations/who_lost_what.py",
+        "annotation/budget/who_lost_what.py",
         "        if project.pk not in by_project and not forgotten:",
         "        if project.pk not in by_project:",
         (f"{PEOPLE}::test_who_was_forgotten_stays_covered",),

@@ -10,8 +10,8 @@ from django.test import Client
 
 from annotation.models import Role
 from annotation.people.services import members
-from annotation.tokens import services as tokens
-from annotation.tokens.services import Scope
+from annotation.work.services import tokens
+from annotation.work.services.tokens import Scope
 from dpal_site.embedded import host
 from tests.factories import make_project, make_user
 

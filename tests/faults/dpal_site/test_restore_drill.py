@@ -53,8 +53,8 @@ import django
 django.setup()
 from datetime import timedelta
 from annotation.models import Role
-from annotation.tokens import services as tokens
-from annotation.tokens.services import Scope
+from annotation.work.services import tokens
+from annotation.work.services.tokens import Scope
 from privacy.models import BudgetAccount
 from privacy.services.checkpoints import site_key
 from tests.factories import add_members, make_project, make_user

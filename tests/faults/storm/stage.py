@@ -13,8 +13,8 @@ django.setup()
 from django.contrib.auth.models import User  # noqa: E402 - needs the line above
 
 from annotation.models import Dataset, Membership, Project, Role  # noqa: E402
-from annotation.tokens import services as tokens  # noqa: E402
-from annotation.tokens.services import Scope  # noqa: E402
+from annotation.work.services import tokens  # noqa: E402
+from annotation.work.services.tokens import Scope  # noqa: E402
 from tests import learning, streaming  # noqa: E402
 from tests.faults.storm.load import TESTED_ROWS, TESTED_SEED  # noqa: E402
 

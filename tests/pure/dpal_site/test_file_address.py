@@ -30,7 +30,7 @@ def test_a_bucket_with_a_key_from_a_file(monkeypatch, tmp_path):
     url = "s3://labels/site/one?endpoint_url=https%3A%2F%2Fs3.example.org&region=eu-central-1"
     found = storage_settings(url)
     options = found["OPTIONS"]
-    assert found["BACKEND"] == "annotation.files.object_storage.ObjectStorage"
+    assert found["BACKEND"] == "annotation.work.object_storage.ObjectStorage"
     assert (options["bucket_name"], options["location"], options["region_name"]) == (
         "labels",
         "site/one",

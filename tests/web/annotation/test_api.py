@@ -13,8 +13,8 @@ from annotation.models import ApiToken, Dataset, Label, Project, Record, Role
 from annotation.people.services import members
 from annotation.projects.services import opening
 from annotation.questions.services import queue
-from annotation.tokens import services as tokens
-from annotation.tokens.services import Scope
+from annotation.work.services import tokens
+from annotation.work.services.tokens import Scope
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -10,17 +10,17 @@ from django.test import Client, RequestFactory
 from django.urls import reverse
 from django.utils import timezone, translation
 
+from annotation.budget.words import delta_words, epsilon_left_words, epsilon_words
 from annotation.choices.presets import PRESETS
 from annotation.data.services.bad_rows import BadRowReport
 from annotation.errors import InvalidChoice, InvalidConfiguration
 from annotation.models import DatasetState, Job, Role, WorkState
 from annotation.parsers.rows import BadRow
-from annotation.statement.amounts import delta_words, epsilon_left_words, epsilon_words
 from annotation.tables.cells import EMPTY, TOO_LONG
 from annotation.templatetags.privacy_numbers import unbroken
-from annotation.tokens import services as tokens
-from annotation.tokens.services import Scope
 from annotation.wording import localized
+from annotation.work.services import tokens
+from annotation.work.services.tokens import Scope
 from dpal_site.api import refused
 from dpal_site.middleware import RefusalMiddleware
 from privacy.accounting.cost import no_proof

@@ -12,7 +12,7 @@ from django.core.cache import cache
 from django.test import Client
 from django.urls import reverse
 
-from annotation.tokens.services import PREFIX, create_token
+from annotation.work.services.tokens import PREFIX, create_token
 from dpal_site.logins import SessionStore, session_digest
 from dpal_site.models import GuessCount
 

@@ -13,13 +13,13 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import NoReverseMatch, get_resolver, reverse
 
-from annotation.log.action_words import SENTENCES
-from annotation.log.services.history import UNNOTED
+from annotation.budget.action_words import SENTENCES
 from annotation.models import Role
 from annotation.models.history import Action
 from annotation.people.services import invitations
-from annotation.tokens import services as tokens
-from annotation.tokens.services import Scope
+from annotation.work.services import tokens
+from annotation.work.services.history import UNNOTED
+from annotation.work.services.tokens import Scope
 from dpal_site.accountability import is_page
 from tests.factories import add_members, make_project, make_user
 from tests.permission_rows import PAGES

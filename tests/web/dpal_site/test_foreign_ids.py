@@ -11,7 +11,7 @@ import pytest
 from django.urls import get_resolver, reverse
 from django.urls.converters import IntConverter, UUIDConverter
 
-from annotation.tokens.services import Scope
+from annotation.work.services.tokens import Scope
 from tests.permission_rows import BODIES, PAGES, ROUTES
 from tests.permission_scene import PEOPLE, Scene, api_routes, letter, named_patterns, outcome
 from tests.site_walk import send

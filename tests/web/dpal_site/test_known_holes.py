@@ -35,13 +35,13 @@ from PIL import Image
 import dpal_site.urls
 from annotation.data.services import datasets
 from annotation.errors import InvalidUpload
-from annotation.files.services import reader_of
 from annotation.models import Membership, Query, Record, Report, Role
 from annotation.people.services import invitations
 from annotation.pictures.images import png_of
 from annotation.projects.services import opening
-from annotation.tokens import services as tokens
-from annotation.tokens.services import Scope
+from annotation.work.services import tokens
+from annotation.work.services.files import reader_of
+from annotation.work.services.tokens import Scope
 from dpal_site.celery import app as celery_app
 from learner.releases.artifacts import files as artifacts
 from privacy.wording import message_of

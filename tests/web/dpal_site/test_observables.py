@@ -228,7 +228,7 @@ def test_whatever_others_than_managers_get_is_a_declared_template(walk: Walk) ->
     assert {
         "learner/releases/release.html",
         "annotation/questions/label.html",
-        "annotation/statement/budget.html",
+        "annotation/budget/budget.html",
     } <= got
 
 

@@ -22,6 +22,7 @@ from schemathesis.specs.openapi import checks
 
 from addons.webhooks.models import Webhook, WebhookDelivery
 from annotation.browsing.services import saved_views
+from annotation.budget.services import populations
 from annotation.choices.class_changes import FurtherClass
 from annotation.exports.services import kept_files
 from annotation.gates.comparison import own_settings
@@ -30,7 +31,6 @@ from annotation.models import Assignment, Job, Picture, Project, Query, Role
 from annotation.models.groups import PeopleGroup
 from annotation.models.quality import GoldQuery
 from annotation.people.services import crowd_links, groups, invitations, limits, members
-from annotation.populations import services as populations
 from annotation.projects.forms.configuration_file import file_of
 from annotation.projects.services import classes
 from annotation.quality import services as comparing
@@ -39,8 +39,8 @@ from annotation.reports.services import conversing, setting_aside
 from annotation.retention.services import forgetting
 from annotation.review import selectors as reviewing
 from annotation.review.services import reviewing as decisions
-from annotation.tokens import services as tokens
-from annotation.tokens.services import Scope
+from annotation.work.services import tokens
+from annotation.work.services.tokens import Scope
 from dpal_site.wsgi import application
 from learner.models import Round, TrainingRun
 from learner.models.planning import PlanSimulation

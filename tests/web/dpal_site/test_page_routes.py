@@ -158,8 +158,8 @@ A_FILE = re.compile(r"\.(csv|json|md)$")
 # Buttons of a page that send one view another value each, and where its route takes the same.
 BUTTON = re.compile(r'name="(?:action|decision|do)"\s+value="(\w+)"')
 SEVERAL_BUTTONS = {
-    "annotation/statement/limit_requests.html": ("LimitDecisionIn", "decision"),
-    "annotation/populations/population.html": ("WishDecisionIn", "decision"),
+    "annotation/budget/limit_requests.html": ("LimitDecisionIn", "decision"),
+    "annotation/budget/population.html": ("WishDecisionIn", "decision"),
     "annotation/browsing/questions.html": ("ChangeIn", "action"),
     "annotation/reports/reported.html": ("SetAsideDecisionIn", "decision"),
     "annotation/review/review.html": ("DecisionIn", "decision"),

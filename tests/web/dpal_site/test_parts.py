@@ -16,7 +16,7 @@ from annotation.models.configurations import KNOWN
 from annotation.projects.services.configuring import configure_project
 from annotation.questions.services import correcting, participations
 from annotation.reports.services import conversing
-from annotation.tokens.digests import secret_digest
+from annotation.work.services.tokens import secret_digest
 from dpal_site import label_role, parts
 from dpal_site.roles import RoleAddress
 from tests.factories import (

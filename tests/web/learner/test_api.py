@@ -10,7 +10,7 @@ from django.test import Client
 
 from annotation.models import Role
 from annotation.people.services import members
-from annotation.tokens import services as tokens
+from annotation.work.services import tokens
 from learner.releases import storage
 from learner.releases.services import versions
 from learner.rounds.services import selection

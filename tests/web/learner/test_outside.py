@@ -22,8 +22,8 @@ from django.test import Client
 from annotation.models import Membership, Query, QueryState, Role
 from annotation.people.services import members
 from annotation.questions.services import labels, queue
-from annotation.tokens import services as tokens
-from annotation.tokens.services import Scope
+from annotation.work.services import tokens
+from annotation.work.services.tokens import Scope
 from learner.models import Round
 from learner.rounds.services import loop
 from tests import learning

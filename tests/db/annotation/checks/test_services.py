@@ -4,13 +4,13 @@ import pytest
 from django.db import IntegrityError, transaction
 from django.utils import timezone
 
+from annotation.budget import label_budget
 from annotation.checks import services as gold
 from annotation.checks.selectors import checks_in_use, checks_of
 from annotation.errors import InvalidConfiguration
 from annotation.models import Assignment, Consensus, Dataset, Job, Label, Membership, Query, Record
 from annotation.quality import selectors as quality
 from annotation.questions.services import labelling, labels, queue, undoing
-from annotation.statement import label_budget
 from tests.factories import (
     answer_next,
     make_annotators,

@@ -7,10 +7,10 @@ import pytest
 from django.core.files import File
 from django.db import IntegrityError, connection, transaction
 
+from annotation.budget.services import populations as budget_populations
 from annotation.data.services import datasets
 from annotation.data.services.declared import HIDDEN
 from annotation.models import Dataset, DatasetState, Job, Record
-from annotation.populations import services
 from annotation.retention.services import forgetting
 from annotation.retention.services.forgetting import pseudonym_of
 from privacy.services import populations
@@ -29,7 +29,7 @@ def owner():
 
 @pytest.fixture
 def population(owner):
-    return services.open_population(
+    return budget_populations.open_population(
         name="Patients",
         unit="contributor",
         filter="pure",
@@ -46,7 +46,7 @@ def project(owner):
 
 
 def join(population, project, number):
-    services.add_project(
+    budget_populations.add_project(
         population=population, project=project, records_per_person=number, actor=population.managers.first().user
     )
 

@@ -23,8 +23,8 @@ from annotation.projects.services.kinds import change_kind
 from annotation.projects.services.opening import create_project
 from annotation.questions.services import labels, queue
 from annotation.retention.services.emptying import empty_records
-from annotation.tokens import services as tokens
-from annotation.tokens.services import Scope
+from annotation.work.services import tokens
+from annotation.work.services.tokens import Scope
 from tests.db.annotation.models.test_constraints import refused
 from tests.factories import add_members, make_annotators, make_project, make_records, make_user
 from tests.pure.annotation.parsers.test_parsers import archive, png

@@ -10,14 +10,14 @@ from django.core.files.storage import default_storage
 from django.db import IntegrityError, connection, transaction
 from django.utils import timezone
 
+from annotation.budget.services import populations
 from annotation.data.services import datasets, pool_files
 from annotation.gates.services import pool_rows, runs
 from annotation.models import Dataset, DatasetState, GateRun, Job, PoolPart, Query, Record
-from annotation.populations import services
-from annotation.populations.who_lost_what import who_lost_what
 from annotation.projects.services import lifecycle
 from annotation.retention.services import periods, unowned_files
 from annotation.retention.services.forgetting import pseudonym_of, request_forgetting
+from annotation.retention.who_lost_what import who_lost_what
 from learner.rounds.services import closing as deletion
 from learner.rounds.services import forgetting
 from learner.rounds.services import forgetting as learner_retention
@@ -305,11 +305,11 @@ def test_a_pool_is_ready_when_its_files_hold_its_rows_without_a_gap(parts, rows)
 
 def population(**terms):
     given = {"name": "Patients", "unit": "record", "filter": "pure", "epsilon_limit": 90.0, "delta_limit": 0.9}
-    return services.open_population(owner=make_user(), second=make_user(), **given | terms)
+    return populations.open_population(owner=make_user(), second=make_user(), **given | terms)
 
 
 def join(project, people):
-    services.add_project(population=people, project=project, records_per_person=30, actor=make_user())
+    populations.add_project(population=people, project=project, records_per_person=30, actor=make_user())
 
 
 def test_records_that_a_population_counts_by_person_stay_in_the_database():

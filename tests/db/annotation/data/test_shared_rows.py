@@ -17,8 +17,8 @@ from annotation.errors import InvalidRecords, InvalidUpload
 from annotation.models import Dataset, DatasetState, Job, Record, RecordPost
 from annotation.models.imports import ImportPart
 from annotation.parsers import sources
-from annotation.tokens import services as tokens
-from annotation.tokens.services import Scope
+from annotation.work.services import tokens
+from annotation.work.services.tokens import Scope
 from privacy.models import LedgerEntry
 from tests import learning, streaming
 from tests.factories import add_members, make_user

@@ -4,14 +4,14 @@ import pyarrow as pa
 import pytest
 from django.core.files.base import ContentFile
 
+from annotation.budget.services import populations
 from annotation.data.services import datasets, tables
 from annotation.errors import ForgettingRefused, InvalidUpload
 from annotation.gates.services import runs
 from annotation.models import Dataset, GateRun, PoolSource, Record, SourceFile
-from annotation.populations import services
-from annotation.populations.who_lost_what import who_lost_what
 from annotation.projects.services import lifecycle
 from annotation.retention.services import forgetting
+from annotation.retention.who_lost_what import who_lost_what
 from annotation.tables.stores import FolderTable
 from learner.rounds.services import closing as deletion
 from learner.rounds.services.forgetting import preview_forgetting
@@ -121,9 +121,9 @@ def test_projects_whose_promise_needs_the_rows_here_take_no_table(table):
 
 def test_a_project_that_a_population_counts_by_person_takes_none(table):
     given = {"name": "Patients", "unit": "record", "filter": "pure", "epsilon_limit": 90.0, "delta_limit": 0.9}
-    people = services.open_population(owner=make_user(), second=make_user(), **given)
+    people = populations.open_population(owner=make_user(), second=make_user(), **given)
     project = crowd()
-    services.add_project(population=people, project=project, records_per_person=30, actor=make_user())
+    populations.add_project(population=people, project=project, records_per_person=30, actor=make_user())
     refused("counts this project's records by person", project=project, address=table.as_uri())
 
 

@@ -7,10 +7,10 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
+from annotation.budget.charges import gate_charge
 from annotation.data.services import pool_files
 from annotation.gates.services import runs, scan
 from annotation.models import GateRun, Job, Query
-from annotation.statement.charges import gate_charge
 from annotation.tables import rows, sources
 from annotation.tables.executors import folder_reader
 from annotation.tables.footers import TableColumns

@@ -6,10 +6,10 @@ import pytest
 from django.db import IntegrityError
 from django.urls import reverse
 
+from annotation.budget import label_budget
 from annotation.errors import InvalidConfiguration
 from annotation.models import Configuration, Project, Query
 from annotation.questions.services import labelling, labels, queue, undoing
-from annotation.statement import label_budget
 from learner.models import ModelRelease, Round
 from learner.rounds.next_step import Step, project_status
 from learner.rounds.services import loop

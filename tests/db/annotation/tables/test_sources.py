@@ -3,11 +3,11 @@
 import pytest
 from django.db import IntegrityError, transaction
 
+from annotation.budget import gate_runs
+from annotation.budget.services import populations
 from annotation.errors import TableChanged
 from annotation.gates.services import pool_rows
 from annotation.models import Dataset, DatasetState, GateRun, Job, PoolPart, PoolSource, Record, SourceFile
-from annotation.populations import services
-from annotation.statement import gate_runs
 from annotation.tables import sources
 from privacy.accounting.events import GateOfSnapshotEvent
 from privacy.errors import UnsoundCombination
@@ -194,9 +194,9 @@ def test_no_data_of_another_role_stand_beside_one(table):
 def test_a_population_that_counts_by_person_takes_no_project_with_a_table(table):
     dataset = register(crowd(), table)
     given = {"name": "Patients", "unit": "record", "filter": "pure", "epsilon_limit": 90.0, "delta_limit": 0.9}
-    people = services.open_population(owner=make_user(), second=make_user(), **given)
+    people = populations.open_population(owner=make_user(), second=make_user(), **given)
     with pytest.raises(UnsoundCombination):
-        services.add_project(population=people, project=dataset.project, records_per_person=3, actor=make_user())
+        populations.add_project(population=people, project=dataset.project, records_per_person=3, actor=make_user())
 
 
 @pytest.mark.parametrize("paid", ["nothing of a snapshot", "another snapshot"])

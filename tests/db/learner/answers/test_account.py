@@ -7,8 +7,8 @@ from django.db import connection
 from django.test import Client
 from django.urls import reverse
 
+from annotation.budget.presenters import budget_sheets
 from annotation.projects.services import kinds
-from annotation.statement.presenters import budget_sheets
 from learner.estimators.catalogue import CHOICES
 from learner.estimators.choice import ConvexChoice
 from learner.estimators.minibatch_svm import MinibatchSvm

@@ -8,6 +8,7 @@ import pytest
 from django.db import IntegrityError, connection, connections, transaction
 from django.test import Client
 
+from annotation.budget.presenters import budget_sheets
 from annotation.choices.label_randomizers import RandomizedConsensus
 from annotation.errors import ConfigurationFrozen, InvalidConfiguration
 from annotation.models import Assignment, AssignmentState, Label, Membership, Query, QueryState
@@ -15,7 +16,6 @@ from annotation.projects.services import configuring
 from annotation.questions.desks import Waiting, waiting_for
 from annotation.questions.services import labels, queue, undoing
 from annotation.questions.services.queue import QueueState
-from annotation.statement.presenters import budget_sheets
 from learner.models import ModelRelease
 from learner.models.answers import RandomizedLabel
 from learner.releases import storage

@@ -6,13 +6,13 @@ import pytest
 from django.db import IntegrityError, transaction
 from django.test import Client
 
+from annotation.budget.services.document import statement_json
 from annotation.errors import ConfigurationFrozen, InvalidConfiguration
 from annotation.models import Consensus, Membership, Project, Query
 from annotation.projects.services import configuring, kinds
 from annotation.projects.services.answers_accounts import open_answers_account
 from annotation.questions.services import labels, queue
 from annotation.review.services import disputes
-from annotation.statement.services.document import statement_json
 from learner.models import ModelRelease
 from learner.models.answers import AnswerSeries, RandomizedLabel
 from learner.releases import storage

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from django.db import IntegrityError, connection, transaction
 
+from annotation.budget.lines import WantedLines, statement_page
 from annotation.choices.label_randomizers import RandomizedConsensus
 from annotation.errors import ConfigurationFrozen, InvalidConfiguration, InvalidUpload, UndoRefused
 from annotation.models import Label, Membership, Query
@@ -15,7 +16,6 @@ from annotation.people.services import limits
 from annotation.projects.services import configuring, lifecycle
 from annotation.questions.services import labelling, labels, queue, undoing
 from annotation.review.services import disputes
-from annotation.statement.lines import WantedLines, statement_page
 from learner.features.static_encoder import StaticEncoder
 from learner.linear_model import LinearModel
 from learner.models import ModelRelease, Round, TrainingRun

@@ -19,8 +19,8 @@ from annotation.models.deletions import Deletion
 from annotation.people.services import invitations, members
 from annotation.projects.services import lifecycle, opening
 from annotation.questions.services import labels, queue
-from annotation.tokens import services as tokens
-from annotation.tokens.services import Scope
+from annotation.work.services import tokens
+from annotation.work.services.tokens import Scope
 from learner.errors import ReleaseBuried
 from learner.models import ModelRelease, Round, ScreenLooks, SecretDraw, TrainingRun
 from learner.releases import selectors as release_selectors

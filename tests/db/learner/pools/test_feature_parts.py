@@ -11,9 +11,9 @@ from django.core.files.storage import default_storage
 from django.db import transaction
 from django.utils import timezone
 
-from annotation.files import services as files
 from annotation.models import Dataset, Record
 from annotation.retention.services import emptying
+from annotation.work.services import files
 from learner import tasks
 from learner.features.encoder import SentenceEncoder
 from learner.features.text import HashingTextFeaturizer

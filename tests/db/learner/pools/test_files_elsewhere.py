@@ -14,10 +14,10 @@ from django.core.files.base import ContentFile
 from django.core.files.storage import InMemoryStorage, default_storage
 
 from annotation.errors import FileDamaged
-from annotation.files import cache
-from annotation.files import services as files
 from annotation.models import Record
 from annotation.pictures.services.showing import image_of
+from annotation.work import file_cache
+from annotation.work.services import files
 from learner.errors import ArtifactCorrupt
 from learner.models import FeatureMatrix, ReleaseState
 from learner.pools import features
@@ -56,7 +56,7 @@ def elsewhere(settings, monkeypatch, tmp_path):
     """Store files elsewhere, and copies under this test's folder."""
     settings.FILE_CACHE_DIR, settings.FILE_CACHE_BYTES = tmp_path / "copies", 1_000_000
     # One thread of this process would sweep other tests' folders, too.
-    monkeypatch.setattr(cache, "sweep_from_now_on", lambda: None)
+    monkeypatch.setattr(file_cache, "sweep_from_now_on", lambda: None)
     made = Elsewhere()
     default_storage.exists("")
     monkeypatch.setattr(default_storage, "_wrapped", made)
@@ -69,7 +69,7 @@ def keep(name, body):
 
 
 def copies():
-    return sorted(path.name.partition("@")[0] for path in cache._copies())
+    return sorted(path.name.partition("@")[0] for path in file_cache._copies())
 
 
 def test_a_copy_is_made_once_and_checked(elsewhere):
@@ -81,7 +81,7 @@ def test_a_copy_is_made_once_and_checked(elsewhere):
     with pytest.raises(FileDamaged):
         files.open_stored("features/1/x.npy", "0" * 64, Path.read_bytes)
     assert copies() == ["x.npy"]
-    assert list((cache._folder() / "partial").iterdir()) == []
+    assert list((file_cache._folder() / "partial").iterdir()) == []
 
 
 def test_a_copy_that_goes_between_two_lines_is_made_again(elsewhere):
@@ -102,20 +102,20 @@ def test_copies_take_no_more_room_than_they_may(elsewhere, settings):
     settings.FILE_CACHE_BYTES = 25
     for number in range(4):
         digest = keep(f"features/1/{number}.npy", b"0123456789")
-        os.utime(cache.copy_of(f"features/1/{number}.npy", digest), (number, number))
+        os.utime(file_cache.copy_of(f"features/1/{number}.npy", digest), (number, number))
     assert copies() == ["2.npy", "3.npy"]
     digest = keep("features/1/large.npy", bytes(100))
-    cache.copy_of("features/1/large.npy", digest)
+    file_cache.copy_of("features/1/large.npy", digest)
     assert copies() == ["large.npy"]
 
 
 def test_a_copy_goes_with_its_file(elsewhere):
     for name in ("features/1/x.npy", "features/1/y.npy"):
-        cache.copy_of(name, keep(name, b"x"))
-    assert cache.sweep() == 0
+        file_cache.copy_of(name, keep(name, b"x"))
+    assert file_cache.sweep() == 0
     # As another host would delete it.
     elsewhere.delete("features/1/x.npy")
-    assert cache.sweep() == 1
+    assert file_cache.sweep() == 1
     files.delete("features/1/y.npy")
     assert copies() == []
 
@@ -157,7 +157,7 @@ def test_a_release_is_made_checked_and_deleted_elsewhere(elsewhere):
     with storage.open_file(release=release, name="weights.json") as file:
         assert hashlib.sha256(file.read()).hexdigest() == release.digests["weights.json"]
     keep(f"{release.folder}/weights.json", b"{}")
-    cache.drop(f"{release.folder}/weights.json")
+    file_cache.drop(f"{release.folder}/weights.json")
     with pytest.raises(ArtifactCorrupt):
         storage.open_file(release=release, name="weights.json")
     files.delete_folder(release.folder)

@@ -5,10 +5,10 @@ import json
 import pytest
 from django.db import IntegrityError, transaction
 
+from annotation.budget import presenters
 from annotation.errors import InvalidUpload
 from annotation.models import Dataset, DatasetState, Membership, Query, Record
 from annotation.projects.services import configuring
-from annotation.statement import presenters
 from learner.linear_model import LinearModel
 from learner.models import Round, WarmStart
 from learner.pools import selectors, starts

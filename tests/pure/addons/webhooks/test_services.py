@@ -5,9 +5,9 @@ import socket
 import pytest
 
 from addons.webhooks import services
-from annotation import outgoing
 from annotation.errors import AddressRefused
-from annotation.outgoing import Target, pinned_address
+from annotation.work import outgoing
+from annotation.work.outgoing import Target, pinned_address
 
 
 @pytest.mark.parametrize("inside", ["127.0.0.1", "169.254.169.254", "::ffff:10.0.0.1", "0.0.0.0", "fe80::1"])

@@ -17,11 +17,11 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from annotation.errors import AddressRefused, InvalidUpload, ScannerAway
-from annotation.files import clamd
-from annotation.outgoing import parse_target
 from annotation.parsers.preview import preview_of
 from annotation.parsers.reading import Upload
 from annotation.parsers.rows import FirstRows, Layout
+from annotation.work import clamd
+from annotation.work.outgoing import parse_target
 from dpal_site.accounts.openid.claims import IssuerRefused, read_claims
 from dpal_site.accounts.openid.issuer import sound_description
 from dpal_site.embedded.database_address import parse_database_url

@@ -4,11 +4,11 @@ import json
 
 import pytest
 
-from annotation.files.object_storage import ObjectStorage
 from annotation.models import Dataset, PoolSource, Project
 from annotation.tables import shared
 from annotation.tables.footers import TableColumns
 from annotation.tables.pseudonym_keys import table_key
+from annotation.work.object_storage import ObjectStorage
 from dpal_site.environment import storage_settings
 from privacy.engines.stores import Bucket, Folder
 

@@ -5,7 +5,7 @@ from typing import get_args
 import pytest
 from django.utils import translation
 
-from annotation.statement.words import what_words
+from annotation.budget.words import what_words
 from annotation.wording import localized
 from learner.pools.keys import CHOOSE_BLOCK, CHOOSE_QUESTIONS, SUGGEST_CLASSES, TRAIN_ON_GATE_OUTPUT, TRAIN_VERSION
 from learner.strategies.clustered_uncertainty import ClusteredUncertainty

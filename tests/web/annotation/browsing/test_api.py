@@ -8,8 +8,8 @@ from django.test import Client
 
 from annotation.models import Membership, Query, Role
 from annotation.questions.services import labels, queue
-from annotation.tokens import services as tokens
-from annotation.tokens.services import Scope
+from annotation.work.services import tokens
+from annotation.work.services.tokens import Scope
 from tests.factories import add_members, make_annotators, make_project, make_records, make_user
 
 pytestmark = pytest.mark.django_db

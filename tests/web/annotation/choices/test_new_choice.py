@@ -27,8 +27,8 @@ from annotation.models.configurations import Configuration
 from annotation.projects.forms.wizard import WizardStep
 from annotation.projects.protection_words import what_it_costs
 from annotation.projects.services.configuring import configure_project
-from annotation.tokens import services as tokens
-from annotation.tokens.services import Scope
+from annotation.work.services import tokens
+from annotation.work.services.tokens import Scope
 from learner.models import Round
 from learner.simulation import plan_setups
 from learner.strategies.base import BEYOND_A_STREAM, QueryStrategy, StrategyChoice

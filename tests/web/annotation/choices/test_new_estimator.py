@@ -18,8 +18,8 @@ from annotation.choices.label_types.learning import LearnsLabels, chosen_estimat
 from annotation.choices.stream_rules import batch_stream_epsilon
 from annotation.data.services.streams import post_records
 from annotation.projects.forms.wizard import WizardStep
-from annotation.tokens import services as tokens
-from annotation.tokens.services import Scope
+from annotation.work.services import tokens
+from annotation.work.services.tokens import Scope
 from learner.estimators.choice import EstimatorChoice, Shape
 from learner.estimators.minibatch_svm import MiniBatchPrivateSVM
 from learner.estimators.streaming import AnsweredBatch, StreamingLinearClassifier, project_to_ball

@@ -15,8 +15,8 @@ from django.urls import reverse
 from annotation.models import Membership, Role
 from annotation.projects.forms.wizard import WizardStep
 from annotation.questions.services import labels, queue
-from annotation.tokens import services as tokens
-from annotation.tokens.services import Scope
+from annotation.work.services import tokens
+from annotation.work.services.tokens import Scope
 from dpal.features.table import columns_of, read_numbers
 from learner.features.base import Featurizer, featurizer_from_json
 from learner.features.choice import FeaturesChoice

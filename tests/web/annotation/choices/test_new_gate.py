@@ -20,8 +20,8 @@ from annotation.gates.services import planning, runs
 from annotation.models import GateRun, Query
 from annotation.projects.forms.wizard import WizardStep
 from annotation.projects.services import configuring
-from annotation.tokens import services as tokens
-from annotation.tokens.services import Scope
+from annotation.work.services import tokens
+from annotation.work.services.tokens import Scope
 from learner.simulation import plan_setups
 from privacy.accounting.events import ThresholdGateEvent
 from privacy.choices import parameter

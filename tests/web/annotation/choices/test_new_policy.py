@@ -19,8 +19,8 @@ from annotation.choices.secrecy import hides_selection
 from annotation.projects.forms.wizard import WizardStep
 from annotation.projects.services.configuring import configure_project
 from annotation.projects.services.known_choices import note_choice
-from annotation.tokens import services as tokens
-from annotation.tokens.services import Scope
+from annotation.work.services import tokens
+from annotation.work.services.tokens import Scope
 from learner.models import StreamBatch
 from learner.pools.configuration import stream_event
 from learner.rounds import next_step

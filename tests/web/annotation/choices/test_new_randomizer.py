@@ -19,8 +19,8 @@ from annotation.errors import InvalidConfiguration
 from annotation.projects.forms.wizard import WizardStep
 from annotation.projects.services.configuring import configure_project
 from annotation.projects.services.known_choices import note_choice
-from annotation.tokens import services as tokens
-from annotation.tokens.services import Scope
+from annotation.work.services import tokens
+from annotation.work.services.tokens import Scope
 from learner.models.answers import RandomizedLabel
 from learner.pools.configuration import answers_are_open, answers_event_of
 from learner.simulation import plan_setups, tried_settings

@@ -11,8 +11,8 @@ from annotation.models import Role
 from annotation.models.crowds import BonusSheet, CrowdStudy, CrowdVerdict, PlatformAccount, StudyState
 from annotation.models.history import Action
 from annotation.models.idempotency import IdempotentAnswer
-from annotation.tokens import services as tokens
-from annotation.tokens.services import Scope
+from annotation.work.services import tokens
+from annotation.work.services.tokens import Scope
 from tests.factories import add_members, make_user
 from tests.prolific_server import TOKEN
 from tests.studies import come, connect, turn

@@ -3,8 +3,8 @@
 import pytest
 from django.utils import timezone
 
+from annotation.budget import charges
 from annotation.models import Job, Role, WorkState
-from annotation.statement import charges
 from tests import learning
 from tests.factories import add_members, make_user
 from tests.programs import Program

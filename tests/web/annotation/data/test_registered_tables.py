@@ -8,11 +8,11 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
+from annotation.budget import charges
 from annotation.data.services import datasets
 from annotation.models import Dataset, PoolSource
-from annotation.statement import charges
-from annotation.tokens import services as tokens
-from annotation.tokens.services import Scope
+from annotation.work.services import tokens
+from annotation.work.services.tokens import Scope
 from tests import learning
 from tests.factories import make_user
 from tests.iceberg import write_iceberg

@@ -13,8 +13,8 @@ from django.urls import reverse
 from annotation.choices.secrecy import hides_selection
 from annotation.models import Label, Project, Query, RecordPost, Role
 from annotation.people.services import members
-from annotation.tokens import services as tokens
-from annotation.tokens.services import Scope
+from annotation.work.services import tokens
+from annotation.work.services.tokens import Scope
 from learner.estimators.online_choices import Confirmations
 from tests import learning, streaming
 from tests.factories import make_project, make_user

@@ -22,8 +22,8 @@ from pyarrow import parquet
 from annotation.data.services import datasets, drafts
 from annotation.models import Dataset, Project, Role
 from annotation.models.drafts import UploadDraft
-from annotation.tokens import services as tokens
-from annotation.tokens.services import Scope
+from annotation.work.services import tokens
+from annotation.work.services.tokens import Scope
 from tests.factories import add_members, make_project, make_user
 from tests.workbooks import sheet, workbook
 

@@ -15,7 +15,6 @@ from django.utils import timezone
 
 from annotation.errors import StorageAway
 from annotation.exports.services import kept_files, label_files
-from annotation.files import services as files
 from annotation.models import Job, Record, Role, WorkState
 from annotation.models.exports import Export
 from annotation.models.letters import Notice
@@ -25,9 +24,8 @@ from annotation.projects.services import lifecycle
 from annotation.questions.services import labels, queue
 from annotation.retention.services import forgetting as records
 from annotation.retention.services import periods
-from annotation.tokens import services as tokens
-from annotation.tokens.services import Scope
-from annotation.work.services import attempts, jobs
+from annotation.work.services import attempts, files, jobs, tokens
+from annotation.work.services.tokens import Scope
 from learner.rounds.services import closing as deletion
 from learner.rounds.services import forgetting as rounds_forgetting
 from learner.rounds.services.forgetting import apply_retention

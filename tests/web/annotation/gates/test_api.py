@@ -2,10 +2,10 @@
 
 import pytest
 
+from annotation.budget import charges
 from annotation.gates.comparison import own_settings
 from annotation.gates.services import planning
 from annotation.models import Role
-from annotation.statement import charges
 from tests import learning
 from tests.factories import add_members, make_account, make_manager, make_project, make_records, make_user
 from tests.rest_caller import Caller

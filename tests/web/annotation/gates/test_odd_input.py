@@ -9,12 +9,12 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 from django.urls import reverse
 
+from annotation.budget import charges
 from annotation.choices.presets import PRESETS
 from annotation.data.services import datasets
 from annotation.gates.services import runs
 from annotation.models import Dataset, GateRun, Project, Query
 from annotation.projects.services import opening
-from annotation.statement import charges
 
 pytestmark = pytest.mark.django_db(transaction=True)
 OFTEN = 400

@@ -16,9 +16,8 @@ from annotation.gates.services import planning, runs
 from annotation.models import Dataset, GateRun, Job, Project, Query, Role
 from annotation.people.services import members
 from annotation.projects.services import opening
-from annotation.tokens import services as tokens
-from annotation.tokens.services import Scope
-from annotation.work.services import interruptions
+from annotation.work.services import interruptions, tokens
+from annotation.work.services.tokens import Scope
 from dpal_site.api import api
 from dpal_site.operations.logs import WithoutContent
 from privacy.gate.kanonymity import KAnonymityGate

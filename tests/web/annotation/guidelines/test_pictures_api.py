@@ -10,8 +10,8 @@ from PIL import Image
 
 from annotation.guidelines.services.versions import save_guidelines
 from annotation.models import Role
-from annotation.tokens import services as tokens
-from annotation.tokens.services import Scope
+from annotation.work.services import tokens
+from annotation.work.services.tokens import Scope
 from tests.factories import a_png, add_members, make_annotators, make_project, make_user
 from tests.rest_caller import Caller
 

@@ -3,9 +3,9 @@
 import pytest
 from django.contrib.auth.models import Permission
 
+from annotation.budget.services import populations
 from annotation.models import Project, Role
 from annotation.models.history import Action
-from annotation.populations import services as populations
 from annotation.projects.services import opening
 from privacy.selectors import guarantee, quota_of
 from tests.factories import add_members, make_user

@@ -12,8 +12,8 @@ from django.utils import timezone
 from annotation.choices.class_changes import CROWD
 from annotation.choices.merged_classes import CROWD as NOT_MERGED
 from annotation.models import Project, Role
-from annotation.tokens import services as tokens
-from annotation.tokens.services import Scope
+from annotation.work.services import tokens
+from annotation.work.services.tokens import Scope
 from tests.factories import (
     add_members,
     make_annotators,

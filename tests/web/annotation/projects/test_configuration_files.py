@@ -16,7 +16,7 @@ from annotation.projects.forms.configuration_file import LARGEST, file_of
 from annotation.projects.forms.wizard import draft_form
 from annotation.projects.services import opening
 from annotation.projects.services.configuring import limits_of
-from annotation.tokens.services import Scope, create_token
+from annotation.work.services.tokens import Scope, create_token
 from tests.factories import make_user
 from tests.web.annotation.projects.test_wizard import TASK, at, go_on
 

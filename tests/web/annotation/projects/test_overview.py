@@ -6,13 +6,13 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 from django.urls import reverse
 
+from annotation.budget import charges
 from annotation.choices.presets import PRESETS
 from annotation.data.services import datasets
 from annotation.gates.services import runs
 from annotation.models import Dataset, Membership, Project, Role
 from annotation.people.services import members
 from annotation.projects.services import opening
-from annotation.statement import charges
 from privacy.models import EntryKind, LedgerEntry
 from privacy.selectors import guarantee
 from privacy.services import ledger

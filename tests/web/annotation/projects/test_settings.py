@@ -15,8 +15,8 @@ from annotation.models.history import Action, ProjectChange
 from annotation.projects.forms.setting_names import setting_name
 from annotation.projects.settings_words import setting_value
 from annotation.retention.services import periods
-from annotation.tokens import services as tokens
-from annotation.tokens.services import Scope
+from annotation.work.services import tokens
+from annotation.work.services.tokens import Scope
 from privacy.accounting.events import RandomChoiceEvent
 from privacy.choices import Kind
 from privacy.services import ledger

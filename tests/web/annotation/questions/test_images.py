@@ -10,8 +10,8 @@ from django.test import Client
 from annotation.models import Picture, Query, Record, Role
 from annotation.questions.services import labels, queue
 from annotation.retention.services.emptying import empty_records
-from annotation.tokens import services as tokens
-from annotation.tokens.services import Scope
+from annotation.work.services import tokens
+from annotation.work.services.tokens import Scope
 from tests.factories import (
     add_members,
     make_annotators,

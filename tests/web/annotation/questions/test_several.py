@@ -20,8 +20,8 @@ from annotation.models import Assignment, AssignmentState, Consensus, Label, Que
 from annotation.models.quality import GoldQuery
 from annotation.projects.forms.wizard import WizardStep, draft_form, step_fields
 from annotation.questions.services import labels, queue
-from annotation.tokens import services as tokens
-from annotation.tokens.services import Scope
+from annotation.work.services import tokens
+from annotation.work.services.tokens import Scope
 from tests.factories import add_members, make_account, make_annotators, make_project, open_records
 from tests.markup import tight
 from tests.web.annotation.questions.test_label_types import _compared as compared

@@ -14,7 +14,7 @@ from django.urls import reverse
 from annotation.exports.services.label_files import TABLE_COLUMNS, export_labels
 from annotation.models import Label, Project, Query
 from annotation.questions.services import labels, queue
-from annotation.tokens import services as tokens
+from annotation.work.services import tokens
 from tests.factories import add_members, make_annotators, make_project, make_user, open_records
 from tests.markup import tight
 

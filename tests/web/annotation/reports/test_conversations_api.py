@@ -9,8 +9,8 @@ from django.test import Client
 from annotation.models import Report
 from annotation.models.idempotency import IdempotentAnswer
 from annotation.questions.services import labels, queue
-from annotation.tokens import services as tokens
-from annotation.tokens.services import Scope
+from annotation.work.services import tokens
+from annotation.work.services.tokens import Scope
 from tests.factories import make_annotators, make_manager, make_project, open_records
 
 pytestmark = pytest.mark.django_db

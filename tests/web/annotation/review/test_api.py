@@ -11,8 +11,8 @@ from annotation.models.idempotency import IdempotentAnswer
 from annotation.models.quality import GoldQuery
 from annotation.questions.services import labels, queue
 from annotation.retention.services import emptying
-from annotation.tokens import services as tokens
-from annotation.tokens.services import Scope
+from annotation.work.services import tokens
+from annotation.work.services.tokens import Scope
 from tests.factories import add_members, make_annotators, make_manager, make_project, make_user, open_records
 from tests.rest_caller import Caller
 

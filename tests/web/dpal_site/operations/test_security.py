@@ -13,8 +13,8 @@ from django.test import Client, RequestFactory
 from django.urls import get_resolver, reverse
 
 from annotation.models import Role
-from annotation.tokens import services as tokens
-from annotation.tokens.services import Scope
+from annotation.work.services import tokens
+from annotation.work.services.tokens import Scope
 from dpal_site.middleware import SECRET_PARTS
 from dpal_site.operations import logs, security
 from tests.factories import add_members, make_project, make_user

@@ -10,7 +10,7 @@ from django.urls import reverse
 from annotation.models import Role
 from annotation.people.services import members
 from annotation.signals import project_event
-from annotation.tokens import services as tokens
+from annotation.work.services import tokens
 from learner.errors import ChannelRefused, NotReleased, ReasonMissing
 from learner.models import ChannelMove
 from learner.pools import selectors

@@ -12,7 +12,7 @@ from django.urls import reverse
 
 from annotation.models import Project, Role
 from annotation.people.services import members
-from annotation.tokens.services import Scope
+from annotation.work.services.tokens import Scope
 from dpal_site.api import api
 from dpal_site.observables.kinds import Reader, readers_of
 from dpal_site.observables.rest import REST

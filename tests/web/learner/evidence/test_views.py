@@ -10,8 +10,8 @@ from django.test import Client
 from django.urls import reverse
 
 from annotation.models import Role
-from annotation.tokens import services as tokens
-from annotation.tokens.services import Scope
+from annotation.work.services import tokens
+from annotation.work.services.tokens import Scope
 from learner.evidence.file import FORMAT
 from learner.models import MechanismAudit
 from learner.releases.artifacts.environment import code_version

@@ -12,8 +12,8 @@ from django.urls import reverse
 from annotation.models import Record
 from annotation.models.forgetting import Forgetting
 from annotation.models.history import Action
-from annotation.tokens import services as tokens
-from annotation.tokens.services import Scope
+from annotation.work.services import tokens
+from annotation.work.services.tokens import Scope
 from learner.rounds.services import forgetting
 from tests import learning
 from tests.factories import make_user

@@ -7,13 +7,13 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
+from annotation.budget.words import epsilon_words
 from annotation.models import Role
 from annotation.people.services import members
 from annotation.projects.selectors import project_cards
-from annotation.statement.amounts import epsilon_words
 from annotation.templatetags.privacy_numbers import percent
-from annotation.tokens import services as tokens
-from annotation.tokens.services import Scope
+from annotation.work.services import tokens
+from annotation.work.services.tokens import Scope
 from learner.dashboard.guidance import guidance_for
 from learner.pools.selectors import question_counts
 from privacy.selectors import guarantee

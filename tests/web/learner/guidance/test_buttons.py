@@ -14,6 +14,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from annotation.browsing.services import assigning
+from annotation.budget.words import epsilon_words
 from annotation.checks import services as gold
 from annotation.data.services import datasets, streams
 from annotation.models import (
@@ -31,7 +32,6 @@ from annotation.people.services import limits, members
 from annotation.projects.services import configuring, lifecycle, opening
 from annotation.questions.services import labels, queue
 from annotation.reports.services import setting_aside
-from annotation.statement.amounts import epsilon_words
 from annotation.work.services import attempts
 from learner.dashboard.guidance import Act, ActKind, Blocker, Guidance, button_of, guidance_for, next_step_context
 from learner.models import ModelRelease, Round, TrainingRun

@@ -15,8 +15,8 @@ from annotation.models.history import Action
 from annotation.projects.forms.wizard import WizardStep
 from annotation.projects.services.configuring import configure_project, limits_of
 from annotation.projects.services.opening import create_project
-from annotation.tokens import services as tokens
-from annotation.tokens.services import Scope
+from annotation.work.services import tokens
+from annotation.work.services.tokens import Scope
 from learner.errors import PlanOutdated
 from learner.models.planning import PlanSimulation
 from learner.simulation import services as simulation_services

@@ -8,8 +8,8 @@ import pytest
 from django.test import Client
 
 from annotation.models import ProjectState
-from annotation.tokens import services as tokens
-from annotation.tokens.services import Scope
+from annotation.work.services import tokens
+from annotation.work.services.tokens import Scope
 from learner.models import StoppingAdvice
 from learner.pools import selectors
 from learner.pools.prices import more_answers

@@ -1,0 +1,95 @@
+"""What a press of a button has charged, from declared settings alone: it stands on it, and is agreed to by it."""
+
+import math
+from collections.abc import Mapping
+from typing import Final
+
+from annotation.budget import gate_runs
+from annotation.choices.label_types.learning import chosen_estimator
+from annotation.choices.selections import selection_choice
+from annotation.errors import PriceRefused
+from annotation.models import Arrival, Dataset, DatasetRole, Oracle, Project
+from privacy.accounting.cost import Cost
+from privacy.accounting.screens import hidden_selection_epsilon
+from privacy.selectors import remainder
+from privacy.wording import as_message
+
+AGREED: Final = "agreed"
+# Whatever a person can send that has something charged, and where its price stands. What goes on by itself, as declared
+# when the project was opened, is charged by no button: answers that complete a training, rounds, blocks.
+PRICED: Final[Mapping[str, str]] = {
+    "annotation:data": "an upload that is charged is looked at first, and uploaded by the button of that page",
+    "annotation:preview": "on the button that uploads",
+    "annotation:register_table": "on the button that registers",
+    "annotation:start_gate": "on the button beside the upload",
+    "annotation:set_state": "on the button that resumes",
+    "learner:train_on_few": "on the button",
+    "learner:close_block": "on the button",
+    "learner:retry_work": "on the button beside the work",
+    "api:start_gate": "in the answer; `most_epsilon` refuses more",
+    "api:train_on_few": "in the answer and in `next-step`; `most_epsilon` refuses more",
+    "api:close_block": "in the answer and in `next-step`; `most_epsilon` refuses more",
+    "api:retry_work": "in the answer and in the list of work; `most_epsilon` refuses more",
+    "api:set_project_state": "in `next-step`, beside what resumes",
+    "api:upload_dataset": "in the answer; `most_epsilon` refuses more",
+    "api:register_table": "in the answer; `most_epsilon` refuses more",
+    "api:post_records": "on the data page and the preset: a stream is paid for once, whole, with its first record",
+}
+
+
+def gate_charge(project: Project, upload: Dataset | None = None) -> Cost:
+    """Return what an upload pays for its way through the gate of a crowd project: the next one, or the one named."""
+    return gate_runs.coming_run(project, upload).cost()
+
+
+def run_charge(project: Project) -> Cost:
+    """Return the price at which gates are compared: that of one run."""
+    return gate_runs.one_run(project).cost()
+
+
+def upload_charge(project: Project, role: str, upload: Dataset | None = None) -> Cost | None:
+    """Return what reading an upload is followed by at once; None where nothing is charged for it."""
+    charged = project.oracle == Oracle.CROWD and role == DatasetRole.POOL and project.gate_epsilon is not None
+    return gate_charge(project, upload) if charged else None
+
+
+def token_of(cost: Cost) -> str:
+    """Return a price as a form sends it back."""
+    return f"{cost.epsilon!r};{cost.delta!r}"
+
+
+def is_agreed(sent: Mapping[str, str], cost: Cost | None) -> bool:
+    """Say whether what was sent agrees to this price, or there is none."""
+    return cost is None or sent.get(AGREED) == token_of(cost)
+
+
+def within_price(cost: Cost | None, most_epsilon: float | None) -> bool:
+    """Say whether a price is no more than a program is ready to pay."""
+    return cost is None or most_epsilon is None or (not math.isnan(most_epsilon) and cost.epsilon <= most_epsilon)
+
+
+def refuse_dearer(cost: Cost | None, most_epsilon: float | None) -> None:
+    """Refuse what has more charged than a program is ready to pay."""
+    if not within_price(cost, most_epsilon):
+        assert cost is not None
+        raise PriceRefused(as_message("most_epsilon: this is charged epsilon {epsilon:g}", epsilon=cost.epsilon))
+
+
+def budget_is_spent(project: Project) -> bool:
+    """Say whether the account that pays for training could not pay for one more release.
+
+    A stream pays once for all of its releases, before its first question.
+    """
+    if project.arrival == Arrival.STREAM:
+        return False
+    trained, chosen = chosen_estimator(project.settings), selection_choice(project.settings)
+    epsilon = None if trained is None else trained.of(project.settings).epsilon
+    if epsilon is None:
+        # All answers were paid for before the first question, or cost nothing: training again is free.
+        return False
+    left = remainder(project.labels_account or project.pool_account)
+    rates = () if chosen is None else chosen.of(project.settings).block_rates
+    if rates:
+        epsilon = hidden_selection_epsilon(min(rates), epsilon)
+    # Pure epsilon costs at most epsilon^2 / 2 of rho.
+    return left.epsilon < epsilon if left.rho is None else left.rho < epsilon**2 / 2

@@ -1,0 +1,226 @@
+"""What a population has spent, by which projects, and what they can still buy of the common limit."""
+
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+from django.contrib.auth.models import AnonymousUser, User
+from django.db.models import QuerySet
+from django.shortcuts import get_object_or_404
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from annotation.budget import presenters
+from annotation.budget.common_limit import outside_words
+from annotation.budget.lines import Line, newest_lines
+from annotation.budget.words import delta_words, epsilon_left_words, epsilon_words
+from annotation.models import Project
+from annotation.models.limits import RequestState
+from annotation.models.populations import PopulationRequest
+from annotation.wording import localized
+from privacy.accounting.events import event_from_json
+from privacy.accounting.units import epsilon_limit_to_nano, nano_spendable, nano_spent
+from privacy.models import AccountAdjacency, BudgetAccount, EntryKind, LedgerEntry, Population, Quota
+from privacy.selectors import Guarantee, guarantee, payments_left, quota_of, spending_by_subject
+from privacy.services.populations import rule_of_other_key, rule_without_conversion
+from privacy.services.sharing import repeated_account
+
+LINES = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """One account of a project in a population: its own limit, which is its quota, and what it took of the common."""
+
+    project: str
+    title: str
+    records_per_person: int
+    epsilon_limit: float
+    epsilon_spent: float
+    quota: float
+    taken: float
+    forecast: str
+
+
+@dataclass(frozen=True, slots=True)
+class PopulationSheet(presenters.Metered):
+    """A population with everything its page says."""
+
+    population: Population
+    guarantee: Guarantee
+    promise: str
+    shares: tuple[Share, ...]
+    lines: tuple[Line, ...]
+
+
+def populations_of(user: User | AnonymousUser | Any) -> QuerySet[Population]:
+    """Return the populations somebody manages."""
+    if not isinstance(user, User):
+        return Population.objects.none()
+    return Population.objects.filter(managers__user=user).select_related("account").order_by("name", "pk")
+
+
+def managed_population(user: User | AnonymousUser | Any, slug: str) -> Population:
+    """Return a population that somebody manages; to others there is none of this name."""
+    found: Population = get_object_or_404(populations_of(user), slug=slug)
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class SharingTerms:
+    """What decides whether a project may share a limit, before it is opened."""
+
+    unit: str
+    filter: str
+    epsilon_limit: float
+
+    @property
+    def declares_number(self) -> bool:
+        """Whether its owner has to say how many records of one person it holds at most."""
+        return self.unit != "contributor"
+
+
+def rule_against(population: Population, terms: SharingTerms, records_per_person: int | None) -> str:
+    """Return the rule that keeps a project of these terms out of a population, or nothing."""
+    if broken := rule_of_other_key(population):
+        return broken
+    account = BudgetAccount(unit=terms.unit, filter=terms.filter, adjacency=AccountAdjacency.NULL)
+    number = records_per_person if terms.declares_number else 1
+    return rule_without_conversion(account, population.account, number)
+
+
+def membership_words(population: Population | None, terms: SharingTerms, records_per_person: int | None) -> str:
+    """Say what a new project would take of which common limit at most, or that nothing limits it with others."""
+    if population is None:
+        return outside_words()
+    now = guarantee(population.account)
+    number = records_per_person if terms.declares_number and records_per_person else 1
+    quota = nano_spendable(epsilon_limit_to_nano(Decimal(repr(terms.epsilon_limit))) * number)
+    return _(
+        "In the population %(name)s: the quota of this project is %(quota)s of the common %(limit)s ε, of which "
+        "%(left)s are left. It joins for good when it is opened."
+    ) % {
+        "name": population.name,
+        "quota": epsilon_words(quota),
+        "limit": epsilon_words(now.epsilon_limit),
+        "left": epsilon_left_words(now.epsilon_left),
+    }
+
+
+def left_words(population: Population) -> str:
+    """Say how much of its limit a population has left, beside its name."""
+    now = guarantee(population.account)
+    return _("%(name)s: %(left)s of %(limit)s ε left") % {
+        "name": population.name,
+        "left": epsilon_left_words(now.epsilon_left),
+        "limit": epsilon_words(now.epsilon_limit),
+    }
+
+
+def membership_like(project: Project, user: User) -> dict[str, Any]:
+    """Return what is chosen of a population for a new project that stands beside one, as far as the person may."""
+    quota = quota_of(project.pool_account)
+    if quota is None or not populations_of(user).filter(pk=quota.population_id).exists():
+        return {}
+    return {"population": quota.population.slug, "records_per_person": quota.records_per_person}
+
+
+def projects_outside(projects: QuerySet[Project]) -> QuerySet[Project]:
+    """Return those of some projects that no population has."""
+    return projects.filter(pool_account__quota=None).order_by("name")
+
+
+def sheet_of(population: Population) -> PopulationSheet:
+    """Return what the page of a population shows."""
+    now = guarantee(population.account)
+    return PopulationSheet(
+        population=population,
+        guarantee=now,
+        promise=_promise(now),
+        shares=tuple(_shares(population)),
+        lines=newest_lines(population.account, LINES),
+    )
+
+
+def requests_of(population: Population) -> QuerySet[PopulationRequest]:
+    """Return what waits for another manager, newest first."""
+    waiting = PopulationRequest.objects.filter(population=population, state=RequestState.OPEN)
+    return waiting.select_related("requested_by", "appointee").order_by("-pk")
+
+
+def _shares(population: Population) -> list[Share]:
+    taken = {spending.name: spending for spending in spending_by_subject(population.account)}
+    pure = population.account.filter == "pure"
+    found = []
+    projects = _projects_by_account(population)
+    for quota in population.quotas.select_related("account").order_by("pk"):
+        project = projects.get(quota.account_id)
+        spending = taken.get(repeated_account(quota.account))
+        own = guarantee(quota.account)
+        amount = 0 if spending is None else spending.epsilon_nano if pure else spending.rho_nano
+        found.append(
+            Share(
+                project=project.slug if project else quota.account.scope,
+                title=localized(quota.account.label),
+                records_per_person=quota.records_per_person,
+                epsilon_limit=own.epsilon_limit,
+                epsilon_spent=own.epsilon_spent,
+                quota=nano_spendable(quota.account.epsilon_limit_nano * quota.records_per_person),
+                taken=nano_spent(amount),
+                forecast=_forecast(quota, project),
+            )
+        )
+    return found
+
+
+def _projects_by_account(population: Population) -> dict[int, Project]:
+    ids = set(population.quotas.values_list("account", flat=True))
+    found: dict[int, Project] = {}
+    for project in Project.objects.filter(pool_account__in=ids):
+        for account in presenters.statement_accounts(project):
+            if account.pk in ids:
+                found[account.pk] = project
+    return found
+
+
+def _forecast(quota: Quota, project: Project | None) -> str:
+    """Say how often the account can pay again, itself and of the common limit, at the price of what it bought last."""
+    reservations = LedgerEntry.objects.filter(account=quota.account, kind=EntryKind.RESERVE).order_by("-sequence")
+    release = reservations.filter(subject__startswith="release:").first()
+    last = release or reservations.first()
+    times = None if last is None else payments_left(quota.account, event_from_json(last.event))
+    if times is None:
+        return ""
+    name = project.name if project else localized(quota.account.label)
+    if release is not None:
+        said = ngettext(
+            "%(name)s can still buy %(times)d release before its limit or the population's is spent.",
+            "%(name)s can still buy %(times)d releases before its limit or the population's is spent.",
+            times,
+        )
+    else:
+        said = ngettext(
+            "%(name)s can still buy %(times)d operation like its last before its limit or the population's is spent.",
+            "%(name)s can still buy %(times)d operations like its last before its limit or the population's is spent.",
+            times,
+        )
+    return said % {"name": name, "times": times}
+
+
+def _promise(now: Guarantee) -> str:
+    limits = {"epsilon": epsilon_words(now.epsilon_limit), "delta": delta_words(now.delta_limit)}
+    if now.unit == "contributor":
+        return (
+            _(
+                "Whatever happens in all its projects together, nobody they protect from can tell much better than by "
+                "guessing whether any one person is among the contributors: ε %(epsilon)s, δ %(delta)s."
+            )
+            % limits
+        )
+    return (
+        _(
+            "Whatever happens in all its projects together, nobody they protect from can tell much better than by "
+            "guessing whether any one record is among theirs: ε %(epsilon)s, δ %(delta)s."
+        )
+        % limits
+    )

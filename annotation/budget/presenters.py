@@ -1,0 +1,283 @@
+"""What the pages show of a project's budgets: accounts, promises, forecasts."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from django.db.models import Max, QuerySet
+from django.utils.formats import number_format
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from annotation.budget.lines import Line, newest_lines
+from annotation.budget.spending import SpendingTable, spending_tables
+from annotation.budget.words import delta_words, epsilon_words
+from annotation.choices.label_types.learning import chosen_estimator, learns_each_answer
+from annotation.models import (
+    Dataset,
+    DatasetState,
+    Oracle,
+    PrivacyUnit,
+    Project,
+    Query,
+    QueryState,
+)
+from annotation.wording import localized
+from privacy.accounting.events import event_from_json
+from privacy.models import AccountAdjacency, AccountUnit, BudgetAccount, EntryKind, LedgerEntry
+from privacy.selectors import (
+    Guarantee,
+    guarantee,
+    guarantees,
+    has_numerical_epsilon,
+    known_numerical_epsilon,
+    numerical_epsilon,
+    payments_left,
+)
+
+# The page of the statement has the others.
+STATEMENT_LINES = 5
+
+
+def statement_accounts(project: Project) -> QuerySet[BudgetAccount]:
+    """Return the pool's account, in a crowd project the one of the answers, and that of a private start."""
+    own = [account for account in (project.pool_account_id, project.labels_account_id) if account]
+    start = start_account(project)
+    return BudgetAccount.objects.filter(pk__in=own + ([start.pk] if start else [])).order_by("pk")
+
+
+def start_accounts() -> dict[int, int]:
+    """Return the account of the private start of every project that has one, by project."""
+    starts = Dataset.objects.filter(account__isnull=False).exclude(state=DatasetState.REFUSED)
+    return dict(starts.values_list("project", "account"))
+
+
+def start_account(project: Project) -> BudgetAccount | None:
+    """Return the account of the private examples that start the first model, if there are any."""
+    starts = BudgetAccount.objects.filter(started_by__project=project)
+    return starts.exclude(started_by__state=DatasetState.REFUSED).first()
+
+
+def ledger_facts(project: Project) -> tuple[object, ...]:
+    """Return what moves the numbers of a project's accounts: how long a chain is, its limits, and what a card warns of.
+
+    No digest of entries and no number of a row: what a page carries of them has to follow from what it shows.
+    """
+    stands = [now for _pk, now in sorted(guarantees(statement_accounts(project)).items())]
+    return (*((now.sequence, now.epsilon_limit, now.delta_limit) for now in stands), _warning(project))
+
+
+class Metered:
+    """What is drawn of a limit, in percent of it: at most all, and of nothing to spend all."""
+
+    __slots__ = ()
+    guarantee: Guarantee
+
+    @property
+    def percent_spent(self) -> float:
+        """Share of the limit that is spent or reserved, 0 to 100."""
+        return self._percent(self.guarantee.epsilon_spent)
+
+    @property
+    def percent_settled(self) -> float:
+        """Share of the limit that is spent for good, 0 to 100."""
+        return self._percent(self.guarantee.epsilon_spent - self.guarantee.epsilon_reserved)
+
+    @property
+    def is_full(self) -> bool:
+        """Whether nothing to speak of is left."""
+        return self.percent_spent > 99
+
+    def _percent(self, part: float) -> float:
+        limit = self.guarantee.epsilon_limit
+        return min(100.0, 100.0 * part / limit) if limit else 100.0
+
+
+@dataclass(frozen=True, slots=True)
+class BudgetSheet(Metered):
+    """One account with everything its card and its statement say."""
+
+    account: BudgetAccount
+    title: str
+    promise: str
+    small_print: str
+    guarantee: Guarantee
+    forecasts: tuple[str, ...]
+    lines: tuple[Line, ...]
+    tables: tuple[SpendingTable, ...] = ()
+    numerical_epsilon: float | None = None
+    can_compose: bool = False
+    information: str = ""
+    warning: str = ""
+
+
+def budget_sheets(project: Project) -> list[BudgetSheet]:
+    """Return a sheet for each account of the project."""
+    return [_sheet(project, account) for account in statement_accounts(project)]
+
+
+def detailed_sheets(project: Project, *, compose: bool) -> list[BudgetSheet]:
+    """Return the sheets with what the budget went to; with `compose` the numerical accountant is asked, for seconds."""
+    return [_detailed(sheet, compose=compose) for sheet in budget_sheets(project)]
+
+
+def _detailed(sheet: BudgetSheet, *, compose: bool) -> BudgetSheet:
+    account, now = sheet.account, sheet.guarantee
+    known = numerical_epsilon(account, now) if compose else known_numerical_epsilon(now)
+    return replace(
+        sheet,
+        tables=spending_tables(account),
+        numerical_epsilon=known,
+        can_compose=known is None and not compose and has_numerical_epsilon(account),
+    )
+
+
+def _sheet(project: Project, account: BudgetAccount) -> BudgetSheet:
+    is_pool = account.pk == project.pool_account_id
+    now = guarantee(account)
+    return BudgetSheet(
+        account=account,
+        title=account_title(project, account),
+        promise=_start_promise(now) if _is_start(project, account) else _promise(project, now, is_pool=is_pool),
+        small_print=_("Unit: %(unit)s. Neighbours: %(adjacency)s. Filter: %(filter)s.")
+        % {
+            "unit": account.get_unit_display(),
+            "adjacency": account.get_adjacency_display(),
+            "filter": account.get_filter_display(),
+        },
+        guarantee=now,
+        forecasts=tuple(_forecasts(account)),
+        lines=newest_lines(account, STATEMENT_LINES),
+        information=_information(project, now) if is_pool else "",
+        warning=_warning(project) if is_pool else "",
+    )
+
+
+def _information(project: Project, now: Guarantee) -> str:
+    """Say what online learning tells of a record on average, beside the epsilon that protects each."""
+    if not learns_each_answer(project.settings) or not now.mutual_information_spent:
+        return ""
+    return _(
+        "Mutual information of a record: at most %(nats)s nats, beside the ε. It is an average over records and bounds "
+        "nobody's risk; the ε does."
+    ) % {"nats": epsilon_words(now.mutual_information_spent)}
+
+
+def _warning(project: Project) -> str:
+    """Say that answers are no secret, or that a model which learns from confirmations was asked too little."""
+    if says := open_answers_words(project):
+        return says
+    trained = chosen_estimator(project.settings)
+    if trained is None or not trained.enough_answers:
+        return ""
+    # Engineers read this, too: what was asked shows, and how much of it was answered depends on the records.
+    asked = Query.objects.filter(project=project).exclude(state__in=(QueryState.UNASKED, QueryState.GOLD)).count()
+    if asked >= trained.enough_answers:
+        return ""
+    numbers = {"asked": asked, "enough": trained.enough_answers}
+    return _(
+        "Questions so far: %(asked)s. Below %(enough)s answers expect little more than chance of a model that learns "
+        "from confirmations."
+    ) % {name: number_format(number, force_grouping=True) for name, number in numbers.items()}
+
+
+def _is_start(project: Project, account: BudgetAccount) -> bool:
+    return account.pk not in (project.pool_account_id, project.labels_account_id)
+
+
+def account_title(project: Project, account: BudgetAccount) -> str:
+    """Return what a page calls an account."""
+    if _is_start(project, account):
+        return _("Account of the private start")
+    return _("Pool account") if account.pk == project.pool_account_id else _("Answers account")
+
+
+def _start_promise(now: Guarantee) -> str:
+    limits = {"epsilon": epsilon_words(now.epsilon_limit), "delta": delta_words(now.delta_limit)}
+    return (
+        _(
+            "From the questions and the models nobody can tell much better than by guessing whether any one record is "
+            "among the private examples that started the first model: ε %(epsilon)s, δ %(delta)s."
+        )
+        % limits
+    )
+
+
+def _promise(project: Project, now: Guarantee, *, is_pool: bool) -> str:
+    """Say in one plain sentence who is protected from whom."""
+    limits = {"epsilon": epsilon_words(now.epsilon_limit), "delta": delta_words(now.delta_limit)}
+    if not is_pool:
+        return _answers_promise(now)
+    if project.oracle == Oracle.CROWD and project.privacy_unit == PrivacyUnit.CONTRIBUTOR:
+        sentence = _(
+            "Whatever happens in this project, neither an annotator nor anybody with a model can tell much better than "
+            "by guessing whether any one contributor is in the pool: ε %(epsilon)s, δ %(delta)s."
+        )
+    elif project.oracle == Oracle.CROWD:
+        sentence = _(
+            "Whatever happens in this project, neither an annotator nor anybody with a model can tell much better than "
+            "by guessing whether any one record is in the pool: ε %(epsilon)s, δ %(delta)s."
+        )
+    else:
+        sentence = _(
+            "Whatever happens in this project, nobody but its annotators and managers can tell much better than by "
+            "guessing whether any one record is in the pool: ε %(epsilon)s, δ %(delta)s."
+        )
+    return sentence % limits
+
+
+def open_answers_words(project: Project) -> str:
+    """Say that the answers of a crowd are declared not to be secret; empty where they have an account."""
+    if project.oracle != Oracle.CROWD or project.labels_account_id is not None:
+        return ""
+    return _(
+        "The answers of this project are declared not to be secret: no account protects them, and its models may show "
+        "any of them. Protected is what people said in front of the gate, and nothing else."
+    )
+
+
+def _answers_promise(now: Guarantee) -> str:
+    """Say whose answers are protected, and what the account's neighbours are worth for an answer replaced."""
+    limit = {"epsilon": epsilon_words(now.epsilon_limit), "twice": epsilon_words(2 * now.epsilon_limit)}
+    if now.unit == AccountUnit.ANNOTATOR:
+        return (
+            _(
+                "From the models nobody can tell much better than by guessing what any one annotator answered, all "
+                "their answers together: ε %(epsilon)s. Nobody is asked more than that pays for."
+            )
+            % limit
+        )
+    if now.adjacency == AccountAdjacency.NULL:
+        # Opened before accounts of answers had neighbours of their own; terms never change.
+        return (
+            _(
+                "From the models nobody can tell much better than by guessing whether any one answer was given: ε "
+                "%(epsilon)s; which answer it was: ε %(twice)s. All answers of one person together are not covered."
+            )
+            % limit
+        )
+    return (
+        _(
+            "From the models nobody can tell much better than by guessing what any one answer was: ε %(epsilon)s. "
+            "Several answers of one person are worth as many times that."
+        )
+        % limit
+    )
+
+
+def _forecasts(account: BudgetAccount) -> Iterator[str]:
+    """Say how often each kind of operation can be paid for again, at the price of the last one."""
+    newest = (
+        LedgerEntry.objects.filter(account=account, kind=EntryKind.RESERVE)
+        .values("mechanism")
+        .annotate(last=Max("pk"))
+        .values("last")
+    )
+    for entry in LedgerEntry.objects.filter(pk__in=newest).order_by("pk"):
+        event = event_from_json(entry.event)
+        times = payments_left(account, event)
+        if times is not None:
+            yield ngettext(
+                "Enough for %(times)d more like the last: %(event)s.",
+                "Enough for %(times)d more like the last: %(event)s.",
+                times,
+            ) % {"times": times, "event": localized(event.summary())}

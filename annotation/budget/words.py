@@ -1,0 +1,170 @@
+"""Amounts, mechanisms and subjects of the ledger in words."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import fields
+from decimal import Decimal
+from typing import Any
+
+from django.utils.formats import get_format, number_format
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, ngettext
+
+from annotation.models import Dataset
+from annotation.wording import localized
+from privacy.accounting.event import REGISTRY
+from privacy.accounting.events import Event, event_from_json
+from privacy.accounting.units import atto_spendable, nano_spendable
+
+
+def epsilon_words(value: float | None) -> str:
+    """Three digits after the point, rounded up; a dash where there is no amount."""
+    if value is None:
+        return "–"
+    return _with_mark(f"{math.ceil(round(value * 1000, 6)) / 1000:.3f}")
+
+
+def epsilon_left_words(value: float | None) -> str:
+    """Three digits after the point, rounded down; a dash where there is no amount."""
+    if value is None:
+        return "–"
+    return _with_mark(f"{math.floor(round(value * 1000, 6)) / 1000:.3f}")
+
+
+def delta_words(value: float | None) -> str:
+    """Two significant digits in scientific notation, rounded up."""
+    if not value:
+        return "0" if value == 0 else "–"
+    exponent = math.floor(math.log10(value))
+    mantissa = math.ceil(round(value / 10**exponent * 10, 6)) / 10
+    if mantissa >= 10:
+        mantissa, exponent = 1.0, exponent + 1
+    return _with_mark(f"{mantissa:.1f}e{exponent}")
+
+
+def typed_words(units: int, places: int) -> str:
+    """Return a limit in whole units exactly, as somebody types it: sent back unchanged it is the same limit."""
+    value = Decimal(units).scaleb(-places).normalize()
+    return f"{value:f}" if value == 0 or value >= Decimal("0.0001") else str(value).lower()
+
+
+def _with_mark(number: str) -> str:
+    return number.replace(".", str(get_format("DECIMAL_SEPARATOR")))
+
+
+STATES = {
+    "grant": gettext_lazy("in force"),
+    "limit_change": gettext_lazy("in force"),
+    "reserve": gettext_lazy("reserved, not settled yet"),
+    "commit": gettext_lazy("spent"),
+    "charge": gettext_lazy("spent without an output"),
+    "void": gettext_lazy("given back, nothing was read"),
+    "post_processing": gettext_lazy("free"),
+}
+
+
+def upload_names(subjects: set[str]) -> dict[str, str]:
+    """Return the names of the uploads among subjects, by their id as text."""
+    ids = [subject.partition(":")[2] for subject in subjects if subject.startswith("dataset:")]
+    return {str(pk): name for pk, name in Dataset.objects.filter(pk__in=ids).values_list("pk", "name")}
+
+
+def subject_words(subject: str, uploads: Mapping[str, str]) -> str:
+    """Name what an operation was for."""
+    kind, _colon, number = subject.partition(":")
+    if kind == "round":
+        return _("Round %(number)s") % {"number": number}
+    if kind == "release":
+        return _("Release %(number)s") % {"number": number}
+    if kind == "dataset":
+        return _("Upload %(name)s") % {"name": uploads.get(number, number)}
+    if kind == "start":
+        return _("Private start")
+    if kind == "stream":
+        return _("The whole stream")
+    if kind == "features":
+        return _("Features of the images")
+    if kind == "answers":
+        return _("All answers")
+    return subject or _("not named")
+
+
+def mechanism_words(name: str) -> str:
+    """Name a mechanism in a few words: an event's kind, or what changed limits."""
+    event = REGISTRY.get(name)
+    if event is not None and event.words is not None:
+        return _(event.words.name)
+    return _("limits") if name == "limits" else name.replace("_", " ")
+
+
+def what_words(*, kind: str, subject: str, purpose: str, event: Mapping[str, Any], uploads: Mapping[str, str]) -> str:
+    """Say in one sentence what an operation was."""
+    if kind in ("grant", "limit_change"):
+        return _limit_words(kind, event)
+    of, _colon, number = subject.partition(":")
+    if of == "round":
+        said = _("The questions of round %(number)s were chosen") % {"number": number}
+    elif of == "release":
+        said = _("Version %(number)s of the model was trained") % {"number": number}
+    elif of == "dataset":
+        said = _("The upload %(name)s went through the gate") % {"name": uploads.get(number, number)}
+    elif of == "start":
+        said = _("The first model was trained on private examples")
+    elif of == "stream":
+        said = _("The whole stream was paid for, however long")
+    elif of == "answers":
+        said = _("All answers were paid for, whatever is asked and trained from them")
+    elif of == "features":
+        said = _("Features of the images were found")
+    elif of == "project":
+        said = _("The project %(name)s paid for an operation") % {"name": number.partition(":")[0]}
+    else:
+        said = localized(purpose)
+    how = how_words(event)
+    return f"{said}: {how}." if how else f"{said}."
+
+
+def how_words(stored: Mapping[str, Any]) -> str:
+    """Name the mechanism with the parameters a person can make sense of; empty where none is stored."""
+    try:
+        return _how(event_from_json(dict(stored)))
+    except (ValueError, TypeError, KeyError):
+        return ""
+
+
+def _how(event: Event) -> str:
+    values = {field.name: getattr(event, field.name) for field in fields(event)}
+    if event.words is None:
+        return localized(event.summary())
+    how, counted = event.words.how, event.words.counted
+    said = _(how) if isinstance(how, str) else ngettext(*how, values[counted])
+    said %= {name: _number(value) for name, value in values.items()}
+    # Whose mechanism runs on a secret sample, whose update a stream makes, and what a population repeats, are events.
+    inner = values.get("inner") or values.get("update") or values.get("event")
+    return f"{said}; {_how(inner)}" if isinstance(inner, Event) else said
+
+
+def reason_words(*, kind: str, reason: str, event: Mapping[str, Any]) -> str:
+    """Return why an entry was made: our sentences in the reader's language, a person's own as they wrote it."""
+    if kind != "limit_change":
+        return localized(reason)
+    manager = event.get("approved_by")
+    return _("%(own)s (approved by %(manager)s)") % {"own": reason, "manager": manager} if manager else reason
+
+
+def _limit_words(kind: str, event: Mapping[str, Any]) -> str:
+    amounts = {
+        "epsilon": epsilon_words(nano_spendable(int(event.get("epsilon_limit_nano", 0)))),
+        "delta": delta_words(atto_spendable(int(event.get("delta_limit_atto", 0)))),
+    }
+    if kind == "grant":
+        return _("The account was opened with a limit of ε %(epsilon)s and δ %(delta)s.") % amounts
+    return _("The limit was set to ε %(epsilon)s and δ %(delta)s.") % amounts
+
+
+def _number(value: Any) -> str:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return str(value)
+    if isinstance(value, int):
+        return number_format(value, force_grouping=True)
+    return str(number_format(f"{value:.4g}"))

@@ -1,0 +1,139 @@
+"""Personal tokens, and digests and sealed texts of secrets."""
+
+import base64
+import hashlib
+import json
+import secrets
+from datetime import timedelta
+from enum import StrEnum
+
+from cryptography.fernet import Fernet
+from django.conf import settings
+from django.contrib.auth.models import User
+from django.db import connection
+from django.db.models import F, Q
+from django.db.models.functions import Now
+
+from annotation.models import ApiToken
+from annotation.work.services import rates
+
+
+def secret_digest(secret: str) -> str:
+    """Return what such a secret is looked up by; it is made of random bits, so there is nothing to guess."""
+    return hashlib.sha256(secret.encode()).hexdigest()
+
+
+def sealer(purpose: bytes) -> Fernet:
+    """Return what seals secrets of one purpose, under a key that is not in the database and never changes."""
+    key = hashlib.blake2b(purpose, key=settings.PSEUDONYM_KEY.encode()[:64], digest_size=32).digest()
+    return Fernet(base64.urlsafe_b64encode(key))
+
+
+PREFIX = "dpal_"
+MAXIMUM_LIFETIME = timedelta(days=366)
+NOTED_EVERY = timedelta(minutes=1)
+
+
+USE = """
+WITH token AS (
+    SELECT token.id, token.user_id, token.scopes, token.last_used_at, person.username
+    FROM annotation_apitoken token JOIN auth_user person ON person.id = token.user_id
+    WHERE token.digest = %(digest)s AND token.revoked_at IS NULL AND token.expires_at > now() AND person.is_active
+), used AS (
+    UPDATE annotation_apitoken SET last_used_at = now() WHERE id = (
+        SELECT id FROM token WHERE last_used_at IS NULL OR last_used_at < now() - interval '1 minute'
+    )
+), counted AS (
+    INSERT INTO annotation_ratecount AS counted (key, tries, ends_at)
+    SELECT %(key)s, 1, now() + interval '1 minute' FROM token
+    ON CONFLICT (key) DO UPDATE SET
+        tries = CASE WHEN counted.ends_at < now() THEN 1 ELSE counted.tries + 1 END,
+        ends_at = CASE WHEN counted.ends_at < now() THEN excluded.ends_at ELSE counted.ends_at END
+    RETURNING tries, ceil(extract(epoch FROM counted.ends_at - now()))::int AS seconds_left
+)
+SELECT token.id, token.user_id, token.username, token.scopes::text, counted.tries, counted.seconds_left
+FROM token, counted
+"""
+
+
+class Scope(StrEnum):
+    """What a token may do, within what its person may do."""
+
+    PROJECTS_READ = "projects:read"
+    PROJECTS_WRITE = "projects:write"
+    # What pays people.
+    STUDIES_WRITE = "studies:write"
+    DATASETS_WRITE = "datasets:write"
+    LABELS_WRITE = "labels:write"
+    LABELS_READ = "labels:read"
+    LEDGER_READ = "ledger:read"
+    MODELS_READ = "models:read"
+    # What the token's person is told by mail: whoever could leave it out silently would not be noticed.
+    MAILS_WRITE = "mails:write"
+    # The site's administration, for those who administer it.
+    GROUPS_READ = "groups:read"
+    GROUPS_WRITE = "groups:write"
+    OPERATIONS_READ = "operations:read"
+    OPERATIONS_WRITE = "operations:write"
+
+
+def create_token(*, user: User, name: str, scopes: list[str], lifetime: timedelta) -> tuple[ApiToken, str]:
+    """Make a token and return it with its only copy in clear."""
+    unknown = set(scopes) - set(Scope)
+    if unknown or not scopes:
+        raise ValueError(f"scopes must be among {sorted(Scope)}, got {sorted(scopes)}")
+    if not timedelta(0) < lifetime <= MAXIMUM_LIFETIME:
+        raise ValueError(f"lifetime must be above 0 and at most 366 days, got {lifetime}")
+    secret = PREFIX + secrets.token_urlsafe(32)
+    token = ApiToken.objects.create(
+        user=user, name=name, digest=secret_digest(secret), scopes=sorted(scopes), expires_at=Now() + lifetime
+    )
+    token.refresh_from_db(fields=["expires_at"])
+    return token, secret
+
+
+def find_token(*, secret: str) -> ApiToken | None:
+    """Return the live token behind `secret`; its last use is noted to the minute."""
+    # By the database's clock, the one clock of all processes.
+    token = (
+        ApiToken.objects.select_related("user")
+        .filter(digest=secret_digest(secret), revoked_at=None, expires_at__gt=Now(), user__is_active=True)
+        .annotate(stale=Q(last_used_at=None) | Q(last_used_at__lt=Now() - NOTED_EVERY))
+        .first()
+    )
+    if token and token.stale:
+        ApiToken.objects.filter(pk=token.pk).update(last_used_at=Now())
+    return token
+
+
+def use_token(*, secret: str, limit: int) -> ApiToken | None:
+    """Return the live token behind `secret`, count the request, and refuse it beyond `limit` in a minute.
+
+    One statement, for every request of a program begins with it.
+    """
+    digest = secret_digest(secret)
+    with connection.cursor() as cursor:
+        cursor.execute(USE, {"digest": digest, "key": rates.count_key(what="api", who=digest)})
+        found = cursor.fetchone()
+    if found is None:
+        return None
+    token_id, user_id, username, scopes, tries, seconds_left = found
+    rates.refuse_beyond(limit, tries=tries, seconds_left=seconds_left)
+    # What else is asked of the person is read when it is asked.
+    user = User.from_db(connection.alias, ("id", "username", "is_active"), (user_id, username, True))
+    fields = ("id", "user_id", "digest", "scopes")
+    token = ApiToken.from_db(connection.alias, fields, (token_id, user_id, digest, json.loads(scopes)))
+    token.user = user
+    return token
+
+
+def revoke_token(*, token: ApiToken) -> ApiToken:
+    """End a token; revoking twice keeps the first time."""
+    ApiToken.objects.filter(pk=token.pk, revoked_at=None).update(revoked_at=Now())
+    token.refresh_from_db()
+    return token
+
+
+def live_tokens(*, user: User) -> list[ApiToken]:
+    """Return the tokens of `user` that still open something, the one that ends first on top."""
+    return list(user.api_tokens.filter(revoked_at=None, expires_at__gt=Now()).order_by(F("expires_at").asc()))

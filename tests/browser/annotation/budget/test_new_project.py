@@ -1,0 +1,61 @@
+"""A new project joins a population by keys alone, on a screen of 320 pixels."""
+
+import pytest
+from django.contrib.auth.models import Permission
+from django.urls import reverse
+from playwright.sync_api import Page, expect
+
+from annotation.budget.services import populations
+from annotation.models import Project
+from annotation.projects.forms.wizard import WizardStep
+from privacy.selectors import quota_of
+from tests import axe
+from tests.factories import make_user
+from tests.keyboard import Keyboard
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+PASSWORD = "correct horse battery"
+
+
+def test_a_new_project_joins_by_keys_alone(page: Page, live_server):
+    owner = make_user("ada", password=PASSWORD)
+    owner.user_permissions.add(Permission.objects.get(codename="add_project"))
+    population = populations.open_population(
+        name="Patients of the three clinics in the north",
+        unit="contributor",
+        filter="pure",
+        epsilon_limit=8.0,
+        delta_limit=1e-5,
+        owner=owner,
+        second=make_user(),
+    )
+    keys = Keyboard(page)
+    page.set_viewport_size({"width": 320, "height": 640})
+    page.goto(live_server.url + reverse("annotation:wizard", args=["pool-experts", WizardStep.TASK]))
+    keys.type(page.get_by_label("User name or email"), "ada")
+    keys.type(page.get_by_label("Password"), PASSWORD)
+    keys.submit()
+    keys.type(page.get_by_label("Name", exact=True), "Notes")
+    keys.type(page.get_by_label("Question", exact=True), "Is it urgent?")
+    keys.reach(page.get_by_label("Classes", exact=True))
+    page.keyboard.type("yes\nno")
+    keys.follow(page.get_by_role("button", name="6 Check and open"), back=True)
+    expect(page.get_by_text("Outside any common limit")).to_be_visible(timeout=30_000)
+    keys.follow(page.get_by_role("button", name="5 The budget"))
+    assert not axe.violations(page)
+    keys.reach(page.get_by_role("radio", name="none: outside any common limit"))
+    page.keyboard.press("ArrowDown")
+    assert page.get_by_role("radio", name=population.name).is_checked()
+    keys.follow(page.get_by_role("button", name="Continue"))
+    # What nobody declared is asked for beside its field, and the choice stays.
+    expect(page.get_by_role("alert")).to_contain_text("how many records of one person", timeout=30_000)
+    assert page.get_by_role("radio", name=population.name).is_checked()
+    assert not axe.violations(page)
+    keys.type(page.get_by_label("Records of one person, at most"), "2")
+    keys.follow(page.get_by_role("button", name="Continue"))
+    expect(page.get_by_text("the quota of this project is 4.000")).to_be_visible(timeout=30_000)
+    assert page.evaluate("document.documentElement.scrollWidth") <= 320
+    keys.follow(page.get_by_role("button", name="Open the project"))
+    expect(page.get_by_text("Project opened.")).to_be_visible(timeout=30_000)
+    quota = quota_of(Project.objects.get().pool_account)
+    assert (quota.population, quota.records_per_person) == (population, 2)

@@ -1,0 +1,124 @@
+"""The scanner's protocol over a real socket: whatever is not clearly a clean file is none."""
+
+import io
+import socket
+import threading
+
+import pytest
+
+from annotation.errors import ScannerAway
+from annotation.work import clamd
+from annotation.work.clamd import CHUNK_BYTES, Found
+from tests.scanner import CLEAN, INFECTED, SmallScanner
+
+DATA = bytes(range(256)) * (2 * CHUNK_BYTES // 256) + b"the rest"
+EICAR_NAME = "Eicar-Test-Signature"
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch):
+    monkeypatch.setattr(clamd, "LISTEN_SECONDS", 0.05)
+
+
+def ask(scanner, data=DATA, *, patience=30.0, check=lambda: None):
+    return clamd.scan(scanner.url, io.BytesIO(data), patience_seconds=patience, check=check)
+
+
+@pytest.mark.parametrize("data", [b"", b"a", DATA])
+def test_the_scanner_gets_the_file_as_it_is(data):
+    with SmallScanner(CLEAN) as scanner:
+        assert ask(scanner, data) == Found()
+    assert scanner.received == [data]
+
+
+@pytest.mark.parametrize(
+    ("pieces", "found"),
+    [
+        ([INFECTED], Found(name=EICAR_NAME)),
+        ([bytes([each]) for each in INFECTED], Found(name=EICAR_NAME)),
+        ([b"stream: Heuristics.Limits.Exceeded.MaxFileSize FOUND\0"], Found(too_large=True)),
+        ([b"INSTREAM size limit exceeded. ERROR\0"], Found(too_large=True)),
+        ([b"stream: <b>Odd\xff name</b> FOUND\0"], Found(name="?b?Odd??name?/b?")),
+        ([b"stream: " + b"a" * 200 + b" FOUND\0"], Found(name="a" * 100)),
+    ],
+)
+def test_what_it_says_is_understood(pieces, found):
+    with SmallScanner(*pieces) as scanner:
+        assert ask(scanner) == found
+
+
+@pytest.mark.parametrize(
+    "pieces",
+    [
+        [],
+        [b"stream: OK"],
+        [b"stream: O"],
+        [b"OK\0"],
+        [b"\0"],
+        [b"stream: Can't allocate memory ERROR\0"],
+        [b"UNKNOWN COMMAND\0"],
+        [b"a" * 2000] * 40,
+    ],
+    ids=["nothing", "no end", "half", "another answer", "empty", "an error", "no such command", "no end at all"],
+)
+def test_no_clear_answer_is_none(pieces):
+    with SmallScanner(*pieces) as scanner, pytest.raises(ScannerAway):
+        ask(scanner)
+
+
+def test_a_refusal_before_the_end_is_heard():
+    """It reads no further then: what is still on its way is lost, and so may be the connection."""
+    with SmallScanner(b"INSTREAM size limit exceeded. ERROR\0", takes=1) as scanner:
+        assert ask(scanner, DATA * 8) == Found(too_large=True)
+
+
+def test_silence_ends_in_time():
+    with SmallScanner(keeps_silent=True) as scanner, pytest.raises(ScannerAway, match="does not answer"):
+        ask(scanner, patience=0.5)
+
+
+def test_nobody_there():
+    with SmallScanner() as scanner:
+        pass
+    assert not clamd.scanner_listens(scanner.url)
+    with pytest.raises(ScannerAway, match="nobody listens"):
+        ask(scanner)
+    with pytest.raises(ScannerAway, match="nobody listens"):
+        clamd.scan("unix:///nowhere/clamd.sock", io.BytesIO(), patience_seconds=1, check=lambda: None)
+
+
+def test_whoever_waits_may_be_called_away():
+    class Cancelled(Exception):
+        pass
+
+    calls = []
+
+    def check():
+        calls.append(1)
+        if len(calls) > 3:
+            raise Cancelled
+
+    with SmallScanner(keeps_silent=True) as scanner, pytest.raises(Cancelled):
+        ask(scanner, b"a", check=check)
+
+
+def test_a_sign_of_life():
+    with SmallScanner() as scanner:
+        assert clamd.scanner_listens(scanner.url)
+
+
+def test_by_a_socket_file(tmp_path):
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(tmp_path / "s"))
+        listener.listen()
+
+        def answer():
+            connection, _ = listener.accept()
+            with connection:
+                connection.recv(100)
+                connection.sendall(b"PONG\0")
+
+        thread = threading.Thread(target=answer)
+        thread.start()
+        assert clamd.scanner_listens(f"unix://{tmp_path}/s")
+        thread.join()

@@ -1,0 +1,393 @@
+"""The statement: plain sentences, filters, pages, and a JSON document whose chain anybody verifies."""
+
+import json
+import re
+import subprocess
+import sys
+from datetime import timedelta
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
+from django.contrib.auth.models import User
+from django.core.management import call_command
+from django.db import transaction
+from django.test import Client
+from django.urls import reverse
+from django.utils import timezone, translation
+
+from annotation.budget.words import STATES, how_words, mechanism_words, reason_words
+from annotation.models import Project, Role
+from annotation.people.services import limits
+from annotation.work.services import tokens
+from annotation.work.services.tokens import Scope
+from privacy.accounting.event import REGISTRY
+from privacy.accounting.events import (
+    BernoulliScreenEvent,
+    MinibatchSgdEvent,
+    RandomizedAnswersEvent,
+    SecretSampleEvent,
+    TopCEvent,
+)
+from privacy.models import BudgetAccount, EntryKind
+from privacy.services import ledger
+from tests.counting import new_counter
+from tests.factories import add_members, make_account, make_project, make_records, make_user
+
+pytestmark = pytest.mark.django_db
+DIGEST = "ab" * 32
+SCREEN = BernoulliScreenEvent(q_hi=0.6, q_lo=0.4)
+TOP_C = TopCEvent(pool_size=1000, picks=5, scale=0.1)
+
+
+@pytest.fixture(autouse=True)
+def own_counter(settings, tmp_path):
+    settings.LEDGER_COUNTER_PATH = new_counter(tmp_path)
+
+
+@pytest.fixture
+def manager() -> User:
+    return make_user("manager")
+
+
+@pytest.fixture
+def project(manager: User) -> Project:
+    made = make_project(pool_account=make_account(epsilon_limit=100.0, delta_limit=1e-6), name="Messages")
+    add_members(made, manager, role=Role.MANAGER)
+    return made
+
+
+def spend(account: BudgetAccount, event=SCREEN, **words: str):
+    reservation = ledger.reserve(account=account, event=event, key=uuid4(), **{"purpose": "a test"} | words)
+    with transaction.atomic():
+        ledger.commit(reservation=reservation, output_digest=DIGEST)
+    return reservation
+
+
+def client_of(user: User) -> Client:
+    client = Client()
+    client.force_login(user)
+    return client
+
+
+def lines_of(user: User, project: Project, **query: object) -> list:
+    response = client_of(user).get(reverse("annotation:statement", args=[project.slug]), query)
+    assert response.status_code == 200
+    return list(response.context["page"].lines)
+
+
+def test_a_line_says_what_who_what_came_of_it_and_what_it_descends_from(project: Project, manager: User) -> None:
+    upload = make_records(project, ["one"])[0].dataset
+    account = project.pool_account
+    paid = spend(account, TOP_C, subject="round:3", actor="ada")
+    ledger.record_post_processing(
+        account=account,
+        parent=paid,
+        operation="training",
+        purpose="train on gate output",
+        subject="release:2",
+        output_digest=DIGEST,
+        key=uuid4(),
+    )
+    lost = ledger.reserve(account=account, event=SCREEN, purpose="p", key=uuid4(), subject=f"dataset:{upload.pk}")
+    ledger.charge(reservation=lost, reason="the worker died")
+    unread = ledger.reserve(account=account, event=SCREEN, purpose="Count the queue", key=uuid4())
+    ledger.void(reservation=unread, reason="no pool was there", actor="bob")
+    running = ledger.reserve(account=account, event=SCREEN, purpose="p", key=uuid4(), subject="start")
+    ledger.change_account_limits(account=account, epsilon_limit=120.0, delta_limit=0.0, actor=manager, reason="agreed")
+    found = [(line.what, line.reason, line.who, line.descends_from, line.state) for line in lines_of(manager, project)]
+    screen = "a coin for each record, of rate 0.6 or 0.4"
+    assert found == [
+        ("The limit was set to ε 120.000 and δ 0.", "agreed", "manager", None, "in force"),
+        (
+            f"The first model was trained on private examples: {screen}.",
+            "",
+            "by itself",
+            None,
+            "reserved, not settled yet",
+        ),
+        (f"Count the queue: {screen}.", "no pool was there", "bob", None, "given back, nothing was read"),
+        (
+            f"The upload {upload.name} went through the gate: {screen}.",
+            "the worker died",
+            "by itself",
+            None,
+            "spent without an output",
+        ),
+        ("Version 2 of the model was trained: computed from paid outputs only.", "", "by itself", 2, "free"),
+        ("The questions of round 3 were chosen: 5 of 1,000 records by a noisy score.", "", "ada", None, "spent"),
+        (
+            "The account was opened with a limit of ε 100.000 and δ 1.0e-6.",
+            "opened for a test",
+            "test",
+            None,
+            "in force",
+        ),
+    ]
+    assert running.pk
+    (free,) = (line for line in lines_of(manager, project) if line.descends_from)
+    assert free.ancestor.startswith("The questions of round 3 were chosen")
+
+
+def test_every_mechanism_and_every_state_has_words() -> None:
+    # Tests may have made kinds of their own.
+    ours = {kind for kind, event in REGISTRY.items() if event.__module__.startswith("privacy.")}
+    assert {kind for kind in ours if REGISTRY[kind].words is None} == set()
+    assert mechanism_words("limits") == "limits"
+    assert {*STATES} == set(EntryKind.values)
+
+
+def test_what_runs_on_a_secret_sample_is_named(project: Project) -> None:
+    inner = MinibatchSgdEvent(noise_scale=1.0, dimension=4)
+    event = SecretSampleEvent(rate=0.25, inner=inner)
+    assert how_words(event.to_json()) == ("on a secret sample of rate at most 0.25; noisy updates from small batches")
+    assert how_words({"kind": "nobody knows"}) == ""
+
+
+def test_lines_are_found(project: Project, manager: User) -> None:
+    spend(project.pool_account, subject="round:1", actor="ada")
+    spend(project.pool_account, subject="release:1", actor="Bob")
+    open_one = ledger.reserve(account=project.pool_account, event=SCREEN, purpose="p", key=uuid4(), subject="round:2")
+    today, tomorrow = timezone.localdate(), timezone.localdate() + timedelta(days=1)
+
+    def numbers(**query: object) -> list[int]:
+        return [line.sequence for line in lines_of(manager, project, **query)]
+
+    assert numbers() == [6, 4, 2, 1]
+    assert numbers(about="rounds") == [6, 2]
+    assert numbers(about="releases") == [4]
+    assert numbers(about="limits") == [1]
+    assert numbers(state="commit") == [4, 2]
+    assert numbers(state="reserve") == [open_one.sequence]
+    assert numbers(who="bo") == [4]
+    assert numbers(entry=2) == [2]
+    # A release's card names the entry that settled an operation: that is its line, which says so.
+    assert numbers(entry=3) == [2]
+    page = client_of(manager).get(reverse("annotation:statement", args=[project.slug]), {"entry": 3})
+    assert "Settled as #3." in page.content.decode()
+    assert numbers(entry=3, account=project.pool_account_id) == [2]
+    assert numbers(entry=7) == []
+    assert numbers(account=project.pool_account_id, about="rounds", state="commit") == [2]
+    assert numbers(since=tomorrow) == []
+    assert numbers(until=today - timedelta(days=2)) == []
+    # What is wrong in the form does not choose; it is named.
+    assert numbers(since="yesterday", about="everything", account="77") == [6, 4, 2, 1]
+
+
+def test_a_long_statement_comes_in_pages_at_the_same_price(
+    project: Project, manager: User, django_assert_max_num_queries
+) -> None:
+    for number in range(52):
+        ledger.reserve(account=project.pool_account, event=SCREEN, purpose=f"no {number}", key=uuid4())
+    client, address = client_of(manager), reverse("annotation:statement", args=[project.slug])
+    with django_assert_max_num_queries(15):
+        first = client.get(address, {"about": ""})
+    assert [line.sequence for line in first.context["page"].lines] == list(range(53, 3, -1))
+    assert f"{first.context['older']}" == "?about=&page=2"
+    second = client.get(address + first.context["older"])
+    assert [line.sequence for line in second.context["page"].lines] == [3, 2, 1]
+    assert not second.context["page"].has_older
+    for odd in ("0", "-1", "x", "9" * 30, "²"):
+        assert client.get(address, {"page": odd}).status_code == 200
+
+
+def test_the_page_shows_the_verdict_when_asked(project: Project, manager: User) -> None:
+    spend(project.pool_account)
+    client, address = client_of(manager), reverse("annotation:statement", args=[project.slug])
+    assert "was computed again" not in client.get(address).content.decode()
+    page = client.get(address + "?check").content.decode()
+    assert "sound. Every cost, total and hash of 3 entries was computed again." in page
+
+
+def test_the_page_is_there_in_german(project: Project, manager: User) -> None:
+    spend(project.pool_account, TOP_C, subject="round:3")
+    address = reverse("annotation:statement", args=[project.slug])
+    # The request leaves its language to the thread.
+    with translation.override("en"):
+        page = client_of(manager).get(address, headers={"Accept-Language": "de"}).content.decode()
+    assert "5 von 1.000 Datensätzen" in page
+
+
+def checker(tmp_path: Path) -> Path:
+    """Return the program that the manual prints, as a file."""
+    manual = (Path(__file__).parents[4] / "docs" / "statement.md").read_text(encoding="utf-8")
+    (program,) = re.findall(r"```python\n(.*?)```", manual, flags=re.DOTALL)
+    path = tmp_path / "check.py"
+    path.write_text(program, encoding="utf-8")
+    return path
+
+
+def verdict_of(program: Path, document: dict, *heads: str) -> tuple[int, str]:
+    path = program.with_name("statement.json")
+    path.write_text(json.dumps(document), encoding="utf-8")
+    # Isolated and without site-packages: plain Python must do.
+    done = subprocess.run(
+        [sys.executable, "-I", "-S", program, path, *heads], capture_output=True, text=True, check=False, timeout=120
+    )
+    return done.returncode, done.stdout + done.stderr
+
+
+def document_of(client: Client, address: str) -> dict:
+    response = client.get(address)
+    assert response.status_code == 200
+    assert response["Content-Type"] == "application/json"
+    return json.loads(response.getvalue())
+
+
+@pytest.fixture
+def spent(manager: User) -> Project:
+    """A project of two accounts with an entry of every kind, and words that tempt a writer of JSON."""
+    account = make_account(epsilon_limit=100.0, delta_limit=1e-6)
+    answers = ledger.open_account(
+        scope="answers",
+        label="Answers",
+        unit="answer",
+        filter="zcdp",
+        epsilon_limit=3,
+        delta_limit=1e-6,
+        actor="ada",
+        reason="opened",
+    )
+    project = make_project(oracle="crowd", pool_account=account, labels_account=answers)
+    add_members(project, manager, role=Role.MANAGER)
+    paid = spend(account, TOP_C, subject="round:1", actor="ada", purpose='say "ä \\ \x7f \u2028 😀"\nand go')
+    ledger.record_post_processing(
+        account=account, parent=paid, operation="rank", purpose="p", output_digest=DIGEST, key=uuid4()
+    )
+    lost = ledger.reserve(account=account, event=SCREEN, purpose="p", key=uuid4())
+    ledger.charge(reservation=lost, reason="gone")
+    unread = ledger.reserve(account=account, event=SCREEN, purpose="p", key=uuid4())
+    ledger.void(reservation=unread, reason="nothing was read")
+    ledger.change_account_limits(account=account, epsilon_limit=120.0, delta_limit=1e-6, actor="ada", reason="agreed")
+    spend(answers, RandomizedAnswersEvent(0.5, 3))
+    return project
+
+
+def test_the_chain_is_verified_from_the_document_alone_by_the_printed_program(
+    spent: Project, manager: User, tmp_path: Path
+) -> None:
+    document = document_of(client_of(manager), reverse("annotation:statement_json", args=[spent.slug]))
+    program = checker(tmp_path)
+    heads = [account["chain_head"] for account in document["accounts"]]
+    assert verdict_of(program, document, *heads) == (0, "sound: 12 entries of 2 accounts\n")
+    assert [account["verdict"]["sound"] for account in document["accounts"]] == [True, True]
+    assert [account["verdict"]["entries"] for account in document["accounts"]] == [9, 3]
+    assert document["accounts"][0]["limits"]["epsilon_limit_nano"] == 120_000_000_000
+    assert document["accounts"][0]["entries"][1]["mechanism_in_words"].startswith("5 of 1000 records by noisy score")
+    status, said = verdict_of(program, document, "0f" * 32)
+    assert (status, said) == (1, f"the head {'0f' * 32} is no longer in the chain\n")
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "fault"),
+    [
+        ("actor", "eve", "entry 2 is not what its hash covers"),
+        ("epsilon_nano", 1, "entry 2 is not what its hash covers"),
+        ("epsilon_spent_nano", 5, "the costs add up to"),
+        ("previous_hash", "1" * 64, "entry 2 does not follow"),
+        ("hash", "1" * 64, "entry 3 does not follow"),
+    ],
+)
+def test_the_program_sees_what_was_changed(
+    spent: Project, manager: User, tmp_path: Path, field: str, value: object, fault: str
+) -> None:
+    document = document_of(client_of(manager), reverse("annotation:statement_json", args=[spent.slug]))
+    document["accounts"][0]["entries"][1][field] = value
+    status, said = verdict_of(checker(tmp_path), document)
+    assert status == 1
+    assert fault in said
+
+
+def test_the_program_sees_what_was_cut_out_and_what_is_above_the_limit(
+    spent: Project, manager: User, tmp_path: Path
+) -> None:
+    program = checker(tmp_path)
+    whole = document_of(client_of(manager), reverse("annotation:statement_json", args=[spent.slug]))
+    shorter = json.loads(json.dumps(whole))
+    del shorter["accounts"][0]["entries"][-1]
+    assert "the last hash is not the chain head" in verdict_of(program, shorter)[1]
+    lower = json.loads(json.dumps(whole))
+    grant = lower["accounts"][1]["entries"][0]
+    grant["event_json"] = json.dumps(json.loads(grant["event_json"]) | {"rho_limit_nano": 1})
+    assert "entry 2 spends more than the limit" in verdict_of(program, lower)[1]
+
+
+def test_the_document_says_what_the_command_says(spent: Project, manager: User, capsys) -> None:
+    document = document_of(client_of(manager), reverse("annotation:statement_json", args=[spent.slug]))
+    capsys.readouterr()
+    call_command("audit_ledger", "--json", scope=spent.pool_account.scope)
+    verdict, counter = (json.loads(line) for line in capsys.readouterr().out.splitlines())
+    assert verdict == document["accounts"][0]["verdict"]
+    assert counter["sound"] is True
+
+
+def machine(user: User) -> Client:
+    _, secret = tokens.create_token(user=user, name="t", scopes=[Scope.LEDGER_READ], lifetime=timedelta(days=1))
+    return Client(headers={"Authorization": f"Bearer {secret}"})
+
+
+def test_rest_lists_accounts_and_entries_in_pages(spent: Project, manager: User) -> None:
+    client, base = machine(manager), f"/api/v1/projects/{spent.slug}/ledger"
+    pool, answers = client.get(base).json()
+    assert (pool["entries"], answers["entries"]) == (9, 3)
+    first = client.get(base, {"limit": 1})
+    assert [account["scope"] for account in first.json()] == [pool["scope"]]
+    assert 'rel="next"' in first["Link"]
+    listed = []
+    address = f"{base}/entries?limit=5"
+    while address:
+        response = client.get(address)
+        listed += response.json()
+        link = re.fullmatch(r'<http://testserver(.*)>; rel="next"', response.headers.get("Link", ""))
+        address = link[1] if link else ""
+    assert [(entry["account"], entry["sequence"]) for entry in listed] == [
+        (account["scope"], number) for account in (pool, answers) for number in range(1, account["entries"] + 1)
+    ]
+    assert listed[8]["hash"] == pool["chain_head"]
+    newer = client.get(f"{base}/entries", {"account": pool["scope"], "after": 7}).json()
+    assert [entry["sequence"] for entry in newer] == [8, 9]
+    assert client.get(f"{base}/entries", {"after": -1}).status_code == 422
+    assert client.get(f"{base}/entries", {"account": "of another"}).json() == []
+    document = document_of(client, f"{base}/statement")
+    assert [account["chain_head"] for account in document["accounts"]] == [pool["chain_head"], answers["chain_head"]]
+
+
+def test_reasons_of_the_program_are_told_and_those_of_people_are_theirs(project: Project, manager: User) -> None:
+    second = make_user("second")
+    add_members(project, second, role=Role.MANAGER)
+    account = project.pool_account
+    ledger.charge(
+        reservation=ledger.reserve(account=account, event=SCREEN, key=uuid4(), purpose="a test"),
+        reason="the attempt ended without an output",
+    )
+    # A manager's own words stay, even where the program has a sentence like them.
+    for epsilon, reason in ((50.0, "project opened"), (51.0, "as agreed (approved by second)")):
+        ledger.change_account_limits(
+            account=account, epsilon_limit=epsilon, delta_limit=1e-6, actor=manager, reason=reason
+        )
+    limits.demand_second_manager(project=project)
+    request = limits.change_limit(
+        project=project, account=account, epsilon_limit=60.0, delta_limit=1e-6, reason="more data", actor=manager
+    )
+    assert request is not None
+    limits.approve_limit_request(request_id=request.pk, project=project, actor=second)
+    with translation.override("de"):
+        said = [
+            reason_words(kind=kind, reason=reason, event={})
+            for kind, reason in (
+                ("charge", "the attempt ended without an output"),
+                ("grant", "project opened"),
+                ("charge", "not settled in time"),
+            )
+        ]
+        assert said == ["der Versuch endete ohne Ergebnis", "Projekt eröffnet", "nicht rechtzeitig abgerechnet"]
+    client = client_of(manager)
+    client.cookies["django_language"] = "de"
+    page = client.get(reverse("annotation:statement", args=[project.slug])).content.decode()
+    for words in (
+        "der Versuch endete ohne Ergebnis",
+        "Grund: project opened",
+        "Grund: as agreed (approved by second)",
+        "Grund: more data (bestätigt von second)",
+    ):
+        assert words in page

@@ -1,0 +1,145 @@
+"""The log of actions: a sentence for whatever changes something, filters that hold, a file safe in spreadsheets."""
+
+import csv
+import io
+from datetime import timedelta
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+from django.urls import URLResolver, get_resolver, reverse
+from django.utils import translation
+
+from annotation.budget.action_words import SENTENCES, action_sentence
+from annotation.models import Role
+from annotation.models.history import Action
+from annotation.work.services.history import NOTED_APPS, UNNOTED, UNNOTED_ELSEWHERE
+from annotation.work.services.tokens import Scope, create_token
+from dpal_site.api import api
+from tests.factories import add_members, make_project, make_user
+from tests.permission_scene import named_patterns
+
+pytestmark = pytest.mark.django_db
+# Pages that only show, so that no line ever names them.
+SHOWING = {
+    "annotation": "projects choose_preset project configuration_file compare_configurations"
+    " log log_csv crowd_done own_statistics own_answers questions question asked_image checks check_image review"
+    " review_image payments opinions uploads dataset bad_rows download_labels budget statement statement_csv"
+    " export_file statement_json limit_requests reported why question_image guideline_picture told_picture"
+    " populations population population_statement study",
+    "learner": "overview standing next_step card dashboard work_list dashboard_plot dashboard_csv ranked_pool closing"
+    " forget plan_plot draft_plan_plot releases release accuracy_plot measure_plot release_file"
+    " evaluation download_evaluation evidence",
+}
+
+
+def page_names():
+    for entry in get_resolver().url_patterns:
+        if isinstance(entry, URLResolver) and entry.namespace in SHOWING:
+            yield from (f"{entry.namespace}:{pattern.name}" for pattern in entry.url_patterns)
+
+
+@pytest.fixture
+def project():
+    opened = make_project()
+    for actor, route, target in (
+        ("ann", "annotation:people", {}),
+        ("ben", "learner:retire", {"version": 3}),
+        ("=cmd()", "annotation:people", {}),
+        ("", "retention", {"records": 5}),
+    ):
+        Action.objects.create(project=opened, actor=actor, route=route, target=target)
+    return opened
+
+
+@pytest.fixture
+def client(project):
+    manager = make_user("manager")
+    add_members(project, manager, role=Role.MANAGER)
+    browser = Client()
+    browser.force_login(manager)
+    return browser
+
+
+def rows(client, project, **chosen):
+    answer = client.get(reverse("annotation:log_csv", args=[project.slug]), chosen)
+    return list(csv.reader(io.StringIO(b"".join(answer.streaming_content).decode())))[1:]
+
+
+def test_whatever_changes_something_has_a_sentence() -> None:
+    showing = {f"{app}:{name}" for app, names in SHOWING.items() for name in names.split()}
+    assert showing & set(SENTENCES) == set()
+    assert {name for name in page_names() if name not in SENTENCES} == showing | {
+        name for name in UNNOTED if name.startswith(tuple(f"{app}:" for app in SHOWING))
+    }
+    written = {
+        f"api:{operation.view_func.__name__}"
+        for _prefix, router in api._routers
+        for view in router.path_operations.values()
+        for operation in view.operations
+        if operation.methods != ["GET"]
+    }
+    assert written - set(UNNOTED) - set(SENTENCES) == set()
+    assert set(UNNOTED) & set(SENTENCES) == set()
+    assert all(reason for reason in UNNOTED.values())
+
+
+def test_what_lies_outside_the_log_is_declared_with_a_reason() -> None:
+    names = {name for name, _pattern in named_patterns(get_resolver().url_patterns) if name}
+    outside = {name for name in names if not name.startswith(tuple(NOTED_APPS))}
+    assert {name for name in outside if not name.startswith(tuple(UNNOTED_ELSEWHERE))} == set()
+    assert [begin for begin in UNNOTED_ELSEWHERE if not any(name.startswith(begin) for name in outside)] == []
+    known = {name for name in names if name.startswith(("annotation:", "learner:", "operations:"))}
+    assert {name for name in UNNOTED if not name.startswith("api:")} <= known
+
+
+def test_a_sentence_names_the_numbers_in_the_readers_language() -> None:
+    action = Action(route="learner:retire", target={"version": 3})
+    assert action_sentence(action) == "Retired a release (version 3)"
+    with translation.override("de"):
+        assert action_sentence(action) == "Zog eine Freigabe zurück (Version 3)"
+    assert action_sentence(Action(route="admin:index")) == "Used admin:index"
+
+
+def test_the_filters_narrow_the_page_and_the_file(client, project) -> None:
+    page = reverse("annotation:log", args=[project.slug])
+    whole = client.get(page).content.decode()
+    assert "Retired a release (version 3)" in whole
+    assert "What was over its period was erased (records 5)" in whole
+    assert ">ben</td>" not in client.get(page, {"actor": "ann"}).content.decode()
+    assert [row[1] for row in rows(client, project, actor="ben")] == ["ben"]
+    assert len(rows(client, project, route="annotation:people")) == 2
+    assert rows(client, project, until="2001-01-01") == []
+    assert len(rows(client, project, since="2001-01-01")) == 4
+    assert len(rows(client, project, since="no day")) == 4
+
+
+def test_no_cell_of_the_file_is_a_formula(client, project) -> None:
+    assert "'=cmd()" in [row[1] for row in rows(client, project)]
+
+
+def test_lines_come_in_pages(client, project) -> None:
+    Action.objects.bulk_create(Action(project=project, actor="cat", route="annotation:people") for _ in range(60))
+    page = reverse("annotation:log", args=[project.slug])
+    assert "?page=2" in client.get(page).content.decode()
+    assert ">ben</td>" in client.get(page, {"page": 2}).content.decode()
+
+
+def test_routes_that_share_an_address_are_told_apart(client, project) -> None:
+    manager = User.objects.get(memberships__project=project, memberships__role=Role.MANAGER)
+    _token, secret = create_token(user=manager, name="t", scopes=list(Scope), lifetime=timedelta(days=1))
+    views = f"/api/v1/projects/{project.slug}/views"
+    program = Client(headers={"Authorization": f"Bearer {secret}"})
+    before = Action.objects.latest("pk").pk
+    assert program.get(views).status_code == 200
+    body = {"name": "mine", "chosen": {"state": "open"}}
+    assert program.post(views, body, content_type="application/json").status_code < 300
+    (line,) = Action.objects.filter(pk__gt=before)
+    assert action_sentence(line) == "Kept a view of the questions under a name, by REST"
+    # Looking for the next question to review leaves no line, whatever else its address does.
+    assert program.post(f"/api/v1/projects/{project.slug}/reviews").status_code == 204
+    assert Action.objects.filter(pk__gt=before).count() == 1
+
+
+def test_the_last_day_there_is_narrows_nothing(client, project):
+    assert len(rows(client, project, until="9999-12-31")) == 4

@@ -1,0 +1,212 @@
+"""A project that is opened as one of a population's: chosen in the wizard, on the one page, or by REST."""
+
+import json
+from datetime import timedelta
+
+import pytest
+from django.contrib.auth.models import Permission
+from django.test import Client
+from django.urls import reverse
+
+from annotation.budget import population_sheets
+from annotation.budget.services import populations
+from annotation.models import Project
+from annotation.projects.forms.wizard import WizardStep
+from annotation.projects.services import opening
+from annotation.work.services import tokens
+from annotation.work.services.tokens import Scope
+from privacy.errors import UnsoundCombination
+from privacy.models import BudgetAccount, Quota
+from privacy.selectors import quota_of
+from tests.factories import make_user
+from tests.web.annotation.projects.test_overview import form_of
+from tests.web.annotation.projects.test_wizard import TASK, at, go_on
+
+pytestmark = pytest.mark.django_db
+EXPERTS, CROWD = "pool-experts", "voice-crowd"
+OUTSIDE = "Outside any common limit"
+
+
+@pytest.fixture
+def owner():
+    user = make_user("owner")
+    user.user_permissions.add(Permission.objects.get(codename="add_project"))
+    return user
+
+
+@pytest.fixture
+def client(owner) -> Client:
+    client = Client()
+    client.force_login(owner)
+    return client
+
+
+def opened(owner, name="Patients", **terms):
+    given = {"unit": "contributor", "filter": "zcdp", "epsilon_limit": 40.0, "delta_limit": 1e-5}
+    return populations.open_population(name=name, owner=owner, second=make_user(f"second of {name}"), **given | terms)
+
+
+def budget_form(client, preset=EXPERTS):
+    return client.get(at(preset, WizardStep.BUDGET)).context["membership"]
+
+
+def offered(form) -> list[str]:
+    return [slug for slug, _label in form.fields["population"].choices]
+
+
+def nothing_opened() -> bool:
+    return not Project.objects.exists() and not BudgetAccount.objects.filter(scope__startswith="project:").exists()
+
+
+@pytest.mark.slow
+def test_the_wizard_opens_a_project_inside_a_population(owner, client):
+    population = opened(owner)
+    go_on(client, EXPERTS, WizardStep.TASK, **TASK)
+    assert OUTSIDE in client.get(at(EXPERTS, WizardStep.CHECK)).content.decode()
+    chosen = {"population": population.slug, "records_per_person": "2"}
+    assert go_on(client, EXPERTS, WizardStep.BUDGET, **chosen)["Location"] == at(EXPERTS, WizardStep.CHECK)
+    check = client.get(at(EXPERTS, WizardStep.CHECK)).content.decode()
+    assert "In the population Patients: the quota of this project is 4.000 of the common 40.000 ε" in check
+    assert OUTSIDE not in check
+    # Going back finds it as it was chosen.
+    assert budget_form(client)["population"].value() == population.slug
+    client.post(at(EXPERTS, WizardStep.CHECK))
+    project = Project.objects.get()
+    quota = quota_of(project.pool_account)
+    assert (quota.population, quota.records_per_person) == (population, 2)
+
+
+def test_a_project_that_chooses_none_is_outside(owner, client):
+    opened(owner)
+    go_on(client, EXPERTS, WizardStep.TASK, **TASK)
+    go_on(client, EXPERTS, WizardStep.BUDGET, population="", records_per_person="2")
+    client.post(at(EXPERTS, WizardStep.CHECK))
+    assert quota_of(Project.objects.get().pool_account) is None
+
+
+def test_only_populations_that_fit_are_offered(owner, client, settings):
+    opened(owner), opened(owner, "Sums", filter="pure"), opened(owner, "Notes", unit="record")
+    opened(make_user("somebody else"), "Foreign")
+    assert offered(budget_form(client)) == ["", "notes", "patients", "sums"]
+    go_on(client, CROWD, WizardStep.PROTECTION, privacy_unit="contributor")
+    form = budget_form(client, CROWD)
+    assert offered(form) == ["", "patients", "sums"]
+    assert "records_per_person" not in form.fields
+    assert "contributors" in form.unfitting["Notes"]
+    page = client.get(at(CROWD, WizardStep.BUDGET)).content.decode()
+    assert "cannot join" in page
+    assert "belongs to a population of contributors" in page
+    settings.PSEUDONYM_KEY = "another key of thirty-two characters, or more"
+    form = budget_form(client, CROWD)
+    assert offered(form) == [""]
+    assert "another key of pseudonyms" in form.unfitting["Patients"]
+
+
+def test_an_account_of_rhos_is_offered_no_sum_of_epsilons(owner, client):
+    opened(owner, "Sums", filter="pure")
+    rhos = population_sheets.SharingTerms(unit="record", filter="zcdp", epsilon_limit=1.0)
+    population = population_sheets.populations_of(owner).get()
+    assert "sums rhos" in population_sheets.rule_against(population, rhos, 1)
+
+
+@pytest.mark.slow
+def test_a_wrong_unit_is_refused_with_its_rule_and_nothing_is_opened(owner, client):
+    notes = opened(owner, "Notes", unit="record")
+    go_on(client, CROWD, WizardStep.PROTECTION, privacy_unit="contributor")
+    go_on(client, CROWD, WizardStep.TASK, **TASK)
+    refused = go_on(client, CROWD, WizardStep.BUDGET, population=notes.slug)
+    assert refused.status_code == 422
+    assert "belongs to a population of contributors" in refused.content.decode()
+    # The draft keeps it, so the last step refuses it, too.
+    last = client.post(at(CROWD, WizardStep.CHECK))
+    assert last.status_code == 422
+    assert "belongs to a population of contributors" in last.content.decode()
+    assert nothing_opened()
+
+
+def test_a_number_nobody_declared_and_a_population_of_others_are_refused(owner, client):
+    population, foreign = opened(owner), opened(make_user("somebody else"), "Foreign")
+    refused = go_on(client, EXPERTS, WizardStep.BUDGET, population=population.slug, records_per_person="")
+    assert refused.status_code == 422
+    assert "how many records of one person" in refused.content.decode()
+    refused = go_on(client, EXPERTS, WizardStep.BUDGET, population=foreign.slug, records_per_person="1")
+    assert refused.context["membership"].errors.keys() == {"population"}
+    assert "Foreign" not in refused.content.decode()
+
+
+def test_who_manages_none_reads_what_that_means(client):
+    page = client.get(at(EXPERTS, WizardStep.BUDGET)).content.decode()
+    assert "A new project is outside any common limit" in page
+    assert 'name="population"' not in page
+
+
+def test_the_one_page_opens_a_project_inside_a_population(owner, client):
+    population = opened(owner)
+    address = reverse("annotation:new_project", args=[EXPERTS])
+    sent = form_of(EXPERTS, population=population.slug)
+    assert client.post(address, sent | {"show": "1"}).context["membership"]["population"].value() == population.slug
+    refused = client.post(address, sent)
+    assert refused.status_code == 422
+    assert "how many records of one person" in refused.content.decode()
+    client.post(address, sent | {"records_per_person": "3"})
+    assert quota_of(Project.objects.get().pool_account).records_per_person == 3
+
+
+def test_the_random_project_beside_one_of_a_population_begins_inside(owner, client):
+    population = opened(owner)
+    project = opening.create_project(
+        name="Notes",
+        preset=EXPERTS,
+        owner=owner,
+        data_kind="text",
+        classes=["a", "b"],
+        question="Which?",
+        selection="top_c",
+        population=population,
+        records_per_person=2,
+    )
+    client.post(reverse("annotation:open_beside", args=[project.slug]))
+    membership = client.get(at(EXPERTS, WizardStep.CHECK)).context["membership"]
+    assert membership.is_valid()
+    assert (membership.cleaned_data["population"], membership.cleaned_data["records_per_person"]) == (population, 2)
+
+
+def test_opening_and_joining_are_one_transaction(owner):
+    population = opened(owner)
+    with pytest.raises(UnsoundCombination, match="nobody has said"):
+        opening.create_project(
+            name="Notes",
+            preset=EXPERTS,
+            owner=owner,
+            data_kind="text",
+            classes=["a", "b"],
+            question="Which?",
+            population=population,
+        )
+    assert nothing_opened()
+
+
+def test_rest_opens_a_project_inside_a_population_or_not_at_all(owner):
+    opened(owner), opened(owner, "Notes", unit="record"), opened(make_user("somebody else"), "Foreign")
+    _, secret = tokens.create_token(user=owner, name="t", scopes=list(Scope), lifetime=timedelta(days=1))
+    rest = Client(headers={"Authorization": f"Bearer {secret}"})
+
+    def post(preset: str, **changes: object):
+        settings = {"name": "Calls", "question": "Which?", "classes": ["a", "b"], **changes.pop("settings", {})}
+        body = {"format": "dpal-configuration", "format_version": 1, "preset": preset, "settings": settings, **changes}
+        return rest.post("/api/v1/projects", json.dumps(body), content_type="application/json")
+
+    wrong = post(CROWD, population="notes", settings={"privacy_unit": "contributor"})
+    assert wrong.status_code == 409
+    assert "belongs to a population of contributors" in wrong.json()["detail"]
+    assert post(EXPERTS, population="patients").status_code == 409
+    assert post(EXPERTS, population="foreign", records_per_person=1).status_code == 404
+    assert post(EXPERTS, population="patients", records_per_person=0).status_code == 422
+    assert nothing_opened()
+    assert not Quota.objects.exists()
+    assert post(EXPERTS, population="patients", records_per_person=2).status_code == 201
+    assert post(CROWD, population="patients", settings={"privacy_unit": "contributor"}).status_code == 201
+    numbers = Quota.objects.order_by("pk").values_list("account__unit", "records_per_person")
+    assert list(numbers) == [("record", 2), ("contributor", 1)]
+    assert post(EXPERTS).status_code == 201
+    assert quota_of(Project.objects.latest("pk").pool_account) is None

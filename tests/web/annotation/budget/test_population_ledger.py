@@ -1,0 +1,148 @@
+"""The common account for strangers: its statement as a file, and a witness that sees it forget."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from datetime import timedelta
+from uuid import uuid4
+
+import pytest
+from django.conf import settings as site_settings
+from django.db import connection
+from django.test import Client
+from django.urls import reverse
+
+from annotation.budget.services import populations
+from annotation.work.services import tokens
+from annotation.work.services.tokens import Scope
+from privacy.accounting.events import OutputPerturbationEvent
+from privacy.audit.statement import StatementRefused, audit_statement
+from privacy.models import EntryKind
+from privacy.services import ledger
+from privacy.services.checkpoints import site_key
+from tests.counting import new_counter
+from tests.factories import make_account, make_project, make_user
+from tests.owning import without_rules
+
+pytestmark = pytest.mark.django_db(transaction=True)
+RELEASE = OutputPerturbationEvent(10.0, 0.3, 5, 1e-6)
+
+
+@pytest.fixture(autouse=True)
+def own_counter(settings, tmp_path):
+    settings.LEDGER_COUNTER_PATH = new_counter(tmp_path)
+
+
+@pytest.fixture
+def owner():
+    return make_user("owner")
+
+
+@pytest.fixture
+def project():
+    return make_project(slug="notes", pool_account=make_account(epsilon_limit=100.0, delta_limit=1e-4))
+
+
+@pytest.fixture
+def population(owner, project):
+    opened = populations.open_population(
+        name="Patients",
+        unit="contributor",
+        filter="pure",
+        epsilon_limit=100.0,
+        delta_limit=1e-3,
+        owner=owner,
+        second=make_user(),
+    )
+    populations.add_project(population=opened, project=project, records_per_person=2, actor=owner)
+    return opened
+
+
+@pytest.fixture
+def secret(owner):
+    return tokens.create_token(user=owner, name="t", scopes=[Scope.LEDGER_READ], lifetime=timedelta(days=1))[1]
+
+
+def spend(project, times=1):
+    for _ in range(times):
+        ledger.reserve(account=project.pool_account, event=RELEASE, purpose="a test", key=uuid4())
+
+
+def statement_of(owner, population) -> bytes:
+    client = Client()
+    client.force_login(owner)
+    answer = client.get(reverse("annotation:population_statement", args=[population.slug]))
+    return b"".join(answer.streaming_content)
+
+
+def test_a_populations_statement_is_audited_from_the_file_alone(owner, project, population, secret):
+    spend(project, 3)
+    content = statement_of(owner, population)
+    found = audit_statement(content, public_key=site_key().public_key)
+    assert found.sound, found.verdicts
+    document = json.loads(content)
+    assert document["population"] == population.slug
+    assert "project" not in document
+    (account,) = document["accounts"]
+    assert account["scope"] == population.account.scope
+    # Costs are computed anew from what each operation of a project costs a person with two records.
+    assert [entry["kind"] for entry in account["entries"]].count(EntryKind.RESERVE) == 3
+    cheaper = re.sub(rb"(records_per_person[^0-9]+)2", rb"\g<1>1", content, count=1)
+    assert cheaper != content
+    assert not audit_statement(cheaper, public_key=site_key().public_key).sound
+    by_rest = Client(headers={"Authorization": f"Bearer {secret}"}).get(
+        f"/api/v1/populations/{population.slug}/ledger/statement"
+    )
+    same = json.loads(b"".join(by_rest.streaming_content))
+    assert same["accounts"][0]["entries"] == account["entries"]
+
+
+def test_a_statement_of_nobody_or_of_two_is_none(owner, population):
+    document = json.loads(statement_of(owner, population))
+    for change in ({"project": "notes"}, {"population": None}):
+        wrong = {name: value for name, value in (document | change).items() if value is not None}
+        with pytest.raises(StatementRefused, match="project or population"):
+            audit_statement(json.dumps(wrong).encode())
+
+
+def test_a_witness_sees_the_common_limit_forget(live_server, project, population, secret, tmp_path, settings):
+    kept = tmp_path / "witness" / "seen.json"
+
+    def look() -> "subprocess.CompletedProcess[str]":
+        command = [sys.executable, "-m", "privacy.audit", "witness", live_server.url, population.slug, "--population"]
+        options = ["--public-key", site_key().public_key, "--keep", str(kept)]
+        told = {"PATH": os.environ["PATH"], "DPAL_TOKEN": secret}
+        return subprocess.run(
+            [*command, *options], cwd=site_settings.BASE_DIR, env=told, capture_output=True, text=True
+        )
+
+    spend(project, 3)
+    first = look()
+    assert first.returncode == 0, first.stderr
+    assert f"/{population.account.scope}: 4 entries" in first.stdout
+    spend(project)
+    assert "5 entries" in look().stdout
+    with connection.cursor() as cursor:
+        cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
+    with without_rules("privacy_ledgerentry") as cursor:
+        cursor.execute(
+            "DELETE FROM privacy_ledgerentry WHERE account_id = %s AND sequence > 3", [population.account_id]
+        )
+    (tmp_path / "another").mkdir()
+    settings.LEDGER_COUNTER_PATH = new_counter(tmp_path / "another")
+    forgot = look()
+    assert forgot.returncode == 1
+    assert "ROLLBACK" in forgot.stderr
+
+
+def test_only_its_managers_read_its_ledger(population):
+    outsider = make_user()
+    client = Client()
+    client.force_login(outsider)
+    assert client.get(reverse("annotation:population_statement", args=[population.slug])).status_code == 404
+    _, secret = tokens.create_token(user=outsider, name="t", scopes=[Scope.LEDGER_READ], lifetime=timedelta(days=1))
+    rest = Client(headers={"Authorization": f"Bearer {secret}"})
+    for name in ("checkpoints", "consistency", "statement"):
+        assert rest.get(f"/api/v1/populations/{population.slug}/ledger/{name}").status_code == 404
