@@ -97,7 +97,7 @@ evidence-faults: setup ## plant faults that tests must notice; PART=2/6, RESUME=
 		$(PYTHON) -m pytest -p tests.evidence.report tests/evidence -n $(JOBS) --dist loadgroup $(ARGS)
 
 fuzz: setup ## every parser, page and API route with 50 times the examples of `make test`, drawn anew; FUZZ=500
-	@DPAL_FUZZ=$(or $(FUZZ),50) $(PYTHON) -m pytest tests/pure/annotation/parsers/test_fuzz_parsers.py \
+	@DPAL_FUZZ=$(or $(FUZZ),50) $(PYTHON) -m pytest tests/pure/annotation/data/readers/test_fuzz_parsers.py \
 		tests/web/dpal_site/test_fuzz_pages.py tests/web/dpal_site/test_openapi.py $(ARGS)
 
 outdated: setup ## what is out of date: images by docker, libraries by uv, weaknesses that are known; needs a network

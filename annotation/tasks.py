@@ -3,13 +3,12 @@
 from celery import shared_task
 
 from annotation.crowds.services import accounts, following, signing_keys
-from annotation.data.services import datasets, drafts, import_parts, streams
+from annotation.data.services import datasets, drafts, import_parts, retention, streams
 from annotation.exports.services import kept_files
 from annotation.gates.services import planning, runs
 from annotation.people.services import letters
 from annotation.quality import services as comparing
 from annotation.questions.services import queue
-from annotation.retention.services import unowned_files
 from annotation.work.services import idempotency, jobs, rates
 
 
@@ -58,7 +57,7 @@ def forget_old_drafts_task() -> None:
 @shared_task
 def forget_unowned_files_task() -> None:
     """Delete files of uploads whose receiver died before it had stored them, and of exports whose time is over."""
-    unowned_files.forget_unowned_files()
+    retention.forget_unowned_files()
     kept_files.forget_exports()
 
 

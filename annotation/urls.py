@@ -5,6 +5,7 @@ from django.urls import path
 from annotation.browsing import views as browsing
 from annotation.budget.views import budget, limits, lines, log, populations
 from annotation.crowds import views as crowds
+from annotation.data import retention_views as retention
 from annotation.data.views import datasets, uploads
 from annotation.exports import views as exports
 from annotation.gates.views import planning
@@ -16,7 +17,6 @@ from annotation.quality import views as quality
 from annotation.questions.views import label, labelling, own_answers, participations
 from annotation.questions.views import label_budget as label_budget_views
 from annotation.reports import views as reports
-from annotation.retention import views as retention
 from annotation.review import views as review
 
 app_name = "annotation"

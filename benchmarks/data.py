@@ -217,7 +217,7 @@ def copy_peers(site: Site, stored: Any, small: Path, rows: int) -> Report:
     """Store the rows of a dataset three more times, each way into a dataset of its own."""
     from django.db import connection, transaction
 
-    from annotation.data.services.record_copy import RECORD_COPY, RECORD_TYPES
+    from annotation.data.services.import_parts import RECORD_COPY, RECORD_TYPES
     from annotation.models import Record
 
     into = [site.receive(small).pk for _ in range(3)]

@@ -11,7 +11,7 @@ PURE = (
     "privacy.accounting.composition",
     "privacy.mechanisms.discrete",
     "privacy.gate.kanonymity",
-    "annotation.parsers",
+    "annotation.data.readers",
     "annotation.choices.consensus",
     "learner.features.text",
     "learner.estimators.logistic",

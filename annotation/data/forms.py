@@ -7,10 +7,10 @@ from django import forms
 from django.utils.translation import gettext_lazy as _
 
 from annotation.choices.label_types.learning import confirms
+from annotation.data.readers.encodings import Encoding
+from annotation.data.readers.reading import TEXTS, Format
+from annotation.data.readers.shapes import FileShape
 from annotation.models import Arrival, BadRows, DataKind, DatasetRole, Oracle, PrivacyUnit, Project
-from annotation.parsers.encodings import Encoding
-from annotation.parsers.reading import TEXTS, Format
-from annotation.parsers.shapes import FileShape
 
 DELIMITED = (Format.CSV, Format.TSV)
 DELIMITERS = [(",", _("comma")), (";", _("semicolon")), ("\t", _("tab")), ("|", _("vertical bar"))]

@@ -6,13 +6,13 @@ from typing import Any, Literal
 from django.http import HttpRequest
 from ninja import Field, Schema
 
+from annotation.data.retention_views import LONGEST_DAYS
+from annotation.data.services import retention
 from annotation.models import Role
 from annotation.models.retention import FEWEST_ACTION_DAYS, FEWEST_DAYS
 from annotation.people.identity import person_of
 from annotation.projects.forms.settings import SettingsForm
 from annotation.projects.services import opening
-from annotation.retention.forms import LONGEST_DAYS
-from annotation.retention.services import periods
 from annotation.work.rest import ProjectOut, RoomRouter, checked, project_for
 from annotation.work.services.tokens import Scope
 
@@ -90,7 +90,7 @@ def set_project_state(request: HttpRequest, slug: str, body: StateIn) -> Any:
     summary="How long things are kept, and what goes when",
 )
 def list_retention(request: HttpRequest, slug: str) -> Any:
-    return periods.what_is_due(project_for(request, slug, Scope.PROJECTS_READ, Role.MANAGER))
+    return retention.what_is_due(project_for(request, slug, Scope.PROJECTS_READ, Role.MANAGER))
 
 
 @router.write(
@@ -102,5 +102,5 @@ def list_retention(request: HttpRequest, slug: str) -> Any:
 def change_retention(request: HttpRequest, slug: str, body: RetentionIn) -> Any:
     project = project_for(request, slug, Scope.PROJECTS_WRITE, Role.MANAGER)
     actor = person_of(request).get_username()
-    periods.set_retention(project=project, actor=actor, **body.dict(exclude_unset=True))
-    return periods.what_is_due(project)
+    retention.set_retention(project=project, actor=actor, **body.dict(exclude_unset=True))
+    return retention.what_is_due(project)

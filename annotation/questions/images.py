@@ -3,8 +3,8 @@
 from django.http import Http404, HttpResponse
 
 from annotation import selectors
+from annotation.data.services.pictures import ImageAhead, image_ahead, shown_image
 from annotation.models import Assignment, Query, Record
-from annotation.pictures.services.showing import ImageAhead, image_ahead, shown_image
 
 IMAGE_ANSWER = {
     "description": "In colour as WebP where a picture is kept, else in grey as PNG",

@@ -25,10 +25,10 @@ from django.db.models.functions import Cast
 from django.utils import timezone
 from numpy.typing import NDArray
 
+from annotation.data.pixels import mapped_images
+from annotation.data.services.forgetting import emptied_rows, zero_rows
 from annotation.errors import FileDamaged
 from annotation.models import DataKind, Dataset, DatasetRole, Oracle, Project, Query, Record
-from annotation.pictures.images import mapped_images
-from annotation.retention.services.emptying import emptied_rows, zero_rows
 from annotation.work.services import files
 from annotation.work.services.locks import hold_lock
 from learner.errors import ArtifactCorrupt, NothingToAsk

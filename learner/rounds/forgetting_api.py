@@ -9,10 +9,10 @@ from django.shortcuts import get_object_or_404
 from ninja import Field, Query, Schema
 
 from annotation import selectors
+from annotation.data.services.forgetting import request_forgetting
 from annotation.models import Project, Role
 from annotation.models.forgetting import Forgetting
 from annotation.people.identity import person_of
-from annotation.retention.services.forgetting import request_forgetting
 from annotation.work.rest import Page, RoomRouter, page_of, require_scope, responses
 from annotation.work.services.tokens import Scope
 from learner.rounds.services.forgetting import preview_forgetting

@@ -13,11 +13,11 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST
 
 from annotation.access import managed_project
+from annotation.data.services.forgetting import request_forgetting
 from annotation.errors import ForgettingRefused
 from annotation.models import UNFINISHED, Project
 from annotation.models.forgetting import Forgetting
 from annotation.people.identity import person_of
-from annotation.retention.services.forgetting import request_forgetting
 from learner.rounds.services.forgetting import preview_forgetting
 
 SHOWN = 50

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from annotation.choices.catalogue import CATALOGUE, KEYS, declaration_of
-from annotation.parsers.reading import Upload
-from annotation.parsers.rows import Layout
+from annotation.data.readers.reading import Upload
+from annotation.data.readers.rows import Layout
 from learner.estimators.descriptions import ClassDescription
 from learner.simulation.task import SimulationTask, held_out
 from privacy.choices import Choice, Kind

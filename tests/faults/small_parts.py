@@ -31,8 +31,8 @@ def predict_coins(patch: Callable[[Any, str, Any], None]) -> None:
 
 def cut_small() -> None:
     """Cut files, uploads and features into several parts each."""
+    from annotation.data.readers import sources  # noqa: PLC0415
     from annotation.data.services import import_parts, pool_files  # noqa: PLC0415
-    from annotation.parsers import sources  # noqa: PLC0415
     from learner.pools import features  # noqa: PLC0415
 
     small = {

@@ -16,11 +16,10 @@ from django.test import Client
 from django.urls import reverse
 from django.utils.functional import empty
 
-from annotation.data.services import datasets, drafts, uploads
+from annotation.data.services import datasets, drafts, retention, uploads
+from annotation.data.services.pictures import image_of
 from annotation.errors import FileDamaged, StorageAway
 from annotation.models import Dataset, Record
-from annotation.pictures.services.showing import image_of
-from annotation.retention.services import unowned_files
 from annotation.work import file_cache
 from annotation.work.services import files
 from dpal_site.environment import storage_settings
@@ -245,8 +244,8 @@ def test_drafts_and_what_nobody_owns_are_found_and_deleted(store, in_bucket):
     )
     assert len(drafts.preview_draft(draft).rows) == 2
     keep(f"datasets/{project.pk}/left/upload.csv", b"text\nleft\n")
-    assert unowned_files.forget_unowned_files() == 0
-    assert unowned_files.forget_unowned_files(older_than=timedelta(seconds=-60)) == 1
+    assert retention.forget_unowned_files() == 0
+    assert retention.forget_unowned_files(older_than=timedelta(seconds=-60)) == 1
     dataset = drafts.upload_draft(draft=draft, by=make_user())
     assert len(store.keys(in_bucket)) == 1
     datasets.import_dataset(job_id=dataset.job_id)

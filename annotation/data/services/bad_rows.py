@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from annotation.parsers.rows import BadRow
+from annotation.data.readers.rows import BadRow
 from privacy.wording import as_plural_message
 
 BAD_ROWS_KEPT = 1000

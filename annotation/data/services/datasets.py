@@ -19,6 +19,8 @@ from django.core.files.storage import default_storage
 from django.db import connection, models, transaction
 from django.db.models.functions import Now
 
+from annotation.data.pixels import PixelFile
+from annotation.data.readers.reading import Upload
 from annotation.data.services import (
     charged_start,
     check_columns,
@@ -32,7 +34,8 @@ from annotation.data.services import (
     uploads,
 )
 from annotation.data.services.bad_rows import BadRowReport
-from annotation.data.services.record_copy import RECORD_COPY, RecordWriter
+from annotation.data.services.import_parts import RECORD_COPY, RecordWriter
+from annotation.data.services.pictures import PictureSpool
 from annotation.errors import (
     InvalidUpload,
     ScannerAway,
@@ -53,9 +56,6 @@ from annotation.models import (
     Record,
     WorkState,
 )
-from annotation.parsers.reading import Upload
-from annotation.pictures.pixel_file import PixelFile
-from annotation.pictures.services.copying import PictureSpool
 from annotation.tables import sources
 from annotation.work import scanning
 from annotation.work.services import attempts, files, interruptions, jobs

@@ -11,12 +11,12 @@ from django.core.files.storage import default_storage
 from django.db import models, transaction
 from django.db.models.functions import Now
 
+from annotation.data.readers.preview import PREVIEW_ROWS, Preview, preview_of
+from annotation.data.readers.rows import FirstRows
+from annotation.data.readers.shapes import FileShape
 from annotation.data.services import charged_start, datasets, forecasts, mappings, uploads
 from annotation.models import Dataset, DatasetRole, Project
 from annotation.models.drafts import UploadDraft
-from annotation.parsers.preview import PREVIEW_ROWS, Preview, preview_of
-from annotation.parsers.rows import FirstRows
-from annotation.parsers.shapes import FileShape
 from annotation.work.services import jobs
 
 KEPT_HOURS = 24

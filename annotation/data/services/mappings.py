@@ -8,13 +8,13 @@ from typing import Any, BinaryIO, cast, get_args
 from django.conf import settings
 
 from annotation.choices.label_types.catalogue import label_type_of
+from annotation.data.readers.encodings import Encoding
+from annotation.data.readers.guessing import guess_columns, remembered
+from annotation.data.readers.reading import Format, detect_format
+from annotation.data.readers.rows import AnswersKept, Layout
+from annotation.data.readers.shapes import FileShape, shape_of
 from annotation.errors import InvalidUpload
 from annotation.models import DataKind, Dataset, DatasetRole, Oracle, PrivacyUnit, Project
-from annotation.parsers.encodings import Encoding
-from annotation.parsers.guessing import guess_columns, remembered
-from annotation.parsers.reading import Format, detect_format
-from annotation.parsers.rows import AnswersKept, Layout
-from annotation.parsers.shapes import FileShape, shape_of
 from annotation.tables.cells import BadCell, check_storable
 from privacy.wording import as_message
 

@@ -22,11 +22,11 @@ from django.db import transaction
 from django.db.models import F, QuerySet, Sum
 from numpy.typing import NDArray
 
+from annotation.data.readers.rows import RowBatch
 from annotation.errors import UploadRefused
 from annotation.gates.services import pool_rows
 from annotation.models import Arrival, DataKind, Dataset, DatasetRole, Oracle, PoolPart, Project
 from annotation.models.imports import ImportPart
-from annotation.parsers.rows import RowBatch
 from annotation.tables.pseudonym_keys import site_pseudonyms
 from annotation.tables.pseudonyms import Pseudonyms
 from annotation.work.services import files

@@ -20,6 +20,16 @@ from uuid import UUID
 from django.db.models import F, QuerySet
 from django.utils.crypto import salted_hmac
 
+from annotation.data.pixels import mapped_images
+from annotation.data.readers.digests import (
+    Digests,
+    image_digests,
+    known_digests,
+    payload_digests,
+    rows_among,
+    text_digests,
+)
+from annotation.data.readers.rows import RowBatch
 from annotation.errors import InvalidUpload, RowsShared
 from annotation.gates.services import pool_rows
 from annotation.models import (
@@ -33,16 +43,6 @@ from annotation.models import (
     Record,
     RecordPost,
 )
-from annotation.parsers.digests import (
-    Digests,
-    image_digests,
-    known_digests,
-    payload_digests,
-    rows_among,
-    text_digests,
-)
-from annotation.parsers.rows import RowBatch
-from annotation.pictures.images import mapped_images
 from annotation.work.services import files
 from privacy.gate import columns
 from privacy.wording import as_message

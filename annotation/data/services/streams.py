@@ -18,9 +18,12 @@ from django.db import IntegrityError, connection, transaction
 from django.db.models import DateTimeField, ExpressionWrapper, F, Min
 from django.db.models.functions import Now
 
+from annotation.data.readers.checks import check_rows
+from annotation.data.readers.json_lines import NO_FIELD, NOT_AN_OBJECT
+from annotation.data.readers.rows import BadRow, Layout, RawBatch
 from annotation.data.selectors import waiting_posts
 from annotation.data.services import shared_rows
-from annotation.data.services.record_copy import RECORD_COPY, RECORD_TYPES
+from annotation.data.services.import_parts import RECORD_COPY, RECORD_TYPES
 from annotation.errors import IdempotencyKeyReused, InvalidRecords, NotAStream, StreamFull
 from annotation.models import (
     STREAM_JOB,
@@ -34,9 +37,6 @@ from annotation.models import (
     RecordPost,
     WorkState,
 )
-from annotation.parsers.checks import check_rows
-from annotation.parsers.json_lines import NO_FIELD, NOT_AN_OBJECT
-from annotation.parsers.rows import BadRow, Layout, RawBatch
 from annotation.tables.cells import all_texts_pass
 from annotation.work.services import jobs
 from privacy.wording import as_message, as_plural_message

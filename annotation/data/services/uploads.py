@@ -7,10 +7,10 @@ from django.core.files import File
 from django.core.files.storage import default_storage
 
 from annotation.choices.label_types.learning import confirms
+from annotation.data.readers.reading import Upload
+from annotation.data.readers.rows import FirstRows, Layout
 from annotation.errors import InvalidUpload, StorageFull
 from annotation.models import Arrival, BadRows, DatasetRole, Project
-from annotation.parsers.reading import Upload
-from annotation.parsers.rows import FirstRows, Layout
 from annotation.work.services import interruptions
 from privacy.models import EntryKind, LedgerEntry
 from privacy.wording import as_message

@@ -17,12 +17,12 @@ from annotation.budget.downloads import csv_response
 from annotation.budget.spending import table_csv
 from annotation.data import selectors
 from annotation.data.forms import MappingForm, reading_of, reading_so_far
+from annotation.data.readers.shapes import FileShape
 from annotation.data.services import drafts, mappings
 from annotation.data.services.charged_start import start_delta
 from annotation.errors import FewWouldPass, InvalidUpload
 from annotation.models import DatasetRole
 from annotation.models.drafts import UploadDraft
-from annotation.parsers.shapes import FileShape
 from annotation.people.identity import person_of
 from annotation.wording import localized
 

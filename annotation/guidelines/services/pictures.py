@@ -10,10 +10,10 @@ from django.db.models.functions import Left, Length
 from django.urls import reverse
 
 from annotation import selectors
+from annotation.data.readers.images import read_picture
 from annotation.errors import InvalidConfiguration, InvalidUpload
 from annotation.guidelines.text import NAME_LENGTH, ShownPicture, pictures_in
 from annotation.models import GuidelinePicture, Project, Role
-from annotation.parsers.pictures import read_picture
 from annotation.work.limits import Limits, run
 from annotation.work.scanning import scan_picture
 from privacy.wording import as_message

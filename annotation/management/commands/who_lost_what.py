@@ -7,8 +7,8 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
+from annotation.data.who_lost_what import who_lost_what
 from annotation.errors import ForgettingRefused
-from annotation.retention.who_lost_what import who_lost_what
 from privacy.errors import UnsoundCombination
 
 

@@ -6,11 +6,11 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from annotation.choices import form_fields
+from annotation.data.retention_views import KINDS
 from annotation.projects.forms.pool import PoolProjectForm
 from annotation.projects.forms.settings import SettingsForm
 from annotation.projects.forms.streams import StreamProjectForm
 from annotation.quality.forms import QualityForm
-from annotation.retention.forms import KINDS
 
 FORMS: Final = (SettingsForm, PoolProjectForm, StreamProjectForm, QualityForm)
 # Settings that buttons change, or that follow from others.

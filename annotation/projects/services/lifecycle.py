@@ -7,7 +7,7 @@ from django.db.models import CharField, F, QuerySet, Value
 from django.db.models.functions import Cast, Concat, Now
 
 from annotation.access import refuse_if_closed
-from annotation.data.services import drafts
+from annotation.data.services import drafts, forgetting
 from annotation.errors import InvalidConfiguration
 from annotation.models import (
     Assignment,
@@ -49,7 +49,6 @@ from annotation.models.quality import GoldQuery, Opinion, QualityReport
 from annotation.models.retention import SlotMark
 from annotation.models.reviews import Review
 from annotation.people.services import groups
-from annotation.retention.services import emptying
 from annotation.work.services import files, jobs
 
 
@@ -93,7 +92,7 @@ def request_deletion(*, project: Project, typed: str, keep_releases: bool, actor
         locked.state, locked.question, locked.guidelines = ProjectState.DELETED, "", ""
         locked.save(update_fields=["state", "question", "guidelines"])
         Invitation.objects.filter(project=project).delete()
-        emptying.void_exports(project)
+        forgetting.void_exports(project)
         # Nothing further is asked of a platform.
         PlatformAccount.objects.filter(project=project).delete()
         CrowdLink.objects.filter(project=project, revoked_at=None).update(revoked_at=Now())
@@ -120,7 +119,7 @@ def erase_content(*, project: Project) -> None:
     In an order in which nothing is left that refers to what went.
     """
     asked = Query.objects.filter(project=project)
-    emptying.forget_shown(project=project)
+    forgetting.forget_shown(project=project)
     for rows in (
         Opinion.objects.filter(report__project=project),
         QualityReport.objects.filter(project=project),

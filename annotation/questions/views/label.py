@@ -26,6 +26,7 @@ from annotation.answers.class_list import is_many
 from annotation.choices.label_types.base import DIGITS
 from annotation.choices.selections import why_asked
 from annotation.choices.suggestions import suggests
+from annotation.data.services.pictures import ImageAhead, image_ahead
 from annotation.errors import NotMember
 from annotation.gates import receipts
 from annotation.guidelines.presenters import guidelines_parts
@@ -33,7 +34,6 @@ from annotation.guidelines.services import versions
 from annotation.guidelines.services.pictures import shown_pictures
 from annotation.guidelines.views.pictures import served_picture
 from annotation.models import Assignment, Project, ReportKind
-from annotation.pictures.services.showing import ImageAhead, image_ahead
 from annotation.questions import work_limits
 from annotation.questions.desks import waiting_for
 from annotation.questions.forms.labels import LabelForm, SkipForm

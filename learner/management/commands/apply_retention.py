@@ -4,8 +4,8 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
+from annotation.data.services import retention
 from annotation.models import Project
-from annotation.retention.services import periods
 from learner.rounds.services import forgetting
 
 
@@ -31,7 +31,7 @@ class Command(BaseCommand):
                 gone = forgetting.apply_retention(project_id=project.pk)
                 self.stdout.write(f"{project.slug}: " + (", ".join(f"{n} {kind}" for kind, n in gone.items()) or "-"))
                 continue
-            for due in periods.what_is_due(project):
+            for due in retention.what_is_due(project):
                 kept = "kept" if due.days is None else f"{due.days} days"
                 following = f", next {due.following:%Y-%m-%d}" if due.following else ""
                 self.stdout.write(f"{project.slug}: {due.kind} ({kept}): {due.now} due{following}")

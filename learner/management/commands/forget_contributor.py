@@ -6,9 +6,9 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
+from annotation.data.services.forgetting import request_forgetting
 from annotation.errors import ForgettingRefused
 from annotation.models import Project
-from annotation.retention.services.forgetting import request_forgetting
 from annotation.work.services.history import note_action
 from learner.rounds.services.forgetting import ForgettingPreview, forget_contributor, preview_forgetting
 

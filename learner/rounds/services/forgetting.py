@@ -8,14 +8,14 @@ from uuid import UUID
 from django.db import transaction
 from django.db.models import QuerySet
 
-from annotation.data.services import pool_files
+from annotation.data.services import forgetting as data_forgetting
+from annotation.data.services import forgetting as records
+from annotation.data.services import pool_files, retention
+from annotation.data.services.forgetting import Traces
 from annotation.exports.services import kept_files
 from annotation.models import Dataset, Job, Oracle, PrivacyUnit, Project
 from annotation.models.exports import Export
 from annotation.models.forgetting import Forgetting
-from annotation.retention.services import emptying, periods
-from annotation.retention.services import forgetting as records
-from annotation.retention.services.forgetting import Traces
 from annotation.work.services import attempts, jobs
 from learner.models import ModelRelease
 from learner.pools import features
@@ -27,7 +27,7 @@ from privacy.wording import as_message
 def apply_retention(*, project_id: int) -> Mapping[str, int]:
     """Erase what is over its period; done again, it finds nothing, and ends what a killed attempt left in files."""
     project = Project.objects.get(pk=project_id)
-    gone = periods.erase_overdue(project=project)
+    gone = retention.erase_overdue(project=project)
     erase_from_files(project=project)
     return gone
 
@@ -112,7 +112,7 @@ def forget_contributor(*, job_id: UUID | str) -> None:
 def erase_from_files(*, project: Project) -> None:
     """Zero every empty slot in pixel and feature files and remove exported files; done again, it changes nothing."""
     for dataset in Dataset.objects.filter(project=project, records__emptied=True).distinct().select_related("project"):
-        emptying.black_out_pixels(dataset)
+        data_forgetting.black_out_pixels(dataset)
         features.zero_emptied(dataset)
     for dataset in pool_files.emptied_datasets(project):
         pool_files.drop_unknown(dataset)

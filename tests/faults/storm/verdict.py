@@ -17,6 +17,7 @@ from django.core.management import CommandError, call_command  # noqa: E402
 from django.db import connection  # noqa: E402
 from django.db.models import Count, F, Q, Sum  # noqa: E402
 
+from annotation.data.services import retention  # noqa: E402
 from annotation.gates.services import pool_rows  # noqa: E402
 from annotation.models import (  # noqa: E402
     Assignment,
@@ -33,7 +34,6 @@ from annotation.models import (  # noqa: E402
     SourceFile,
     WorkState,
 )
-from annotation.retention.services import unowned_files  # noqa: E402
 from learner.models import ModelRelease, Round, Stream, StreamBatch, TrainingRun  # noqa: E402
 from learner.releases.artifacts.files import verify_manifest  # noqa: E402
 from privacy.models import SETTLEMENTS, BudgetAccount, EntryKind, LedgerEntry  # noqa: E402
@@ -107,7 +107,7 @@ def uploads(told: list[dict[str, Any]], staged: int) -> list[str]:
 
 def files() -> list[str]:
     """No file as sent stays: it names contributors, and whoever received it may have died before it was stored."""
-    unowned_files.forget_unowned_files(older_than=timedelta(0))
+    retention.forget_unowned_files(older_than=timedelta(0))
     root = Path(default_storage.path("datasets"))
     folders = [root / str(pk) for pk in _keys(Project.objects.all())]
     return [f"file {path} belongs to nothing" for folder in folders for path in folder.rglob("upload*")]

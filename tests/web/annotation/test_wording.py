@@ -12,10 +12,10 @@ from django.utils import timezone, translation
 
 from annotation.budget.words import delta_words, epsilon_left_words, epsilon_words
 from annotation.choices.presets import PRESETS
+from annotation.data.readers.rows import BadRow
 from annotation.data.services.bad_rows import BadRowReport
 from annotation.errors import InvalidChoice, InvalidConfiguration
 from annotation.models import DatasetState, Job, Role, WorkState
-from annotation.parsers.rows import BadRow
 from annotation.tables.cells import EMPTY, TOO_LONG
 from annotation.templatetags.privacy_numbers import unbroken
 from annotation.wording import localized

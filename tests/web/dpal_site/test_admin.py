@@ -13,6 +13,7 @@ from django.test import Client, RequestFactory
 from django.urls import reverse
 from django.utils import timezone
 
+from annotation.data.services import retention
 from annotation.models import (
     ApiToken,
     Assignment,
@@ -27,7 +28,6 @@ from annotation.models import (
 from annotation.models.deletions import Deletion
 from annotation.models.forgetting import Forgetting
 from annotation.models.history import Action
-from annotation.retention.services import periods
 from learner.models import ModelRelease, SecretDraw, StreamGuess
 from privacy.models import BudgetAccount, LedgerEntry
 from tests import learning
@@ -103,7 +103,7 @@ def full_site(superuser) -> None:
         job=project.jobs.create(kind="forget"), reference="0" * 32, finished_at=timezone.now(), **values
     )
     Deletion.objects.create(job=project.jobs.create(kind="delete"), keep_releases=True, **values)
-    periods.retention_of(project)
+    retention.retention_of(project)
     ApiToken.objects.create(user=superuser, name="t", digest="0" * 64, expires_at=timezone.now())
     make_candidates(make_project(oracle="crowd"), ["a text"])
     assert GateRun.objects.exists()

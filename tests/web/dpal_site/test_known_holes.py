@@ -33,11 +33,11 @@ from django.urls import get_resolver, path, reverse
 from PIL import Image
 
 import dpal_site.urls
+from annotation.data.pixels import png_of
 from annotation.data.services import datasets
 from annotation.errors import InvalidUpload
 from annotation.models import Membership, Query, Record, Report, Role
 from annotation.people.services import invitations
-from annotation.pictures.images import png_of
 from annotation.projects.services import opening
 from annotation.work.services import tokens
 from annotation.work.services.files import reader_of

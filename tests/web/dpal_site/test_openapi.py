@@ -24,6 +24,7 @@ from addons.webhooks.models import Webhook, WebhookDelivery
 from annotation.browsing.services import saved_views
 from annotation.budget.services import populations
 from annotation.choices.class_changes import FurtherClass
+from annotation.data.services import forgetting
 from annotation.exports.services import kept_files
 from annotation.gates.comparison import own_settings
 from annotation.guidelines.services import pictures as guideline_pictures
@@ -36,7 +37,6 @@ from annotation.projects.services import classes
 from annotation.quality import services as comparing
 from annotation.questions.services import labels
 from annotation.reports.services import conversing, setting_aside
-from annotation.retention.services import forgetting
 from annotation.review import selectors as reviewing
 from annotation.review.services import reviewing as decisions
 from annotation.work.services import tokens

@@ -12,9 +12,9 @@ from django.urls import reverse
 from PIL import Image
 from playwright.sync_api import Browser, Page, expect
 
+from annotation.data.readers.images import as_webp
 from annotation.guidelines.services import versions
 from annotation.models import Assignment, Label, Picture, Project, Query, QueryState, Report
-from annotation.parsers.pictures import as_webp
 from annotation.questions.services import queue
 from dpal_site.embedded import host
 from tests.axe import violations

@@ -13,10 +13,10 @@ from django.urls import reverse
 from PIL import Image
 from playwright.sync_api import Page, expect
 
+from annotation.data.readers.images import as_webp
 from annotation.guidelines.services import versions
 from annotation.models import Consensus, Picture, Project, Query, QueryState, Report, Role
 from annotation.models.reviews import Review, ReviewState
-from annotation.parsers.pictures import as_webp
 from annotation.questions.services import labels, queue
 from tests import axe
 from tests.factories import add_members, make_annotators, make_project, make_records, make_user, open_records

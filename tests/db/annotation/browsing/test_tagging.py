@@ -7,12 +7,12 @@ import pytest
 from django.db import IntegrityError, transaction
 
 from annotation.browsing.services import saved_views, tagging
+from annotation.data.services import forgetting
 from annotation.errors import InvalidConfiguration
 from annotation.exports.services.label_files import export_labels
 from annotation.models import Query, QueryState
 from annotation.models.marks import SavedView, Tag, Tagged
 from annotation.questions.services import labels, queue
-from annotation.retention.services import emptying
 from tests.factories import make_annotators, make_project, make_user, open_records
 
 pytestmark = pytest.mark.django_db
@@ -53,7 +53,7 @@ def test_the_tag_goes_with_the_last_question(project, asked):
     tagging.tag_chosen(project=project, query_ids=asked[:2], name="x")
     assert tagging.untag_chosen(project=project, query_ids=asked[:1], name="x") == asked[:1]
     assert Tag.objects.exists()
-    emptying.empty_questions(Query.objects.filter(pk=asked[1]), project=project)
+    forgetting.empty_questions(Query.objects.filter(pk=asked[1]), project=project)
     assert not Tag.objects.exists()
     assert tagging.tag_chosen(project=project, query_ids=asked[:2], name="y") == asked[:1]
 

@@ -12,12 +12,11 @@ from django.db.models.functions import Now
 
 from annotation.budget import charges, gate_runs
 from annotation.choices.configuration import frozen_settings
-from annotation.data.services import datasets, pool_files
+from annotation.data.services import datasets, forgetting, pool_files
 from annotation.errors import ConfigurationFrozen, InvalidConfiguration
 from annotation.gates.services import planning, pool_rows, runs, scan
 from annotation.models import GateRun, GateState, Job, PoolPart, Query, Record
 from annotation.projects.services import configuring
-from annotation.retention.services import emptying
 from privacy.accounting.events import GateWindowEvent, event_from_json
 from privacy.gate.kanonymity import KAnonymityGate
 from privacy.models import LedgerEntry
@@ -211,7 +210,7 @@ def test_emptied_records_of_an_earlier_upload_are_not_counted_any_more(monkeypat
 
     monkeypatch.setattr(KAnonymityGate, "read", looked_at)
     with transaction.atomic():
-        emptying.empty_records(Record.objects.filter(dataset=first, text="stop"), project=project)
+        forgetting.empty_records(Record.objects.filter(dataset=first, text="stop"), project=project)
     gated(project, ["play"])
     assert [text for text in read if text] == ["go", "play"]
     assert len(read) == 3

@@ -14,14 +14,14 @@ from annotation.budget import population_sheets
 from annotation.budget.common_limit import project_limit_words
 from annotation.budget.services import populations as budget_populations
 from annotation.data.services.charged_start import open_start_account
+from annotation.data.services.forgetting import pseudonym_of
 from annotation.data.services.references import reference_of
+from annotation.data.who_lost_what import who_lost_what
 from annotation.errors import ForgettingRefused, LimitRequestRefused
 from annotation.models import Dataset, DatasetRole, DatasetState, Job
 from annotation.models.forgetting import Forgetting
 from annotation.models.populations import PopulationManager, PopulationRequest
 from annotation.projects.services import configuring
-from annotation.retention.services.forgetting import pseudonym_of
-from annotation.retention.who_lost_what import who_lost_what
 from privacy.accounting.events import GaussianEvent, OutputPerturbationEvent
 from privacy.errors import BudgetExceeded, UnsoundCombination
 from privacy.models import Quota

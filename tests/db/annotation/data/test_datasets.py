@@ -21,7 +21,7 @@ from django.db import connection
 from django.db.models.functions import Now
 from PIL import Image
 
-from annotation.data.services import bad_rows, datasets, record_copy
+from annotation.data.services import bad_rows, datasets, import_parts
 from annotation.errors import InvalidUpload
 from annotation.models import Dataset, Job, Record
 from annotation.tables.pseudonym_keys import site_pseudonyms
@@ -165,7 +165,7 @@ def test_contributors_are_stored_as_keyed_hashes_only(settings):
 
 def test_cells_of_every_kind_arrive_as_they_were(monkeypatch):
     """What is encoded a batch at a time is what the database hands back, also where a batch goes out in parts."""
-    monkeypatch.setattr(record_copy, "MAXIMUM_ROWS", 3)
+    monkeypatch.setattr(import_parts, "MAXIMUM_ROWS", 3)
     texts = ["a", "\u00fcn\u00ef \U0001f600", 'quote " and \\ and \t', "x" * 20_000, "two\nlines", " kept "]
     rows = [
         {"text": text, "who": name}

@@ -8,11 +8,10 @@ from django.core.files import File
 from django.db import IntegrityError, connection, transaction
 
 from annotation.budget.services import populations as budget_populations
-from annotation.data.services import datasets
+from annotation.data.services import datasets, forgetting
 from annotation.data.services.declared import HIDDEN
+from annotation.data.services.forgetting import pseudonym_of
 from annotation.models import Dataset, DatasetState, Job, Record
-from annotation.retention.services import forgetting
-from annotation.retention.services.forgetting import pseudonym_of
 from privacy.services import populations
 from privacy.services.entries import broken_rule
 from tests import learning

@@ -12,14 +12,14 @@ import pytest
 from django.core.files.base import ContentFile
 from django.db import IntegrityError, connection, transaction
 
+from annotation.data.readers import parts as file_parts
+from annotation.data.readers import sources
+from annotation.data.readers.parts import find_cuts
 from annotation.data.services import bad_rows, datasets, import_parts, uploads
 from annotation.data.services.shared_rows import ComparedRows
 from annotation.errors import InvalidUpload
 from annotation.models import Dataset, Job, Record
 from annotation.models.imports import ImportPart
-from annotation.parsers import parts as file_parts
-from annotation.parsers import sources
-from annotation.parsers.parts import find_cuts
 from annotation.work.services import attempts, jobs
 from tests.factories import make_project, make_user
 from tests.pools import stored_rows

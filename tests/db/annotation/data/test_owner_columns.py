@@ -14,20 +14,20 @@ from django.db import connection, transaction
 from django.test import Client
 from django.urls import reverse
 
+from annotation.data.readers.checks import OWNER_TOO_LONG
 from annotation.data.services import datasets
+from annotation.data.services.forgetting import empty_records
 from annotation.errors import ConfigurationFrozen, InvalidUpload
 from annotation.exports.services.label_files import TABLE_COLUMNS, export_labels
 from annotation.models import Dataset, Project, Query, Record, Role
-from annotation.parsers.checks import OWNER_TOO_LONG
 from annotation.projects.services.kinds import change_kind
 from annotation.projects.services.opening import create_project
 from annotation.questions.services import labels, queue
-from annotation.retention.services.emptying import empty_records
 from annotation.work.services import tokens
 from annotation.work.services.tokens import Scope
 from tests.db.annotation.models.test_constraints import refused
 from tests.factories import add_members, make_annotators, make_project, make_records, make_user
-from tests.pure.annotation.parsers.test_parsers import archive, png
+from tests.pure.annotation.data.readers.test_parsers import archive, png
 from tests.workbooks import sheet, workbook
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -11,13 +11,12 @@ from django.db import IntegrityError, connection, transaction
 from django.utils import timezone
 
 from annotation.budget.services import populations
-from annotation.data.services import datasets, pool_files
+from annotation.data.services import datasets, pool_files, retention
+from annotation.data.services.forgetting import pseudonym_of, request_forgetting
+from annotation.data.who_lost_what import who_lost_what
 from annotation.gates.services import pool_rows, runs
 from annotation.models import Dataset, DatasetState, GateRun, Job, PoolPart, Query, Record
 from annotation.projects.services import lifecycle
-from annotation.retention.services import periods, unowned_files
-from annotation.retention.services.forgetting import pseudonym_of, request_forgetting
-from annotation.retention.who_lost_what import who_lost_what
 from learner.rounds.services import closing as deletion
 from learner.rounds.services import forgetting
 from learner.rounds.services import forgetting as learner_retention
@@ -147,8 +146,8 @@ def test_what_a_killed_attempt_left_is_no_part_of_the_pool_and_is_swept(monkeypa
     Job.objects.filter(pk=dataset.job_id).update(state="waiting", leased_until=None)
     datasets.import_dataset(job_id=dataset.job_id)
     assert len(files_in_storage()) == 6
-    assert unowned_files.forget_unowned_files() == 0  # whoever wrote them may still be at it
-    assert unowned_files.forget_unowned_files(older_than=timedelta(0)) == 3
+    assert retention.forget_unowned_files() == 0  # whoever wrote them may still be at it
+    assert retention.forget_unowned_files(older_than=timedelta(0)) == 3
     assert not set(left) & set(files_in_storage())
     assert len(stored_rows(dataset)) == len(ROWS)
 
@@ -200,10 +199,10 @@ def test_a_forgetting_that_is_killed_is_taken_up_and_leaves_no_old_file(monkeypa
 def test_retention_empties_whole_uploads_and_says_how_many_records_went():
     project = crowd()
     dataset = upload(project)
-    periods.set_retention(project=project, actor="ada", records_days=30)
+    retention.set_retention(project=project, actor="ada", records_days=30)
     assert learner_retention.apply_retention(project_id=project.pk) == {}
     Dataset.objects.filter(pk=dataset.pk).update(created_at=timezone.now() - timedelta(days=31))
-    (due,) = (each for each in periods.what_is_due(project) if each.kind == "records")
+    (due,) = (each for each in retention.what_is_due(project) if each.kind == "records")
     assert due.now == len(ROWS)
     before = digests(dataset)
     assert learner_retention.apply_retention(project_id=project.pk) == {"records": len(ROWS)}

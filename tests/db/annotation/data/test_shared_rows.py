@@ -11,12 +11,12 @@ from django.db import close_old_connections, connection
 from django.test import Client
 from django.urls import reverse
 
+from annotation.data.readers import sources
 from annotation.data.services import datasets, import_parts, shared_rows, streams
 from annotation.data.services.shared_rows import HIDDEN
 from annotation.errors import InvalidRecords, InvalidUpload
 from annotation.models import Dataset, DatasetState, Job, Record, RecordPost
 from annotation.models.imports import ImportPart
-from annotation.parsers import sources
 from annotation.work.services import tokens
 from annotation.work.services.tokens import Scope
 from privacy.models import LedgerEntry

@@ -5,13 +5,12 @@ import pytest
 from django.core.files.base import ContentFile
 
 from annotation.budget.services import populations
-from annotation.data.services import datasets, tables
+from annotation.data.services import datasets, forgetting, tables
+from annotation.data.who_lost_what import who_lost_what
 from annotation.errors import ForgettingRefused, InvalidUpload
 from annotation.gates.services import runs
 from annotation.models import Dataset, GateRun, PoolSource, Record, SourceFile
 from annotation.projects.services import lifecycle
-from annotation.retention.services import forgetting
-from annotation.retention.who_lost_what import who_lost_what
 from annotation.tables.stores import FolderTable
 from learner.rounds.services import closing as deletion
 from learner.rounds.services.forgetting import preview_forgetting

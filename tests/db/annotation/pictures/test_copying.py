@@ -9,17 +9,17 @@ from django.core.files.base import ContentFile
 from django.db import connection, transaction
 from PIL import Image
 
+from annotation.data.readers.images import ImageArchiveReader
+from annotation.data.readers.rows import Layout
 from annotation.data.services import datasets, mappings
+from annotation.data.services.forgetting import empty_records
+from annotation.data.services.pictures import image_ahead, image_of, shown_image
 from annotation.models import Dataset, Picture, Project, Query, Record
-from annotation.parsers.image_archive import ImageArchiveReader
-from annotation.parsers.rows import Layout
-from annotation.pictures.services.showing import image_ahead, image_of, shown_image
 from annotation.questions.services import queue
-from annotation.retention.services.emptying import empty_records
 from tests.db.annotation.models.test_constraints import refused
 from tests.factories import make_project, make_records, make_user
 from tests.owning import as_owner
-from tests.pure.annotation.parsers.test_pictures import BLUE, RED, near, opened, saved
+from tests.pure.annotation.data.readers.test_pictures import BLUE, RED, near, opened, saved
 
 pytestmark = pytest.mark.django_db(transaction=True)
 # Of one brightness.
@@ -99,7 +99,7 @@ def test_public_examples_have_pictures_too_so_that_a_hidden_check_looks_like_any
 
 
 def test_many_pictures_cross_batches_in_order(monkeypatch):
-    monkeypatch.setattr("annotation.parsers.image_archive.BATCH_BYTES", 150)
+    monkeypatch.setattr("annotation.data.readers.images.BATCH_BYTES", 150)
     colours = [(10 * number, 0, 250 - 10 * number) for number in range(25)]
     dataset = imported(*(plain(colour) for colour in colours))
     assert [opened(one).convert("RGB").getpixel((1, 1)) for one in pictures_of(dataset)] == colours

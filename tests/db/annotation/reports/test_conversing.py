@@ -8,13 +8,13 @@ from django.db import IntegrityError, connection, transaction
 from django.db.models.functions import Now
 
 from annotation.choices.secrecy import hides_selection
+from annotation.data.services import forgetting
 from annotation.errors import InvalidConfiguration, ProjectClosed
 from annotation.models import Assignment, Consensus, Project, Query, QueryState, Record, Report, ReportKind
 from annotation.questions.services import correcting, labels, queue
 from annotation.questions.services.labels import mark_labels_used
 from annotation.reports.selectors import threads
 from annotation.reports.services import conversing, reporting
-from annotation.retention.services import emptying
 from tests.factories import (
     make_annotators,
     make_candidates,
@@ -264,7 +264,7 @@ class TestWords:
 
 def forget_one(project, turns):
     with transaction.atomic():
-        emptying.empty_records(Record.objects.filter(pk=turns[0].query.record_id), project=project)
+        forgetting.empty_records(Record.objects.filter(pk=turns[0].query.record_id), project=project)
     assert Query.objects.get(pk=turns[0].query_id).emptied
     return turns[0]
 
@@ -320,7 +320,7 @@ class TestForgetting:
         writer = threading.Thread(target=write)
         writer.start()
         with transaction.atomic():
-            emptying.empty_records(Record.objects.filter(pk=turns[0].query.record_id), project=project)
+            forgetting.empty_records(Record.objects.filter(pk=turns[0].query.record_id), project=project)
             emptied.set()
             writer.join(1)
             assert writer.is_alive(), outcome

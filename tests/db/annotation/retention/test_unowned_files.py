@@ -6,8 +6,7 @@ import pytest
 from django.core.files.base import ContentFile
 from django.core.files.storage import default_storage
 
-from annotation.data.services import datasets
-from annotation.retention.services import unowned_files
+from annotation.data.services import datasets, retention
 from tests.factories import make_project, make_user
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("own_storage")]
@@ -19,7 +18,7 @@ def test_files_whose_receiver_died_are_deleted_and_no_others():
     )
     kept = dataset.upload.name
     orphan = default_storage.save(f"datasets/{dataset.project_id}/orphan/upload.csv", ContentFile(b"text,who\na,eve\n"))
-    assert unowned_files.forget_unowned_files() == 0  # its receiver may still be at it
-    assert unowned_files.forget_unowned_files(older_than=timedelta(0)) >= 1
+    assert retention.forget_unowned_files() == 0  # its receiver may still be at it
+    assert retention.forget_unowned_files(older_than=timedelta(0)) >= 1
     assert not default_storage.exists(orphan)
     assert default_storage.exists(kept)

@@ -8,6 +8,7 @@ from django.db import IntegrityError, connection, transaction
 from django.utils import timezone
 
 from annotation.choices import kinds
+from annotation.data.services import forgetting
 from annotation.errors import InvalidConfiguration, LeaseExpired, RoleRefused, UndoRefused
 from annotation.models import Consensus, Membership, Query, QueryState, Report, Role
 from annotation.models.groups import GroupRole
@@ -16,7 +17,6 @@ from annotation.models.reviews import Review, ReviewState
 from annotation.people.services import groups, invitations, members
 from annotation.questions.services import correcting, labelling, labels, queue, undoing
 from annotation.reports.services import setting_aside
-from annotation.retention.services import emptying
 from annotation.review import selectors
 from annotation.review.services import reviewing
 from learner.pools.selectors import question_counts
@@ -287,7 +287,7 @@ class TestDecisions:
         query = answered(project, people, 0, 1)
         assert claimed(project, reviewer) == query.pk
         with transaction.atomic():
-            emptying.empty_questions(Query.objects.filter(pk=query.pk), project=project)
+            forgetting.empty_questions(Query.objects.filter(pk=query.pk), project=project)
         assert not Review.objects.exists()
         assert claimed(project, reviewer) is None
 
@@ -441,5 +441,5 @@ class TestDrawn:
         query = answered(drawing, pair, 1, 1)
         reviewing.settle_reviewed(project=drawing, person=reviewer, query_id=query.pk, choice=2)
         with transaction.atomic():
-            emptying.empty_questions(Query.objects.filter(pk=query.pk), project=drawing)
+            forgetting.empty_questions(Query.objects.filter(pk=query.pk), project=drawing)
         assert set(Consensus.objects.values_list("changed", flat=True)) <= {None}

@@ -14,6 +14,7 @@ from django.db import connections
 from django.db.models import Max
 
 from annotation.data.services import drafts
+from annotation.data.services import forgetting as records
 from annotation.errors import ForgettingRefused
 from annotation.exports.services.label_files import ExportFormat, export_labels
 from annotation.models import Assignment, Consensus, Dataset, Label, Query, Record, Report
@@ -21,7 +22,6 @@ from annotation.models.forgetting import Forgetting
 from annotation.quality.selectors import annotators_work
 from annotation.questions.services import labels, queue
 from annotation.reports.services import conversing
-from annotation.retention.services import forgetting as records
 from annotation.selectors import undoable_assignments
 from learner.models import FeatureMatrix, ModelRelease
 from learner.pools import features

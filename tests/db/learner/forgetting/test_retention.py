@@ -10,10 +10,10 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
+from annotation.data.services import retention
 from annotation.models import Assignment, Dataset, Label, Query, Record, Report, Role
 from annotation.models.history import Action, ProjectChange
 from annotation.models.retention import SlotMark
-from annotation.retention.services import periods
 from learner.pools import features
 from learner.rounds.services import forgetting
 from privacy.wording import message_of
@@ -37,7 +37,7 @@ def days_ago(days):
 
 def keep(project, **days):
     """Keep everything for ever but these."""
-    periods.set_retention(project=project, actor="m", **{f"{kind}_days": days.get(kind) for kind in KINDS})
+    retention.set_retention(project=project, actor="m", **{f"{kind}_days": days.get(kind) for kind in KINDS})
 
 
 def apply(project):
@@ -56,7 +56,7 @@ def age_uploads(project, days):
 
 
 def test_nothing_goes_by_the_defaults_but_what_is_named(project) -> None:
-    assert {due.kind: due.days for due in periods.what_is_due(project)} == {
+    assert {due.kind: due.days for due in retention.what_is_due(project)} == {
         "records": None,
         "answers": None,
         "comments": 365,
@@ -72,11 +72,11 @@ def test_records_go_after_their_days_with_their_features(project) -> None:
     assert features.open_features(dataset).any()
     keep(project, records=30)
     age_uploads(project, 29)
-    due = periods.what_is_due(project)[0]
+    due = retention.what_is_due(project)[0]
     assert (due.now, due.following.date()) == (0, (timezone.now() + timedelta(days=1)).date())
     assert apply(project) == {}
     age_uploads(project, 31)
-    assert periods.what_is_due(project)[0].now == 6
+    assert retention.what_is_due(project)[0].now == 6
     assert apply(project) == {"records": 6}
     assert set(Record.objects.values_list("text", "emptied")) == {("", True)}
     assert not features.open_features(dataset).any()
@@ -207,7 +207,7 @@ def test_the_page_shows_what_goes_and_changes_the_periods(project) -> None:
     page = reverse("annotation:retention", args=[project.slug])
     assert client.post(page, {"actions_days": "5"}).status_code == 422
     assert client.post(page, {"records_days": "30", "actions_days": "90"}).status_code == 302
-    kept = periods.retention_of(project)
+    kept = retention.retention_of(project)
     assert (kept.records_days, kept.comments_days, kept.actions_days) == (30, None, 90)
     age_uploads(project, 31)
     assert ">6</td>" in client.get(page).content.decode()

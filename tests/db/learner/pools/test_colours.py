@@ -10,10 +10,10 @@ from PIL import Image
 from sklearn.linear_model import LogisticRegression
 
 from annotation.data.services import datasets
+from annotation.data.services.forgetting import black_out_pixels
 from annotation.errors import ConfigurationFrozen
 from annotation.models import Dataset, Record
 from annotation.projects.services.configuring import configure_project
-from annotation.retention.services.emptying import black_out_pixels
 from learner.models import FeatureProjection
 from learner.pools import features
 from learner.pools.configuration import featurizer_of

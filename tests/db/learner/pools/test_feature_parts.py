@@ -11,8 +11,8 @@ from django.core.files.storage import default_storage
 from django.db import transaction
 from django.utils import timezone
 
+from annotation.data.services import forgetting
 from annotation.models import Dataset, Record
-from annotation.retention.services import emptying
 from annotation.work.services import files
 from learner import tasks
 from learner.features.encoder import SentenceEncoder
@@ -88,7 +88,7 @@ def made_in_one_piece(dataset, monkeypatch):
 def empty(dataset, row):
     """Empty a record."""
     with transaction.atomic():
-        emptying.empty_records(Record.objects.filter(dataset=dataset, row_number=row), project=dataset.project)
+        forgetting.empty_records(Record.objects.filter(dataset=dataset, row_number=row), project=dataset.project)
 
 
 class Killed(BaseException):

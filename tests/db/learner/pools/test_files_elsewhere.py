@@ -13,9 +13,9 @@ import pytest
 from django.core.files.base import ContentFile
 from django.core.files.storage import InMemoryStorage, default_storage
 
+from annotation.data.services.pictures import image_of
 from annotation.errors import FileDamaged
 from annotation.models import Record
-from annotation.pictures.services.showing import image_of
 from annotation.work import file_cache
 from annotation.work.services import files
 from learner.errors import ArtifactCorrupt

@@ -6,12 +6,12 @@ import pytest
 from django.db import IntegrityError, connection, transaction
 
 from annotation.checks import services as gold
+from annotation.data.services import forgetting
 from annotation.errors import InvalidConfiguration
 from annotation.models import Assignment, Project, Query, QueryState, Record
 from annotation.projects.services import configuring
 from annotation.quality.suggestion_effect import effect_of
 from annotation.questions.services import labels, queue
-from annotation.retention.services import emptying
 from learner.features.base import featurizer_from_json
 from learner.linear_model import LinearModel
 from learner.models import ModelRelease, Round
@@ -183,7 +183,7 @@ def test_an_emptied_question_loses_it():
     learning.work_off(project)
     query = Query.objects.filter(round_number=2).first()
     with transaction.atomic():
-        emptying.empty_records(Record.objects.filter(pk=query.record_id), project=project)
+        forgetting.empty_records(Record.objects.filter(pk=query.record_id), project=project)
     query.refresh_from_db()
     assert query.emptied
     assert (query.suggested, query.suggested_percent, query.suggestion_shown) == (None, None, None)

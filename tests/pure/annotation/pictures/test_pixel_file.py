@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from annotation.pictures.pixel_file import PixelFile
+from annotation.data.pixels import PixelFile
 
 
 @pytest.mark.parametrize("sizes", [[], [0], [1], [3, 0, 4]])

@@ -5,7 +5,7 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from annotation.parsers.digests import text_digests
+from annotation.data.readers.digests import text_digests
 from dpal_site.demo import voice_log
 
 KNOWN = voice_log.known_sentences()

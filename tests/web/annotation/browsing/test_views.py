@@ -12,12 +12,12 @@ from django.utils import timezone
 
 from annotation.browsing import selectors as browsing
 from annotation.browsing.forms import QuestionFilter
+from annotation.data.services.forgetting import empty_records
 from annotation.models import Label, Membership, Picture, Query, QueryState, Record, Report, Role
 from annotation.models.history import Action
 from annotation.models.marks import SavedView, Tag
 from annotation.questions.services import correcting, labels, queue, repeats
 from annotation.reports.services import reporting
-from annotation.retention.services.emptying import empty_records
 from annotation.review.services import reviewing as decisions
 from tests.factories import add_members, make_annotators, make_candidates, make_project, make_records, make_user
 

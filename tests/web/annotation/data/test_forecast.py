@@ -169,7 +169,7 @@ def test_the_command_refuses_too_few(crowd, tmp_path: Path):
 
 def test_a_long_file_is_read_until_enough_pass(crowd, monkeypatch):
     monkeypatch.setattr(forecasts, "FIRST_LOOK_ROWS", 500)
-    monkeypatch.setattr("annotation.parsers.parquet.BATCH_ROWS", 100)
+    monkeypatch.setattr("annotation.data.readers.parquet.BATCH_ROWS", 100)
     mapping = {"text": "text", "contributor": "contributor", "has_header": True}
 
     def forecast(most, body):

@@ -13,6 +13,8 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
+from annotation.data.services import forgetting as records
+from annotation.data.services import retention
 from annotation.errors import StorageAway
 from annotation.exports.services import kept_files, label_files
 from annotation.models import Job, Record, Role, WorkState
@@ -22,8 +24,6 @@ from annotation.models.people import Membership
 from annotation.people.services import members
 from annotation.projects.services import lifecycle
 from annotation.questions.services import labels, queue
-from annotation.retention.services import forgetting as records
-from annotation.retention.services import periods
 from annotation.work.services import attempts, files, jobs, tokens
 from annotation.work.services.tokens import Scope
 from learner.rounds.services import closing as deletion
@@ -196,7 +196,7 @@ def test_what_is_over_its_period_takes_every_file_along(project):
     written(project)
     apply_retention(project_id=project.pk)
     assert len(stored()) == 1
-    periods.set_retention(project=project, actor="manager", answers_days=1)
+    retention.set_retention(project=project, actor="manager", answers_days=1)
     project.queries.first().assignments.update(finished_at=timezone.now() - timedelta(days=3))
     apply_retention(project_id=project.pk)
     assert stored() == []

@@ -10,11 +10,11 @@ from django.urls import reverse
 from django.utils import timezone
 
 from annotation.choices.catalogue import parameter_names
+from annotation.data.services import retention
 from annotation.models import Project, Role
 from annotation.models.history import Action, ProjectChange
 from annotation.projects.forms.setting_names import setting_name
 from annotation.projects.settings_words import setting_value
-from annotation.retention.services import periods
 from annotation.work.services import tokens
 from annotation.work.services.tokens import Scope
 from privacy.accounting.events import RandomChoiceEvent
@@ -143,7 +143,7 @@ def test_every_setting_has_a_name_and_its_values_words(project):
 
 
 def test_a_period_is_part_of_the_history(client, project):
-    periods.set_retention(
+    retention.set_retention(
         project=project,
         actor="manager",
         records_days=30,

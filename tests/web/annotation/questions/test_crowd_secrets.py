@@ -17,12 +17,12 @@ from django.test import Client
 from django.utils import timezone
 
 from annotation.checks import services as gold
+from annotation.data.services import retention
 from annotation.errors import InvalidConfiguration
 from annotation.models import Assignment, Consensus, Project, Query, QueryState
 from annotation.people.services import members
 from annotation.quality import selectors as quality
 from annotation.questions.services import labelling, labels, queue
-from annotation.retention.services import periods
 from annotation.review.services import disputes
 from learner.pools.selectors import question_counts
 from learner.rounds.services.forgetting import apply_retention
@@ -95,7 +95,7 @@ def test_what_one_person_sees_follows_no_answer_of_another(crowd):
 def test_what_is_kept_of_old_answers_follows_no_answer(crowd):
     """Else what stays on a person's own page would be what others answered otherwise."""
     me, other = make_annotators(crowd, 2)
-    periods.set_retention(project=crowd, actor="m", answers_days=30)
+    retention.set_retention(project=crowd, actor="m", answers_days=30)
     worlds = []
     for others in ([0, 0, 0], [0, 0, 1], [1, 2, 1]):
         with taken_back():
@@ -117,7 +117,7 @@ def test_among_trusted_people_a_question_to_settle_stays():
     for choice, person in enumerate(make_annotators(project, 2)):
         answer(project, person, [choice])
     Assignment.objects.update(finished_at=timezone.now() - timedelta(days=40))
-    periods.set_retention(project=project, actor="m", answers_days=30)
+    retention.set_retention(project=project, actor="m", answers_days=30)
     assert dict(apply_retention(project_id=project.pk)) == {}
     assert Query.objects.get().state == QueryState.DISPUTED
 

@@ -7,9 +7,9 @@ import pytest
 from django.db import transaction
 from django.test import Client
 
+from annotation.data.services.forgetting import empty_records
 from annotation.models import Picture, Query, Record, Role
 from annotation.questions.services import labels, queue
-from annotation.retention.services.emptying import empty_records
 from annotation.work.services import tokens
 from annotation.work.services.tokens import Scope
 from tests.factories import (

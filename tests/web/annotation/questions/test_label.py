@@ -13,8 +13,8 @@ from django.urls import reverse
 from django.utils import timezone
 from PIL import Image
 
+from annotation.data.readers.images import as_webp
 from annotation.models import Assignment, AssignmentState, Consensus, Label, Picture, Project, Query, Role
-from annotation.parsers.pictures import as_webp
 from annotation.questions.services import labels, queue
 from annotation.questions.views.label_parts import ASSIGNMENT, KEY, TOKEN
 from tests.factories import (

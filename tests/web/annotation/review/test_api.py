@@ -6,11 +6,11 @@ from datetime import timedelta
 import pytest
 from django.test import Client
 
+from annotation.data.services import forgetting
 from annotation.models import Consensus, Query, QueryState, Report, Role
 from annotation.models.idempotency import IdempotentAnswer
 from annotation.models.quality import GoldQuery
 from annotation.questions.services import labels, queue
-from annotation.retention.services import emptying
 from annotation.work.services import tokens
 from annotation.work.services.tokens import Scope
 from tests.factories import add_members, make_annotators, make_manager, make_project, make_user, open_records
@@ -119,5 +119,5 @@ def test_what_cannot_be_is_refused(project, disputed, send):
 def test_no_kept_answer_shows_an_emptied_record(project, disputed, send):
     assert "record 0" in send(key="first").content.decode()
     assert "record 0" in IdempotentAnswer.objects.get().body
-    emptying.empty_questions(Query.objects.filter(pk=disputed.pk), project=project)
+    forgetting.empty_questions(Query.objects.filter(pk=disputed.pk), project=project)
     assert not IdempotentAnswer.objects.exists()

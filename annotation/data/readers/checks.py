@@ -1,0 +1,243 @@
+"""The rules every row must pass, whatever file it came from."""
+
+import json
+import math
+from collections.abc import Callable, Container, Mapping, Sequence
+from datetime import date, time
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from annotation.choices.label_types.base import LabelType
+from annotation.data.readers.rows import BadRow, Layout, RawBatch, RowBatch
+from annotation.tables.cells import (
+    EMPTY,
+    NOT_TEXT,
+    BadCell,
+    all_texts_pass,
+    check_storable,
+    plain_names,
+    read_contributor,
+    read_text,
+)
+from privacy.wording import as_message
+
+MAXIMUM_OWNER_LENGTH = 1_000
+OWNER_TOO_LONG = as_message("is longer than {most:,} characters", most=MAXIMUM_OWNER_LENGTH)
+NOT_A_NUMBER = as_message("is not a finite number")
+NOT_DECLARED = as_message("is not a declared category")
+NOT_A_CLASS = as_message("is not one of the project's classes")
+WRONG_PIXELS = as_message("does not hold as many whole numbers from 0 to 255 as the image has pixels")
+WRONG_COLOURS = as_message("does not hold three whole numbers from 0 to 255 for each pixel of the image")
+
+Convert = Callable[[Any], Any]
+
+
+def check_rows(raw: RawBatch, layout: Layout) -> RowBatch:
+    """Return the rows of a batch that pass, and the first reason of each that does not."""
+    bad: dict[int, BadRow] = {}
+
+    def convert(name: str, rule: Convert) -> list[Any]:
+        converted: list[Any] = []
+        for index, cell in enumerate(raw.columns[name]):
+            try:
+                converted.append(rule(cell))
+            except BadCell as error:
+                bad.setdefault(index, BadRow(raw.lines[index], name, str(error)))
+                converted.append(None)
+        return converted
+
+    texts = contributors = labels = payloads = pixels = metadata = None
+    if layout.text:
+        cells = raw.columns[layout.text]
+        texts = cells if all_texts_pass(cells) else convert(layout.text, read_text)
+    if layout.kind == "table":
+        columns = {
+            column["name"]: convert(layout.source_of(column["name"]), _column_rule(column))
+            for column in layout.declared
+        }
+        payloads = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+    if layout.kind == "image":
+        pixels = _pixels_of(raw, layout, bad)
+    if layout.contributor:
+        required = layout.contributor_required
+        contributors = plain_names(raw.columns[layout.contributor]) or convert(
+            layout.contributor, lambda cell: read_contributor(cell, required=required)
+        )
+    if layout.label:
+        places = {name: place for place, name in enumerate(layout.classes)}
+        labels = convert(layout.label, lambda cell: stored_label(cell, places, layout.sets))
+    if layout.owner_id or layout.metadata:
+        kept = {name: convert(name, read_owner_cell) for name in (layout.owner_id, *layout.metadata) if name}
+        metadata = [
+            owners_columns(dict(zip(kept, row, strict=True)), layout) for row in zip(*kept.values(), strict=True)
+        ]
+    batch = RowBatch(len(raw.lines), texts, payloads, contributors, labels, pixels, metadata)
+    if bad:
+        batch = without(batch, bad.keys())
+    batch.bad = sorted([*raw.bad, *bad.values()], key=lambda row: row.line)
+    return batch
+
+
+def without(batch: RowBatch, dropped: Container[int]) -> RowBatch:
+    """Return the batch without the rows at `dropped`."""
+    kept = [index for index in range(batch.count) if index not in dropped]
+
+    def pick(column: list[Any] | None) -> list[Any] | None:
+        return None if column is None else [column[index] for index in kept]
+
+    pixels = None if batch.pixels is None else batch.pixels[kept]
+    return RowBatch(
+        len(kept),
+        pick(batch.texts),
+        pick(batch.payloads),
+        pick(batch.contributors),
+        pick(batch.labels),
+        pixels,
+        pick(batch.metadata),
+    )
+
+
+def owners_columns(cells: Mapping[str, str | None], layout: Layout) -> dict[str, Any]:
+    """Return what is kept of a row: the owner's id, and pairs of name and text in the order they were declared."""
+    return {
+        "id": cells[layout.owner_id] if layout.owner_id else None,
+        "columns": [[name, cells[name]] for name in layout.metadata],
+    }
+
+
+def read_owner_cell(cell: Any) -> str | None:
+    """Return a cell as text for people to read, None for an empty one."""
+    if cell is None or cell == "":
+        return None
+    if isinstance(cell, bool) or not isinstance(cell, str | int | float | date | time | Decimal):
+        if not isinstance(cell, bool):
+            raise BadCell(NOT_TEXT)
+        return "true" if cell else "false"
+    text = cell.isoformat() if isinstance(cell, date | time) else str(cell)
+    if len(text) > MAXIMUM_OWNER_LENGTH:
+        raise BadCell(OWNER_TOO_LONG)
+    check_storable(text)
+    return text
+
+
+def read_label(cell: Any, places: Mapping[str, int]) -> int:
+    """Return the position of a class name."""
+    if cell is None or cell == "":
+        raise BadCell(EMPTY)
+    place = places.get(str(cell).strip())
+    if place is None:
+        raise BadCell(NOT_A_CLASS)
+    return place
+
+
+def stored_label(cell: Any, places: Mapping[str, int], sets: LabelType | None) -> int:
+    """Return what is stored for a label: the position of a class, or the number of a set of them."""
+    return read_label(cell, places) if sets is None else read_label_set(cell, places, sets)
+
+
+def read_label_set(cell: Any, places: Mapping[str, int], sets: LabelType) -> int:
+    """Return the number of a set: a list of names, the JSON of one, one name, or several with `|` between them."""
+    named = [str(name).strip() for name in _names_in(cell, places)]
+    if any(name not in places for name in named):
+        raise BadCell(NOT_A_CLASS)
+    chosen = {places[name] for name in named}
+    if not chosen and not sets.names_none:
+        raise BadCell(EMPTY)
+    if sets.most_classes is not None and len(chosen) > sets.most_classes:
+        raise BadCell(as_message("names more classes than the {most} a record may have", most=sets.most_classes))
+    return sets.stored(chosen)
+
+
+def _names_in(cell: Any, places: Mapping[str, int]) -> Sequence[Any]:
+    if cell is None or cell == "":
+        return ()
+    if isinstance(cell, list | tuple):
+        return cell
+    text = str(cell).strip()
+    if text in places:
+        return (text,)
+    if text.startswith("["):
+        try:
+            found = json.loads(text)
+        except (ValueError, RecursionError):
+            raise BadCell(NOT_A_CLASS) from None
+        return found if isinstance(found, list) else (text,)
+    return text.split("|")
+
+
+def _column_rule(column: Mapping[str, Any]) -> Convert:
+    may_be_empty = column.get("missing") is not None
+    if "categories" in column:
+        categories = {str(category) for category in column["categories"]}
+        other = bool(column.get("other"))
+        return lambda cell: read_category(cell, categories, other=other, may_be_empty=may_be_empty)
+    return lambda cell: read_number(cell, may_be_empty=may_be_empty)
+
+
+def read_number(cell: Any, *, may_be_empty: bool) -> float | int | None:
+    """Return a finite number; one outside the declared bounds is kept, because features clip it."""
+    if cell is None or (isinstance(cell, str) and not cell.strip()):
+        if may_be_empty:
+            return None
+        raise BadCell(EMPTY)
+    if isinstance(cell, str) and "_" in cell:  # Python would read 1_000 as a number, nobody else does
+        raise BadCell(NOT_A_NUMBER)
+    try:
+        number = float(cell)
+    except (TypeError, ValueError, OverflowError):
+        raise BadCell(NOT_A_NUMBER) from None
+    if not math.isfinite(number):
+        raise BadCell(NOT_A_NUMBER)
+    return int(number) if number.is_integer() and abs(number) < 2**53 else number
+
+
+def read_category(cell: Any, categories: set[str], *, other: bool, may_be_empty: bool) -> str | None:
+    """Return a declared category, or any text where the column declares others."""
+    if cell is None or (isinstance(cell, str) and not cell.strip()):
+        if may_be_empty:
+            return None
+        raise BadCell(EMPTY)
+    name = str(cell) if isinstance(cell, str | int | float) else read_text(cell)
+    if name in categories:
+        return name
+    if not other:
+        raise BadCell(NOT_DECLARED)
+    return read_text(name)
+
+
+def _pixels_of(raw: RawBatch, layout: Layout, bad: dict[int, BadRow]) -> NDArray[np.uint8]:
+    size = math.prod(layout.image_shape)
+    rows: list[Any]
+    if layout.pixels:
+        rows = raw.columns[layout.pixels]
+    else:
+        rows = list(zip(*(raw.columns[f"pixel_{i}"] for i in range(size)), strict=True))
+    images = np.zeros((len(rows), size), dtype=np.uint8)
+    try:
+        images[:] = read_pixels(rows, size)
+    except BadCell:
+        for index, row in enumerate(rows):
+            try:
+                images[index] = read_pixels([row], size)[0]
+            except BadCell as error:
+                reason = WRONG_COLOURS if layout.colour else str(error)
+                bad.setdefault(index, BadRow(raw.lines[index], layout.pixels or "pixel_0", reason))
+    return images.reshape(len(rows), *layout.image_shape)
+
+
+def read_pixels(rows: Sequence[Any], size: int) -> NDArray[np.float64]:
+    """Return pixel values, shape (n, size), all whole numbers from 0 to 255."""
+    if not rows:
+        return np.zeros((0, size))
+    try:
+        values = np.array(rows, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError):
+        raise BadCell(WRONG_PIXELS) from None
+    if values.ndim > 2:
+        values = values.reshape(len(rows), -1)
+    if values.shape != (len(rows), size) or not np.all((values >= 0) & (values <= 255) & (values == np.floor(values))):
+        raise BadCell(WRONG_PIXELS)
+    return values

@@ -1,0 +1,170 @@
+"""CSV, TSV and their relatives, row by row, each row with the line it began on."""
+
+import csv
+from collections.abc import Iterator
+from itertools import chain, islice, repeat
+from operator import attrgetter, itemgetter
+from typing import Any
+
+from annotation.data.readers.rows import BadRow, Layout, RawBatch
+from annotation.data.readers.sources import TextSource
+from annotation.errors import InvalidUpload
+from privacy.wording import as_message, as_plural_message
+
+# Rows between two looks at whether a piece of the file is done.
+STRIDE = 64
+DELIMITERS = (",", "\t", ";", "|")
+AT_THE_END = "unexpected end of data"
+REASONS = (
+    (AT_THE_END, as_message("a quote is opened and never closed")),
+    (
+        "field larger",
+        as_message("a field is longer than {most:,} characters", most=csv.field_size_limit()),
+    ),
+    ("expected after", as_message("a quote is closed in the middle of a field")),
+)
+UNREADABLE = as_message("cannot be split into fields")
+
+
+class DelimitedReader:
+    """Read rows whose fields are separated by one character.
+
+    Where a quote is closed wrongly nobody can say how the lines it spans fall into rows, so all of them are bad and
+    none is guessed. Once such a quote has swallowed more than a field may hold, the whole file is refused.
+
+    A reader that `follows` another one begins at a row in the middle of the file, under the header the other one found.
+    After the last batch `lines_read` says how many lines there were, and `ends_within` whether the last row is cut off.
+    """
+
+    def __init__(
+        self,
+        source: TextSource,
+        layout: Layout,
+        *,
+        default_delimiter: str = ",",
+        follows: "DelimitedReader | None" = None,
+    ) -> None:
+        self._source = source
+        self._layout = layout
+        self._lines = source.lines()
+        self._lines_before = 0
+        self.lines_read = 0
+        self.ends_within = False
+        self._header: list[str]
+        self._delimiter: str
+        if follows is not None:
+            self._header, self._delimiter = follows._header, follows._delimiter
+            return
+        self._header = self._find_header(default_delimiter)
+        layout.require(self._header)
+
+    def batches(self) -> Iterator[RawBatch]:
+        """Yield one batch for each piece of the file."""
+        reader = self._open(self._lines, self._delimiter)
+        # Rows and the lines they end on without a step of Python between them: nearly all rows are good.
+        ended = zip(reader, map(attrgetter("line_num"), repeat(reader)), strict=False)
+        found: list[tuple[list[str], int]] = []
+        end, more = 0, True
+        piece = self._source.chunks
+        while more:
+            before = len(found)
+            try:
+                found.extend(islice(ended, STRIDE))
+                more = len(found) > before
+            except csv.Error as error:  # the rows before it are in `found`
+                self.ends_within = AT_THE_END in str(error)
+                batch = self._batch(found, end)
+                end = found[-1][1] if found else end
+                wrong = self._unreadable(str(error), end + 1 + self._lines_before, reader.line_num + self._lines_before)
+                batch.bad += wrong
+                found, end = [], reader.line_num
+                yield batch
+            if not more or self._source.chunks != piece:
+                piece = self._source.chunks
+                yield self._batch(found, end)
+                end = found[-1][1] if found else end
+                found = []
+        self.lines_read = reader.line_num + self._lines_before
+
+    @property
+    def delimiter(self) -> str:
+        """Return what separates two fields."""
+        return self._delimiter
+
+    def _batch(self, found: list[tuple[list[str], int]], end: int) -> RawBatch:
+        """Return rows, with the lines they end on, as cells; `end` is the line on which what came before ended."""
+        bad: list[BadRow] = []
+        rows = [row for row, _ in found]
+        lines = [line + 1 + self._lines_before for line in (end, *(line for _, line in found[:-1]))][: len(rows)]
+        wanted = len(self._header)
+        if set(map(len, rows)) - {wanted}:
+            for row, line in zip(rows, lines, strict=True):
+                if row and len(row) != wanted:  # an empty line is no row
+                    bad.append(
+                        BadRow(
+                            line,
+                            "",
+                            as_plural_message(
+                                "has {n} field where the header names {wanted}",
+                                "has {n} fields where the header names {wanted}",
+                                n=len(row),
+                                wanted=wanted,
+                            ),
+                        )
+                    )
+            kept = [(row, line) for row, line in zip(rows, lines, strict=True) if len(row) == wanted]
+            rows, lines = [row for row, _ in kept], [line for _, line in kept]
+        place = {name: index for index, name in enumerate(self._header)}
+        columns = {name: list(map(itemgetter(place[name]), rows)) for name in self._layout.columns()}
+        return RawBatch(lines, columns, bad)
+
+    def _unreadable(self, message: str, start: int, end: int) -> list[BadRow]:
+        reason = next((reason for part, reason in REASONS if part in message), UNREADABLE)
+        if end > start and "field larger" in message:
+            raise InvalidUpload(
+                as_message(
+                    "file: the quote opened on line {start} is not closed within {most:,} characters, so "
+                    "nobody can say where the rows after it begin; mend that line, or read the file without quoting",
+                    start=start,
+                    most=csv.field_size_limit(),
+                )
+            )
+        return [BadRow(line, "", reason) for line in range(start, end + 1)]
+
+    def _find_header(self, default_delimiter: str) -> list[str]:
+        """Read the header and settle the delimiter: the first that splits the header into all columns asked for."""
+        layout = self._layout
+        first = ""
+        while not first.strip("\r\n"):
+            line = next(self._lines, None)
+            if line is None:
+                raise InvalidUpload("file: holds no rows")
+            first = line
+            self._lines_before += 1
+        if not layout.has_header:
+            self._delimiter = layout.delimiter or default_delimiter
+            self._lines = chain([first], self._lines)
+            self._lines_before -= 1
+            return list(layout.header) or self._numbered(first)
+        candidates = [layout.delimiter] if layout.delimiter else [default_delimiter, *DELIMITERS]
+        headers = {delimiter: self._split(first, delimiter) for delimiter in candidates}
+        wanted = set(layout.columns())
+        self._delimiter = next((key for key, names in headers.items() if wanted <= set(names)), candidates[0])
+        return headers[self._delimiter]
+
+    def _numbered(self, first: str) -> list[str]:
+        """Name the columns 1, 2, ... by their place; a single column needs no name to be found."""
+        names = [str(place) for place in range(1, len(self._split(first, self._delimiter)) + 1)]
+        wanted = self._layout.columns()
+        return list(wanted) if len(names) == len(wanted) == 1 else names
+
+    def _split(self, line: str, delimiter: str) -> list[str]:
+        try:
+            return [name.strip() for name in next(self._open(iter([line]), delimiter), [])]
+        except csv.Error:
+            return []  # quotes that make no sense to this delimiter do to another
+
+    def _open(self, lines: Iterator[str], delimiter: str) -> Any:
+        if self._layout.quoting:
+            return csv.reader(lines, delimiter=delimiter, strict=True)
+        return csv.reader(lines, delimiter=delimiter, quoting=csv.QUOTE_NONE, strict=True)

@@ -1,0 +1,89 @@
+"""Which column is which, guessed from the names alone: nobody's text is looked at to find out."""
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from annotation.data.readers.rows import Layout
+
+TEXT_NAMES = (
+    *("text", "texts", "utterance", "query", "message", "sentence", "content", "body", "comment", "document"),
+    *("review", "transcript", "question", "description", "abstract", "title"),
+)
+PEOPLE = ("contributor", "person", "user", "speaker", "author", "customer", "account", "patient", "member", "sender")
+CONTRIBUTOR_NAMES = tuple(f"{who}{what}" for who in (*PEOPLE, "who") for what in ("", "id", "name"))
+LABEL_NAMES = ("label", "labels", "class", "category", "target", "gold", "intent", "answer", "sentiment", "y", "type")
+PIXEL_NAMES = ("pixels", "image", "picture")
+
+
+def guess_columns(columns: Sequence[str], layout: Layout, *, controls: Sequence[str] = ()) -> dict[str, Any]:
+    """Return a mapping for what `layout` wants: the columns whose names say so, and what is left where one choice is.
+
+    Parameters
+    ----------
+    columns : sequence of str
+        Names in the order of the file.
+    layout : Layout
+        What the project takes; its names are where to look first.
+    controls : sequence of str
+        What was answered in a list of tasks; labels are looked for there alone if there are any.
+    """
+    free = list(dict.fromkeys(columns))
+    found: dict[str, Any] = {}
+
+    def take(role: str, wanted: str | None, names: Sequence[str], among: Sequence[str]) -> None:
+        chosen = _first([wanted] if wanted else [], among) or _first(names, among)
+        if chosen is not None:
+            found[role] = chosen
+            if chosen in free:
+                free.remove(chosen)
+
+    if features := _take_features(layout, free):
+        found["features"] = features
+    if layout.label:
+        take("label", layout.label, LABEL_NAMES, list(controls) or free)
+        if "label" not in found and len(controls) == 1:
+            found["label"] = controls[0]
+    if layout.text:
+        take("text", layout.text, TEXT_NAMES, free)
+    if layout.kind == "image" and layout.pixels:
+        take("pixels", layout.pixels, PIXEL_NAMES, free)
+    if layout.contributor:
+        take("contributor", layout.contributor, CONTRIBUTOR_NAMES, free)
+    if layout.text and "text" not in found and len(free) == 1:
+        found["text"] = free[0]
+    return found
+
+
+def remembered(mapping: Mapping[str, Any], columns: Sequence[str], controls: Sequence[str] = ()) -> bool:
+    """Say whether every column an earlier mapping names is there again."""
+    named = [mapping[role] for role in ("text", "contributor", "pixels", "id") if mapping.get(role)]
+    named += [*mapping.get("features", {}).values(), *mapping.get("metadata", ())]
+    label = mapping.get("label")
+    return bool(named or label) and set(named) <= set(columns) and (not label or label in {*columns, *controls})
+
+
+def _take_features(layout: Layout, free: list[str]) -> dict[str, str]:
+    """Return the source of each declared column whose name says so, and take those out of `free`."""
+    features = {}
+    for column in layout.declared:
+        name = column["name"]
+        source = _first([layout.source_of(name), name], free)
+        if source is not None:
+            features[name] = source
+            free.remove(source)
+    return features
+
+
+def _first(names: Sequence[str], among: Sequence[str]) -> str | None:
+    plain: dict[str, str] = {}
+    for name in among:
+        plain.setdefault(_plain(name), name)
+    return next(
+        (name if name in among else plain[_plain(name)] for name in names if name in among or _plain(name) in plain),
+        None,
+    )
+
+
+def _plain(name: str) -> str:
+    return re.sub(r"[\W_]+", "", name).casefold()

@@ -1,0 +1,287 @@
+"""A Label Studio project as it exports itself: a list of tasks with their annotations, in full ("JSON") or flat
+("JSON-MIN", one entry for each annotation).
+"""
+
+import json
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain, groupby, islice
+from typing import Any
+
+from annotation.data.readers.json_lines import NO_FIELD, NOT_AN_OBJECT
+from annotation.data.readers.rows import BadRow, Layout, RawBatch
+from annotation.data.readers.sources import TextSource
+from annotation.errors import InvalidUpload
+from annotation.tables.cells import BadCell
+from privacy.wording import as_message
+
+MAXIMUM_TASK_CHARACTERS = 8 * 1024 * 1024
+# Tasks looked at to learn which fields and which controls there are.
+HEAD_TASKS = 100
+# All of them are held, so fewer where they are long.
+HEAD_PIECES = 16
+DECODER = json.JSONDecoder()
+WHITESPACE = re.compile(r"[ \t\r\n]*")
+# What a flat entry says about the task and the annotation, beside the task's data and the answers.
+FLAT_FIELDS = frozenset({"id", "annotator", "annotation_id", "created_at", "updated_at", "lead_time", "agreement"})
+NO_ANSWER = as_message("has no answer that counts")
+SEVERAL = as_message("names several classes in one answer")
+TIE = as_message("has answers that disagree, and no class has the most of them")
+
+
+@dataclass(frozen=True, slots=True)
+class ControlAnswer:
+    """What one annotation says by one control."""
+
+    people: frozenset[str]
+    is_truth: bool
+    choices: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ExportedTask:
+    """A task: its place in the list, from 1, and the entries about it (several in a flat export)."""
+
+    number: int
+    entries: tuple[Any, ...]
+
+    @property
+    def data(self) -> dict[str, Any] | None:
+        """Its fields, None where it is no object."""
+        first = self.entries[0]
+        if not isinstance(first, dict):
+            return None
+        return first["data"] if is_full(first) else first
+
+    def controls(self) -> set[str]:
+        """Names of the controls that could have been answered."""
+        named: set[str] = set()
+        for entry in self.entries:
+            if is_full(entry):
+                named |= {str(item["from_name"]) for _, item in results_of(entry) if "from_name" in item}
+            elif isinstance(entry, dict) and "annotation_id" in entry:
+                named |= {name for name in entry if name not in FLAT_FIELDS}
+        return named
+
+    def people(self) -> set[str]:
+        """Names of those who answered."""
+        found: set[str] = set()
+        for entry in self.entries:
+            if is_full(entry):
+                found = found.union(*(answering_people(annotation, item) for annotation, item in results_of(entry)))
+            elif isinstance(entry, dict):
+                found |= identities(entry.get("annotator"))
+        return found
+
+    def answers(self, control: str) -> Iterator[ControlAnswer]:
+        """Yield what counts of what was answered by one control."""
+        for entry in self.entries:
+            if not is_full(entry):
+                if control in entry:
+                    yield ControlAnswer(identities(entry.get("annotator")), False, choices_of(entry[control]))
+                continue
+            for annotation, item in results_of(entry):
+                if item.get("from_name") == control and item.get("type") == "choices":
+                    truth = annotation.get("ground_truth") is True
+                    yield ControlAnswer(answering_people(annotation, item), truth, choices_of(item.get("value")))
+
+
+class LabelStudioReader:
+    """Read tasks one after another; the "line" of a row is the place of its task in the list, from 1.
+
+    A list that is broken somewhere is refused: nobody can say where the next task would begin.
+    """
+
+    def __init__(self, source: TextSource, layout: Layout) -> None:
+        if layout.kind == "image":
+            raise InvalidUpload("file: tasks name images by address and hold none; upload them as a zip")
+        if layout.label and layout.label == layout.text:
+            raise InvalidUpload("label: names the field that holds the text")
+        self._source = source
+        self._layout = layout
+        tasks = self._tasks()
+        self._head: list[ExportedTask] = []
+        for task in islice(tasks, HEAD_TASKS):
+            self._head.append(task)
+            if source.chunks >= HEAD_PIECES:
+                break
+        self._later = tasks
+        first = next((task.data for task in self._head if task.data is not None), None)
+        if first is None:
+            raise InvalidUpload("file: holds no tasks")
+        controls = self.controls()
+        # An unanswered beginning says nothing about the controls.
+        labels = {layout.label} if layout.label and not controls else controls
+        layout.require([*(name for name in first if name not in labels), *labels])
+
+    def controls(self) -> tuple[str, ...]:
+        """Names of the controls that were answered in the first tasks."""
+        return tuple(sorted(set().union(*(task.controls() for task in self._head))))
+
+    def people(self) -> tuple[str, ...]:
+        """Names of who answered the first tasks."""
+        return tuple(sorted(set().union(*(task.people() for task in self._head))))
+
+    def fields(self) -> tuple[str, ...]:
+        """Names of the fields of the first tasks, in their order."""
+        hidden = FLAT_FIELDS | {"annotations"} if not is_full(self._head[0].entries[0]) else frozenset()
+        return tuple(dict.fromkeys(name for task in self._head for name in task.data or {} if name not in hidden))
+
+    def batches(self) -> Iterator[RawBatch]:
+        """Yield one batch for each piece of the file."""
+        names = [name for name in self._layout.columns() if name != self._layout.label]
+        batch = RawBatch([], {name: [] for name in self._layout.columns()})
+        piece = self._source.chunks
+        for task in chain(self._head, self._later):
+            if self._source.chunks != piece:
+                piece = self._source.chunks
+                yield batch
+                batch = RawBatch([], {name: [] for name in self._layout.columns()})
+            self._add(batch, task, names)
+        yield batch
+
+    def _add(self, batch: RawBatch, task: ExportedTask, names: Sequence[str]) -> None:
+        data = task.data
+        if data is None:
+            batch.bad.append(BadRow(task.number, "", NOT_AN_OBJECT))
+            return
+        missing = next((name for name in names if name not in data and name not in self._layout.optional), None)
+        if missing is not None:
+            batch.bad.append(BadRow(task.number, missing, NO_FIELD))
+            return
+        label = self._layout.label
+        if label:
+            try:
+                batch.columns[label].append(settled(list(task.answers(label)), self._layout))
+            except BadCell as error:
+                batch.bad.append(BadRow(task.number, label, str(error)))
+                return
+        batch.lines.append(task.number)
+        for name in names:
+            batch.columns[name].append(data.get(name))
+
+    def _tasks(self) -> Iterator[ExportedTask]:
+        """Yield tasks; entries of a flat export about one task follow one another."""
+        for _, entries in groupby(enumerate(self._values(), start=1), key=lambda pair: task_key(*pair)):
+            held = list(entries)
+            yield ExportedTask(held[0][0], tuple(entry for _, entry in held))
+
+    def _values(self) -> Iterator[Any]:
+        """Yield the values of a list of any length, holding one and a piece of the file at once."""
+        pieces = self._source.text()
+        text, at, count, wanted = "", 0, 0, "["
+        while True:
+            at = WHITESPACE.match(text, at).end()  # type: ignore[union-attr]
+            if at < len(text):
+                sign = text[at]
+                if sign == "]" and wanted in (",", "first"):
+                    if any(map(str.strip, chain([text[at + 1 :]], pieces))):
+                        raise broken_list(count)
+                    return
+                if wanted in ("[", ","):
+                    if sign != wanted:
+                        raise broken_list(count)
+                    at, wanted = at + 1, "first" if wanted == "[" else "value"
+                    continue
+                value, end = decoded_value(text, at)
+                if end < len(text):  # else more of it may follow
+                    at, wanted, count = end, ",", count + 1
+                    yield value
+                    continue
+            piece = next(pieces, None)
+            if piece is None or len(text) - at > MAXIMUM_TASK_CHARACTERS:
+                raise broken_list(count)
+            text, at = text[at:] + piece, 0
+
+
+def decoded_value(text: str, at: int) -> tuple[Any, int]:
+    """Return a value and where it ends; the end of the text if more is needed."""
+    try:
+        return DECODER.raw_decode(text, at)
+    except (ValueError, RecursionError):
+        return None, len(text)
+
+
+def broken_list(count: int) -> InvalidUpload:
+    """Return the refusal of a list that cannot be read on."""
+    return InvalidUpload(
+        as_message("file: the list of tasks is no valid JSON, or cut off, after task {count}", count=count)
+    )
+
+
+def is_full(entry: Any) -> bool:
+    """Say whether an entry is a task of a full export."""
+    return isinstance(entry, dict) and isinstance(entry.get("data"), dict)
+
+
+def task_key(number: int, entry: Any) -> tuple[str, Any]:
+    """Return what entries about one task share, and no two tasks."""
+    if isinstance(entry, dict) and not is_full(entry) and "annotation_id" in entry and entry.get("id") is not None:
+        return "id", json.dumps(entry["id"])
+    return "number", number
+
+
+def results_of(task: dict[str, Any]) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
+    """Yield annotation and item of everything that was answered and not taken back."""
+    annotations = task.get("annotations", task.get("completions"))
+    for annotation in annotations if isinstance(annotations, list) else ():
+        if not isinstance(annotation, dict) or annotation.get("was_cancelled"):
+            continue
+        result = annotation.get("result")
+        for item in result if isinstance(result, list) else ():
+            if isinstance(item, dict):
+                yield annotation, item
+
+
+def answering_people(annotation: dict[str, Any], item: dict[str, Any]) -> frozenset[str]:
+    """Return the names of who answered: the exporter's own, and the one our own export notes."""
+    meta = item.get("meta")
+    ours = meta.get("annotator") if isinstance(meta, dict) else None
+    return identities(annotation.get("completed_by")) | identities(ours)
+
+
+def identities(person: Any) -> frozenset[str]:
+    """Return every name of a person, who may be a number, an address, or an object with both."""
+    if isinstance(person, dict):
+        return frozenset(str(person[name]) for name in ("id", "email") if person.get(name) is not None)
+    return frozenset() if person is None or isinstance(person, list) else frozenset({str(person)})
+
+
+def choices_of(value: Any) -> tuple[str, ...]:
+    """Return the chosen classes, which are a list in full exports and may be one word in flat ones."""
+    if isinstance(value, dict):
+        value = value.get("choices")
+    chosen = value if isinstance(value, list) else [value]
+    return tuple(choice for choice in chosen if isinstance(choice, str))
+
+
+def settled(answers: Sequence[ControlAnswer], layout: Layout) -> str | list[str]:
+    """Return the class a task is known by, or the names of its set; `BadCell` says why there is none."""
+    if layout.annotator is not None:
+        answers = [answer for answer in answers if layout.annotator in answer.people]
+    if layout.answers == "ground_truth":
+        answers = [answer for answer in answers if answer.is_truth]
+    if layout.sets is not None:
+        return settled_set(answers)
+    answers = [answer for answer in answers if answer.choices]
+    if not answers:
+        raise BadCell(NO_ANSWER)
+    if any(len(answer.choices) > 1 for answer in answers):
+        raise BadCell(SEVERAL)
+    (most, votes), *others = Counter(answer.choices[0] for answer in answers).most_common(2)
+    if others and others[0][1] == votes:
+        raise BadCell(TIE)
+    return most
+
+
+def settled_set(answers: Sequence[ControlAnswer]) -> list[str]:
+    """Return the classes that more than half of the answers name, none where more than half of them name none."""
+    if not answers:
+        raise BadCell(NO_ANSWER)
+    named = Counter(name for answer in answers for name in set(answer.choices))
+    most = sorted(name for name, n in named.items() if 2 * n > len(answers))
+    if not most and 2 * sum(not answer.choices for answer in answers) <= len(answers):
+        raise BadCell(TIE)
+    return most

@@ -1,0 +1,119 @@
+"""What an upload has to offer before anybody said which column is which."""
+
+import csv
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import islice
+from typing import BinaryIO
+
+from annotation.data.readers.delimited import DELIMITERS
+from annotation.data.readers.images import FILE_NAME
+from annotation.data.readers.json_lines import read_object
+from annotation.data.readers.label_studio import LabelStudioReader
+from annotation.data.readers.parquet import parquet_columns
+from annotation.data.readers.reading import Format, detect_format
+from annotation.data.readers.rows import FirstRows, Layout, refuse_wide
+from annotation.data.readers.sources import TextSource
+from annotation.data.readers.workbook import WorkbookReader
+from annotation.errors import InvalidUpload
+from annotation.tables.cells import BadCell, check_storable
+from privacy.wording import as_message
+
+HEAD_LINES = 100
+HEAD_CHARACTERS = 8 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class FileShape:
+    """How a file is written and what its columns are called.
+
+    `controls` are what may have been answered in a list of tasks, and `people` who did, as far as its beginning shows;
+    `sheets` those of a workbook, and `sheet` the one that was looked at.
+    """
+
+    format: Format
+    columns: tuple[str, ...] = ()
+    delimiter: str | None = None
+    controls: tuple[str, ...] = ()
+    people: tuple[str, ...] = ()
+    sheets: tuple[str, ...] = ()
+    sheet: str | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse too many columns, and names that neither a page nor the database can hold."""
+        refuse_wide(len(self.columns))
+        try:
+            for name in (*self.columns, *self.controls, *self.people, *self.sheets):
+                check_storable(name)
+        except BadCell as error:
+            raise InvalidUpload(as_message("encoding: a name in the file {reason}", reason=error.args[0])) from None
+
+
+def shape_of(
+    file: BinaryIO,
+    name: str,
+    *,
+    maximum_bytes: int,
+    has_header: bool = True,
+    delimiter: str | None = None,
+    quoting: bool = True,
+    encoding: str | None = None,
+    sheet: str | None = None,
+) -> FileShape:
+    """Look at the beginning of a file; `InvalidUpload` if its format or encoding is another, or it is damaged."""
+    kind, compressed, settled = detect_format(file, name, encoding)
+    if kind is Format.IMAGES:
+        return FileShape(kind, (FILE_NAME,))
+    if kind is Format.PARQUET:
+        return FileShape(kind, parquet_columns(file))
+    if kind is Format.WORKBOOK:
+        asked = Layout(kind="text", has_header=has_header, sheet=sheet)
+        book = WorkbookReader(file, asked, maximum_bytes=maximum_bytes, look=FirstRows(1))
+        return FileShape(kind, tuple(name for name in book.header if name), sheets=book.sheets, sheet=book.sheet)
+    source = TextSource(file, compressed=compressed, maximum_bytes=maximum_bytes, encoding=settled)
+    if kind is Format.TASKS:
+        tasks = LabelStudioReader(source, Layout(kind="text"))
+        return FileShape(kind, tasks.fields(), controls=tasks.controls(), people=tasks.people())
+    lines = [line for line in _head(source) if line.strip()]
+    if not lines:
+        raise InvalidUpload("file: holds no rows")
+    if kind is Format.JSON_LINES:
+        return FileShape(kind, _fields(lines))
+    default = "\t" if kind is Format.TSV else ","
+    candidates = [delimiter] if delimiter else list(dict.fromkeys([default, *DELIMITERS]))
+    split = {candidate: _split(lines[0], candidate, quoting=quoting) for candidate in candidates}
+    # The one that makes most columns of the first line; the earlier one of two that make as many.
+    chosen = max(split, key=lambda candidate: len(split[candidate]))
+    names = split[chosen] if has_header else [str(place) for place in range(1, len(split[chosen]) + 1)]
+    return FileShape(kind, tuple(names), chosen)
+
+
+def _head(source: TextSource) -> Iterator[str]:
+    """Yield the first lines; fewer where they are long, since all of them are held."""
+    held = 0
+    for line in islice(source.lines(), HEAD_LINES):
+        yield line
+        held += len(line)
+        if held > HEAD_CHARACTERS:
+            break
+
+
+def _fields(lines: list[str]) -> tuple[str, ...]:
+    found: dict[str, None] = {}
+    for line in lines:
+        try:
+            found |= dict.fromkeys(read_object(line))
+        except ValueError:
+            continue
+    return tuple(found)
+
+
+def _split(line: str, delimiter: str, *, quoting: bool) -> list[str]:
+    try:
+        if quoting:
+            names = next(csv.reader([line], delimiter=delimiter, strict=True), [])
+        else:
+            names = next(csv.reader([line], delimiter=delimiter, quoting=csv.QUOTE_NONE, strict=True), [])
+        return [name.strip() for name in names]
+    except csv.Error:
+        return []

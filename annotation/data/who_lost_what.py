@@ -1,0 +1,133 @@
+"""What a data subject is told: which accounts and limits cover them, without a record of theirs or how many there are.
+
+Asked by whoever holds the site's key of pseudonyms. Only they can turn a name into what records carry; that somebody
+has records here is itself private.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+from django.db.models import Q
+
+from annotation.budget import presenters
+from annotation.data.services.forgetting import pseudonym_of
+from annotation.data.services.pool_files import uploads_naming
+from annotation.data.services.references import reference_of
+from annotation.models import Dataset, DatasetRole, Project, Record
+from annotation.models.forgetting import Forgetting
+from annotation.tables.sources import projects_with_tables
+from privacy.models import BudgetAccount
+from privacy.selectors import guarantee, quota_of
+from privacy.services.populations import refuse_other_key
+
+
+@dataclass(frozen=True, slots=True)
+class Cover:
+    """One account that covers the person: its promise is the limit, for one unit of it."""
+
+    account: str
+    unit: str
+    adjacency: str
+    filter: str
+    epsilon_limit: float
+    delta_limit: float
+    epsilon_spent: float
+    delta_spent: float
+    population: str
+    records_per_person: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """A project that holds records of the person, or held some until they were forgotten."""
+
+    project: str
+    forgotten: bool
+    accounts: tuple[Cover, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Common:
+    """A limit over several projects: all of them together stay within it for one person."""
+
+    population: str
+    unit: str
+    filter: str
+    epsilon_limit: float
+    delta_limit: float
+    epsilon_spent: float
+    delta_spent: float
+
+
+@dataclass(frozen=True, slots=True)
+class PersonLosses:
+    """All of it; what stands in `outside` is under no common limit, so that its losses add up.
+
+    `tables` are projects with registered tables, where nobody here looks for names: their owners can say.
+    """
+
+    projects: tuple[Held, ...]
+    populations: tuple[Common, ...]
+    outside: tuple[str, ...]
+    tables: tuple[str, ...]
+
+
+def who_lost_what(*, name: str) -> PersonLosses:
+    """Return the projects, accounts and limits that cover a contributor of this name."""
+    contributor = pseudonym_of(name)
+    roles = (DatasetRole.POOL, DatasetRole.CHARGED_START)
+    theirs = Q(pk__in=Record.objects.filter(contributor=contributor).values("dataset"))
+    uploads = Dataset.objects.filter(theirs | Q(pk__in=uploads_naming(contributor)), role__in=roles)
+    by_project: dict[int, list[Dataset]] = {}
+    for upload in uploads:
+        by_project.setdefault(upload.project_id, []).append(upload)
+    held, commons, outside = [], {}, []
+    for project in Project.objects.order_by("pk").select_related("pool_account"):
+        forgotten = _was_forgotten(project, contributor)
+        if project.pk not in by_project and not forgotten:
+            continue
+        accounts = _accounts(project, by_project.get(project.pk, []), forgotten=forgotten)
+        covers = []
+        for account in accounts:
+            quota = quota_of(account)
+            covers.append(_cover(account))
+            if quota is None:
+                outside.append(account.plain_label)
+            else:
+                refuse_other_key(quota.population)
+                slug = quota.population.slug
+                commons[slug] = Common(population=slug, **_promised(quota.population.account))
+        held.append(Held(project.slug, project.pk not in by_project, tuple(covers)))
+    return PersonLosses(tuple(held), tuple(commons.values()), tuple(outside), projects_with_tables())
+
+
+def _was_forgotten(project: Project, contributor: bytes) -> bool:
+    reference = reference_of(project=project, contributor=contributor)
+    return Forgetting.objects.filter(project=project, reference=reference).exists()
+
+
+def _accounts(project: Project, uploads: list[Dataset], *, forgotten: bool) -> list[BudgetAccount]:
+    """Return the accounts whose scope holds the uploads; where records were forgotten, nobody knows which held them."""
+    every = [account for account in presenters.statement_accounts(project) if account.pk != project.labels_account_id]
+    if forgotten:
+        return every
+    scopes = {upload.account_id or project.pool_account_id for upload in uploads}
+    return [account for account in every if account.pk in scopes]
+
+
+def _cover(account: BudgetAccount) -> Cover:
+    quota = quota_of(account)
+    return Cover(
+        account=account.plain_label,
+        adjacency=account.adjacency,
+        population="" if quota is None else quota.population.slug,
+        records_per_person=None if quota is None else quota.records_per_person,
+        **_promised(account),
+    )
+
+
+def _promised(account: BudgetAccount) -> dict[str, Any]:
+    """Return what a limit promises and what is spent of it."""
+    names = ("unit", "filter", "epsilon_limit", "delta_limit", "epsilon_spent", "delta_spent")
+    now = guarantee(account)
+    return {name: getattr(now, name) for name in names}

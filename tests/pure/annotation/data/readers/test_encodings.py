@@ -1,0 +1,134 @@
+"""Text files in other encodings than UTF-8: by their mark or by somebody's word, and never guessed."""
+
+import gzip
+import io
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from annotation.data.readers import sources
+from annotation.data.readers.encodings import Encoding, settled_encoding
+from annotation.data.readers.parts import find_cuts
+from annotation.data.readers.reading import Upload
+from annotation.data.readers.rows import BadRow, Layout
+from annotation.data.readers.shapes import shape_of
+from annotation.errors import InvalidUpload
+from annotation.tables import cells
+from tests.pure.annotation.data.readers.test_parsers import parquet
+from tests.workbooks import sheet, workbook
+
+ROWS = "id,text\n1,Grüße\n2,“naïve” – 5 €\n"
+
+
+def layout(encoding=None):
+    return Layout(kind="text", text="text", encoding=encoding)
+
+
+def read(data, encoding=None, name="a.csv"):
+    batches = list(Upload(io.BytesIO(data), name, layout(encoding), maximum_bytes=10**9).batches())
+    return [text for batch in batches for text in batch.texts], [bad for batch in batches for bad in batch.bad]
+
+
+@pytest.mark.parametrize(
+    ("data", "encoding"),
+    [
+        (ROWS.encode("utf-8"), None),
+        (ROWS.encode("utf-8-sig"), None),
+        (ROWS.encode("utf-8-sig"), "utf-8"),
+        (ROWS.encode("utf-16"), None),
+        (ROWS.encode("utf-16"), "utf-16"),
+        (b"\xff\xfe" + ROWS.encode("utf-16-le"), "utf-16-le"),
+        (b"\xfe\xff" + ROWS.encode("utf-16-be"), None),
+        (ROWS.encode("utf-16-le"), "utf-16-le"),
+        (ROWS.encode("utf-16-be"), "utf-16-be"),
+        (ROWS.encode("windows-1252"), "windows-1252"),
+        (gzip.compress(ROWS.encode("utf-16"), mtime=0), None),
+        (gzip.compress(ROWS.encode("windows-1252"), mtime=0), "windows-1252"),
+    ],
+)
+def test_every_encoding_gives_the_same_rows(data, encoding):
+    assert read(data, encoding) == (["Grüße", "“naïve” – 5 €"], [])
+    assert shape_of(io.BytesIO(data), "a.csv", maximum_bytes=10**9, encoding=encoding).columns == ("id", "text")
+
+
+def test_latin_1_and_windows_1252_differ_where_people_must_say():
+    data = "text\nüber\x80\n".encode("iso-8859-1")
+    assert read(data, "iso-8859-1")[0] == ["über\x80"]
+    assert read(data, "windows-1252")[0] == ["über€"]
+
+
+def test_json_lines_and_tasks_too():
+    assert read('{"text": "Grüße"}\n'.encode("utf-16"), name="a.jsonl")[0] == ["Grüße"]
+    tasks = '[{"data": {"text": "Grüße"}}]'.encode("windows-1252")
+    assert read(tasks, "windows-1252", name="a.json")[0] == ["Grüße"]
+
+
+@pytest.mark.parametrize(
+    ("data", "encoding", "rule"),
+    [
+        (ROWS.encode("utf-16-le"), None, "seems to be UTF-16 without the mark"),
+        (ROWS.encode("utf-16-be"), "windows-1252", "seems to be UTF-16 without the mark"),
+        (ROWS.encode("utf-16-le"), "utf-16", "encoding: the file has no mark"),
+        (ROWS.encode("utf-16"), "windows-1252", "encoding: the file begins with the mark of utf-16"),
+        (b"\xfe\xff" + ROWS.encode("utf-16-be"), "utf-16-le", "mark of utf-16, so it is not utf-16-le"),
+        (ROWS.encode("utf-8-sig"), "iso-8859-1", "mark of utf-8, so it is not iso-8859-1"),
+        (ROWS.encode("utf-32"), None, "UTF-32"),
+        (b"\xff\xfe" + ROWS.encode("utf-16-le")[:-1], None, "cut off within a character"),
+        (parquet(text=["a"]), "utf-8", "only text files"),
+        (workbook({"A": sheet([["text"], ["a"]])}), "windows-1252", "only text files"),
+        (b"\x89PNG\r\n\x1a\n", "windows-1252", "neither CSV"),
+    ],
+)
+def test_what_contradicts_itself_or_was_not_said_is_refused(data, encoding, rule):
+    with pytest.raises(InvalidUpload, match=rule):
+        read(data, encoding)
+
+
+def test_bytes_that_are_nothing_in_it_name_their_row():
+    assert read(b"text\na\x81b\ngood\n", "windows-1252") == (["good"], [BadRow(2, "text", cells.NOT_UTF8)])
+    assert read(b"text\n\xfcber\ngood\n") == (["good"], [BadRow(2, "text", cells.NOT_UTF8)])
+    half = "text\ngood\na".encode("utf-16-le") + b"\x00\xd8" + "\n".encode("utf-16-le")
+    assert read(half, "utf-16-le") == (["good"], [BadRow(3, "text", cells.NOT_UTF8)])
+    assert read("text\na\0b\ngood\n".encode("utf-16")) == (["good"], [BadRow(2, "text", cells.NUL)])
+
+
+@given(
+    texts=st.lists(st.text(st.characters(codec="utf-8", exclude_categories=["Cc", "Cs", "Zl", "Zp"])), max_size=6),
+    size=st.integers(1, 7),
+    encoding=st.sampled_from(["utf-16", "utf-16-le", "utf-16-be"]),
+)
+def test_pieces_may_end_within_a_character(texts, size, encoding):
+    kept = [text for text in texts if text.strip() and '"' not in text and "," not in text]
+    data = ("text\n" + "".join(f"{text}\n" for text in kept)).encode(encoding)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sources, "CHUNK_BYTES", size)
+        found, bad = read(data, encoding)
+    assert (found, bad) == (kept, [])
+
+
+@given(data=st.binary(max_size=200), encoding=st.none() | st.sampled_from(list(Encoding)))
+def test_no_bytes_crash_it(data, encoding):
+    try:
+        texts, bad = read(b"text\n" + data, encoding)
+    except InvalidUpload:
+        return
+    assert all(text.encode() for text in texts)
+    assert all(row.line >= 1 for row in bad)
+
+
+def test_a_bomb_in_another_encoding_is_stopped_at_the_limit():
+    bomb = gzip.compress(("text\n" + "ü\n" * 1_000_000).encode("utf-16"))
+    with pytest.raises(InvalidUpload, match="more than 100,000 bytes once unpacked"):
+        list(Upload(io.BytesIO(bomb), "a.csv.gz", layout(), maximum_bytes=100_000).batches())
+
+
+def test_such_a_file_is_read_in_one_piece():
+    data = ("text\n" + "hello\n" * 1000).encode("utf-16")
+    file = io.BytesIO(data)
+    upload = Upload(file, "a.csv", layout(), maximum_bytes=10**9)
+    assert find_cuts(upload, file, size=len(data), part_bytes=1000) == [0, len(data)]
+
+
+def test_utf_8_is_what_is_left():
+    assert settled_encoding(b"text", None) is Encoding.UTF_8

@@ -1,0 +1,212 @@
+"""A Label Studio project becomes rows: what was answered, by whom, which task is bad and why."""
+
+import io
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from annotation.data.readers import checks, label_studio
+from annotation.data.readers.reading import Format, Upload, detect_format
+from annotation.data.readers.rows import BadRow, Layout
+from annotation.errors import InvalidUpload
+from annotation.tables import cells
+
+TEXT = Layout(kind="text", text="text")
+LABELLED = Layout(kind="text", text="text", label="topic", classes=("sport", "music"))
+
+
+def task(text, *answers, **fields):
+    """Return a task of a full export; an answer is a class, or a class and who gave it, or a whole annotation."""
+    annotations = []
+    for answer in answers:
+        if isinstance(answer, dict):
+            annotations.append(answer)
+            continue
+        choice, person = answer if isinstance(answer, tuple) else (answer, 1)
+        annotations.append(annotation(choice, completed_by=person))
+    return {"id": 1, "data": {"text": text}, "annotations": annotations, **fields}
+
+
+def annotation(choice, **fields):
+    item = {"from_name": "topic", "to_name": "text", "type": "choices", "value": {"choices": [choice]}}
+    return {"id": 7, "was_cancelled": False, "result": [item]} | fields
+
+
+def flat(number, text, topic, annotator=1, **fields):
+    return {"id": number, "text": text, "topic": topic, "annotator": annotator, "annotation_id": 5} | fields
+
+
+def read(tasks, layout=TEXT):
+    data = tasks if isinstance(tasks, bytes) else json.dumps(tasks).encode()
+    batches = list(Upload(io.BytesIO(data), "export.json", layout, maximum_bytes=10**9).batches())
+    rows = []
+    for batch in batches:
+        cells = batch.texts if batch.texts is not None else batch.payloads
+        rows += list(cells) if batch.labels is None else list(zip(cells, batch.labels, strict=True))
+    return rows, [bad for batch in batches for bad in batch.bad]
+
+
+@pytest.mark.parametrize(
+    ("head", "name", "kind"),
+    [
+        (b'[{"id": 1}]', "export.json", Format.TASKS),
+        (b'\xef\xbb\xbf\n [\n {"id": 1}]', "export.json", Format.TASKS),
+        (b'[\n{"id": 1}]', "", Format.TASKS),
+        (b"[]", "export.json", Format.TASKS),
+        (b"[CLS] hello,1\n", "tokens", Format.CSV),
+        (b"[1, 2]\n", "rows.csv", Format.CSV),
+        (b"[1, 2]\n", "rows.json", Format.TASKS),
+        (b"[1, 2]\n", "rows.jsonl", Format.JSON_LINES),
+        (b'{"text": "a"}\n', "rows.json", Format.JSON_LINES),
+    ],
+)
+def test_a_list_of_tasks_is_told_from_other_files(head, name, kind):
+    assert detect_format(io.BytesIO(head), name)[0] is kind
+
+
+def test_tasks_become_texts_without_a_look_at_the_answers():
+    assert read([task("a", "sport"), task("b"), task("c", "opera", "music")]) == (["a", "b", "c"], [])
+
+
+def test_answers_become_labels_by_majority():
+    tasks = [task("a", "music"), task("b", "sport", "music", "sport"), {"data": {"text": "c"}, "completions": []}]
+    tasks[2]["completions"] = [annotation("sport")]
+    assert read(tasks, LABELLED) == ([("a", 1), ("b", 0), ("c", 0)], [])
+
+
+def test_bad_tasks_are_named_by_their_place_and_the_reason():
+    two = annotation("sport")
+    two["result"][0]["value"]["choices"] = ["sport", "music"]
+    tasks = [
+        task("good", "sport"),
+        task("unanswered"),
+        task("taken back", annotation("sport", was_cancelled=True)),
+        task("tied", "sport", "music"),
+        task("several", two),
+        task("secret word", "secret class"),
+        "secret text",
+        task("", "sport"),
+        {"data": {"body": "x"}, "annotations": [annotation("sport")]},
+        task(5, "sport"),
+        task("another control", annotation("sport", result=[{"from_name": "mood", "type": "choices"}])),
+        task("odd", {"result": None}, {"result": [None, {}]}, annotation(None), annotation("sport", completed_by=[])),
+    ]
+    rows, bad = read(tasks, LABELLED)
+    assert rows == [("good", 0), ("odd", 0)]
+    assert bad == [
+        BadRow(2, "topic", label_studio.NO_ANSWER),
+        BadRow(3, "topic", label_studio.NO_ANSWER),
+        BadRow(4, "topic", label_studio.TIE),
+        BadRow(5, "topic", label_studio.SEVERAL),
+        BadRow(6, "topic", checks.NOT_A_CLASS),
+        BadRow(7, "", "is not a JSON object"),
+        BadRow(8, "text", cells.EMPTY),
+        BadRow(9, "text", "is missing"),
+        BadRow(10, "text", cells.NOT_TEXT),
+        BadRow(11, "topic", label_studio.NO_ANSWER),
+    ]
+    assert "secret" not in str(bad)
+
+
+@pytest.mark.parametrize("person", [3, "3", {"id": 3, "email": "ann@example.org"}])
+def test_one_persons_answers_alone(person):
+    tasks = [task("a", ("sport", 1), ("music", person), ("sport", 2)), task("b", ("sport", 1))]
+    layout = Layout(kind="text", text="text", label="topic", classes=("sport", "music"), annotator="3")
+    assert read(tasks, layout) == ([("a", 1)], [BadRow(2, "topic", label_studio.NO_ANSWER)])
+
+
+def test_a_person_by_address_and_as_our_own_export_names_them():
+    layout = Layout(kind="text", text="text", label="topic", classes=("sport", "music"), annotator="ann@example.org")
+    ours = annotation("music")
+    ours["result"][0]["meta"] = {"annotator": "ann@example.org"}
+    tasks = [task("a", ("music", {"id": 3, "email": "ann@example.org"}), ("sport", 1)), task("b", "sport", ours)]
+    assert read(tasks, layout) == ([("a", 1), ("b", 1)], [])
+
+
+def test_only_answers_that_are_marked_as_true():
+    layout = Layout(kind="text", text="text", label="topic", classes=("sport", "music"), answers="ground_truth")
+    tasks = [task("a", "sport", "sport", annotation("music", ground_truth=True)), task("b", "sport")]
+    assert read(tasks, layout) == ([("a", 1)], [BadRow(2, "topic", label_studio.NO_ANSWER)])
+
+
+def test_flat_entries_about_one_task_are_one_row():
+    tasks = [
+        flat(1, "a", "sport"),
+        flat(2, "b", "sport", 1),
+        flat(2, "b", "music", 2),
+        flat(2, "b", "music", 3),
+        flat(3, "c", {"choices": ["music"]}),
+        flat(4, "d", ["sport", "music"]),
+        flat(5, "e", None),
+    ]
+    rows, bad = read(tasks, LABELLED)
+    assert rows == [("a", 0), ("b", 1), ("c", 1)]
+    assert bad == [BadRow(6, "topic", label_studio.SEVERAL), BadRow(7, "topic", label_studio.NO_ANSWER)]
+    only = Layout(kind="text", text="text", label="topic", classes=("sport", "music"), annotator="1")
+    assert read(tasks[:4], only)[0] == [("a", 0), ("b", 0)]
+
+
+def test_a_table_is_read_from_the_data_of_the_tasks():
+    layout = Layout(kind="table", declared=({"name": "age", "low": 0, "high": 9},), sources={"age": "Age (years)"})
+    tasks = [{"data": {"Age (years)": 3}}, {"data": {"Age (years)": "x"}}]
+    assert read(tasks, layout) == ([{"age": 3}], [BadRow(2, "Age (years)", checks.NOT_A_NUMBER)])
+
+
+@pytest.mark.parametrize(
+    ("data", "layout", "message"),
+    [
+        (b"[]", TEXT, "holds no tasks"),
+        (b"[1, 2]", TEXT, "holds no tasks"),
+        (b'[{"data": {"text": "a"}}\n', TEXT, "after task 1"),
+        (b'[{"data": {"text": "a"}},]', TEXT, "after task 1"),
+        (b'[{"data": {"text": "a"}} {"data"', TEXT, "after task 1"),
+        (b'[{"data": {"text": "a"}}] [', TEXT, "after task 1"),
+        (b'[{"data": {"text": "secret', TEXT, "after task 0"),
+        (b"[" * 100_000, TEXT, "after task 0"),
+        (b'[{"data": {"body": "a"}}]', TEXT, "text: the file has no column named 'text'"),
+        (
+            json.dumps([task("a", "sport")]).encode(),
+            Layout(kind="text", text="text", label="mood", classes=("a",)),
+            "label: the file has no column named 'mood'",
+        ),
+        (b'[{"data": {"text": "a"}}]', Layout(kind="text", text="text", label="text"), "label: names the field"),
+        (b'[{"data": {"image": "/a.png"}}]', Layout(kind="image", height=1, width=1), "images by address"),
+    ],
+)
+def test_what_cannot_be_read_is_refused_by_rule(data, layout, message):
+    with pytest.raises(InvalidUpload, match=message) as refusal:
+        read(data, layout)
+    assert "secret" not in str(refusal.value)
+
+
+@given(
+    st.lists(st.text(st.characters(exclude_categories=["Cs"]), max_size=30), min_size=1, max_size=20),
+    st.sampled_from([None, 1, 4]),
+    st.integers(3, 64),
+)
+def test_tasks_split_anywhere_between_pieces_stay_whole(texts, indent, size):
+    data = json.dumps([task(text, "sport") for text in texts], indent=indent, ensure_ascii=False).encode()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("annotation.data.readers.sources.CHUNK_BYTES", size)
+        rows, bad = read(data)
+    good = [text for text in texts if text.strip() and "\0" not in text]
+    assert (rows, len(bad)) == (good, len(texts) - len(good))
+
+
+@given(st.binary(max_size=200))
+def test_no_bytes_crash_the_reader(data):
+    try:
+        rows, bad = read(b"[" + data)
+    except InvalidUpload:
+        return
+    assert all(row.line >= 1 and row.reason for row in bad)
+    assert all(text.strip() for text in rows)
+
+
+def test_an_endless_task_is_refused(monkeypatch):
+    monkeypatch.setattr(label_studio, "MAXIMUM_TASK_CHARACTERS", 1000)
+    monkeypatch.setattr("annotation.data.readers.sources.CHUNK_BYTES", 100)
+    with pytest.raises(InvalidUpload, match="after task 1"):
+        read(json.dumps([task("a"), task("x" * 5000), task("b")]).encode())

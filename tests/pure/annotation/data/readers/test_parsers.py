@@ -1,0 +1,556 @@
+"""Files in, checked rows out: every bad line named by its line, column and reason, none guessed, nothing repeated."""
+
+import csv
+import gzip
+import io
+import json
+import struct
+import zipfile
+import zlib
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from PIL import Image
+
+from annotation.data.readers import checks, delimited, json_lines
+from annotation.data.readers import images as readers_images
+from annotation.data.readers.checks import WRONG_COLOURS
+from annotation.data.readers.reading import Detected, Format, Upload, detect_format
+from annotation.data.readers.rows import BadRow, Layout
+from annotation.errors import InvalidUpload
+from annotation.tables import cells
+
+TEXT = Layout(kind="text", text="text")
+SMS = Layout(kind="text", text="text", has_header=False, header=("label", "text"), delimiter="\t", quoting=False)
+TABLE = Layout(
+    kind="table",
+    declared=(
+        {"name": "age", "low": 0, "high": 100},
+        {"name": "weight", "low": 0, "high": 100, "missing": 50},
+        {"name": "job", "categories": ["cook", "clerk"]},
+        {"name": "town", "categories": ["Ulm"], "other": True},
+    ),
+)
+IMAGE = Layout(kind="image", height=2, width=3)
+
+
+def read(data, layout=TEXT, name="rows.csv", maximum_bytes=10**9):
+    batches = list(Upload(io.BytesIO(data), name, layout, maximum_bytes=maximum_bytes).batches())
+    return [bad for batch in batches for bad in batch.bad], batches
+
+
+def texts_of(batches):
+    return [text for batch in batches for text in batch.texts]
+
+
+def read_texts(data, **options):
+    bad, batches = read(data, **options)
+    return texts_of(batches), bad
+
+
+def parquet(**columns):
+    sink = io.BytesIO()
+    pq.write_table(pa.table(columns), sink)
+    return sink.getvalue()
+
+
+def png(pixels, mode="L"):
+    sink = io.BytesIO()
+    Image.fromarray(np.asarray(pixels, dtype=np.uint8)).convert(mode).save(sink, "PNG")
+    return sink.getvalue()
+
+
+def archive(**entries):
+    sink = io.BytesIO()
+    with zipfile.ZipFile(sink, "w") as target:
+        for name, data in entries.items():
+            target.writestr(zipfile.ZipInfo(name), data)  # no time in it: what is collected is named by its bytes
+    return sink.getvalue()
+
+
+GREY = [[0, 50, 100], [150, 200, 255]]
+
+
+# --- delimited text
+
+
+@pytest.mark.parametrize(
+    ("data", "name"),
+    [
+        (b'id,text\n1,hello\n2,"a, b"\n', "a.csv"),
+        (b"id;text\n1;hello\n2;a, b\n", "a.csv"),
+        (b"id\ttext\n1\thello\n2\ta, b\n", "a.tsv"),
+        (b"id|text\r\n1|hello\r\n2|a, b\r\n", "a.txt"),
+        (b'\xef\xbb\xbftext,id\nhello,1\n"a, b",2', "a.csv"),
+        (b'\n\ntext\rhello\r"a, b"\r', "a.csv"),
+        (gzip.compress(b'text\nhello\n"a, b"\n', mtime=0), "a.csv.gz"),
+        (b'{"text": "hello"}\n\n{"text": "a, b", "id": 2}\n', "a.jsonl"),
+        (b'{"text": "hello"}\n{"text": "a, b"}', "nameless"),
+        (gzip.compress(b'{"text": "hello"}\n', mtime=0) + gzip.compress(b'{"text": "a, b"}', mtime=0), "a.jsonl.gz"),
+        (parquet(id=[1, 2], text=["hello", "a, b"]), "a.bin"),
+        (parquet(text=pa.array(["hello", "a, b"]).dictionary_encode()), "a.parquet"),
+    ],
+)
+def test_every_format_gives_the_same_rows(data, name):
+    assert read_texts(data, name=name) == (["hello", "a, b"], [])
+
+
+def test_lines_count_as_in_an_editor_also_after_quoted_line_ends():
+    data = b'id,text\n1,"two\nlines"\n2,   \n3,"three\r\nmore\nlines"\n4,good\n5\n6,fine\n'
+    texts, bad = read_texts(data)
+    assert texts == ["two\nlines", "three\r\nmore\nlines", "good", "fine"]
+    assert bad == [BadRow(4, "text", cells.EMPTY), BadRow(9, "", "has 1 field where the header names 2")]
+
+
+def test_an_empty_line_is_no_row_but_an_empty_field_is():
+    texts, bad = read_texts(b"id,text\n\n1,a\n\n2,\n")
+    assert (texts, bad) == (["a"], [BadRow(5, "text", cells.EMPTY)])
+
+
+def test_sms_collection_without_header_or_quotes():
+    texts, bad = read_texts(b'ham\tHe said "hi\nspam\t"Win, win"\nham\n', layout=SMS, name="SMSSpamCollection")
+    assert texts == ['He said "hi', '"Win, win"']
+    assert bad == [BadRow(3, "", "has 1 field where the header names 2")]
+
+
+def test_columns_without_names_are_called_by_their_place():
+    assert read_texts(b"\nham,hello\nspam,win\n,\n", layout=Layout(kind="text", text="2", has_header=False)) == (
+        ["hello", "win"],
+        [BadRow(4, "2", cells.EMPTY)],
+    )
+    assert read_texts(b"hello\nwin\n", layout=Layout(kind="text", text="text", has_header=False)) == (
+        ["hello", "win"],
+        [],
+    )
+    with pytest.raises(InvalidUpload, match="no column named 'text'"):
+        read(b"ham,hello\n", layout=Layout(kind="text", text="text", has_header=False))
+
+
+def test_a_misplaced_quote_costs_the_lines_it_spans_and_no_other():
+    texts, bad = read_texts(b'text,id\na,1\n"open,2\nb,3\n"c",4\nd,5\n')
+    assert texts == ["a", "d"]
+    assert [row.line for row in bad] == [3, 4, 5]
+    assert {row.reason for row in bad} == {"a quote is closed in the middle of a field"}
+
+
+def test_a_quote_that_is_never_closed_is_named_line_by_line():
+    texts, bad = read_texts(b'text\na\n"open\nb\nc')
+    assert texts == ["a"]
+    assert bad == [BadRow(line, "", "a quote is opened and never closed") for line in (3, 4, 5)]
+
+
+def test_a_quote_that_swallows_the_file_refuses_it():
+    data = b'text\na\n"open\n' + b"secret words\n" * 20_000
+    with pytest.raises(InvalidUpload, match="line 3 is not closed") as refusal:
+        read(data)
+    assert "secret" not in str(refusal.value)
+
+
+def test_cells_the_database_cannot_hold():
+    data = (
+        b"text,n\n\xff\xfe,1\nnul\x00,2\n" + "ünïcode,3\n".encode() + b"x" * 20_001 + b",4\n" + b"y" * 20_000 + b",5\n"
+    )
+    texts, bad = read_texts(data)
+    assert [text[:7] for text in texts] == ["ünïcode", "y" * 7]
+    assert bad == [
+        BadRow(2, "text", cells.NOT_UTF8),
+        BadRow(3, "text", cells.NUL),
+        BadRow(5, "text", cells.TOO_LONG),
+    ]
+
+
+def test_text_split_anywhere_between_pieces_stays_whole(monkeypatch):
+    rows = [f'row {i} ünï \U0001f600 "q"\nline' for i in range(200)]
+    sink = io.StringIO(newline="")
+    csv.writer(sink).writerows([["text"], *([row] for row in rows)])
+    data = sink.getvalue().encode()
+    for size in (7, 64, 1000):
+        monkeypatch.setattr("annotation.data.readers.sources.CHUNK_BYTES", size)
+        assert read_texts(data) == (rows, [])
+
+
+@pytest.mark.parametrize("before", [0, 1, delimited.STRIDE - 1, delimited.STRIDE, 3 * delimited.STRIDE + 5])
+def test_rows_before_and_after_a_misplaced_quote_keep_their_lines(before):
+    good = "".join(f"{n},a\n" for n in range(before))
+    texts, bad = read_texts(f'text,n\n{good}"x"y,1\nlast,2\nalone\n'.encode())
+    assert texts == [*map(str, range(before)), "last"]
+    assert [row.line for row in bad] == [before + 2, before + 4]
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=40),
+            st.text("ab", min_size=1),
+        ),
+        max_size=30,
+    )
+)
+def test_what_csv_writes_is_read_back(rows):
+    sink = io.StringIO(newline="")
+    csv.writer(sink, quoting=csv.QUOTE_ALL).writerows([["text", "id"], *rows])
+    texts, bad = read_texts(sink.getvalue().encode())
+    assert texts == [text for text, _ in rows if text.strip()]
+    assert len(bad) == sum(not text.strip() for text, _ in rows)
+
+
+@given(st.binary(max_size=300))
+def test_no_bytes_crash_the_reader(data):
+    for name, layout in (("a.csv", TEXT), ("a.jsonl", TEXT), ("a.tsv", SMS)):
+        try:
+            bad, batches = read(data, layout=layout, name=name)
+        except InvalidUpload:
+            continue
+        assert all(row.line >= 1 and row.reason for row in bad)
+        assert all(text.encode() and text.strip() for text in texts_of(batches))
+
+
+# --- what is refused before a row is read
+
+
+@pytest.mark.parametrize(
+    ("data", "name", "layout", "message"),
+    [
+        (b"", "a.csv", TEXT, "file: is empty"),
+        (b"\n\n", "a.csv", TEXT, "file: holds no rows"),
+        (b"id,words\n1,a\n", "a.csv", TEXT, "text: the file has no column named 'text'"),
+        (b"text,text\na,b\n", "a.csv", TEXT, "more than one column named 'text'"),
+        (b'{"words": "a"}\n', "a.jsonl", TEXT, "text: the file has no column named 'text'"),
+        (b"[1, 2]\n", "a.jsonl", TEXT, "file: line 1 is not a JSON object"),
+        (parquet(words=["a"]), "a.parquet", TEXT, "text: the file has no column named 'text'"),
+        (parquet(text=pa.array([], pa.string())), "a.parquet", TEXT, "holds no rows"),
+        (b"PAR1 and then nothing", "a.parquet", TEXT, "Parquet file is damaged"),
+        (b"PK\x03\x04 and then nothing", "a.zip", IMAGE, "zip archive is damaged"),
+        (gzip.compress(b"text\n" + bytes(range(32, 127)) * 900, mtime=0)[:-40], "a.csv.gz", TEXT, "damaged or cut off"),
+        (b"\x1f\x8bnonsense", "a.csv.gz", TEXT, "damaged or cut off"),
+        ("text\na\n".encode("utf-16-le"), "a.csv", TEXT, "UTF-16"),
+        ("text\na\n".encode("utf-16-be"), "a.csv", TEXT, "UTF-16"),
+        (archive(**{"[Content_Types].xml": b"<x/>"}), "a.xlsx", TEXT, "workbook is damaged"),
+        (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "a.xls", TEXT, "Excel workbook"),
+        (archive(mimetype=b"application/vnd.oasis.opendocument.spreadsheet"), "a.ods", TEXT, "OpenDocument"),
+        (b"\x89PNG\r\n\x1a\n", "a.png", IMAGE, "neither CSV"),
+        (b"\x7fELF\x02\x01\x01", "a", TEXT, "neither CSV"),
+        (archive(**{"a.png": png(GREY)}), "a.zip", TEXT, "does not fit a project of kind text"),
+        (archive(**{"xl/workbook.xml": b"<x/>"}), "a.xlsx", IMAGE, "workbook is damaged"),
+        (archive(**{"xl/workbook.bin": b"x"}), "a.xlsb", TEXT, "binary Excel workbook"),
+        (archive(**{"xl/words.txt": b"a"}), "a.zip", IMAGE, "holds no PNG, JPEG or WebP images"),
+        (b"age\n1\n", "a.csv", Layout(kind="table"), "columns: the project declares no columns"),
+        (b"a\n1\n", "a.csv", Layout(kind="image"), "image_height"),
+    ],
+)
+def test_unreadable_files_are_refused_by_rule(data, name, layout, message):
+    with pytest.raises(InvalidUpload, match=message):
+        read(data, name=name, layout=layout)
+
+
+def test_the_first_line_is_never_repeated_in_a_refusal():
+    with pytest.raises(InvalidUpload) as refusal:
+        read(b"my secret diary,today\n", layout=TEXT)
+    assert "diary" not in str(refusal.value)
+
+
+def test_a_bomb_is_stopped_at_the_limit():
+    bomb = gzip.compress(b"text\n" + b"a\n" * 1_000_000)
+    with pytest.raises(InvalidUpload, match="more than 100,000 bytes once unpacked"):
+        read(bomb, name="a.csv.gz", maximum_bytes=100_000)
+    with pytest.raises(InvalidUpload, match="longer than"):
+        read(gzip.compress(b"text\n" + b"a" * 20_000_000), name="a.csv.gz")
+
+
+def test_format_is_told_by_content_before_name():
+    assert detect_format(io.BytesIO(parquet(text=["a"])), "a.csv") == Detected(Format.PARQUET)
+    assert detect_format(io.BytesIO(gzip.compress(b"a\tb\n", mtime=0)), "a.tsv.gz") == Detected(
+        Format.TSV, compressed=True
+    )
+    assert detect_format(io.BytesIO(b'{"a": 1}'), "a.csv") == Detected(Format.CSV)
+
+
+# --- JSON lines
+
+
+def test_json_lines_name_each_bad_line():
+    lines = [
+        '{"text": "a"}',
+        '{"text": 5}',
+        "{nonsense",
+        '["text"]',
+        '{"id": 1}',
+        '{"text": null}',
+        '{"text": "\\ud800"}',
+    ]
+    texts, bad = read_texts("\n".join([*lines, '{"text": "' + "[" * 10 + '"}', "[" * 100_000]).encode(), name="a.jsonl")
+    assert texts == ["a", "[" * 10]
+    assert [(row.line, row.column, row.reason) for row in bad] == [
+        (2, "text", cells.NOT_TEXT),
+        (3, "", "is not valid JSON"),
+        (4, "", "is not a JSON object"),
+        (5, "text", "is missing"),
+        (6, "text", cells.EMPTY),
+        (7, "text", cells.NOT_UTF8),
+        (9, "", "is not valid JSON"),
+    ]
+
+
+def test_lines_that_are_json_only_together_are_bad_one_by_one():
+    lines = [
+        '{"text": "first"}',
+        '{"text": "a"}, {"text": "b"}',
+        '{"text": ["c"',
+        "]}",
+        '{"text": "d"} x',
+        '  {"text": "e"}  ',
+        '{"text": "f", "text": "g"}',
+    ]
+    texts, bad = read_texts("\n".join(lines).encode(), name="a.jsonl")
+    assert texts == ["first", "e", "g"]
+    assert [row.line for row in bad] == [2, 3, 4, 5]
+
+
+json_line = st.one_of(
+    st.fixed_dictionaries({"text": st.text("a\t\u00eb ", max_size=5)}, optional={"who": st.text("ab", max_size=2)}).map(
+        json.dumps
+    ),
+    st.sampled_from(
+        ["", "  ", "{", "[1]", "5", '{"text": 1}', '{"text": "a"}}', '{"who": "b"}', "NaN", '{"text": "\x00"}']
+    ),
+)
+
+
+@given(st.lists(json_line, max_size=12))
+def test_pieces_of_good_lines_are_read_like_single_lines(lines):
+    """The quick way through a piece of good lines and the slow one give the same rows, whatever stands between them."""
+    layout = Layout(kind="text", text="text", contributor="who")
+    try:
+        bad, batches = read("\n".join(['{"text": "first", "who": "a"}', *lines]).encode(), layout, "a.jsonl")
+    except InvalidUpload:
+        pytest.fail("only the first line refuses a file")
+    together = [(text, who) for batch in batches for text, who in zip(batch.texts, batch.contributors, strict=True)]
+    one_by_one, bad_alone = [("first", "a")], []
+    for number, line in enumerate(lines, start=2):
+        if not line.strip():
+            continue
+        try:
+            row = json_lines.read_object(line)
+        except ValueError:
+            bad_alone.append(number)
+            continue
+        text, who = row.get("text"), row.get("who") or None
+        if isinstance(text, str) and text.strip() and "\0" not in text:
+            one_by_one.append((text, who))
+        else:
+            bad_alone.append(number)
+    assert together == one_by_one
+    assert [row.line for row in bad] == bad_alone
+
+
+# --- Parquet
+
+
+def test_parquet_with_bytes_that_are_no_utf8_names_the_row():
+    broken = pa.Array.from_buffers(
+        pa.string(), 2, [None, pa.py_buffer(struct.pack("<3i", 0, 2, 4)), pa.py_buffer(b"ok\xff\xfe")]
+    )
+    assert read_texts(parquet(text=broken)) == (["ok"], [BadRow(2, "text", cells.NOT_UTF8)])
+
+
+def test_parquet_nulls_and_many_batches():
+    texts = [None if i == 20_000 else f"text {i % 7}" for i in range(40_000)]
+    found, bad = read_texts(parquet(text=texts, n=list(range(40_000))))
+    assert found == [text for text in texts if text]
+    assert bad == [BadRow(20_001, "text", cells.EMPTY)]
+
+
+# --- contributors and labels
+
+
+def test_one_person_is_one_name_however_it_is_written():
+    layout = Layout(kind="text", text="text", contributor="who", contributor_required=True)
+    data = "text,who\na, Ann \nb,Ann\nc,Zoe\u0308\nd,Zo\u00eb\ne,\nf,  \n".encode()
+    bad, (*_, last) = read(data, layout=layout)
+    assert last.contributors == ["Ann", "Ann", "Zoë", "Zoë"]
+    assert bad == [BadRow(6, "who", cells.EMPTY), BadRow(7, "who", cells.EMPTY)]
+    bad, (*_, last) = read(
+        b'{"text": "a", "who": 7}\n{"text": "b"}\n', Layout(kind="text", text="text", contributor="who"), "a.jsonl"
+    )
+    assert (last.contributors, bad) == (["7", None], [])
+
+
+def test_labels_by_name_only():
+    layout = Layout(kind="text", text="text", label="y", classes=("ham", "spam"))
+    bad, (*_, last) = read(b"y,text\nspam,a\nham ,b\n1,c\n,d\n", layout=layout)
+    assert (last.texts, last.labels) == (["a", "b"], [1, 0])
+    assert bad == [BadRow(4, "y", checks.NOT_A_CLASS), BadRow(5, "y", cells.EMPTY)]
+
+
+# --- tables
+
+
+def test_table_cells_follow_their_declaration():
+    data = (
+        b"job,age,weight,town,secret\n"
+        b"cook,1e2,,Ulm,x\n"  # an empty weight has a declared stand-in
+        b"clerk,-5.5,3,Rome,x\n"  # out of bounds is clipped later, not bad
+        b"cook,nan,3,Ulm,x\n"
+        b"cook,1_0,3,Ulm,x\n"
+        b"cook,,3,Ulm,x\n"
+        b"king,1,3,Ulm,x\n"
+        b"cook,1,inf,Ulm,x\n"
+        b"cook,1,3,,x\n"
+    )
+    bad, (*_, last) = read(data, layout=TABLE)
+    assert last.payloads == [
+        {"age": 100, "weight": None, "job": "cook", "town": "Ulm"},
+        {"age": -5.5, "weight": 3, "job": "clerk", "town": "Rome"},
+    ]
+    assert [(row.line, row.column, row.reason) for row in bad] == [
+        (4, "age", checks.NOT_A_NUMBER),
+        (5, "age", checks.NOT_A_NUMBER),
+        (6, "age", cells.EMPTY),
+        (7, "job", checks.NOT_DECLARED),
+        (8, "weight", checks.NOT_A_NUMBER),
+        (9, "town", cells.EMPTY),
+    ]
+
+
+def test_table_from_parquet_and_json_keeps_types():
+    row = {"age": 3, "weight": 2.5, "job": "cook", "town": "Bonn"}
+    for data, name in (
+        (parquet(**{key: [value] for key, value in row.items()}), "a"),
+        (json.dumps(row).encode(), "a.jsonl"),
+    ):
+        bad, (*_, last) = read(data, layout=TABLE, name=name)
+        assert (last.payloads, bad) == ([row], [])
+
+
+# --- images
+
+
+def test_images_from_zip_pixel_columns_and_lists_agree():
+    flat = np.ravel(GREY).tolist()
+    names = [f"pixel_{i}" for i in range(6)]
+    as_csv = ",".join(names) + "\n" + ",".join(map(str, flat)) + "\n"
+    listed = Layout(kind="image", height=2, width=3, pixels="image")
+    for data, name, layout in (
+        (archive(**{"a.png": png(GREY)}), "a.zip", IMAGE),
+        (archive(**{"a.png": png(GREY, "RGB"), "__MACOSX/._a.png": b"x", "d/": b""}), "a.zip", IMAGE),
+        (as_csv.encode(), "a.csv", IMAGE),
+        (parquet(**{name: [value] for name, value in zip(names, flat, strict=True)}), "a.parquet", IMAGE),
+        (parquet(image=[flat]), "a.parquet", listed),
+        (parquet(image=[GREY]), "a.parquet", listed),
+        (json.dumps({"image": flat}).encode(), "a.jsonl", listed),
+    ):
+        bad, batches = read(data, layout=layout, name=name)
+        pixels = np.concatenate([batch.pixels for batch in batches])
+        assert (bad, pixels.tolist(), pixels.dtype) == ([], [GREY], np.uint8)
+
+
+def test_pixels_of_an_image_in_colour_are_three_numbers_each():
+    numbers = list(range(18))
+    wanted = np.arange(18).reshape(2, 3, 3).tolist()
+    layout = Layout(kind="image", height=2, width=3, colour=True)
+    bad, (batch,) = read(parquet(**{f"pixel_{i}": [number, 300] for i, number in enumerate(numbers)}), layout=layout)
+    assert (batch.pixels.tolist(), [row.reason for row in bad]) == ([wanted], [WRONG_COLOURS])
+    listed = Layout(kind="image", height=2, width=3, colour=True, pixels="image")
+    bad, (batch,) = read(parquet(image=[numbers, numbers[:6]]), layout=listed)
+    assert (batch.pixels.tolist(), [row.reason for row in bad]) == ([wanted], [WRONG_COLOURS])
+
+
+def test_bad_pixels_name_their_row():
+    listed = Layout(kind="image", height=2, width=3, pixels="image")
+    rows = [[0] * 6, [0] * 5, [256] * 6, [-1] * 6, [0.5] * 6, None, [1] * 6]
+    bad, (batch,) = read(parquet(image=rows), layout=listed)
+    assert [row.line for row in bad] == [2, 3, 4, 5, 6]
+    assert batch.pixels.tolist() == [[[0] * 3] * 2, [[1] * 3] * 2]
+
+
+def bomb_png(width, height):
+    """A PNG header that promises `width` x `height` pixels."""
+
+    def chunk(kind, body):
+        return struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body))
+
+    header = struct.pack(">IIBBBBB", width, height, 8, 0, 0, 0, 0)
+    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", zlib.compress(b"")) + chunk(b"IEND", b"")
+
+
+def test_bad_images_in_an_archive_are_named_by_their_place():
+    sixteen_bit = io.BytesIO()
+    Image.fromarray(np.full((2, 3), 40_000, dtype=np.uint16)).save(sixteen_bit, "PNG")
+    jpeg = io.BytesIO()
+    Image.fromarray(np.asarray(GREY, dtype=np.uint8)).save(jpeg, "JPEG")
+    data = archive(
+        **{
+            "good.png": png(GREY),
+            "../up.png": png(GREY),
+            "/root.png": png(GREY),
+            "C:\\a.png": png(GREY),
+            "size.png": png([[1, 2]]),
+            "jpeg.png": jpeg.getvalue(),
+            "words.txt": b"my secret",
+            "cut.png": png(GREY)[:-30],
+            "bomb.png": bomb_png(2**31 - 1, 2**31 - 1),
+            "noise.png": bytes(1_000_000),
+            "deep.png": sixteen_bit.getvalue(),
+            "fine.png": png(GREY, "P"),
+            "long.png": bytes(readers_images.MAXIMUM_IMAGE_BYTES + 1),
+        }
+    )
+    bad, (batch,) = read(data, layout=IMAGE, name="a.zip")
+    assert batch.count == 4
+    assert [(row.line, row.reason) for row in bad] == [
+        (2, "has a file name that leads out of the archive"),
+        (3, "has a file name that leads out of the archive"),
+        (4, "has a file name that leads out of the archive"),
+        (7, "is not a readable PNG, JPEG or WebP image"),
+        (8, "is not a readable PNG, JPEG or WebP image"),
+        (9, "has more than 16,777,216 pixels"),
+        (10, "is not a readable PNG, JPEG or WebP image"),
+        (11, "has more than eight bits a colour"),
+        (13, "is larger than 33,554,432 bytes"),
+    ]
+
+
+def test_images_of_any_size_and_colour_become_grey_ones_of_the_declared_size():
+    colour = np.zeros((4, 6, 3), dtype=np.uint8)
+    colour[:, :2] = (255, 0, 0)
+    colour[:2, 2:4] = 200
+    large = io.BytesIO()
+    Image.fromarray(colour).save(large, "PNG")
+    plain = io.BytesIO()
+    Image.fromarray(np.full((40, 60, 3), 90, dtype=np.uint8)).save(plain, "JPEG", quality=95)
+    turned = io.BytesIO()
+    shot = Image.fromarray(np.repeat(np.array([[0, 100, 200]], dtype=np.uint8), 2, axis=0))
+    exif = shot.getexif()
+    exif[0x0112] = 3
+    shot.save(turned, "PNG", exif=exif)
+    images = {"a.png": large.getvalue(), "b.jpg": plain.getvalue(), "c.JPEG": plain.getvalue(), "d.png": png([[7]])}
+    bad, (batch,) = read(archive(**images, **{"e.png": turned.getvalue()}), layout=IMAGE, name="a.zip")
+    assert bad == []
+    red = round(255 * 0.299)
+    assert batch.pixels[0].tolist() == [[red, 200, 0], [red, 0, 0]]
+    assert np.abs(batch.pixels[1].astype(int) - 90).max() <= 2
+    assert (batch.pixels[1] == batch.pixels[2]).all()
+    assert (batch.pixels[3] == 7).all()
+    assert batch.pixels[4].tolist() == [[200, 100, 0]] * 2
+
+
+def test_a_zip_bomb_is_refused_by_its_directory():
+    sink = io.BytesIO()
+    with zipfile.ZipFile(sink, "w", zipfile.ZIP_DEFLATED) as target:
+        target.writestr("a.png", bytes(5_000_000))
+    with pytest.raises(InvalidUpload, match="once unpacked"):
+        read(sink.getvalue(), layout=IMAGE, name="a.zip", maximum_bytes=1_000_000)
+
+
+def test_folders_label_the_images_of_a_test_set():
+    layout = Layout(kind="image", height=2, width=3, label="label", classes=("cat", "dog"))
+    data = archive(
+        **{"set/dog/1.png": png(GREY), "set/cat/1.png": png(GREY), "set/cow/1.png": png(GREY), "1.png": png(GREY)}
+    )
+    bad, (batch,) = read(data, layout=layout, name="a.zip")
+    assert batch.labels == [1, 0]
+    assert [row.line for row in bad] == [3, 4]

@@ -1,0 +1,181 @@
+"""What an upload has to offer, which column is guessed for what, and the first rows as they would be read."""
+
+import gzip
+import io
+import json
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from annotation.data.readers import checks
+from annotation.data.readers.guessing import guess_columns, remembered
+from annotation.data.readers.preview import PreviewCell, PreviewRow, preview_of
+from annotation.data.readers.reading import Format, Upload
+from annotation.data.readers.rows import Layout
+from annotation.data.readers.shapes import FileShape, shape_of
+from annotation.errors import InvalidUpload
+from annotation.tables import cells
+from tests.pure.annotation.data.readers.test_parsers import GREY, IMAGE, archive, png
+
+TEXT = Layout(kind="text", text="text", label="label", classes=("ham", "spam"))
+TABLE = Layout(
+    kind="table",
+    declared=({"name": "age", "low": 0, "high": 100}, {"name": "job", "categories": ["cook"]}),
+    sources={"age": "Age"},
+)
+
+
+def parquet(**columns):
+    sink = io.BytesIO()
+    pq.write_table(pa.table(columns), sink)
+    return sink.getvalue()
+
+
+def shape(data, name="a.csv", **options):
+    return shape_of(io.BytesIO(data), name, maximum_bytes=10**9, **options)
+
+
+def preview(data, layout, name="a.csv", **options):
+    return preview_of(Upload(io.BytesIO(data), name, layout, maximum_bytes=10**9), layout, **options)
+
+
+TASKS = json.dumps(
+    [
+        {"data": {"text": "a", "who": "b"}, "annotations": []},
+        {
+            "data": {"text": "b", "note": 1},
+            "annotations": [
+                {"completed_by": 4, "result": [{"from_name": "topic", "type": "choices", "value": {"choices": ["x"]}}]}
+            ],
+        },
+    ]
+).encode()
+
+
+@pytest.mark.parametrize(
+    ("data", "name", "options", "expected"),
+    [
+        (b"id,text\n1,a\n", "a.csv", {}, FileShape(Format.CSV, ("id", "text"), ",")),
+        (b"\n id ; text, long ; x\n", "a.csv", {}, FileShape(Format.CSV, ("id", "text, long", "x"), ";")),
+        (b"a\tb\n", "a.tsv", {}, FileShape(Format.TSV, ("a", "b"), "\t")),
+        (b"a;b|c\n", "a.csv", {"delimiter": "|"}, FileShape(Format.CSV, ("a;b", "c"), "|")),
+        (b"ham\thello\n", "a", {"has_header": False}, FileShape(Format.CSV, ("1", "2"), "\t")),
+        (b'a "b",c\n', "a.csv", {"quoting": False}, FileShape(Format.CSV, ('a "b"', "c"), ",")),
+        (
+            gzip.compress(b'{"a": 1}\n{"b": 2}\nno\n', mtime=0),
+            "a.jsonl.gz",
+            {},
+            FileShape(Format.JSON_LINES, ("a", "b")),
+        ),
+        (parquet(a=[1], b=["x"]), "a", {}, FileShape(Format.PARQUET, ("a", "b"))),
+        (archive(**{"a.png": png(GREY)}), "a.zip", {}, FileShape(Format.IMAGES, ("file",))),
+        (TASKS, "a.json", {}, FileShape(Format.TASKS, ("text", "who", "note"), None, ("topic",), ("4",))),
+    ],
+)
+def test_what_a_file_has_to_offer(data, name, options, expected):
+    assert shape(data, name, **options) == expected
+
+
+@pytest.mark.parametrize(
+    ("data", "message"), [(b"", "is empty"), (b"\n\n", "no rows"), (b"PAR1 no", "damaged"), (b"[]", "no tasks")]
+)
+def test_what_offers_nothing_is_refused(data, message):
+    with pytest.raises(InvalidUpload, match=message):
+        shape(data, "a.json")
+
+
+@pytest.mark.parametrize(
+    ("columns", "layout", "controls", "expected"),
+    [
+        (("id", "text"), TEXT, (), {"text": "text"}),
+        (("ID", "Message Body", "Utterance", "Class"), TEXT, (), {"text": "Utterance", "label": "Class"}),
+        (("words",), TEXT, (), {"text": "words"}),
+        (("id", "words"), TEXT, (), {}),
+        (("text", "label"), TEXT, ("topic",), {"text": "text", "label": "topic"}),
+        (("text", "label"), TEXT, ("one", "two"), {"text": "text"}),
+        (("AGE", "the_job", "Job"), TABLE, (), {"features": {"age": "AGE", "job": "Job"}}),
+        (("text", "user_id"), Layout(kind="text", text="text"), (), {"text": "text"}),
+        (
+            ("text", "User-ID"),
+            Layout(kind="text", text="text", contributor="contributor"),
+            (),
+            {"text": "text", "contributor": "User-ID"},
+        ),
+        (("image", "y"), Layout(kind="image", pixels="pixels", label="label"), (), {"pixels": "image", "label": "y"}),
+    ],
+)
+def test_columns_are_guessed_from_their_names(columns, layout, controls, expected):
+    assert guess_columns(columns, layout, controls=controls) == expected
+
+
+def test_an_earlier_mapping_is_taken_again_where_all_of_it_is_there():
+    mapping = {"text": "body", "features": {"age": "Age"}, "label": "topic"}
+    assert remembered(mapping, ("body", "Age", "x"), ("topic",))
+    assert remembered(mapping, ("body", "Age", "topic"))
+    assert not remembered(mapping, ("body", "Age"))
+    assert not remembered(mapping, ("body", "topic"))
+    assert not remembered({}, ("body",))
+
+
+def test_the_first_rows_with_every_bad_cell():
+    data = b"text,label\nhello,ham\n,opera\n\none field\n\xff,spam\n" + b"more,ham\n" * 50
+    seen = preview(data, TEXT, most=5)
+    assert [column.role for column in seen.columns] == ["text", "label"]
+    assert seen.rows == (
+        PreviewRow(2, (PreviewCell("hello"), PreviewCell("ham"))),
+        PreviewRow(3, (PreviewCell("", cells.EMPTY), PreviewCell("opera", checks.NOT_A_CLASS))),
+        PreviewRow(5, (), "has 1 field where the header names 2"),
+        PreviewRow(6, (PreviewCell("?", cells.NOT_UTF8), PreviewCell("spam"))),
+        PreviewRow(7, (PreviewCell("more"), PreviewCell("ham"))),
+    )
+    assert seen.bad_count == 3
+
+
+def test_tables_show_numbers_and_categories_as_they_are_stored():
+    seen = preview(b"job,Age\ncook,1e2\nking,x\n", TABLE)
+    assert [(column.name, column.declared, column.role) for column in seen.columns] == [
+        ("Age", "age", "number"),
+        ("job", "job", "category"),
+    ]
+    assert [row.cells for row in seen.rows] == [
+        (PreviewCell("100"), PreviewCell("cook")),
+        (PreviewCell("x", checks.NOT_A_NUMBER), PreviewCell("king", checks.NOT_DECLARED)),
+    ]
+
+
+def test_names_are_shown_as_one_person():
+    layout = Layout(kind="text", text="text", contributor="who", contributor_required=True)
+    seen = preview(b"text,who\na, Ann \nb,\n", layout)
+    assert [row.cells[1] for row in seen.rows] == [PreviewCell("Ann"), PreviewCell("", cells.EMPTY)]
+
+
+def test_images_are_told_good_or_bad():
+    rows = preview(archive(**{"a.png": png(GREY), "b.png": b"no", "c.png": png(GREY)}), IMAGE, "a.zip").rows
+    assert [(row.line, row.is_bad) for row in rows] == [(1, False), (2, True), (3, False)]
+    header = ",".join(f"pixel_{place}" for place in range(6))
+    rows = preview(f"{header}\n1,2,3,4,5,6\n1,2,3,4,5,600\n".encode(), IMAGE).rows
+    assert [(row.line, row.is_bad) for row in rows] == [(2, False), (3, True)]
+
+
+def test_tasks_show_what_was_answered():
+    layout = Layout(kind="text", text="text", label="topic", classes=("x", "y"))
+    rows = preview(TASKS, layout, "a.json").rows
+    assert rows == (
+        PreviewRow(1, (), "has no answer that counts", "topic"),
+        PreviewRow(2, (PreviewCell("b"), PreviewCell("x"))),
+    )
+
+
+def test_a_long_file_is_read_no_further_than_its_first_piece():
+    class Counted(io.BytesIO):
+        taken = 0
+
+        def read(self, size=-1):
+            piece = super().read(size)
+            Counted.taken += len(piece)
+            return piece
+
+    file = Counted(b"text,label\n" + b"some words,ham\n" * 1_000_000)
+    assert len(preview_of(Upload(file, "a.csv", TEXT, maximum_bytes=10**9), TEXT).rows) == 20
+    assert Counted.taken < 3 * 2**20
