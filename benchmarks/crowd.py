@@ -96,7 +96,7 @@ each counting once), accuracy at 60 / 120 / 180 answers; standard errors .003 to
 - At epsilon 1, by names alone, 60 / 120 / 180 answers give .657/.663/.671, at random .652/.653/.655 (shipped encoder,
   eight seeds): 120 more answers are worth a point, so a plan says there that they add almost nothing. Described, the
   same answers give .768/.778/.783, at random .757/.764/.765.
-- Before typical texts weighed more ([ADR 73](../adr/0073-typical-and-not-asked-before.md)), the same twenty seeds gave
+- Before typical texts weighed more ([ADR 20](../adr/0020-crowd-selection.md)), the same twenty seeds gave
   .695/.735/.751 (names, epsilon 2), .750/.776/.798 (names, epsilon 4), .786/.810/.820 (described, epsilon 2) and
   .813/.826/.834 (described, epsilon 4). So it is worth a point at first with names at epsilon 4, and nothing elsewhere.
   Of questions and commands it made .718/.767/.798 of .704/.755/.782, and described .762/.795/.813 of .759/.780/.798.

@@ -8,24 +8,22 @@ CHOSEN_ON = (
     (
         "`pool-experts`, two classes",
         "SMS spam, MNIST 0/9, KDD, ten tasks of two classes of SLURP 18",
-        "[ADR 83](../adr/0083-two-classes-by-steps.md)",
+        "[ADR 17](../adr/0017-noisy-gradient-steps.md)",
     ),
     (
         "`pool-experts`, more classes",
         "73 intents of CLINC in none of CLINC 10, 50 and 77; ten digits; CLINC 10, 50 and 77; SLURP 18",
-        "above, [ADR 59](../adr/0059-steps-about-a-mean.md)",
+        "above, [ADR 17](../adr/0017-noisy-gradient-steps.md)",
     ),
     (
         "`voice-crowd`",
         "SLURP 18; SLURP 60 for how much typical texts weigh",
-        "[crowd.md](crowd.md), [selection.md](selection.md), [ADR 73](../adr/0073-typical-and-not-asked-before.md)",
+        "[crowd.md](crowd.md), [selection.md](selection.md), [ADR 20](../adr/0020-crowd-selection.md)",
     ),
     (
         "streams",
         "MNIST 0/9, KDD; SMS spam; SLURP 18 and 60, CLINC 10 and 50, ten digits",
-        "[recipes.md](recipes.md), ADR [58](../adr/0058-a-stream-of-experts-learns-from-sums.md), "
-        "[64](../adr/0064-every-preset-beats-a-constant.md), [65](../adr/0065-names-start-running-sums.md), "
-        "[81](../adr/0081-columns-apart.md)",
+        "[recipes.md](recipes.md), [ADR 19](../adr/0019-streams.md)",
     ),
 )
 WORDS = (

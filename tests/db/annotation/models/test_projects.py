@@ -4,7 +4,7 @@ from annotation.choices.catalogue import CATALOGUE, KEYS
 from annotation.choices.services.configurations import COLUMNS
 from annotation.models import Project
 
-# See docs/adr/0082-columns-of-a-project.md.
+# See docs/adr/0027-configuration.md.
 WHAT_IT_IS = {
     "preset",
     "oracle",
