@@ -17,6 +17,8 @@ GivesAnswer = Callable[["LabelPage", "Browser"], int]
 # How often a simulated person errs.
 MISTAKE_RATE = 0.03
 PAUSE_SECONDS = 1.0
+# Questions of one project before a look at the next, so that no project waits for another.
+SHIFT = 20
 
 
 @dataclass(slots=True)
@@ -167,10 +169,10 @@ class SimulatedAnnotator(threading.Thread):
                 self._stopping.wait(PAUSE_SECONDS)
 
     def _work_at(self, slug: str, answer: GivesAnswer) -> int:
-        """Answer what one project asks until it has no question, and return how many those were."""
+        """Answer what one project asks, at most `SHIFT` questions, and return how many those were."""
         page = self._browser.open(f"/projects/{slug}/label/")
         done = 0
-        while (form := page.forms.get("answer")) is not None and not self._stopping.is_set():
+        while done < SHIFT and (form := page.forms.get("answer")) is not None and not self._stopping.is_set():
             choice = self._with_mistakes(answer(page, self._browser), form.choices)
             page = self._browser.send(form, {"choice": choice})
             done += 1
