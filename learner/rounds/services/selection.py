@@ -33,13 +33,14 @@ from learner.pools.records import Candidates, Examples
 from learner.rounds import next_step
 from learner.rounds.next_step import Step
 from learner.rounds.services import randomization, suggestions
+from learner.rounds.services.watching import watched
 from learner.strategies.base import QueryStrategy
 from learner.strategies.blocks import draw_blocks
 from learner.strategies.clustered_uncertainty import ClusteredUncertainty
 from learner.strategies.noisy_clusters import NoisyClusters
 from learner.strategies.random import RandomChoice
 from learner.strategies.ranked_pool import AnnotationBudget, RankedExamplePool
-from learner.strategies.rows import ListedRows, OpenRows, Rows, WatchedRows
+from learner.strategies.rows import ListedRows, OpenRows
 from learner.strategies.screen import Screen, note_looks
 from learner.strategies.secret_sample import ScreenedSecretSample, SecretSample
 from learner.strategies.uncertainty import Uncertainty
@@ -69,10 +70,6 @@ def reserve_choice(chosen: Round, *, event: Event, purpose: str) -> LedgerEntry:
     return attempts.reserve_attempt(chosen, account=account, event=event, purpose=purpose)
 
 
-# One process scores so many in a second or less.
-REPORTED_ROWS = 1_000_000
-
-
 def scoring_model(chosen: Round) -> LinearModel | None:
     """Return the release the round was opened with, or the start's model where there was none."""
     if chosen.model is not None:
@@ -83,23 +80,6 @@ def scoring_model(chosen: Round) -> LinearModel | None:
     if model is None and chosen.project.oracle == Oracle.TRUSTED:
         raise NothingToAsk("There is no model any more that could score this round.")
     return model
-
-
-def watched(rows: Rows, X: NDArray[np.float32], progress: Progress) -> Rows:
-    """Return rows that stop with the attempt, tell how many are scored, and leave nothing of `X` in memory."""
-    parts = -(-len(rows) // REPORTED_ROWS)
-    reported = -1
-
-    def heard(taken: int) -> None:
-        nonlocal reported
-        features.let_go_of_files(X)
-        if taken // REPORTED_ROWS > reported:
-            reported = taken // REPORTED_ROWS
-            progress.check()
-            if parts > 1:
-                progress.tell(reported, parts)
-
-    return WatchedRows(rows, heard)
 
 
 def repeat_doubted(chosen: Round, progress: Progress) -> None:
