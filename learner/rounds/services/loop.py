@@ -38,7 +38,7 @@ from learner.releases import evaluations
 from learner.releases.services import checks
 from learner.rounds import failures, next_step
 from learner.rounds.next_step import ProjectStatus, Step
-from learner.rounds.services import randomization, selection, suggestions
+from learner.rounds.services import randomization, selection, suggestions, watching
 from learner.rounds.services import streams as rounds_streams
 from learner.strategies.clustered_uncertainty import ClusteredUncertainty
 from privacy.mechanisms.randomness import SecureRandom
@@ -280,7 +280,7 @@ def _choose(chosen: Round, candidates: Candidates, progress: Progress) -> NDArra
     dimension = featurizer_of(chosen.project).dimension
     X = features.stacked_features(candidates.datasets, dimension=dimension, tell=progress.tell)
     progress.begin(SCORES)
-    rows = selection.watched(candidates.rows, X, progress)
+    rows = watching.watched(candidates.rows, X, progress)
     return strategy.choose(X, rows, model, chosen.requested, SecureRandom())
 
 

@@ -15,7 +15,7 @@ from learner.pools import features
 from learner.pools import records as pool_selectors
 from learner.pools.attempts import CHOOSING, Progress
 from learner.pools.configuration import featurizer_of, strategy_of
-from learner.rounds.services import loop, selection
+from learner.rounds.services import loop, selection, watching
 from learner.strategies import random, top_c, uncertainty
 from privacy.mechanisms.randomness import SimulationRandom
 from tests import learning
@@ -31,7 +31,7 @@ def in_small_blocks(monkeypatch):
     for module in (top_c, uncertainty):
         monkeypatch.setattr(module, "default_block_rows", lambda dimension, outputs: BLOCK)
     monkeypatch.setattr(random, "BLOCK_ROWS", BLOCK)
-    monkeypatch.setattr(selection, "REPORTED_ROWS", 2 * BLOCK)
+    monkeypatch.setattr(watching, "REPORTED_ROWS", 2 * BLOCK)
     monkeypatch.setattr(pool_selectors, "TABLE_ROWS", 7)
     monkeypatch.setattr(queue, "OPENED_AT_ONCE", 5)
     monkeypatch.setattr("celery.app.base.Celery.send_task", lambda *args, **kwargs: None)
@@ -142,7 +142,7 @@ def test_scoring_stops_with_the_attempt_and_leaves_no_pages(second_round, monkey
 
     candidates = pool_selectors.open_records(second_round.project)
     X = features.stacked_features(candidates.datasets, dimension=featurizer_of(second_round.project).dimension)
-    rows = selection.watched(candidates.rows, X, Progress(Stopped(), CHOOSING))
+    rows = watching.watched(candidates.rows, X, Progress(Stopped(), CHOOSING))
     blocks = rows.blocks(BLOCK)
     assert [len(next(blocks)) for _ in range(4)] == [BLOCK] * 4
     with pytest.raises(WorkCancelled):
