@@ -103,14 +103,6 @@ class LimitRequestRefused(AnnotationError):
     """A request for a higher limit cannot be made, or not be decided on like this."""
 
 
-class StudyRefused(Unprocessable):
-    """A study on a crowd platform cannot be opened, moved, decided on or paid like this; `field` is what is wrong."""
-
-    def __init__(self, message: str, *, field: str = "") -> None:
-        super().__init__(message)
-        self.field = field
-
-
 class ConfigurationFrozen(AnnotationError):
     """A field that changes the guarantee cannot change after the first charge."""
 

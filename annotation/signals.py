@@ -11,5 +11,7 @@ limit_changing = Signal()
 classes_changed = Signal()
 # Something happened whose time no row keeps: `project`, `event`, `subject` (unique within the event) and `facts`.
 project_event = Signal()
+# A project is to be deleted: `project`. What a receiver raises keeps it.
+project_deleting = Signal()
 # A deleted project is being erased: `project`.
 project_erasing = Signal()

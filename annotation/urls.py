@@ -4,7 +4,6 @@ from django.urls import path
 
 from annotation.browsing import views as browsing
 from annotation.budget.views import budget, limits, lines, log, populations
-from annotation.crowds import views as crowds
 from annotation.data import retention_views as retention
 from annotation.data.views import datasets, uploads
 from annotation.exports import views as exports
@@ -76,15 +75,6 @@ urlpatterns = [
     ),
     path("projects/<slug:slug>/people/crowd/", crowd.crowd_links, name="crowd_links"),
     path("projects/<slug:slug>/people/crowd/<int:link_id>/revoke/", crowd.revoke_crowd_link, name="revoke_crowd_link"),
-    path("projects/<slug:slug>/people/prolific/", crowds.studies, name="studies"),
-    path("projects/<slug:slug>/people/prolific/account/", crowds.connect_platform, name="connect_platform"),
-    path("projects/<slug:slug>/people/prolific/<int:study_id>/", crowds.study, name="study"),
-    path("projects/<slug:slug>/people/prolific/<int:study_id>/change/", crowds.change_study, name="change_study"),
-    path(
-        "projects/<slug:slug>/people/prolific/<int:study_id>/judge/", crowds.judge_submission, name="judge_submission"
-    ),
-    path("projects/<slug:slug>/people/prolific/<int:study_id>/bonuses/", crowds.give_bonuses, name="give_bonuses"),
-    path("projects/<slug:slug>/people/prolific/<int:study_id>/settle/", crowds.settle_bonuses, name="settle_bonuses"),
     path("projects/<slug:slug>/label/done/", participations.crowd_done, name="crowd_done"),
     path("projects/<slug:slug>/label/mine/", quality.own_statistics, name="own_statistics"),
     path("projects/<slug:slug>/label/mine/answers/", own_answers.own_answers, name="own_answers"),

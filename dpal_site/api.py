@@ -49,7 +49,6 @@ ROUTES = (
     "annotation.guidelines.api",
     "annotation.questions.answering_api",
     "annotation.reports.api",
-    "annotation.crowds.api",
     "learner.api",
     "learner.releases.channel_api",
     "learner.releases.api",

@@ -18,7 +18,6 @@ HEAVY_TASKS = (
     "learner.tasks.simulate_plan_task",
     "learner.tasks.apply_project_retention_task",
     "learner.tasks.delete_project_task",
-    "learner.tasks.answer_by_machine_task",
 )
 BEAT_SCHEDULE: dict[str, dict[str, object]] = {
     f"heartbeat-{name}": {
@@ -42,13 +41,6 @@ BEAT_SCHEDULE: dict[str, dict[str, object]] = {
     "forget-old-guesses": {"task": "dpal_site.tasks.forget_old_counts_task", "schedule": 60.0},
     "apply-retention": {"task": "learner.tasks.apply_retention_task", "schedule": 3600.0},
     "advance-projects": {"task": "learner.tasks.advance_projects_task", "schedule": 5.0},
-    "start-machines": {"task": "learner.tasks.start_machines_task", "schedule": 30.0, "options": {"expires": 30}},
     "write-letters": {"task": "learner.tasks.write_letters_task", "schedule": 60.0, "options": {"expires": 60}},
-    "follow-studies": {"task": "annotation.tasks.follow_studies_task", "schedule": 30.0, "options": {"expires": 30}},
-    "fetch-signing-keys": {
-        "task": "annotation.tasks.fetch_signing_keys_task",
-        "schedule": 30.0,
-        "options": {"expires": 30},
-    },
     "charge-stale-reservations": {"task": "privacy.tasks.charge_stale_reservations_task", "schedule": 60.0},
 }

@@ -9,7 +9,6 @@ from csp import constants as csp
 from django.core.exceptions import ImproperlyConfigured
 from kombu import Queue
 
-from dpal_site import language_models
 from dpal_site.broker_address import broker_tls
 from dpal_site.embedded import servers
 from dpal_site.embedded.database_address import through_pooler
@@ -75,7 +74,7 @@ LEDGER_ORIGIN = env.str("LEDGER_ORIGIN", "")
 
 # Names of folders under `addons/`, by comma; empty for none. Tools that read the code alone load them all.
 ALL_ADDONS = sorted(path.parent.name for path in (BASE_DIR / "addons").glob("*/apps.py"))
-_default = ALL_ADDONS if os.environ.get("DPAL_NO_SERVERS") == "1" else ["webhooks"]
+_default = ALL_ADDONS if os.environ.get("DPAL_NO_SERVERS") == "1" else ["webhooks", "language_models"]
 ADDONS = [name.strip() for name in os.environ.get("DPAL_ADDONS", ",".join(_default)).split(",") if name.strip()]
 if _unknown := sorted(set(ADDONS) - set(ALL_ADDONS)):
     raise ImproperlyConfigured(f"DPAL_ADDONS names {', '.join(_unknown)}; there are {', '.join(ALL_ADDONS)}")
@@ -395,17 +394,6 @@ METRICS_TOKEN = env.str("METRICS_TOKEN", "")
 
 # Requests to the REST interface that one token may make in a minute, counted over all processes.
 API_REQUESTS_PER_MINUTE = env.int("API_REQUESTS_PER_MINUTE", 1200, validate=AT_LEAST_ONE)
-
-# Prolific's interface, https://api.prolific.com, where an administrator lets projects open studies there; else empty.
-PROLIFIC_URL = env.str("PROLIFIC_URL", "")
-# The one host:port of this machine that tests ask instead, in plain HTTP; nothing in the environment can set it.
-PROLIFIC_LOOPBACK_IN_TESTS = ""
-
-# Language models that may answer behind a gate, with their keys, and the hosts they may be asked at.
-LANGUAGE_MODELS = language_models.named()
-LANGUAGE_MODEL_HOSTS = language_models.hosts("LANGUAGE_MODEL_HOSTS")
-LANGUAGE_MODEL_LOCAL_HOSTS = language_models.hosts("LANGUAGE_MODEL_LOCAL_HOSTS")
-LANGUAGE_MODEL_SECONDS = env.float("LANGUAGE_MODEL_SECONDS", 20.0, validate=AT_LEAST_ONE)
 
 # Records a stream keeps for examination, and how many one request may bring.
 STREAM_BACKLOG_RECORDS = env.int("STREAM_BACKLOG_RECORDS", 1_000_000, validate=AT_LEAST_ONE)

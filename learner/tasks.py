@@ -5,7 +5,6 @@ from celery import shared_task
 from annotation.models import Project
 from annotation.people.services import letters
 from learner import notices
-from learner.machines.services import answering
 from learner.models import ModelRelease
 from learner.pools import features
 from learner.releases import evaluations
@@ -92,18 +91,6 @@ def check_release_task(*, release_id: int) -> None:
 def evaluate_release_task(*, release_id: int) -> None:
     """Measure a release on the public test sets that have not measured it."""
     evaluations.evaluate_release(release=ModelRelease.objects.select_related("project").get(pk=release_id))
-
-
-@shared_task
-def start_machines_task() -> None:
-    """Hand every project whose language model may go on to a worker."""
-    answering.start_due()
-
-
-@shared_task
-def answer_by_machine_task(*, project_id: int) -> None:
-    """Let a project's language model answer for a while."""
-    answering.answer_some(project_id=project_id)
 
 
 @shared_task(ignore_result=True)

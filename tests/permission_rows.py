@@ -59,8 +59,8 @@ PAGES = {
     "annotation:revoke_crowd_link": MANAGERS,
     **dict.fromkeys(
         (
-            *("annotation:studies", "annotation:connect_platform", "annotation:study", "annotation:change_study"),
-            *("annotation:judge_submission", "annotation:give_bonuses", "annotation:settle_bonuses"),
+            *("prolific:studies", "prolific:connect_platform", "prolific:study", "prolific:change_study"),
+            *("prolific:judge_submission", "prolific:give_bonuses", "prolific:settle_bonuses"),
         ),
         MANAGERS,
     ),

@@ -13,6 +13,7 @@ from django.test import Client
 from django.urls import URLPattern, URLResolver, reverse
 from django.utils import timezone
 
+from addons.prolific.models import CrowdStudy
 from addons.webhooks.models import Webhook, WebhookDelivery
 from annotation.browsing.services import saved_views
 from annotation.budget.services import populations
@@ -20,7 +21,6 @@ from annotation.data.services import drafts
 from annotation.exports.services import kept_files
 from annotation.guidelines.services.pictures import add_guideline_picture
 from annotation.models import Assignment, DatasetRole, Membership, Project, Query, Role
-from annotation.models.crowds import CrowdStudy
 from annotation.models.joining import CrowdLink
 from annotation.people.services import crowd_links, groups, invitations, members
 from annotation.people.views.crowd import SESSION_KEY
@@ -196,13 +196,13 @@ class Scene:
         crowd_pages = (
             "annotation:crowd_links",
             "annotation:revoke_crowd_link",
-            "annotation:studies",
-            "annotation:connect_platform",
-            "annotation:study",
-            "annotation:change_study",
-            "annotation:judge_submission",
-            "annotation:give_bonuses",
-            "annotation:settle_bonuses",
+            "prolific:studies",
+            "prolific:connect_platform",
+            "prolific:study",
+            "prolific:change_study",
+            "prolific:judge_submission",
+            "prolific:give_bonuses",
+            "prolific:settle_bonuses",
             *(f"api:{name}" for name in ("get_study", "change_study", "decide_participation")),
             *(f"api:{name}" for name in ("give_bonuses", "settle_bonuses", "open_study")),
             *(f"api:{name}" for name in ("list_crowd_links", "make_crowd_link", "revoke_crowd_link")),

@@ -9,10 +9,10 @@ from django.contrib.auth.models import User
 from django.db.models.functions import Now
 from django.utils import timezone
 
-from annotation.crowds import selectors
-from annotation.crowds.services import accounts, following, studies
+from addons.prolific import selectors
+from addons.prolific.models import CrowdStudy, CrowdSubmission, StudyStep
+from addons.prolific.services import accounts, following, studies
 from annotation.models import Project, Role
-from annotation.models.crowds import CrowdStudy, CrowdSubmission, StudyStep
 from annotation.models.joining import CrowdLink, CrowdParticipant
 from annotation.people.services import crowd_links
 from tests.factories import add_members, make_project

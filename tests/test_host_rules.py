@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from tests.test_source_rules import ROOT, sources
+from tests.test_source_rules import OURS, ROOT, sources
 
 # These know whether files lie on a file system, and do otherwise where not.
 MAY_KNOW_PATHS = {
@@ -36,7 +36,8 @@ def breaches(name, source):
 
 
 def ours():
-    statements = {str(path.relative_to(ROOT)): path.read_text() for path in ROOT.glob("*/migrations/sql/*.sql")}
+    files = [path for app in OURS for path in (ROOT / app).rglob("migrations/sql/*.sql")]
+    statements = {str(path.relative_to(ROOT)): path.read_text() for path in files}
     return sources() | statements
 
 

@@ -30,9 +30,9 @@ REACHES_OUT = {
 }
 MAY_REACH_OUT = {
     "annotation/work/outgoing.py": "to hosts an administrator listed, at addresses that were checked",
-    "annotation/crowds/prolific.py": "to the one host that PROLIFIC_URL names, at an address that was checked",
+    "addons/prolific/interface.py": "to the one host that PROLIFIC_URL names, at an address that was checked",
     "addons/webhooks/services.py": "to the same",
-    "learner/machines/endpoint.py": "to language models an administrator named, at addresses that were checked",
+    "addons/language_models/endpoint.py": "to language models an administrator named, at addresses that were checked",
     "annotation/work/object_storage.py": "to the bucket that STORAGE_URL names",
     "annotation/people/services/letters.py": "names the errors of the mail server that EMAIL_URL names",
     "dpal_site/accounts/openid/issuer.py": "to the issuer that OIDC_ISSUER names, and where its own description leads",

@@ -11,7 +11,6 @@ from annotation.choices.label_randomizers import RandomizedConsensus
 from annotation.choices.label_types.base import LabelType
 from annotation.choices.label_types.catalogue import LABEL_TYPES
 from annotation.choices.label_types.learning import LearnsLabels
-from annotation.choices.machines import LanguageModelAnswers
 from annotation.choices.open_answers import AnswersNotSecret
 from annotation.choices.person_limits import PersonLimits
 from annotation.choices.policies.base import PolicyChoice
@@ -30,7 +29,6 @@ CHOICES: tuple[type[Choice], ...] = (
     RandomizedConsensus,
     AnswersNotSecret,
     ReleasedModelSuggests,
-    LanguageModelAnswers,
     *LABEL_TYPES,
     *POLICIES,
     ReleasePlan,

@@ -3,7 +3,6 @@
 # Django finds what this module imports.
 from annotation.models import (
     configurations,
-    crowds,
     deletions,
     drafts,
     exports,

@@ -4,10 +4,10 @@ from dataclasses import dataclass
 
 from django.db import connection
 
-from annotation.choices.machines import machine_choice
 from annotation.intervals import wilson_interval
 from annotation.models import Project
 from annotation.models.machines import MachineAnnotator
+from privacy.choices import Kind
 
 # Where most people of a question gave one answer, whether that is the machine's; ties say nothing.
 COMPARED = """
@@ -65,11 +65,11 @@ def machine_sheet(project: Project) -> MachineSheet | None:
     with connection.cursor() as cursor:
         cursor.execute(COMPARED, {"machine": machine.user_id, "project": project.pk})
         compared, agreeing = cursor.fetchone()
-    choice = machine_choice(project.settings)
+    is_on = bool(project.settings.get(Kind.MACHINE.key))
     return MachineSheet(
         machine=machine,
-        endpoint=choice.machine_endpoint if choice else "",
-        most_requests=choice.machine_requests if choice else None,
+        endpoint=project.settings.get("machine_endpoint", "") if is_on else "",
+        most_requests=project.settings.get("machine_requests") if is_on else None,
         compared=compared,
         agreeing=agreeing,
     )

@@ -361,7 +361,7 @@ FOR_MANAGERS = (
         "annotation:bad_rows annotation:change_limit annotation:checks annotation:check_image"
         " annotation:classes annotation:merge_class"
         " annotation:compare_answers annotation:compare_configurations annotation:configuration"
-        " annotation:configuration_file annotation:crowd_links annotation:data annotation:studies annotation:study"
+        " annotation:configuration_file annotation:crowd_links annotation:data prolific:studies prolific:study"
         " annotation:dataset annotation:decide_limit annotation:download_labels annotation:gate"
         " annotation:exports annotation:export_file"
         " annotation:guidelines annotation:invitations annotation:kind annotation:label_budget"

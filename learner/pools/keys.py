@@ -41,6 +41,3 @@ EVALUATE_RELEASE_TASK: Final = "learner.tasks.evaluate_release_task"
 
 
 RUN_STREAM_TASK: Final = "learner.tasks.run_stream_task"
-
-
-ANSWER_BY_MACHINE_TASK: Final = "learner.tasks.answer_by_machine_task"

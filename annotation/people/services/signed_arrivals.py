@@ -45,7 +45,8 @@ def signing_hindrance(platform: str) -> Message | None:
     """Say why a link cannot ask for signed parameters; nothing where it can."""
     if platform != Platform.PROLIFIC:
         return as_message("Only Prolific signs who it sends.")
-    if not settings.PROLIFIC_URL:
+    # A setting of the add-on that fetches the keys.
+    if not getattr(settings, "PROLIFIC_URL", ""):
         return as_message("No administrator has named the address that Prolific's keys are fetched from.")
     return None
 

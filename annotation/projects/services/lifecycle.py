@@ -30,15 +30,6 @@ from annotation.models import (
     Role,
     Survey,
 )
-from annotation.models.crowds import (
-    BUSY,
-    BonusLine,
-    BonusSheet,
-    CrowdStudy,
-    CrowdSubmission,
-    CrowdVerdict,
-    PlatformAccount,
-)
 from annotation.models.deletions import Deletion
 from annotation.models.exports import Export
 from annotation.models.imports import ImportPart
@@ -49,6 +40,7 @@ from annotation.models.quality import GoldQuery, Opinion, QualityReport
 from annotation.models.retention import SlotMark
 from annotation.models.reviews import Review
 from annotation.people.services import groups
+from annotation.signals import project_deleting, project_erasing
 from annotation.work.services import files, jobs
 
 
@@ -86,15 +78,12 @@ def request_deletion(*, project: Project, typed: str, keep_releases: bool, actor
     with transaction.atomic():
         locked = Project.objects.select_for_update(no_key=True).get(pk=project.pk)
         refuse_if_deleted(locked)
-        if CrowdStudy.objects.filter(project=locked, state__in=BUSY).exists():
-            raise InvalidConfiguration("People are in a study of this project. Stop it on its page first.")
+        project_deleting.send(sender=Project, project=locked)
         # In one statement: a deleted project's row never changes again.
         locked.state, locked.question, locked.guidelines = ProjectState.DELETED, "", ""
         locked.save(update_fields=["state", "question", "guidelines"])
         Invitation.objects.filter(project=project).delete()
         forgetting.void_exports(project)
-        # Nothing further is asked of a platform.
-        PlatformAccount.objects.filter(project=project).delete()
         CrowdLink.objects.filter(project=project, revoked_at=None).update(revoked_at=Now())
         for role in (Role.ANNOTATOR, Role.REVIEWER):
             groups.take_all_roles(project=project, role=role)
@@ -118,6 +107,7 @@ def erase_content(*, project: Project) -> None:
 
     In an order in which nothing is left that refers to what went.
     """
+    project_erasing.send(sender=Project, project=project)
     asked = Query.objects.filter(project=project)
     forgetting.forget_shown(project=project)
     for rows in (
@@ -144,11 +134,6 @@ def erase_content(*, project: Project) -> None:
         GuidelinePicture.objects.filter(project=project),
         SlotMark.objects.filter(project=project),
         CrowdParticipant.objects.filter(link__project=project),
-        BonusLine.objects.filter(sheet__study__project=project),
-        BonusSheet.objects.filter(study__project=project),
-        CrowdVerdict.objects.filter(submission__study__project=project),
-        CrowdSubmission.objects.filter(study__project=project),
-        CrowdStudy.objects.filter(project=project),
         CrowdLink.objects.filter(project=project),
     ):
         _delete(rows)

@@ -7,7 +7,6 @@ from django.db import transaction
 from annotation.models import Job, Project
 from annotation.models.deletions import Deletion
 from annotation.projects.services import lifecycle
-from annotation.signals import project_erasing
 from annotation.work.services import attempts, files, jobs
 from learner.models import (
     FeatureMatrix,
@@ -77,7 +76,6 @@ def _erase_rows(project: Project) -> None:
             FeatureMatrix.objects.filter(dataset__project=project),
         ):
             rows.delete()
-        project_erasing.send(sender=Project, project=project)
         lifecycle.erase_content(project=project)
 
 

@@ -115,7 +115,7 @@ def test_a_managers_pages(project, manager):
         ),
         *(f"annotation:{name}" for name in ("limit_requests", "statement", "label_budget", "labelling", "guidelines")),
         *(f"annotation:{name}" for name in ("reported", "quality", "checks", "review", "invitations", "crowd_links")),
-        "annotation:studies",
+        "prolific:studies",
         "webhooks:webhooks",
         *(f"learner:{name}" for name in ("overview", "dashboard", "plan", "releases", "forget", "closing")),
     ]

@@ -5,7 +5,7 @@ import logging
 import pytest
 from celery import current_app
 
-from annotation.crowds.services.accounts import FOLLOW_TASK
+from addons.prolific.services.accounts import FOLLOW_TASK
 from annotation.work.services import sending
 
 pytestmark = pytest.mark.django_db

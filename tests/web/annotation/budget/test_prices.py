@@ -40,8 +40,8 @@ FREE = """
     annotation:merge_class annotation:take_back_merge api:merge_class api:take_back_merge
     annotation:compare_answers annotation:configuration annotation:copy_project annotation:correct_answer
     annotation:crowd_done annotation:crowd_links annotation:drop_view
-    annotation:change_study annotation:connect_platform annotation:give_bonuses annotation:judge_submission
-    annotation:settle_bonuses annotation:studies
+    prolific:change_study prolific:connect_platform prolific:give_bonuses prolific:judge_submission
+    prolific:settle_bonuses prolific:studies
     annotation:add_guideline_picture annotation:drop_guideline_picture
     api:add_guideline_picture api:delete_guideline_picture
     annotation:keep_view api:change_questions api:drop_view api:keep_view

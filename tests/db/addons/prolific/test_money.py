@@ -1,0 +1,148 @@
+"""The database keeps all studies of a project within its limit in money, whoever writes, and two at once."""
+
+import threading
+from datetime import timedelta
+
+import pytest
+from django.db import IntegrityError, connection, transaction
+from django.utils import timezone
+
+from addons.prolific.errors import StudyRefused
+from addons.prolific.models import BonusLine, BonusSheet, CrowdStudy, CrowdSubmission
+from addons.prolific.selectors import money_of
+from addons.prolific.services import bonuses
+from privacy.services.entries import broken_rule
+from tests.factories import write_settings
+from tests.studies import come, connect, open_study, turn
+
+pytestmark = pytest.mark.django_db
+# 100.00 less 4 places of 2.00 with half as a fee leaves 88.00: 29 places more, and 58.66 in bonuses.
+RULE = "prolific_studies_within_money"
+WAITING = "SELECT count(*) FROM pg_locks WHERE NOT granted AND pg_backend_pid() = ANY(pg_blocking_pids(pid))"
+ANOTHER = """
+INSERT INTO prolific_crowdstudy SELECT (jsonb_populate_record(study, jsonb_build_object(
+    'id', %s::bigint, 'key', gen_random_uuid(), 'link_id', %s::bigint, 'places', %s::int, 'external_id', '', 'state', ''
+))).* FROM prolific_crowdstudy study WHERE id = %s
+"""
+
+
+def another(study, places, number=1):
+    """Write a study past every service."""
+    link = study.project.crowd_links.create(
+        digest=f"digest {number}",
+        platform="prolific",
+        answers_wanted=1,
+        completion_code="CODE",
+        maximum_participants=1,
+        expires_at=timezone.now() + timedelta(days=1),
+        created_by=study.created_by,
+    )
+    write(ANOTHER, study.pk + 1000 * number, link.pk, places, study.pk)
+
+
+def write(statement, *values):
+    with connection.cursor() as cursor:
+        cursor.execute(statement, values)
+
+
+def breaks(name, do):
+    with pytest.raises(IntegrityError) as broken, transaction.atomic():
+        do()
+    assert broken_rule(broken.value) == name
+
+
+def promised():
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT prolific_promised_cents(%s)", [CrowdStudy.objects.first().project_id])
+        return cursor.fetchone()[0]
+
+
+def wait_until_blocked() -> None:
+    """Return when another session waits for this one."""
+    pause = threading.Event()
+    for _attempt in range(6000):
+        with connection.cursor() as cursor:
+            cursor.execute(WAITING)
+            if cursor.fetchone()[0]:
+                return
+        pause.wait(0.01)
+    raise AssertionError("nobody waits")
+
+
+@pytest.fixture
+def sheet(study, manager):
+    return BonusSheet.objects.create(study=study, created_by=manager)
+
+
+@pytest.fixture
+def submission(study):
+    return CrowdSubmission.objects.create(study=study, external_id="a", pid_digest=b"p" * 16, state="APPROVED")
+
+
+def give(sheet, submission, cents):
+    write(
+        "INSERT INTO prolific_bonusline (sheet_id, submission_id, amount_cents) VALUES (%s, %s, %s)",
+        *(sheet.pk, submission.pk, cents),
+    )
+
+
+def test_no_place_is_promised_beyond_the_limit(study):
+    breaks(RULE, lambda: another(study, 30))
+    another(study, 29)
+    assert promised() == money_of(study.project).promised * 100 == 9900
+
+
+def test_no_bonus_is_promised_beyond_the_limit_nor_raised_later(study, sheet, submission):
+    breaks(RULE, lambda: give(sheet, submission, 5867))
+    give(sheet, submission, 5866)
+    assert promised() == money_of(study.project).promised * 100 == 9999
+    breaks("prolific_bonusline_stays", lambda: write("UPDATE prolific_bonusline SET amount_cents = amount_cents + 1"))
+    breaks("prolific_bonusline_stays", lambda: write("UPDATE prolific_bonusline SET amount_cents = 1"))
+    BonusLine.objects.update(before_cents=1)
+
+
+def test_what_is_over_or_refused_is_free_again(study, sheet, submission):
+    give(sheet, submission, 5866)
+    BonusSheet.objects.update(state="refused")
+    another(study, 29)
+    breaks(RULE, lambda: another(study, 1, number=2))
+    CrowdStudy.objects.filter(pk=study.pk).update(state="DISCARDED")
+    another(study, 4, number=2)
+    CrowdStudy.objects.filter(pk=study.pk).update(approved=1, forgotten_bonus_cents=3)
+    assert promised() == money_of(study.project).promised * 100 == 9900 + 305
+
+
+def test_without_a_limit_nothing_is_refused(study):
+    write_settings(study.project, money_limit=None)
+    another(study, 9000)
+
+
+def test_a_lower_fee_now_counts_as_the_study_promised_it(server, published, manager):
+    name = come(server, published, "ann").user.username
+    turn(published)
+    connect(published.project, manager, fee="0")
+    with pytest.raises(StudyRefused, match=r"costs more than the 88\.00"):
+        bonuses.give_bonuses(study=published, key=published.key, cents_by_name={name: 8000}, actor=manager)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_two_sessions_at_once_do_not_both_take_what_is_left(study):
+    failures = []
+
+    def second():
+        try:
+            another(study, 20, number=2)
+        except IntegrityError as error:
+            failures.append(broken_rule(error))
+        finally:
+            connection.close()
+
+    other = threading.Thread(target=second)
+    with transaction.atomic():
+        another(study, 20)
+        other.start()
+        wait_until_blocked()
+    other.join(timeout=120)
+    assert (failures, other.is_alive()) == ([RULE], False)
+    with pytest.raises(StudyRefused):
+        open_study(study.project, study.created_by, places=10)
