@@ -47,7 +47,7 @@ def preferences(request: HttpRequest) -> HttpResponse:
                 name, value, max_age=settings.LANGUAGE_COOKIE_AGE, samesite="Lax", secure=settings.HTTPS
             )
         if isinstance(request.user, User):
-            mail_choices.keep_language(person=request.user, **form.cleaned_data)
+            mail_choices.keep_language(person=request.user, language=form.cleaned_data["language"])
         return response
     context = {"form": form, "next": request.GET.get("next", "")}
     return render(request, "preferences.html", context, status=422 if form.errors else 200)

@@ -493,7 +493,7 @@ BODIES: dict[str, Any] = {
     "add_group_people": {"people": ["annotator"]},
     "remove_group_people": {"people": ["annotator"]},
     "make_group_invitation": {},
-    "choose_mails": {"often": "daily"},
+    "choose_mails": {"wanted": False},
 }
 # Routes that take a file instead, and what one of them asks for beside it.
 FILES = {"upload_dataset": ("more.csv", b"text\nhello\n"), "add_guideline_picture": ("a.png", b"none")}

@@ -2761,9 +2761,7 @@ class Migration(FirstMigration):
             fields=[
                 ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
                 ("language", models.CharField(max_length=5)),
-                ("zone", models.CharField(max_length=64)),
-                ("daily", models.BooleanField(default=False)),
-                ("declined", models.JSONField(default=list)),
+                ("wanted", models.BooleanField(default=True)),
                 (
                     "person",
                     models.OneToOneField(
@@ -2773,19 +2771,6 @@ class Migration(FirstMigration):
                     ),
                 ),
             ],
-            options={
-                "constraints": [
-                    models.CheckConstraint(
-                        condition=models.Q(
-                            (
-                                "declined__contained_by",
-                                ["returned", "remark", "questions", "review", "waiting", "release", "budget", "export"],
-                            )
-                        ),
-                        name="annotation_mailchoice_declines_kinds",
-                    )
-                ],
-            },
         ),
         migrations.CreateModel(
             name="Export",

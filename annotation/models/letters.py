@@ -1,4 +1,4 @@
-"""What people are told by mail: what each of them wants, what there is to tell, and the letters that tell it."""
+"""Mails to people: their choice, notices, and the letters that tell them."""
 
 import uuid
 
@@ -14,7 +14,7 @@ from annotation.models.projects import Project
 
 
 class MailKind(models.TextChoices):
-    """What somebody may be told by mail; whoever wants no mail about it declines it."""
+    """Events that people are told by mail."""
 
     RETURNED = "returned", _("A manager asks me to look at an answer of mine again")
     REMARK = "remark", _("Somebody writes to me about a question")
@@ -27,20 +27,11 @@ class MailKind(models.TextChoices):
 
 
 class MailChoice(NumberedModel):
-    """What a person wants to be told by mail, in which language, and whether once a day; without a row, everything."""
+    """Language of a person's mails, and whether they want any; without a row they do."""
 
     person = models.OneToOneField(settings.AUTH_USER_MODEL, models.CASCADE, related_name="mail_choice")
     language = models.CharField(max_length=5)
-    zone = models.CharField(max_length=64)
-    daily = models.BooleanField(default=False)
-    declined = models.JSONField(default=list)
-
-    class Meta:
-        constraints = (
-            models.CheckConstraint(
-                name="annotation_mailchoice_declines_kinds", condition=Q(declined__contained_by=MailKind.values)
-            ),
-        )
+    wanted = models.BooleanField(default=True)
 
 
 class LetterState(models.TextChoices):

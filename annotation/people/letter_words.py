@@ -1,6 +1,5 @@
-"""What letters say: one source for their text and their HTML, in the reader's language. No record, no answer."""
+"""Texts of letters, one source for plain text and HTML; none holds a record or an answer."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,7 +9,6 @@ from django.urls import reverse
 from django.utils import timezone
 from django.utils.formats import date_format
 from django.utils.translation import gettext as _
-from django.utils.translation import ngettext
 
 from annotation.models import Role
 from annotation.models.joining import Invitation
@@ -32,16 +30,15 @@ class WrittenLetter:
     """A letter before it is put into text and HTML."""
 
     subject: str
-    items: Sequence[Item]
+    item: Item
     small_print: str
     choose: str = ""
 
     def as_text(self) -> str:
         """Return the letter as plain text."""
-        paragraphs = [
-            f"{item.headline}\n\n{item.sentence}\n\n{item.link_words}:\n{item.link}\n\n" for item in self.items
-        ]
-        return f"{''.join(paragraphs)}-- \nDPAL\n{self.small_print}\n{self.choose}".rstrip() + "\n"
+        item = self.item
+        told = f"{item.headline}\n\n{item.sentence}\n\n{item.link_words}:\n{item.link}\n\n"
+        return f"{told}-- \nDPAL\n{self.small_print}\n{self.choose}".rstrip() + "\n"
 
     def as_html(self) -> str:
         """Return the letter as HTML in the site's look; it loads nothing from anywhere."""
@@ -53,20 +50,13 @@ def page_address(name: str, *arguments: object) -> str:
     return settings.SITE_URL.rstrip("/") + reverse(name, args=arguments)
 
 
-def letter_about(notices: Sequence[Notice]) -> WrittenLetter:
-    """Write one letter about all there is to tell somebody."""
-    items = [
-        _ITEMS[MailKind(notice.kind)](notice.project.name, notice.project.slug, notice.facts) for notice in notices
-    ]
-    if len(items) == 1:
-        subject = items[0].headline
-    else:
-        subject = ngettext("%(n)d thing is new in your projects", "%(n)d things are new in your projects", len(items))
-        subject %= {"n": len(items)}
+def letter_about(notice: Notice) -> WrittenLetter:
+    """Write the letter about one event."""
+    item = _ITEMS[MailKind(notice.kind)](notice.project.name, notice.project.slug, notice.facts)
     return WrittenLetter(
-        subject=_one_line(subject),
-        items=items,
-        small_print=_("You get this because you take part. You choose what comes by mail, and how often:"),
+        subject=_one_line(item.headline),
+        item=item,
+        small_print=_("You get this because you take part. Turn mail off here:"),
         choose=page_address("annotation:mails"),
     )
 
@@ -87,7 +77,7 @@ def invitation_letter(invitation: Invitation, secret: str) -> WrittenLetter:
     ends = date_format(timezone.localtime(invitation.expires_at), "DATETIME_FORMAT")
     return WrittenLetter(
         subject=_one_line(headline),
-        items=[Item(headline, sentence, _("See the invitation"), page_address("annotation:join", secret))],
+        item=Item(headline, sentence, _("See the invitation"), page_address("annotation:join", secret)),
         small_print=_(
             "Whoever holds this link may join until %(ends)s (UTC). If you did not expect it, nothing happens."
         )

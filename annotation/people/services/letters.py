@@ -1,4 +1,4 @@
-"""Letters: gathered from what there is to tell, sent once by a worker, tried again with growing pauses, then given up.
+"""Letters: one for each notice, sent once by a worker, tried again with growing pauses, then given up.
 
 A mail server that took a letter whose worker died before it wrote so down gets it again, under the same Message-ID.
 """
@@ -9,7 +9,6 @@ import logging
 import secrets
 import smtplib
 from base64 import urlsafe_b64encode
-from collections.abc import Sequence
 from datetime import timedelta
 from email.utils import parseaddr
 from typing import Any
@@ -70,11 +69,9 @@ def invite(*, owner: User, address: str = "", language: str = "", **invitation: 
 
 
 def gather_letters() -> int:
-    """Put what is due into one letter a person, hand letters whose time has come to workers, forget old ones."""
-    gathered = 0
-    due = Notice.objects.filter(due_at__lte=Now())
-    for person_id in due.order_by("person").values_list("person", flat=True).distinct()[:AT_ONCE]:
-        gathered += _gather(person_id)
+    """Write a letter for each due notice, hand letters whose time has come to workers, delete old ones."""
+    due = Notice.objects.filter(due_at__lte=Now()).order_by("due_at", "pk")
+    gathered = sum(_write_letter(pk) for pk in due.values_list("pk", flat=True)[:AT_ONCE])
     waiting = Letter.objects.filter(state=LetterState.WAITING, next_at__lte=Now())
     for letter in waiting.order_by("next_at")[:AT_ONCE]:
         send_on_commit(SEND_TASK, letter_id=str(letter.pk))
@@ -82,15 +79,16 @@ def gather_letters() -> int:
     return gathered
 
 
-def _gather(person_id: int) -> bool:
+def _write_letter(notice_id: int) -> bool:
     with transaction.atomic():
-        found = Notice.objects.select_for_update(skip_locked=True).filter(person=person_id, due_at__lte=Now())
-        numbers = list(found.values_list("pk", flat=True))
-        if not numbers:
+        locked = Notice.objects.select_for_update(skip_locked=True, of=("self",)).select_related("person")
+        notice = locked.filter(pk=notice_id, due_at__isnull=False).first()
+        if notice is None:
             return False
-        choice = mail_choices.choice_of(User.objects.get(pk=person_id))
-        letter = Letter.objects.create(person_id=person_id, language=choice.language)
-        Notice.objects.filter(pk__in=numbers).update(letter=letter, due_at=None)
+        language = mail_choices.choice_of(notice.person).language
+        notice.letter = Letter.objects.create(person=notice.person, language=language)
+        notice.due_at = None
+        notice.save(update_fields=["letter", "due_at"])
     return True
 
 
@@ -143,15 +141,15 @@ def _written(letter: Letter) -> tuple[str, WrittenLetter | None]:
         return letter.address, invitation_letter(invitation, _secret_of(bytes(letter.salt)))
     person = User.objects.filter(pk=letter.person_id or 0, is_active=True).first()
     address = mail_choices.mail_address(person) if person is not None else ""
-    notices = _still_told(letter)
-    return address, letter_about(notices) if address and notices else None
+    notice = _still_told(letter)
+    return address, letter_about(notice) if address and notice is not None else None
 
 
-def _still_told(letter: Letter) -> Sequence[Notice]:
-    """Return what still concerns the reader: projects that go on, and in which they still have a part."""
+def _still_told(letter: Letter) -> Notice | None:
+    """Return the notice of a letter if its project goes on and the reader still has a part in it."""
     own = Membership.objects.filter(user=letter.person_id).values("project")
     found = Notice.objects.filter(letter=letter, project__in=own).exclude(project__state__in=access.CLOSED)
-    return list(found.select_related("project").order_by("project", "pk"))
+    return found.select_related("project").first()
 
 
 def _message(letter: Letter, address: str, written: WrittenLetter) -> EmailMultiAlternatives:

@@ -42,12 +42,11 @@ def write_notice(
         return 0
     reached = mail_choices.confirmed_addresses(people)
     notified = Notice.objects.filter(project=project, kind=kind, subject=subject).values("person")
-    now = timezone.now()
-    new = []
-    for person in User.objects.filter(pk__in=reached).exclude(pk__in=notified).select_related("mail_choice"):
-        choice: MailChoice = getattr(person, "mail_choice", None) or mail_choices.choice_of(person)
-        if kind not in choice.declined:
-            notice = Notice(person=person, project=project, kind=kind, subject=subject, facts=dict(facts or {}))
-            notice.due_at = mail_choices.due_at(choice, now)
-            new.append(notice)
+    silent = MailChoice.objects.filter(wanted=False).values("person")
+    new = [
+        Notice(
+            person=person, project=project, kind=kind, subject=subject, facts=dict(facts or {}), due_at=timezone.now()
+        )
+        for person in User.objects.filter(pk__in=reached).exclude(pk__in=notified).exclude(pk__in=silent)
+    ]
     return len(Notice.objects.bulk_create(new, ignore_conflicts=True))

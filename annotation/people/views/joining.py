@@ -8,7 +8,6 @@ from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
-from django.utils import timezone
 from django.utils.translation import get_language
 from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
@@ -74,11 +73,7 @@ def join(request: HttpRequest, secret: str) -> HttpResponse:
     if request.method == "POST" and request.user.is_authenticated:
         if not service.accept_invitation(invitation=invitation, user=person_of(request)):
             note_nothing(request)
-        mail_choices.keep_language(
-            person=person_of(request),
-            language=get_language() or settings.LANGUAGE_CODE,
-            zone=timezone.get_current_timezone_name(),
-        )
+        mail_choices.keep_language(person=person_of(request), language=get_language() or settings.LANGUAGE_CODE)
         request.session.pop("invitation", None)
         if invitation.project is None:
             messages.success(request, _("You are in the group. Its projects are listed here."))

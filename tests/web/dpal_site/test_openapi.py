@@ -438,7 +438,7 @@ class Site:
             "/groups": {"group": "Night shift", "role": "engineer", "name": f"shift {uuid4()}"},
             "/groups/{group_id}": {"name": "Day shift"},
             **{ending: {"people": ["second"]} for ending in ("/people", "/people/removal")},
-            "/mails": {"often": "daily", "zone": "Europe/Berlin"},
+            "/mails": {"wanted": False},
             "/invitations": {"role": "annotator"},
             "/crowd-links": {"platform": "prolific"},
             "/managers": {"manager": make_user().get_username(), "reason": "she joins"},

@@ -39,7 +39,7 @@ def test_whoever_can_be_reached_and_wants_it_is_told_once():
     paused = person_with(project)
     Membership.objects.filter(user=paused).update(paused_at=timezone.now(), pause_reason="manager")
     declining = person_with(project)
-    mail_choices.choose_mails(person=declining, language="en", zone="UTC", daily=False, declined=[MailKind.QUESTIONS])
+    mail_choices.choose_mails(person=declining, language="en", wanted=False)
     assert (tell(project), tell(project)) == (1, 0)
     assert list(Notice.objects.values_list("person", flat=True)) == [told.pk]
     assert tell(project, subject="round 2") == 1

@@ -44,24 +44,23 @@ def test_a_person_chooses_what_comes_by_mail(manager):
     address = reverse("annotation:mails")
     page = web(manager).get(address).content.decode()
     assert "You have no confirmed address" in page
-    assert page.count("checked") == len(MailKind.values) + 1
+    assert page.count("checked") == 1
     EmailAddress.objects.create(user=manager, email="lead@example.org", verified=True, primary=True)
-    web(manager).post(address, {"wanted": ["release"], "often": "daily", "language": "de"})
+    web(manager).post(address, {"language": "de"})
     kept = MailChoice.objects.get(person=manager)
-    assert (kept.daily, kept.language) == (True, "de")
-    assert set(kept.declined) == set(MailKind.values) - {"release"}
+    assert (kept.wanted, kept.language) == (False, "de")
     page = web(manager).get(address).content.decode()
     assert "It goes to lead@example.org" in page
-    assert page.count("checked") == 2
-    wrong = web(manager).post(address, {"wanted": ["everything"], "often": "hourly", "language": "xx"})
+    assert page.count("checked") == 0
+    wrong = web(manager).post(address, {"wanted": "on", "language": "xx"})
     assert wrong.status_code == 422
-    assert set(wrong.context["form"].errors) == {"wanted", "often", "language"}
+    assert set(wrong.context["form"].errors) == {"language"}
 
 
 def test_letters_follow_the_language_of_the_preferences(manager):
     web(manager).post(reverse("preferences"), {"language": "de", "zone": "Europe/Berlin"})
     kept = MailChoice.objects.get(person=manager)
-    assert (kept.language, kept.zone, kept.declined) == ("de", "Europe/Berlin", [])
+    assert (kept.language, kept.wanted) == ("de", True)
     Client().post(reverse("preferences"), {"language": "de", "zone": "Europe/Berlin"})
     assert MailChoice.objects.count() == 1
 
@@ -119,7 +118,7 @@ def test_an_invitation_into_a_group_goes_by_mail_as_well():
     invitation = Invitation.objects.get(group=group)
     written = letter_words.invitation_letter(invitation, "secret")
     assert "Night shift" in written.subject
-    assert written.items[0].link.endswith("/join/secret/")
+    assert written.item.link.endswith("/join/secret/")
 
 
 @pytest.mark.parametrize("language", ["en", "de"])
@@ -127,10 +126,10 @@ def test_an_invitation_into_a_group_goes_by_mail_as_well():
 def test_every_letter_leads_to_a_page_that_is_there(project, manager, kind, language):
     notice = Notice(person=manager, project=project, kind=kind, subject="x", facts={"version": 3, "limit": 2.5})
     with translation.override(language):
-        written = letter_words.letter_about([notice])
+        written = letter_words.letter_about(notice)
         html = written.as_html()
     assert f'lang="{language}"' in html
-    (item,) = written.items
+    item = written.item
     path = item.link.removeprefix("http://127.0.0.1:8000").partition("?")[0]
     assert resolve(path).kwargs["slug"] == project.slug
     assert item.link in written.as_text()

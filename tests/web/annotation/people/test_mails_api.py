@@ -14,25 +14,21 @@ pytestmark = pytest.mark.django_db
 
 def test_what_is_left_out_of_a_choice_stays():
     ann, ben = make_user("ann"), make_user("ben")
-    mail_choices.choose_mails(person=ben, language="en", zone="UTC", daily=False, declined=[])
+    mail_choices.choose_mails(person=ben, language="en", wanted=True)
     program = Caller(ann)
     before = program.get("mails").json()
-    assert (before["often"], before["address"]) == ("now", "")
-    assert "waiting" in before["wanted"]
-    chosen = program.patch("mails", {"wanted": ["release", "budget"], "zone": "Europe/Berlin"}).json()
-    assert (chosen["wanted"], chosen["zone"]) == (["release", "budget"], "Europe/Berlin")
-    again = program.patch("mails", {"often": "daily", "language": "de"}).json()
-    assert again == chosen | {"often": "daily", "language": "de"} == program.get("mails").json()
+    assert (before["wanted"], before["address"]) == (True, "")
+    chosen = program.patch("mails", {"wanted": False}).json()
+    assert not chosen["wanted"]
+    again = program.patch("mails", {"language": "de"}).json()
+    assert again == chosen | {"language": "de"} == program.get("mails").json()
     kept = MailChoice.objects.get(person=ann)
-    assert (kept.daily, kept.language, kept.zone) == (True, "de", "Europe/Berlin")
-    assert "waiting" in kept.declined
-    assert not MailChoice.objects.get(person=ben).declined
+    assert (kept.wanted, kept.language) == (False, "de")
+    assert MailChoice.objects.get(person=ben).wanted
     assert list(Action.objects.values_list("actor", "route", "project")) == [("ann", "api:choose_mails", None)] * 2
 
 
-@pytest.mark.parametrize(
-    "wrong", [{"zone": "Moon/Crater"}, {"language": "xx"}, {"wanted": ["none"]}, {"often": "never"}]
-)
+@pytest.mark.parametrize("wrong", [{"language": "xx"}, {"wanted": "perhaps"}])
 def test_what_cannot_be_is_refused(wrong):
     ann = make_user("ann")
     refused = Caller(ann).patch("mails", wrong)
@@ -43,5 +39,5 @@ def test_what_cannot_be_is_refused(wrong):
 def test_a_token_for_something_else_silences_nothing():
     ann = make_user("ann")
     narrow = Program(ann, make_project(), "projects:read", "projects:write", "labels:write")
-    answer = narrow.client.patch("/api/v1/mails", {"wanted": []}, "application/json")
+    answer = narrow.client.patch("/api/v1/mails", {"wanted": False}, "application/json")
     assert (answer.status_code, MailChoice.objects.count()) == (403, 0)
