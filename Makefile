@@ -48,10 +48,10 @@ soak: setup ## an hour of the same
 test-brokers: setup ## a site's loop on real Redis and RabbitMQ; needs redis-server and rabbitmq-server
 	@$(PYTHON) -m pytest -s -m brokers tests/faults/test_brokers.py $(ARGS)
 
-test-hosts: setup ## a site behind PgBouncer, with TLS everywhere, on two hosts with S3, with clamd; see CONTRIBUTING.md
+test-hosts: setup ## a site behind PgBouncer, with TLS everywhere, on two hosts with S3, with clamd; see docs/architecture.md
 	@$(PYTHON) -m pytest -s tests/hosts $(ARGS)
 
-test-spark: setup ## gates and features on a real cluster, and a storm over it; needs Java 17, see CONTRIBUTING.md
+test-spark: setup ## gates and features on a real cluster, and a storm over it; needs Java 17, see docs/architecture.md
 	@command -v java >/dev/null || { echo "No Java here; apt-get install openjdk-17-jre-headless" >&2; exit 1; }
 	@[ -x var/spark-venv/bin/python ] || $(VENV)/bin/uv venv --quiet --python $(PYTHON) var/spark-venv
 	@$(VENV)/bin/uv pip install --quiet --python var/spark-venv/bin/python --require-hashes \
