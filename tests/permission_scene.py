@@ -15,8 +15,6 @@ from django.utils import timezone
 
 from addons.prolific.models import CrowdStudy
 from addons.webhooks.models import Webhook, WebhookDelivery
-from annotation.browsing.services import saved_views
-from annotation.budget.services import populations
 from annotation.data.services import drafts
 from annotation.exports.services import kept_files
 from annotation.guidelines.services.pictures import add_guideline_picture
@@ -170,9 +168,6 @@ class Scene:
             "link_id": link.pk,
             "study_id": study.pk,
             "check_id": 0,
-            "view_id": saved_views.keep_view(
-                project=self.project, owner=manager, name="open", chosen={"state": "open"}, shared=True
-            ).pk,
             "query_id": disputed.pk,
             "report_id": report.pk,
             "dataset_id": pool.pk,

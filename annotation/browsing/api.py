@@ -1,4 +1,4 @@
-"""REST routes of the table of questions: narrowed down, changed several at once, views kept under names."""
+"""REST routes of the table of questions: narrowed down, and changed several at once."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -13,11 +13,9 @@ from annotation.answers.selectors import answer_names
 from annotation.browsing import selectors as browsing
 from annotation.browsing.forms import QuestionFilter
 from annotation.browsing.images import readable_image
-from annotation.browsing.services import saved_views
 from annotation.browsing.services.changing import Change, change_chosen
 from annotation.errors import InvalidConfiguration
 from annotation.models import Membership, Project, QueryState, ReportKind, Role
-from annotation.models.marks import SavedView, Tag
 from annotation.people.identity import person_of
 from annotation.questions.images import IMAGE_ANSWER
 from annotation.reports.selectors.waiting import may_read_questions
@@ -29,7 +27,7 @@ LARGEST_ID = 2**63 - 1
 
 
 class QuestionsIn(Schema):
-    """Which questions; what is absent narrows nothing. People, classes and tags go by their names."""
+    """Which questions; what is absent narrows nothing. People and classes go by their names."""
 
     state: Literal["", "open", "closed", "disputed", "in_review", "withdrawn", "set_aside"] = ""
     choice: str = Field("", description="An answer that somebody gave.")
@@ -40,7 +38,6 @@ class QuestionsIn(Schema):
     flag: Literal["", "any", "talk", "broken", "sensitive", "comment", "returned", "reply"] = Field(
         "", description="With such an open report, or `talk`: with any comment, read or not."
     )
-    tag: str = ""
     assigned: str = Field("", description="For whom it waits.")
     text: str = Field(
         "",
@@ -68,7 +65,6 @@ class QuestionRowOut(Schema):
     agreed: str | None
     reports: list[ReportKind]
     answered_at: datetime | None
-    tags: list[str]
     assigned_to: str | None
     text: str | None
     fields: dict[str, Any] | None
@@ -121,12 +117,11 @@ class QuestionsOut(Schema):
 
 
 class ChangeIn(Schema):
-    """What to do with questions: `comment` to send back, `tag` to tag and untag, `person` (a name) to assign."""
+    """What to do with questions: `comment` to send back, `person` (a name) to assign."""
 
-    action: Literal["set_aside", "send_back", "tag", "untag", "assign", "unassign"]
+    action: Literal["set_aside", "send_back", "assign", "unassign"]
     questions: list[int] = Field(min_length=1, max_length=browsing.PAGE)
     comment: str = Field("", max_length=1000)
-    tag: str = Field("", max_length=200)
     person: str = Field("", max_length=150)
 
 
@@ -136,33 +131,13 @@ class ChangedOut(Schema):
     changed: list[int]
 
 
-class ViewIn(Schema):
-    """A view to keep; the same name again takes the place of the earlier one. Words searched for are not kept."""
-
-    name: str = Field(min_length=1, max_length=saved_views.LONGEST_NAME)
-    shared: bool = False
-    chosen: dict[str, str] = Field(
-        max_length=20, description="As in the address of the page: a person, an answer or a tag by number."
-    )
-
-
-class ViewOut(Schema):
-    """A kept view of the table of questions."""
-
-    id: int
-    name: str
-    owner: str = Field(alias="owner.username")
-    shared: bool
-    chosen: dict[str, str]
-
-
 @router.get("projects/{slug:slug}/questions", response=QuestionsOut, summary="What was asked, narrowed down")
 def list_questions(request: HttpRequest, slug: str, wanted: Query[QuestionsIn]) -> Any:
     project = project_for(request, slug, Scope.LABELS_READ, Role.MANAGER)
     readable = may_read_questions(project, request.user)
     form = QuestionFilter(_by_number(project, wanted), project=project, readable=readable)
     if not form.is_valid():
-        raise InvalidConfiguration("The project has no such class, annotator or tag, or the text is too short.")
+        raise InvalidConfiguration("The project has no such class or annotator, or the text is too short.")
     page = browsing.questions(project, form.wanted(), readable=readable, before=wanted.before)
     return {"questions": [_row(row) for row in page.rows], "before": page.before}
 
@@ -182,7 +157,7 @@ def get_question_image(request: HttpRequest, slug: str, query_id: str) -> HttpRe
 def change_questions(request: HttpRequest, slug: str, body: ChangeIn) -> Any:
     project = project_for(request, slug, Scope.PROJECTS_WRITE, Role.MANAGER)
     person = _people(project).get(body.person)
-    wanted = Change(action=body.action, comment=body.comment, tag=body.tag, person=person)
+    wanted = Change(action=body.action, comment=body.comment, person=person)
     # No other number names a row.
     ids = [each for each in body.questions if 0 < each <= LARGEST_ID]
     done = change_chosen(project=project, query_ids=ids, wanted=wanted, actor=person_of(request).get_username())
@@ -203,27 +178,6 @@ def get_question(request: HttpRequest, slug: str, query_id: str) -> Any:
     return _row(row) | {"events": [_event(event) for event in browsing.history_of(project, query)]}
 
 
-@router.get("projects/{slug:slug}/views", response=list[ViewOut], summary="Kept views: the caller's and shared ones")
-def list_views(request: HttpRequest, slug: str) -> Any:
-    project = project_for(request, slug, Scope.LABELS_READ, Role.MANAGER)
-    return saved_views.views_for(project, request.user.pk)
-
-
-@router.write("projects/{slug:slug}/views", response=ViewOut, summary="Keep a view under a name")
-def keep_view(request: HttpRequest, slug: str, body: ViewIn) -> Any:
-    project = project_for(request, slug, Scope.PROJECTS_WRITE, Role.MANAGER)
-    chosen = {name: value for name, value in body.chosen.items() if name in QuestionFilter.base_fields}
-    owner = person_of(request)
-    return saved_views.keep_view(project=project, owner=owner, name=body.name, chosen=chosen, shared=body.shared)
-
-
-@router.remove("projects/{slug:slug}/views/{view_id}", summary="Drop a view of one's own", problems=())
-def drop_view(request: HttpRequest, slug: str, view_id: str) -> None:
-    project = project_for(request, slug, Scope.PROJECTS_WRITE, Role.MANAGER)
-    own = SavedView.objects.filter(project=project, owner=person_of(request))
-    saved_views.drop_view(view=get_object_or_404(own, pk=row_id(view_id)))
-
-
 def _by_number(project: Project, wanted: QuestionsIn) -> Mapping[str, Any]:
     """Return what is wanted as the page's form takes it; a name that is not there stays one, and fits no choice."""
     chosen = {name: value for name, value in wanted.dict().items() if value not in ("", None)}
@@ -231,7 +185,6 @@ def _by_number(project: Project, wanted: QuestionsIn) -> Mapping[str, Any]:
         "choice": {str(name): place for place, name in enumerate(answer_names(project))},
         "annotator": {one.name: one.id for one in browsing.known_annotators(project)},
         "assigned": _people(project),
-        "tag": {name: pk for pk, name in Tag.objects.filter(project=project).values_list("pk", "name")},
     }
     return {name: numbers.get(name, {}).get(value, value) for name, value in chosen.items()}
 
@@ -252,7 +205,6 @@ def _row(row: browsing.Row) -> dict[str, Any]:
         "agreed": row.agreed,
         "reports": [report.kind for report in row.reports],
         "answered_at": row.answered_at,
-        "tags": row.tags,
         "assigned_to": waiting and waiting.get_username(),
         "text": row.shown and row.shown.text,
         "fields": dict(row.shown.fields) if row.shown and row.shown.fields is not None else None,

@@ -9,9 +9,7 @@ from django.utils.translation import gettext_lazy as _
 from annotation.answers.selectors import answer_names
 from annotation.browsing.selectors import PAGE, SHORTEST_SEARCH, WantedQuestions, known_annotators
 from annotation.browsing.services import assigning
-from annotation.browsing.services.saved_views import LONGEST_NAME
 from annotation.models import Project, QueryState, ReportKind
-from annotation.models.marks import Tag
 from annotation.models.questions import ASKED
 from annotation.reports.forms import WordsField
 from annotation.reports.services.reporting import MAX_COMMENT_LENGTH
@@ -35,7 +33,7 @@ FLAGS = [
     *((kind.value, UNREAD.get(kind, kind.label)) for kind in ReportKind),
 ]
 
-ACTIONS = ("set_aside", "send_back", "tag", "untag", "assign", "unassign")
+ACTIONS = ("set_aside", "send_back", "assign", "unassign")
 
 
 def _left(name: str) -> str:
@@ -52,7 +50,6 @@ class QuestionFilter(forms.Form):
     round_number = forms.IntegerField(required=False, min_value=1, max_value=2**31 - 1, label=_("Round"))
     age = forms.ChoiceField(required=False, choices=AGES, label=_("Age"))
     flag = forms.ChoiceField(required=False, choices=FLAGS, label=_("Reported"))
-    tag = forms.TypedChoiceField(required=False, coerce=int, empty_value=None, label=_("Tag"))
     assigned = forms.TypedChoiceField(required=False, coerce=int, empty_value=None, label=_("Waits for"))
     text = forms.CharField(
         required=False,
@@ -70,7 +67,6 @@ class QuestionFilter(forms.Form):
             "state": states,
             "choice": list(enumerate(map(class_name, answer_names(project)))),
             "annotator": [(one.id, _left(one.name) if one.has_left else one.name) for one in people],
-            "tag": list(Tag.objects.filter(project=project).order_by("name").values_list("pk", "name")),
             "assigned": [(one.id, one.name) for one in people if not one.has_left],
         }
         for name, choices in named.items():
@@ -102,7 +98,6 @@ class ChosenForm(forms.Form):
 
     action = forms.ChoiceField(choices=[(name, "") for name in ACTIONS])
     comment = forms.CharField(required=False, max_length=MAX_COMMENT_LENGTH)
-    tag = forms.CharField(required=False)
     person = forms.TypedChoiceField(required=False, coerce=int, empty_value=None)
     question = forms.TypedMultipleChoiceField(coerce=int)
 
@@ -116,13 +111,6 @@ class ChosenForm(forms.Form):
         field = self.fields["question"]
         assert isinstance(field, forms.MultipleChoiceField)
         field.choices = [(each, each) for each in sent]
-
-
-class ViewForm(forms.Form):
-    """A name to keep what the table is narrowed down to, for oneself or for all managers."""
-
-    name = forms.CharField(max_length=LONGEST_NAME, label=_("Name of this view"))
-    shared = forms.BooleanField(required=False, label=_("For all managers of the project"))
 
 
 class ReplyForm(forms.Form):

@@ -31,7 +31,6 @@ from annotation.models import (
     ReportKind,
     Role,
 )
-from annotation.models.marks import Tagged
 from annotation.models.questions import ASKED
 
 PAGE = 50
@@ -55,7 +54,6 @@ class WantedQuestions:
     newer_days: int | None = None
     older_days: int | None = None
     flag: str = ""
-    tag: int | None = None
     assigned: int | None = None
     text: str = ""
 
@@ -71,7 +69,6 @@ class Row:
     agreed: str | None
     reports: Sequence[Report]
     answered_at: datetime | None
-    tags: Sequence[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +118,7 @@ def shown_to_manager(project: Project, query: Query) -> selectors.Question | Non
 
 
 def questions(project: Project, wanted: WantedQuestions, *, readable: bool, before: int | None = None) -> QuestionPage:
-    """Return one page of the questions that fit, in five statements however many there are."""
+    """Return one page of the questions that fit, in four statements however many there are."""
     found = _narrowed(project, wanted, readable=readable)
     if before is not None:
         found = found.filter(pk__lt=before)
@@ -133,7 +130,7 @@ def questions(project: Project, wanted: WantedQuestions, *, readable: bool, befo
 
 
 def question_rows(project: Project, queries: Sequence[Query], *, readable: bool) -> list[Row]:
-    """Return the row of each of some questions, in four statements however many they are."""
+    """Return the row of each of some questions, in three statements however many they are."""
     ids = [query.pk for query in queries]
     given: dict[int, list[Label]] = {}
     current = Label.objects.filter(query__in=ids, superseded_at=None, choice__isnull=False)
@@ -143,7 +140,6 @@ def question_rows(project: Project, queries: Sequence[Query], *, readable: bool)
     said: dict[int, list[Report]] = {}
     for report in Report.objects.filter(query__in=ids, resolved_at=None).select_related("annotator").order_by("pk"):
         said.setdefault(report.query_id, []).append(report)
-    tags = _tags_of(ids)
     return [
         Row(
             query=query,
@@ -155,7 +151,6 @@ def question_rows(project: Project, queries: Sequence[Query], *, readable: bool)
             agreed=_agreed_name(project, agreed.get(query.pk)) if not query.emptied else None,
             reports=said.get(query.pk, ()),
             answered_at=max((label.created_at for label in given.get(query.pk, ())), default=None),
-            tags=tags.get(query.pk, ()),
         )
         for query in queries
     ]
@@ -188,8 +183,6 @@ def _narrowed(project: Project, wanted: WantedQuestions, *, readable: bool) -> Q
             "talk": Report.objects.filter(query=OuterRef("pk"), kind__in=TALK),
         }
         found = found.filter(Exists(wanted_reports.get(wanted.flag, open_reports.filter(kind=wanted.flag))))
-    if wanted.tag is not None:
-        found = found.filter(Exists(Tagged.objects.filter(query=OuterRef("pk"), tag=wanted.tag)))
     if wanted.assigned is not None:
         found = found.filter(assigned_to=wanted.assigned, state=QueryState.OPEN)
     if readable and len(wanted.text) >= SHORTEST_SEARCH:
@@ -208,18 +201,6 @@ def _naming(project: Project, answers: QuerySet[Label], place: int) -> QuerySet[
 
 def _agreed_name(project: Project, agreed: Consensus | None) -> str | None:
     return None if agreed is None else answer_name(project, counted(project, agreed.choice))
-
-
-def _tags_of(ids: Sequence[int]) -> dict[int, list[str]]:
-    found: dict[int, list[str]] = {}
-    for query_id, name in Tagged.objects.filter(query__in=ids).order_by("tag__name").values_list("query", "tag__name"):
-        found.setdefault(query_id, []).append(name)
-    return found
-
-
-def tags_of(query: Query) -> Sequence[str]:
-    """Return what managers tagged a question with."""
-    return _tags_of([query.pk]).get(query.pk, ())
 
 
 def history_of(project: Project, query: Query) -> list[QuestionEvent]:

@@ -5,7 +5,6 @@ from urllib.parse import parse_qsl
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
-from django.contrib.auth.models import User
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.http import urlencode
@@ -17,14 +16,13 @@ from django.views.decorators.http import require_POST
 from annotation import selectors
 from annotation.access import managed_project
 from annotation.browsing import selectors as browsing
-from annotation.browsing.forms import ChosenForm, QuestionFilter, ReplyForm, ViewForm
+from annotation.browsing.forms import ChosenForm, QuestionFilter, ReplyForm
 from annotation.browsing.images import readable_image
 from annotation.browsing.selectors import QuestionEvent
-from annotation.browsing.services import assigning, saved_views
+from annotation.browsing.services import assigning
 from annotation.browsing.services.changing import Change, change_chosen
-from annotation.budget.action_words import SENTENCES
-from annotation.models import Project, QueryState
-from annotation.models.marks import SavedView, Tag
+from annotation.log.action_words import SENTENCES
+from annotation.models import QueryState
 from annotation.people.identity import note_nothing, person_of
 from annotation.questions.images import size_ahead
 from annotation.reports.selectors import threads
@@ -48,8 +46,6 @@ NOT_OPEN = gettext_lazy("The others were not open, or a training may have used t
 OTHERS = {
     "set_aside": NOT_OPEN,
     "send_back": NOT_OPEN,
-    "tag": gettext_lazy("The others had the tag already."),
-    "untag": gettext_lazy("The others did not have the tag."),
     "assign": gettext_lazy("The others were not open, or the person has had them or waits for them already."),
     "unassign": gettext_lazy("The others were assigned to nobody."),
 }
@@ -96,14 +92,11 @@ def questions(request: HttpRequest, slug: str) -> HttpResponse:
         "is_later": before is not None,
         "may_change": not project.settings.get(Kind.RANDOMIZER.key),
         "may_send_back": threads.conversation_refusal(project) is None,
-        "saved": _saved_views(project, person_of(request), urlencode(chosen)),
-        "keeping": ViewForm(),
         "may_assign": assigns is None,
         "assigns_nothing": assigns,
         "people": assigning.assignable_annotators(project).values_list("user", "user__username")
         if assigns is None
         else (),
-        "tags": Tag.objects.filter(project=project).order_by("name").values_list("name", flat=True),
     }
     return render(request, "annotation/browsing/questions.html", context)
 
@@ -133,43 +126,10 @@ def _done_words(action: str, number: int) -> str:
     sentences = {
         "send_back": ngettext("%(n)d question was sent back.", "%(n)d questions were sent back.", number),
         "set_aside": ngettext("%(n)d question was set aside.", "%(n)d questions were set aside.", number),
-        "tag": ngettext("%(n)d question was tagged.", "%(n)d questions were tagged.", number),
-        "untag": ngettext("%(n)d question lost the tag.", "%(n)d questions lost the tag.", number),
         "assign": ngettext("%(n)d question was assigned.", "%(n)d questions were assigned.", number),
         "unassign": ngettext("%(n)d question is for everybody.", "%(n)d questions are for everybody.", number),
     }
     return sentences[action] % {"n": number}
-
-
-@login_required
-@require_POST
-def keep_view(request: HttpRequest, slug: str) -> HttpResponse:
-    """Keep what the table is narrowed down to under a name."""
-    project = managed_project(request, slug)
-    form = ViewForm(request.POST)
-    if not form.is_valid():
-        messages.error(request, _("A view needs a name."))
-        note_nothing(request)
-        return _back(request, slug)
-    view = saved_views.keep_view(
-        project=project,
-        owner=person_of(request),
-        chosen=dict(_chosen_in(request.POST.get("view", ""))),
-        **form.cleaned_data,
-    )
-    messages.success(request, _("The view “%(name)s” is kept.") % {"name": view.name})
-    return _back(request, slug)
-
-
-@login_required
-@require_POST
-def drop_view(request: HttpRequest, slug: str, view_id: int) -> HttpResponse:
-    """Forget a view of one's own."""
-    project = managed_project(request, slug)
-    own = SavedView.objects.filter(project=project, owner=person_of(request))
-    saved_views.drop_view(view=get_object_or_404(own, pk=view_id))
-    messages.success(request, _("The view is kept no more."))
-    return redirect("annotation:questions", slug=slug)
 
 
 @login_required
@@ -187,7 +147,6 @@ def question(request: HttpRequest, slug: str, query_id: int) -> HttpResponse:
         "image": shown and shown.image_url and size_ahead(query),
         "events": events,
         "disputed": query.state in (QueryState.DISPUTED, QueryState.IN_REVIEW),
-        "tags": browsing.tags_of(query),
         "waits_for": query.assigned_to if query.state == QueryState.OPEN else None,
         "writes_nobody": threads.conversation_refusal(project),
         "threads": threads.threads_of(project, query.pk),
@@ -245,8 +204,3 @@ def _chosen_in(view: str) -> list[tuple[str, str]]:
     """Return what an address of the table chose, none of it but its fields."""
     return [(name, value) for name, value in parse_qsl(view[:LONGEST_ADDRESS]) if name in QuestionFilter.base_fields]
 
-
-def _saved_views(project: Project, viewer: User, current: str) -> list[tuple[SavedView, str, bool, bool]]:
-    """Return each view with its address, whether it is the one that is shown, and whether it is the viewer's own."""
-    found = [(view, urlencode(view.chosen)) for view in saved_views.views_for(project, viewer.pk)]
-    return [(view, address, address == current, view.owner_id == viewer.pk) for view, address in found]

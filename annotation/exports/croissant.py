@@ -66,7 +66,6 @@ FIELDS: dict[str, tuple[str | list[str], str]] = {
     "suggestion_percent": (INTEGER, "How sure that model was."),
     "suggestion_shown": (TRUTH, "Whether annotators saw it; a share of questions went without, by coins."),
     "annotator_kind": (TEXT, "'person', or 'machine' where a language model answered."),
-    "tags": (TEXT, "What managers tagged the question with, as a JSON list."),
     "owner_id": (TEXT, "The record's id, as whoever brought it calls it."),
     "counts_as": ([TEXT, "cr:Label"], "Class that the answer counts as, another one where classes were merged since."),
 }

@@ -15,7 +15,6 @@ from annotation.models import (
     letters,
     limits,
     machines,
-    marks,
     pools,
     populations,
     quality,

@@ -105,7 +105,7 @@ REST = (
     ),
     for_managers(
         "QuestionsOut QuestionRowOut QuestionRowOut.metadata QuestionOut QuestionOut.metadata QuestionEventOut CountOut"
-        " ChangedOut ViewOut ViewOut.chosen",
+        " ChangedOut",
         "*",
         "questions, answers and what happened to one, as on their pages: managers are inside; `text`, `fields`,"
         " `image_url`, `owner_id` and `metadata` for those alone who may read what questions show",

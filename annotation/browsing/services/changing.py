@@ -5,7 +5,8 @@ from dataclasses import dataclass
 
 from django.db import transaction
 
-from annotation.browsing.services import assigning, tagging
+from annotation.browsing.services import assigning
+from annotation.log.services.history import note_effect
 from annotation.models import Project
 from annotation.questions.services import correcting
 from annotation.reports.services import setting_aside
@@ -14,11 +15,10 @@ from annotation.work.services.history import note_effect
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What to do, and what it takes: a comment to send back, a tag to put on or take off, a person to assign to."""
+    """What to do, and what it takes: a comment to send back, a person to assign to."""
 
     action: str
     comment: str = ""
-    tag: str = ""
     person: int | None = None
 
 
@@ -34,10 +34,6 @@ def change_chosen(*, project: Project, query_ids: Sequence[int], wanted: Change,
 def _changed(project: Project, query_ids: Sequence[int], wanted: Change) -> list[int]:
     if wanted.action == "send_back":
         return correcting.send_back(project=project, query_ids=query_ids, comment=wanted.comment)
-    if wanted.action == "tag":
-        return tagging.tag_chosen(project=project, query_ids=query_ids, name=wanted.tag)
-    if wanted.action == "untag":
-        return tagging.untag_chosen(project=project, query_ids=query_ids, name=wanted.tag)
     if wanted.action == "assign":
         # Nobody is no annotator: the service says so.
         return assigning.assign_chosen(project=project, query_ids=query_ids, person_id=wanted.person or 0)

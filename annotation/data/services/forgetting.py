@@ -40,7 +40,6 @@ from annotation.models import (
 from annotation.models.exports import Export
 from annotation.models.forgetting import Forgetting
 from annotation.models.idempotency import IdempotentAnswer
-from annotation.models.marks import Tag, Tagged
 from annotation.models.quality import GoldQuery, Opinion
 from annotation.models.reviews import Review
 from annotation.tables import sources
@@ -104,8 +103,6 @@ def empty_questions(questions: QuerySet[Query], *, project: Project) -> int:
         suggestion_shown=None,
         assigned_to=None,
     )
-    Tagged.objects.filter(**about).delete()
-    Tag.objects.filter(project=project, questions=None).delete()
     held.filter(state=AssignmentState.LEASED).update(state=AssignmentState.EXPIRED, finished_at=Now())
     held.exclude(skip_reason="").update(skip_reason="")
     Label.objects.filter(**about, choice__isnull=False).update(choice=None)

@@ -42,7 +42,6 @@ COLUMN_TYPES = {
     "suggestion_percent": pa.int16(),
     "suggestion_shown": pa.bool_(),
     "annotator_kind": pa.string(),
-    "tags": pa.string(),
     "owner_id": pa.string(),
     # Where a file has columns, each declared one of the owner's is its own, under a name that none of the others has.
     "metadata": None,
@@ -64,8 +63,6 @@ SELECT query.id, coalesce(query.text, record.text), record.payload::text, record
        consensus.choice, consensus.votes, consensus.agreeing,
        query.suggested, query.suggested_percent, query.suggestion_shown,
        CASE WHEN machine.id IS NULL THEN 'person' ELSE 'machine' END,
-       (SELECT json_agg(tag.name ORDER BY tag.name)::text FROM annotation_tagged tagged
-        JOIN annotation_tag tag ON tag.id = tagged.tag_id WHERE tagged.query_id = query.id),
        record.metadata->>'id', record.metadata->>'columns'
 FROM annotation_query query
 JOIN annotation_label label ON label.query_id = query.id
@@ -149,7 +146,7 @@ def _row(row: LabelRow, classes: list[str], asked: LabelType, places: Sequence[i
     column, are what it counts as since classes were merged.
     """
     query, text, fields, dataset, number, guess, choice, person, when, current, agreed, votes, agreeing, *rest = row
-    suggested, percent, shown, kind, tags, owner_id, pairs = rest
+    suggested, percent, shown, kind, owner_id, pairs = rest
 
     def name(position: int | None) -> str | list[str] | None:
         return None if position is None else asked.exported(position, classes, guess)
@@ -160,7 +157,7 @@ def _row(row: LabelRow, classes: list[str], asked: LabelType, places: Sequence[i
     answered = (name(choice), person, when, current, counted_name(agreed), votes, agreeing)
     suggestion = None if suggested is None else classes[suggested]
     theirs = (owner_id, _metadata(pairs), counted_name(choice))
-    return (query, text, fields, dataset, number, *answered, suggestion, percent, shown, kind, tags, *theirs)
+    return (query, text, fields, dataset, number, *answered, suggestion, percent, shown, kind, *theirs)
 
 
 def _metadata(pairs: str | None) -> dict[str, str | None] | None:
@@ -206,7 +203,6 @@ def _json_lines(project: Project, chunks: Iterator[Sequence[LabelRow]]) -> Itera
 def _object(row: LabelRow) -> dict[str, Any]:
     named = dict(zip(COLUMNS, row, strict=True))
     named["fields"] = json.loads(named["fields"]) if named["fields"] else None
-    named["tags"] = json.loads(named["tags"] or "[]")
     return named
 
 
@@ -306,8 +302,7 @@ def _task(answers: list[LabelRow]) -> dict[str, Any]:
         "meta": {
             "dataset": dataset,
             "row": number,
-            "tags": json.loads(answers[0][16] or "[]"),
-            "owner_id": answers[0][17],
+            "owner_id": answers[0][16],
             "metadata": answers[0][METADATA],
             **dict(zip(COLUMNS[9:15], answers[0][9:15], strict=True)),
         },

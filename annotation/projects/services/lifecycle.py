@@ -35,7 +35,6 @@ from annotation.models.exports import Export
 from annotation.models.imports import ImportPart
 from annotation.models.joining import CrowdLink, CrowdParticipant, Invitation
 from annotation.models.letters import Notice
-from annotation.models.marks import SavedView, Tag, Tagged
 from annotation.models.quality import GoldQuery, Opinion, QualityReport
 from annotation.models.retention import SlotMark
 from annotation.models.reviews import Review
@@ -121,9 +120,6 @@ def erase_content(*, project: Project) -> None:
         Assignment.objects.filter(project=project),
         Review.objects.filter(project=project),
         Encounter.objects.filter(project=project),
-        Tagged.objects.filter(tag__project=project),
-        Tag.objects.filter(project=project),
-        SavedView.objects.filter(project=project),
         Notice.objects.filter(project=project),
         asked,
         Survey.objects.filter(dataset__project=project),

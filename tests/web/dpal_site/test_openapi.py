@@ -21,8 +21,6 @@ from schemathesis.core.failures import Failure, FailureGroup
 from schemathesis.specs.openapi import checks
 
 from addons.webhooks.models import Webhook, WebhookDelivery
-from annotation.browsing.services import saved_views
-from annotation.budget.services import populations
 from annotation.choices.class_changes import FurtherClass
 from annotation.data.services import forgetting
 from annotation.exports.services import kept_files
@@ -229,7 +227,6 @@ class Site:
             "name": lambda: "spending" if "/dashboard/" in operation.path else "privacy.json",
             "before": lambda: "1",
             "channel": self.moved,
-            "view_id": self.kept,
             "query_id": lambda: self.question_in(operation.path),
             "request_id": self.wished,
             "kind": lambda: self.waiting.kind_in(operation.path),
@@ -335,11 +332,6 @@ class Site:
             channels.move_channel(release=release, channel="stable", reason="r", actor=self.person)
         return "stable"
 
-    def kept(self) -> str:
-        """Return a view that the person keeps."""
-        kept = saved_views.keep_view(project=self.project, owner=self.person, name="mine", chosen={}, shared=False)
-        return str(kept.pk)
-
     def question_in(self, path: str) -> str:
         """Return a question that a route has something to say of."""
         if "/set-aside/" in path:
@@ -415,8 +407,7 @@ class Site:
             "/pictures": {"file": a_png(), "description": "grey"},
             "/datasets": {"file": b"text\nhello\n", "text_column": "text"},
             "/records": {"records": streaming.rows(2, seed=1)},
-            "/questions/changes": {"action": "tag", "questions": [1], "tag": "look"},
-            "/views": {"name": "mine", "chosen": {"state": "open"}},
+            "/questions/changes": {"action": "set_aside", "questions": [1]},
             "/label": {"choice": 0},
             "/skip": {"reason": "blurred"},
             "/assignments/{assignment_id}/comments": {"text": "blurred"},

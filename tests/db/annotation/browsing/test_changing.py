@@ -23,8 +23,6 @@ def test_each_question_that_changed_has_a_line():
         assert sorted(line.target["query_id"] for line in lines) == done
         return done
 
-    assert change("tag", tag="look") == ids
-    assert change("untag", tag="look") == ids
     assert change("assign", person=ann.pk) == ids
     assert change("unassign") == ids
     assert change("set_aside") == ids

@@ -15,7 +15,6 @@ from annotation.browsing.forms import QuestionFilter
 from annotation.data.services.forgetting import empty_records
 from annotation.models import Label, Membership, Picture, Query, QueryState, Record, Report, Role
 from annotation.models.history import Action
-from annotation.models.marks import SavedView, Tag
 from annotation.questions.services import correcting, labels, queue, repeats
 from annotation.reports.services import reporting
 from annotation.review.services import reviewing as decisions
@@ -240,7 +239,7 @@ def test_pages_follow_by_key_and_the_number_of_statements_does_not_grow(manager)
     assert seen == sorted(seen, reverse=True)
     with CaptureQueriesContext(connection) as paged:
         browsing.questions(project, browsing.WantedQuestions(), readable=False, before=seen[40])
-    assert len(paged) == 5
+    assert len(paged) == 4
     assert not any("count(" in one["sql"].lower() for one in paged)
 
 
@@ -310,29 +309,6 @@ def change(client, project, *ids, **sent):
     return client.post(reverse("annotation:change_questions", args=[project.slug]), {"question": ids, **sent})
 
 
-class TestTags:
-    def test_questions_are_tagged_found_by_it_and_untagged(self, project, manager, asked):
-        client = browser_of(manager)
-        change(client, project, asked[0], asked[1], action="tag", tag="  look   again ")
-        tag = Tag.objects.get()
-        assert tag.name == "look again"
-        assert found(client, project, tag=tag.pk) == [asked[1], asked[0]]
-        assert "look again" in client.get(page(project)).content.decode()
-        one = client.get(reverse("annotation:question", args=[project.slug, asked[0]])).content.decode()
-        assert "look again" in one
-        assert Action.objects.filter(route="question:tag").count() == 2
-        told = change(client, project, asked[0], asked[4], action="tag", tag="look again")
-        assert "The others had the tag already." in client.get(told["Location"]).content.decode()
-        change(client, project, *asked, action="untag", tag="look again")
-        assert not Tag.objects.exists()
-        assert found(client, project, tag=tag.pk) == asked[::-1]
-
-    def test_nobody_tags_by_nothing(self, project, manager, asked):
-        response = change(browser_of(manager), project, asked[0], action="tag", tag="  ")
-        assert response.status_code == 422
-        assert not Tag.objects.exists()
-
-
 class TestAssigning:
     def test_what_is_assigned_is_asked_first(self, project, manager, people, asked):
         client = browser_of(manager)
@@ -361,42 +337,6 @@ class TestAssigning:
         assert 'name="person"' not in content
         (stranger,) = make_annotators(project, 1)
         assert change(client, project, one.pk, action="assign", person=stranger.pk).status_code == 422
-
-
-class TestKeptViews:
-    def keep(self, client, project, **sent):
-        return client.post(reverse("annotation:keep_view", args=[project.slug]), sent)
-
-    def test_kept_under_a_name_without_the_words_that_were_searched(self, project, manager, asked):
-        add_members(project, manager)
-        client = browser_of(manager)
-        kept = self.keep(client, project, name="To do", view="state=open&text=apple&before=7&evil=1")
-        view = SavedView.objects.get()
-        assert (view.chosen, view.shared) == ({"state": "open"}, False)
-        assert kept["Location"].startswith(page(project))
-        shown = client.get(page(project), {"state": "open"})
-        assert [(one.name, address, current) for one, address, current, _ in shown.context["saved"]] == [
-            ("To do", "state=open", True)
-        ]
-        self.keep(client, project, name="To do", view="state=closed", shared="on")
-        assert SavedView.objects.get().chosen == {"state": "closed"}
-
-    def test_shared_with_other_managers_who_cannot_drop_it(self, project, manager, asked):
-        other = make_user("other")
-        add_members(project, other, role=Role.MANAGER)
-        client, others = browser_of(manager), browser_of(other)
-        self.keep(client, project, name="Mine", view="state=open")
-        self.keep(client, project, name="Ours", view="flag=any", shared="on")
-        assert [view.name for view, *_ in others.get(page(project)).context["saved"]] == ["Ours"]
-        ours = SavedView.objects.get(name="Ours")
-        drop = reverse("annotation:drop_view", args=[project.slug, ours.pk])
-        assert others.post(drop).status_code == 404
-        client.post(drop)
-        assert not others.get(page(project)).context["saved"]
-
-    def test_a_name_is_needed(self, project, manager, asked):
-        self.keep(browser_of(manager), project, name=" ", view="state=open")
-        assert not SavedView.objects.exists()
 
 
 class TestOwnAnswers:

@@ -128,14 +128,14 @@ def test_lines_come_in_pages(client, project) -> None:
 def test_routes_that_share_an_address_are_told_apart(client, project) -> None:
     manager = User.objects.get(memberships__project=project, memberships__role=Role.MANAGER)
     _token, secret = create_token(user=manager, name="t", scopes=list(Scope), lifetime=timedelta(days=1))
-    views = f"/api/v1/projects/{project.slug}/views"
+    members = f"/api/v1/projects/{project.slug}/members"
     program = Client(headers={"Authorization": f"Bearer {secret}"})
     before = Action.objects.latest("pk").pk
-    assert program.get(views).status_code == 200
-    body = {"name": "mine", "chosen": {"state": "open"}}
-    assert program.post(views, body, content_type="application/json").status_code < 300
+    assert program.get(members).status_code == 200
+    body = {"username": make_user("new").get_username(), "role": Role.ANNOTATOR}
+    assert program.post(members, body, content_type="application/json").status_code < 300
     (line,) = Action.objects.filter(pk__gt=before)
-    assert action_sentence(line) == "Kept a view of the questions under a name, by REST"
+    assert action_sentence(line) == "Gave somebody a role, or asked a second manager to agree, by REST"
     # Looking for the next question to review leaves no line, whatever else its address does.
     assert program.post(f"/api/v1/projects/{project.slug}/reviews").status_code == 204
     assert Action.objects.filter(pk__gt=before).count() == 1

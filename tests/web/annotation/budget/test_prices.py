@@ -39,12 +39,12 @@ FREE = """
     annotation:classes api:add_class annotation:exports api:start_export
     annotation:merge_class annotation:take_back_merge api:merge_class api:take_back_merge
     annotation:compare_answers annotation:configuration annotation:copy_project annotation:correct_answer
-    annotation:crowd_done annotation:crowd_links annotation:drop_view
+    annotation:crowd_done annotation:crowd_links
     prolific:change_study prolific:connect_platform prolific:give_bonuses prolific:judge_submission
     prolific:settle_bonuses prolific:studies
     annotation:add_guideline_picture annotation:drop_guideline_picture
     api:add_guideline_picture api:delete_guideline_picture
-    annotation:keep_view api:change_questions api:drop_view api:keep_view
+    api:change_questions
     annotation:reply annotation:write_back api:comment_on_assignment api:mark_comments_heard api:mark_comments_read
     api:write_comment
     annotation:crowd_start annotation:decide annotation:decide_limit
