@@ -7,7 +7,7 @@ from annotation.exports.services import kept_files
 from annotation.gates.services import planning, runs
 from annotation.models import Job, WorkState
 from annotation.models.quality import QualityReport
-from annotation.quality import services as comparing
+from annotation.review.services import agreement as comparing
 from annotation.work.services import jobs
 
 

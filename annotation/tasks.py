@@ -6,8 +6,8 @@ from annotation.data.services import datasets, drafts, import_parts, retention, 
 from annotation.exports.services import kept_files
 from annotation.gates.services import planning, runs
 from annotation.people.services import letters
-from annotation.quality import services as comparing
 from annotation.questions.services import queue
+from annotation.review.services import agreement as comparing
 from annotation.work.services import idempotency, jobs, rates
 
 

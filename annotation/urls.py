@@ -2,21 +2,15 @@
 
 from django.urls import path
 
-from annotation.browsing import views as browsing
 from annotation.budget.views import budget, limits, lines, log, populations
 from annotation.data import retention_views as retention
 from annotation.data.views import datasets, uploads
 from annotation.exports import views as exports
 from annotation.gates.views import planning
-from annotation.guidelines.views import pictures as guideline_pictures
-from annotation.guidelines.views import versions as guideline_versions
 from annotation.people.views import crowd, groups, joining, mails, members, tokens
 from annotation.projects.views import classes, configuration_files, kind, overview, settings, wizard
-from annotation.quality import views as quality
-from annotation.questions.views import label, labelling, own_answers, participations
-from annotation.questions.views import label_budget as label_budget_views
-from annotation.reports import views as reports
-from annotation.review import views as review
+from annotation.questions.views import guidelines, label, labelling, own_answers
+from annotation.review.views import quality, questions, reviewing
 
 app_name = "annotation"
 urlpatterns = [
@@ -75,7 +69,7 @@ urlpatterns = [
     ),
     path("projects/<slug:slug>/people/crowd/", crowd.crowd_links, name="crowd_links"),
     path("projects/<slug:slug>/people/crowd/<int:link_id>/revoke/", crowd.revoke_crowd_link, name="revoke_crowd_link"),
-    path("projects/<slug:slug>/label/done/", participations.crowd_done, name="crowd_done"),
+    path("projects/<slug:slug>/label/done/", labelling.crowd_done, name="crowd_done"),
     path("projects/<slug:slug>/label/mine/", quality.own_statistics, name="own_statistics"),
     path("projects/<slug:slug>/label/mine/answers/", own_answers.own_answers, name="own_answers"),
     path("projects/<slug:slug>/label/mine/answers/<int:query_id>/", own_answers.correct_answer, name="correct_answer"),
@@ -87,10 +81,10 @@ urlpatterns = [
     path("projects/<slug:slug>/quality/checks/<int:query_id>/image", quality.check_image, name="check_image"),
     path("projects/<slug:slug>/quality/compare/", quality.compare, name="compare_answers"),
     path("projects/<slug:slug>/quality/people/<int:membership_id>/", quality.set_pause, name="set_pause"),
-    path("projects/<slug:slug>/quality/review/", review.review_queue, name="review"),
-    path("projects/<slug:slug>/quality/review/undo/", review.undo_review, name="undo_review"),
-    path("projects/<slug:slug>/quality/review/<int:query_id>/", review.settle, name="settle"),
-    path("projects/<slug:slug>/quality/review/<int:query_id>/image", review.review_image, name="review_image"),
+    path("projects/<slug:slug>/quality/review/", reviewing.review_queue, name="review"),
+    path("projects/<slug:slug>/quality/review/undo/", reviewing.undo_review, name="undo_review"),
+    path("projects/<slug:slug>/quality/review/<int:query_id>/", reviewing.settle, name="settle"),
+    path("projects/<slug:slug>/quality/review/<int:query_id>/image", reviewing.review_image, name="review_image"),
     path("projects/<slug:slug>/quality/payments.csv", quality.payments, name="payments"),
     path("projects/<slug:slug>/quality/opinions.csv", quality.opinions, name="opinions"),
     path("join/<str:secret>/", joining.join, name="join"),
@@ -107,7 +101,7 @@ urlpatterns = [
     path("projects/<slug:slug>/data/files/<uuid:job_id>/", exports.export_file, name="export_file"),
     path("projects/<slug:slug>/gate/", planning.plan, name="gate"),
     path("projects/<slug:slug>/gate/survey/<int:dataset_id>/", planning.survey, name="survey"),
-    path("projects/<slug:slug>/data/answers/", label_budget_views.label_budget, name="label_budget"),
+    path("projects/<slug:slug>/data/answers/", labelling.label_budget, name="label_budget"),
     path("projects/<slug:slug>/budget/", budget.budget, name="budget"),
     path("projects/<slug:slug>/budget/statement/", lines.statement, name="statement"),
     path("projects/<slug:slug>/budget/statement.csv", lines.download_csv, name="statement_csv"),
@@ -117,30 +111,30 @@ urlpatterns = [
     path("projects/<slug:slug>/budget/limits/<int:request_id>/", limits.decide_limit, name="decide_limit"),
     path("projects/<slug:slug>/budget/limits/second-manager/", limits.second_manager, name="second_manager"),
     path("projects/<slug:slug>/labelling/", labelling.labelling, name="labelling"),
-    path("projects/<slug:slug>/labelling/guidelines/", guideline_versions.guidelines, name="guidelines"),
+    path("projects/<slug:slug>/labelling/guidelines/", guidelines.guidelines, name="guidelines"),
     path(
         "projects/<slug:slug>/labelling/guidelines/pictures/",
-        guideline_pictures.add_guideline_picture,
+        guidelines.add_guideline_picture,
         name="add_guideline_picture",
     ),
     path(
         "projects/<slug:slug>/labelling/guidelines/pictures/<str:digest>/",
-        guideline_pictures.guideline_picture,
+        guidelines.guideline_picture,
         name="guideline_picture",
     ),
     path(
         "projects/<slug:slug>/labelling/guidelines/pictures/<str:digest>/drop/",
-        guideline_pictures.drop_guideline_picture,
+        guidelines.drop_guideline_picture,
         name="drop_guideline_picture",
     ),
-    path("projects/<slug:slug>/labelling/reports/", reports.reported, name="reported"),
-    path("projects/<slug:slug>/labelling/questions/", browsing.questions, name="questions"),
-    path("projects/<slug:slug>/labelling/questions/change/", browsing.change_questions, name="change_questions"),
-    path("projects/<slug:slug>/labelling/questions/<int:query_id>/history/", browsing.question, name="question"),
-    path("projects/<slug:slug>/labelling/questions/<int:query_id>/write/", browsing.reply, name="reply"),
-    path("projects/<slug:slug>/labelling/questions/<int:query_id>/image", browsing.asked_image, name="asked_image"),
-    path("projects/<slug:slug>/labelling/questions/<int:query_id>/", reports.decide, name="decide"),
-    path("projects/<slug:slug>/labelling/reports/<int:report_id>/", reports.resolve, name="resolve"),
+    path("projects/<slug:slug>/labelling/reports/", labelling.reported, name="reported"),
+    path("projects/<slug:slug>/labelling/questions/", questions.questions, name="questions"),
+    path("projects/<slug:slug>/labelling/questions/change/", questions.change_questions, name="change_questions"),
+    path("projects/<slug:slug>/labelling/questions/<int:query_id>/history/", questions.question, name="question"),
+    path("projects/<slug:slug>/labelling/questions/<int:query_id>/write/", questions.reply, name="reply"),
+    path("projects/<slug:slug>/labelling/questions/<int:query_id>/image", questions.asked_image, name="asked_image"),
+    path("projects/<slug:slug>/labelling/questions/<int:query_id>/", labelling.decide, name="decide"),
+    path("projects/<slug:slug>/labelling/reports/<int:report_id>/", labelling.resolve, name="resolve"),
     path("mails/", mails.mails, name="mails"),
     path("tokens/", tokens.tokens, name="tokens"),
     path("tokens/<int:token_id>/revoke/", tokens.revoke, name="revoke_token"),

@@ -29,7 +29,7 @@ from annotation.models import (
 from annotation.models.letters import MailKind, Notice
 from annotation.models.reviews import Review
 from annotation.people.services import notices
-from annotation.review import selectors as reviewing
+from annotation.review.selectors import reviewing
 from learner.models import ModelRelease, ReleaseState, Round
 from learner.pools.selectors import guarantee_accounts
 from learner.rounds.next_step import Step, project_status

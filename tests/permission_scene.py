@@ -15,14 +15,15 @@ from django.utils import timezone
 
 from addons.prolific.models import CrowdStudy
 from addons.webhooks.models import Webhook, WebhookDelivery
+from annotation.budget.services import populations
 from annotation.data.services import drafts
 from annotation.exports.services import kept_files
-from annotation.guidelines.services.pictures import add_guideline_picture
 from annotation.models import Assignment, DatasetRole, Membership, Project, Query, Role
 from annotation.models.joining import CrowdLink
 from annotation.people.services import crowd_links, groups, invitations, members
 from annotation.people.views.crowd import SESSION_KEY
 from annotation.questions.services import queue
+from annotation.questions.services.guidelines import add_guideline_picture
 from annotation.work.services import tokens
 from annotation.work.services.tokens import Scope
 from dpal_site.api import api

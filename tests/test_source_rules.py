@@ -45,7 +45,7 @@ MAY_REACH_OUT = {
     "privacy/audit/witness.py": "to the site that somebody on another host watches with it",
 }
 MAY_MARK_SAFE = {
-    "annotation/guidelines/text.py": "guidelines, of whose Markdown the renderer escapes all that is written",
+    "annotation/questions/guidelines.py": "guidelines, of whose Markdown the renderer escapes all that is written",
     "annotation/questions/views/label_parts.py": "ids and tokens of our own making",
     "learner/releases/views.py": "a model card, which escapes what it quotes",
     "learner/evidence/views.py": "the same of the questions an evaluator asks",

@@ -20,12 +20,12 @@ from django.db.models.functions import Now
 
 from addons.language_models.choices import LanguageModelAnswers, machine_choice
 from addons.language_models.endpoint import Endpoint, EndpointFault, Reply, ask_model
-from annotation.answers.class_list import listed_classes
 from annotation.models import Assignment, AssignmentState, Membership, Oracle, Project, ProjectState, Role
 from annotation.models.machines import MachineAnnotator
 from annotation.people.services import members
+from annotation.questions.class_list import listed_classes
 from annotation.questions.services import labels, queue
-from annotation.reports.services.setting_aside import MACHINE_SKIPPED
+from annotation.questions.services.flags import MACHINE_SKIPPED
 from annotation.work.services import leases
 from annotation.work.services.sending import send_on_commit
 from privacy.wording import as_message

@@ -31,7 +31,7 @@ from annotation.models.forgetting import Forgetting
 from annotation.models.history import Action, ProjectChange
 from annotation.models.limits import LimitRequest, RequestState
 from annotation.people.services.groups import LEFT
-from annotation.review.selectors import waiting_for_review
+from annotation.review.selectors.reviewing import waiting_for_review
 from annotation.work.services import jobs
 from learner.models import ModelRelease, ReleaseState, Round, TrainingRun
 from learner.notices import BUDGET_SHARE, TO_MANAGERS, waiting_place

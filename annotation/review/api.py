@@ -12,16 +12,15 @@ from ninja import Field, Schema, Status
 
 from annotation import selectors
 from annotation.access import REVIEWERS
-from annotation.answers import selectors as answers
 from annotation.choices.label_types.class_sets import MOST_CLASSES
 from annotation.errors import InvalidChoice
 from annotation.models import Query, QueryState, Role
 from annotation.people.identity import person_of
 from annotation.questions.images import IMAGE_ANSWER
-from annotation.reports.services.reporting import MAX_COMMENT_LENGTH
-from annotation.review import selectors as reviewing
+from annotation.questions.selectors import answers
+from annotation.questions.services.flags import MAX_COMMENT_LENGTH
 from annotation.review.images import reviewed_image
-from annotation.review.services import disputes
+from annotation.review.selectors import reviewing
 from annotation.review.services import reviewing as decisions
 from annotation.work.rest import RoomRouter, project_for, require_scope, responses, row_id
 from annotation.work.services.tokens import Scope
@@ -166,6 +165,6 @@ def decide_review(request: HttpRequest, slug: str, query_id: str, body: Decision
         choice = answers.stored_choice(project, body.choice, body.choices)
         decisions.settle_reviewed(**about, choice=choice, keep_as_check=body.keep_as_check)
     elif body.decision == Decision.ASK:
-        disputes.ask_beyond_overlap(project=project, query_id=query.pk)
+        decisions.ask_beyond_overlap(project=project, query_id=query.pk)
     elif body.decision == Decision.LEAVE_OUT:
-        disputes.leave_out_disputed(project=project, query_id=query.pk)
+        decisions.leave_out_disputed(project=project, query_id=query.pk)

@@ -1,13 +1,24 @@
-"""What a reviewer decides about a question."""
+"""Forms of reviewing, of the data manager and of hidden checks."""
 
 from typing import Any
 
 from django import forms
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
-from annotation.answers.forms import answer_field
-from annotation.answers.selectors import label_type, offered_answers
-from annotation.models import Oracle, Project
+from annotation.choices.form_fields import named_field, percent_field, percent_of, share_of
+from annotation.choices.quality_checks import QualityChecks, no_share_in_front_of
+from annotation.choices.question_plan import QuestionPlan
+from annotation.models import Dataset, DatasetRole, DatasetState, Oracle, Project, QueryState, ReportKind
+from annotation.models.quality import Aggregation
+from annotation.models.questions import ASKED
+from annotation.questions.forms import WordsField, answer_field
+from annotation.questions.selectors.answers import answer_names, label_type, offered_answers
+from annotation.questions.services.flags import MAX_COMMENT_LENGTH
+from annotation.review.selectors.questions import PAGE, SHORTEST_SEARCH, WantedQuestions, known_annotators
+from annotation.review.services import changing
+from annotation.wording import class_name
+from annotation.work.rest import row_id
 
 
 class SettleForm(forms.Form):
@@ -28,3 +39,177 @@ class SettleForm(forms.Form):
             return answer_field(project, label=_("Classes"))
         names: list[tuple[Any, Any]] = [("", _("choose a class")), *offered_answers(project)]
         return forms.TypedChoiceField(coerce=int, choices=names, label=_("Class"))
+
+
+AGREEMENT = (("", _("any")), ("all", _("all the same")), ("divided", _("divided")))
+AGES = (
+    ("", _("any")),
+    ("new1", _("answered in a day")),
+    ("new7", _("answered in seven days")),
+    ("old7", _("no answer for seven days")),
+    ("old30", _("no answer for thirty days")),
+)
+# Reports as long as they are open, which is as long as nobody read what was said.
+UNREAD = {ReportKind.COMMENT: _("unread comment"), ReportKind.REPLY: _("reply that is not read yet")}
+FLAGS = [
+    ("", _("any")),
+    ("any", _("with any open report")),
+    ("talk", _("with comments")),
+    *((kind.value, UNREAD.get(kind, kind.label)) for kind in ReportKind),
+]
+
+ACTIONS = ("set_aside", "send_back", "assign", "unassign")
+
+
+def _left(name: str) -> str:
+    return gettext("{name} (has left)").format(name=name)
+
+
+class QuestionFilter(forms.Form):
+    """Which questions; an empty field narrows nothing, and the address of the answer is the view to keep."""
+
+    state = forms.ChoiceField(required=False, label=_("State"))
+    choice = forms.TypedChoiceField(required=False, coerce=int, empty_value=None, label=_("Answer"))
+    annotator = forms.TypedChoiceField(required=False, coerce=int, empty_value=None, label=_("Annotator"))
+    agreement = forms.ChoiceField(required=False, choices=AGREEMENT, label=_("Agreement"))
+    round_number = forms.IntegerField(required=False, min_value=1, max_value=2**31 - 1, label=_("Round"))
+    age = forms.ChoiceField(required=False, choices=AGES, label=_("Age"))
+    flag = forms.ChoiceField(required=False, choices=FLAGS, label=_("Reported"))
+    assigned = forms.TypedChoiceField(required=False, coerce=int, empty_value=None, label=_("Waits for"))
+    text = forms.CharField(
+        required=False,
+        max_length=200,
+        min_length=SHORTEST_SEARCH,
+        label=_("Text"),
+        help_text=_("Three letters or more."),
+    )
+
+    def __init__(self, data: object, *, project: Project, readable: bool) -> None:
+        super().__init__(data)  # type: ignore[arg-type]
+        states = [(state.value, state.label) for state in QueryState if state in ASKED]
+        people = known_annotators(project)
+        named = {
+            "state": states,
+            "choice": list(enumerate(map(class_name, answer_names(project)))),
+            "annotator": [(one.id, _left(one.name) if one.has_left else one.name) for one in people],
+            "assigned": [(one.id, one.name) for one in people if not one.has_left],
+        }
+        for name, choices in named.items():
+            field = self.fields[name]
+            assert isinstance(field, forms.ChoiceField)
+            field.choices = [("", _("any")), *list(choices)]  # type: ignore[call-overload]
+        if not readable:
+            del self.fields["text"]
+        if changing.assigning_refusal(project) is not None:
+            del self.fields["assigned"]
+
+    def wanted(self) -> WantedQuestions:
+        """Return what was chosen; what cannot be read narrows nothing."""
+        chosen: dict[str, Any] = {}
+        if self.is_bound:
+            self.is_valid()
+            chosen = dict(self.cleaned_data)
+        age = chosen.pop("age", "")
+        days = int(age[3:]) if age else None
+        return WantedQuestions(
+            newer_days=days if age.startswith("new") else None,
+            older_days=days if age.startswith("old") else None,
+            **chosen,
+        )
+
+
+class ChosenForm(forms.Form):
+    """What to do with the questions that were ticked."""
+
+    action = forms.ChoiceField(choices=[(name, "") for name in ACTIONS])
+    comment = forms.CharField(required=False, max_length=MAX_COMMENT_LENGTH)
+    person = forms.TypedChoiceField(required=False, coerce=int, empty_value=None)
+    question = forms.TypedMultipleChoiceField(coerce=int)
+
+    def __init__(self, data: Any, *, project: Project) -> None:
+        super().__init__(data)
+        people = self.fields["person"]
+        assert isinstance(people, forms.ChoiceField)
+        people.choices = list(changing.assignable_annotators(project).values_list("user", "user__username"))
+        # Those of one page; whether they are the project's the service sees.
+        sent = [each for each in data.getlist("question")[:PAGE] if row_id(each) is not None]
+        field = self.fields["question"]
+        assert isinstance(field, forms.MultipleChoiceField)
+        field.choices = [(each, each) for each in sent]
+
+
+class ReplyForm(forms.Form):
+    """What a manager writes about a question, and to whom."""
+
+    person_id = forms.IntegerField(min_value=1, max_value=2**31 - 1)
+    text = WordsField(required=False)
+
+
+# In percent: more checks would leave little to learn from, and nobody is below none.
+MOST_CHECKS, LEAST_RIGHT = 50, 1
+
+
+class QualityForm(forms.Form):
+    """What a manager sets; shares are asked for in percent."""
+
+    gold_share = percent_field(
+        QualityChecks, "gold_share", label=_("Percent of questions that are hidden checks"), most=MOST_CHECKS
+    )
+    gold_minimum = named_field(QualityChecks, "gold_minimum")
+    gold_warn_below = percent_field(
+        QualityChecks, "gold_warn_below", label=_("Warn below this percent right"), least=LEAST_RIGHT
+    )
+    gold_pause_below = percent_field(
+        QualityChecks, "gold_pause_below", label=_("Pause below this percent right"), least=LEAST_RIGHT
+    )
+    overlap_limit = named_field(QuestionPlan, "overlap_limit")
+    aggregation = named_field(QualityChecks, "aggregation")
+    reviewed = named_field(QualityChecks, "reviewed")
+    review_share = percent_field(
+        QualityChecks, "review_share", label=_("Percent of agreed questions that a reviewer decides first")
+    )
+
+    def __init__(self, *args: Any, project: Project, **kwargs: Any) -> None:
+        kwargs.setdefault("initial", {name: percent_of(getattr(project, name)) for name in self.base_fields})
+        super().__init__(*args, **kwargs)
+        self.fields["overlap_limit"].min_value = project.overlap  # type: ignore[attr-defined]
+        if label_type(project).takes_several:
+            majority = [(Aggregation.MAJORITY.value, Aggregation.MAJORITY.label)]
+            self.fields["aggregation"].choices = majority  # type: ignore[attr-defined]
+            self.initial["aggregation"] = Aggregation.MAJORITY.value
+        if project.oracle == Oracle.CROWD:
+            # Whoever is asked as one more would know that the others disagreed.
+            del self.fields["overlap_limit"]
+            # Nor are a crowd's answers corrected where they agree.
+            del self.fields["reviewed"]
+
+        if no_share_in_front_of(project.settings):
+            del self.fields["review_share"]
+
+    def clean(self) -> dict[str, Any]:
+        """Refuse a pause that comes before the warning."""
+        warn, pause = self.cleaned_data.get("gold_warn_below"), self.cleaned_data.get("gold_pause_below")
+        if warn is not None and pause is not None and pause > warn:
+            self.add_error("gold_pause_below", _("Pause below the percentage that warns, or at it."))
+        return self.cleaned_data
+
+    def values(self) -> dict[str, Any]:
+        """Return the fields as the project stores them."""
+        shares = ("gold_share", "gold_warn_below", "gold_pause_below", "review_share")
+        given = self.cleaned_data
+        asked = [name for name in shares if name in given]
+        return given | {name: share_of(given[name]) for name in asked}
+
+
+class ChecksForm(forms.Form):
+    """From which public examples checks are made."""
+
+    dataset = forms.ModelChoiceField(
+        Dataset.objects.none(), label=_("Public examples"), empty_label=_("choose an upload")
+    )
+    most = forms.IntegerField(min_value=1, max_value=2000, initial=50, label=_("Checks at most"))
+
+    def __init__(self, *args: Any, project: Project, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        public = project.datasets.filter(role=DatasetRole.PUBLIC_TEST, state=DatasetState.READY)
+        self.fields["dataset"].queryset = public  # type: ignore[attr-defined]

@@ -159,8 +159,8 @@ QUESTIONS = (
         " annotation/questions/_label_others.html annotation/questions/_label_question.html"
         " annotation/questions/_why.html annotation/questions/_promise.html annotation/questions/why.html"
         " annotation/_no_question.html"
-        " annotation/quality/own_statistics.html annotation/questions/own_answers.html"
-        " annotation/guidelines/guidelines.html annotation/guidelines/_guidelines.html"
+        " annotation/review/own_statistics.html annotation/questions/own_answers.html"
+        " annotation/questions/guidelines.html annotation/questions/_guidelines.html"
         " annotation/questions/_label_guidelines.html annotation/choices/_keys_choose.html"
         " annotation/choices/_keys_several.html annotation/choices/_keys_confirm.html",
         "project.name project.slug project.question project.data_kind project.columns column"
@@ -175,8 +175,8 @@ QUESTIONS = (
     ),
     Shown(
         "annotation/questions/_label.html annotation/questions/_label_others.html"
-        " annotation/questions/_label_guidelines.html annotation/guidelines/_guidelines.html"
-        " annotation/guidelines/guidelines.html",
+        " annotation/questions/_label_guidelines.html annotation/questions/_guidelines.html"
+        " annotation/questions/guidelines.html",
         "guidelines_changed guidelines_open with_guidelines guidelines.examples guidelines.created_at"
         " guidelines.text guidelines.version guidelines_shown examples example.*",
         LABELLERS,
@@ -260,7 +260,7 @@ QUESTIONS = (
         "limits of the account and rates of the gate",
     ),
     Shown(
-        "annotation/quality/own_statistics.html",
+        "annotation/review/own_statistics.html",
         "is_warned own.earned own.seconds own.skipped own.today own.week own.sheet.answers own.sheet.checks.*"
         " own.sheet.membership.pause_reason own.sheet.membership.paused_at",
         LABELLERS,
@@ -307,7 +307,7 @@ QUESTIONS = (
         "how much managers said that the viewer has not read: in trusted projects alone",
     ),
     Shown(
-        "annotation/quality/own_statistics.html",
+        "annotation/review/own_statistics.html",
         "own.sheet.accepted own.sheet.refused own.sheet.waiting",
         TRUSTED,
         Basis.INSIDE,
@@ -331,7 +331,7 @@ QUESTIONS = (
         "how many questions somebody decided, and how many wait for it: by what was answered, so for reviewers alone",
     ),
     Shown(
-        "annotation/review/review.html annotation/guidelines/_guidelines.html"
+        "annotation/review/review.html annotation/questions/_guidelines.html"
         " annotation/questions/_label_classes.html annotation/choices/_digits.html",
         "project.name project.slug guidelines.created_at guidelines.text guidelines.version guidelines_shown"
         " examples example example.* class_list classes_mark class_digits heading members one.* words",
@@ -347,7 +347,7 @@ QUESTIONS = (
         "what the viewer decided last, and what their role lets them do",
     ),
     for_managers(
-        "annotation/guidelines/guidelines.html",
+        "annotation/questions/guidelines.html",
         "current.version earlier form one.* picture_form pictures picture.* snippet missing",
         "guidelines with their earlier versions",
     ),

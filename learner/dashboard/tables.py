@@ -21,7 +21,7 @@ from annotation.budget.spending import spending_amounts
 from annotation.choices.secrecy import hides_selection
 from annotation.models import UNFINISHED, Consensus, Dataset, DatasetState, Job, Label, Project, WorkState
 from annotation.models.quality import QualityReport
-from annotation.quality import selectors as quality
+from annotation.review.selectors import quality
 from learner.models import Round, TrainingRun
 from learner.pools import records
 from learner.releases import evaluations as evaluation_selectors

@@ -6,7 +6,6 @@ from typing import Literal, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from annotation.answers.selectors import counting_places
 from annotation.choices.answers_unit import chosen_randomizer
 from annotation.choices.catalogue import CATALOGUE, chosen_of
 from annotation.choices.label_types.learning import chosen_estimator
@@ -15,6 +14,7 @@ from annotation.choices.policies.catalogue import policy_choice_of
 from annotation.choices.policies.updates import BatchPolicy
 from annotation.choices.randomizer_base import ANNOTATOR
 from annotation.models import Project, Selection
+from annotation.questions.selectors.answers import counting_places
 from learner.errors import UnknownChoice
 from learner.estimators.choice import INTERCEPT_SCALING, EstimatorChoice, PrivateEstimator, Shape
 from learner.estimators.online_choices import OnlineChoice

@@ -16,11 +16,11 @@ import pyarrow.parquet as pq
 from django.db import connection
 from django.utils import timezone
 
-from annotation.answers.selectors import counting_places, label_type
 from annotation.budget.spending import Echo, safe_cell
 from annotation.choices.label_types.base import LabelType
 from annotation.exports.croissant import DESCRIPTION, LABELS, METADATA_PREFIX, croissant_description
 from annotation.models import Dataset, Project
+from annotation.questions.selectors.answers import counting_places, label_type
 
 CHUNK = 5000
 # A piece for each task would be a write to the network for each.

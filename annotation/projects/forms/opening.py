@@ -13,7 +13,6 @@ from annotation.choices.preset import Preset
 from annotation.choices.presets import broken_rules
 from annotation.choices.question_plan import QuestionPlan
 from annotation.errors import InvalidConfiguration
-from annotation.guidelines.text import refuse_pictures_of_others
 from annotation.models import (
     Arrival,
     DataKind,
@@ -21,6 +20,7 @@ from annotation.models import (
     Oracle,
     PrivacyUnit,
 )
+from annotation.questions.guidelines import refuse_pictures_of_others
 from annotation.wording import localized
 from privacy.choices import Kind
 

@@ -10,7 +10,7 @@ from annotation.data.retention_views import KINDS
 from annotation.projects.forms.pool import PoolProjectForm
 from annotation.projects.forms.settings import SettingsForm
 from annotation.projects.forms.streams import StreamProjectForm
-from annotation.quality.forms import QualityForm
+from annotation.review.forms import QualityForm
 
 FORMS: Final = (SettingsForm, PoolProjectForm, StreamProjectForm, QualityForm)
 # Settings that buttons change, or that follow from others.

@@ -20,7 +20,6 @@ from annotation.choices.presets import PRESETS, broken_rules, epsilon_of_kind
 from annotation.choices.refusals import refuse_broken
 from annotation.choices.services import configurations
 from annotation.data.services import streams
-from annotation.guidelines.services.pictures import bring_guideline_pictures
 from annotation.models import (
     Arrival,
     Features,
@@ -31,6 +30,7 @@ from annotation.models import (
 )
 from annotation.people.services.members import add_member
 from annotation.projects.services import answers_accounts
+from annotation.questions.services.guidelines import bring_guideline_pictures
 from privacy.choices import Kind
 from privacy.models import Population
 from privacy.services import ledger

@@ -10,7 +10,6 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_POST
 
 from annotation.access import managed_project
-from annotation.answers.class_list import listed_classes
 from annotation.choices.class_looks import looks_of
 from annotation.choices.merged_classes import merged_names
 from annotation.errors import ConfigurationFrozen, InvalidConfiguration
@@ -18,6 +17,7 @@ from annotation.models import Project
 from annotation.people.identity import person_of
 from annotation.projects.forms.classes import COLOUR_NAMES, FurtherClassForm, MergeForm
 from annotation.projects.services import classes as project_classes
+from annotation.questions.class_list import listed_classes
 from annotation.wording import localized
 
 

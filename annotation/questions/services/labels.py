@@ -1,7 +1,4 @@
-"""What happens when an annotator answers or skips.
-
-Locks are always taken question first, then assignment, so that nobody waits in a circle.
-"""
+"""Storing answers, and closing a question once they agree."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -13,16 +10,28 @@ from django.db.models import F
 from django.db.models.functions import Greatest, Now
 
 from annotation import access
-from annotation.answers.selectors import agreed_on, refuse_no_answer
-from annotation.checks import services as gold
+from annotation.budget.label_budget import label_budget
 from annotation.errors import AlreadyLabelled, LeaseExpired
 from annotation.models import Assignment, AssignmentState, Label, Project, Query, QueryState
 from annotation.models.prepared import fetch_one
-from annotation.questions.services import overlap
-from annotation.reports.services import setting_aside
+from annotation.questions.selectors.answers import agreed_on, refuse_no_answer
+from annotation.questions.services import checks as gold
+from annotation.questions.services import flags
 from annotation.work.services import leases
 from annotation.work.services.sending import send_on_commit
 from privacy.wording import as_message
+
+
+def ask_one_more(*, project: Project, query: Query) -> bool:
+    """Give a question without a majority to one more person, up to the project's limit; call it with its row locked."""
+    if project.overlap_limit is None or query.overlap >= project.overlap_limit:
+        return False
+    left = label_budget(project).left
+    if left is not None and left < 1:
+        return False
+    Query.objects.filter(pk=query.pk).update(overlap=F("overlap") + 1, open_slots=F("open_slots") + 1)
+    return True
+
 
 # The click itself. The question's lock makes the answers of one question come one after another, so that whoever gives
 # the last one sees all others.
@@ -127,7 +136,7 @@ def submit_label(*, assignment: Assignment, choice: int, key: UUID | None = None
             return label
         votes = [choice] if query.overlap == 1 else current_answers(query)
         if len(votes) == query.overlap and (
-            agreed_on(project, votes) is not None or not overlap.ask_one_more(project=project, query=query)
+            agreed_on(project, votes) is not None or not ask_one_more(project=project, query=query)
         ):
             close_query(project, query, votes)
     return label
@@ -239,7 +248,7 @@ def skip_assignment(*, assignment: Assignment, reason: str) -> Assignment:
             current.skip_reason = reason
             current.finished_at = Now()
             current.save(update_fields=["state", "skip_reason", "finished_at"])
-            setting_aside.set_aside_if_nobody_answers(project=assignment.project, query=query)
+            flags.set_aside_if_nobody_answers(project=assignment.project, query=query)
     return current
 
 

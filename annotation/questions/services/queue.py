@@ -2,8 +2,7 @@
 
 For each question, free slots, live leases and current answers add up to its overlap, so it never reaches more people.
 The order is that of the rounds and, within one, of their choice: what comes back goes to the front again, so nothing
-that was asked for earlier waits for something later.
-"""
+that was asked for earlier waits for something later."""
 
 from collections.abc import Sequence
 from enum import StrEnum
@@ -13,17 +12,20 @@ from uuid import uuid4
 import numpy as np
 from django.contrib.auth.models import AbstractBaseUser
 from django.db import IntegrityError, connection, transaction
+from django.db.models import F
+from django.utils import timezone
 from numpy.typing import NDArray
 
 from annotation import selectors
 from annotation.budget import label_budget
 from annotation.budget.charges import budget_is_spent
-from annotation.checks import services as gold
 from annotation.errors import InvalidConfiguration
-from annotation.models import Assignment, Membership, Oracle, Project, ProjectState, Query, QueryState, Role
+from annotation.models import Assignment, Consensus, Membership, Oracle, Project, ProjectState, Query, QueryState, Role
 from annotation.models.prepared import fetch_one
+from annotation.models.questions import FURTHER_ANSWERS
 from annotation.models.rows import Columns
 from annotation.questions import work_limits
+from annotation.questions.services import checks as gold
 from annotation.questions.work_limits import WorkLimit
 from annotation.selectors import RECORD
 from privacy.wording import as_plural_message
@@ -366,3 +368,34 @@ def queue_state(*, project: Project, user: AbstractBaseUser) -> QueueState:
     if queries.exclude(state__in=(QueryState.UNASKED, QueryState.GOLD)).exists():
         return QueueState.MORE_COMING
     return QueueState.WAITING_FOR_FIRST
+
+
+def open_for_more_answers(*, project: Project, round_number: int, query_ids: Sequence[int]) -> None:
+    """Open questions that were answered for two more answers each, in this order; all of them or, refusing, none.
+
+    What was agreed on is taken back until the further answers are in, and then counts as a new label.
+    """
+    with transaction.atomic():
+        answered = Query.objects.filter(
+            project=project, pk__in=query_ids, state__in=(QueryState.CLOSED, QueryState.DISPUTED)
+        )
+        found = {query.pk: query for query in answered.select_for_update(no_key=True).order_by("pk")}
+        if len(found) != len(query_ids):
+            raise InvalidConfiguration(
+                as_plural_message(
+                    "Only {found} of {n} question was answered before.",
+                    "Only {found} of {n} questions were answered before.",
+                    found=len(found),
+                    n=len(query_ids),
+                )
+            )
+        Consensus.objects.filter(query__in=list(found)).delete()
+        for rank, query_id in enumerate(query_ids):
+            found[query_id].priority = round_number * PRIORITY_PER_ROUND + rank
+        Query.objects.bulk_update(found.values(), ["priority"])
+        answered.update(
+            overlap=F("overlap") + FURTHER_ANSWERS,
+            open_slots=F("open_slots") + FURTHER_ANSWERS,
+            state=QueryState.OPEN,
+            opened_at=timezone.now(),
+        )

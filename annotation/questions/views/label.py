@@ -21,28 +21,25 @@ from django.views.decorators.http import require_GET, require_POST
 from django_htmx.http import HttpResponseClientRedirect, HttpResponseClientRefresh
 
 from annotation import selectors
-from annotation.answers import selectors as answers
-from annotation.answers.class_list import is_many
 from annotation.choices.label_types.base import DIGITS
 from annotation.choices.selections import why_asked
 from annotation.choices.suggestions import suggests
 from annotation.data.services.pictures import ImageAhead, image_ahead
 from annotation.errors import NotMember
 from annotation.gates import receipts
-from annotation.guidelines.presenters import guidelines_parts
-from annotation.guidelines.services import versions
-from annotation.guidelines.services.pictures import shown_pictures
-from annotation.guidelines.views.pictures import served_picture
 from annotation.models import Assignment, Project, ReportKind
 from annotation.questions import work_limits
+from annotation.questions.class_list import is_many
 from annotation.questions.desks import waiting_for
-from annotation.questions.forms.labels import LabelForm, SkipForm
+from annotation.questions.forms import CommentForm, FlagForm, LabelForm, SkipForm
+from annotation.questions.guidelines import guidelines_parts
 from annotation.questions.images import held_image
-from annotation.questions.services import labels, queue, undoing
+from annotation.questions.selectors import answers
+from annotation.questions.services import correcting, flags, guidelines, labels, queue
+from annotation.questions.services.guidelines import shown_pictures
 from annotation.questions.views import label_parts
-from annotation.questions.views.participations import end_of_task
-from annotation.reports.forms import CommentForm, FlagForm
-from annotation.reports.services import reporting
+from annotation.questions.views.guidelines import served_picture
+from annotation.questions.views.labelling import end_of_task
 
 AnnotatorView = Callable[..., HttpResponse]
 NOT_INVITED = "annotation/questions/not_invited.html"
@@ -124,7 +121,7 @@ def flag(request: HttpRequest, assignment_id: UUID) -> HttpResponse:
     if not form.is_valid():
         return _next_question(request, project, problem=_first_error(form))
     kind = ReportKind(form.cleaned_data["kind"])
-    reporting.flag_question(assignment=assignment, kind=kind, comment=form.cleaned_data["comment"])
+    flags.flag_question(assignment=assignment, kind=kind, comment=form.cleaned_data["comment"])
     if not request.htmx:  # type: ignore[attr-defined]
         return _see_other(project)
     notice = _("Reported. Nobody is asked about it before a manager has looked.")
@@ -144,7 +141,7 @@ def comment(request: HttpRequest, assignment_id: UUID) -> HttpResponse:
     form = CommentForm(request.POST)
     if not form.is_valid():
         return _next_question(request, project, problem=_first_error(form))
-    reporting.comment_on(assignment=assignment, comment=form.cleaned_data["comment"])
+    flags.comment_on(assignment=assignment, comment=form.cleaned_data["comment"])
     if not request.htmx:  # type: ignore[attr-defined]
         return _see_other(project)
     last = answers.last_done(desk_of(request, project.slug))
@@ -156,7 +153,7 @@ def comment(request: HttpRequest, assignment_id: UUID) -> HttpResponse:
 def undo(request: HttpRequest, slug: str) -> HttpResponse:
     """Take back the last answer, skip or flag and show its question again."""
     project = desk_of(request, slug)
-    undone = undoing.undo_last(project=project, user=request.user)  # type: ignore[arg-type]
+    undone = correcting.undo_last(project=project, user=request.user)  # type: ignore[arg-type]
     earlier = selectors.earlier_choice(undone)
     if not request.htmx:  # type: ignore[attr-defined]
         return _see_other(project)
@@ -169,7 +166,7 @@ def undo(request: HttpRequest, slug: str) -> HttpResponse:
 def read_guidelines(request: HttpRequest, slug: str) -> HttpResponse:
     """Show guidelines that changed, and note that the person has seen them."""
     project = desk_of(request, slug)
-    versions.mark_guidelines_seen(project=project, user=request.user)  # type: ignore[arg-type]
+    guidelines.mark_guidelines_seen(project=project, user=request.user)  # type: ignore[arg-type]
     if not request.htmx:  # type: ignore[attr-defined]
         return _see_other(project, "?guidelines=open#guidelines")
     return _next_question(request, project, last=answers.last_done(project), with_guidelines=True)
@@ -242,7 +239,7 @@ def _next_question(
         return _empty(request, project, notice)
     if assignment.guidelines_seen is None:
         # Who comes for the first time is not told of a change.
-        versions.mark_guidelines_seen(project=project, user=request.user)  # type: ignore[arg-type]
+        guidelines.mark_guidelines_seen(project=project, user=request.user)  # type: ignore[arg-type]
     question = selectors.question_of(assignment)
     ahead = _image_ahead(assignment) if question.image_url else None
     whole = not request.htmx  # type: ignore[attr-defined]
@@ -320,7 +317,7 @@ def _page(request: HttpRequest, context: dict[str, Any], status: int) -> HttpRes
     part = bool(request.htmx)  # type: ignore[attr-defined]
     if not part or context.get("with_guidelines"):
         project = context["project"]
-        standing = versions.current_guidelines(project)
+        standing = guidelines.current_guidelines(project)
         pictures = shown_pictures(project, standing.text, view="annotation:told_picture")
         context |= guidelines_parts(project, standing, pictures)
         if sent_back := getattr(project, "sent_back", 0):

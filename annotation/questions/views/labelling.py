@@ -1,16 +1,32 @@
-"""How a project labels, for its managers."""
+"""Pages of labelling for managers: settings, label budget, reports; and the end of a crowd's participation."""
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
-from django.http import HttpRequest, HttpResponse
-from django.shortcuts import redirect, render
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.urls import reverse
 from django.utils.translation import gettext as _
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_POST
+from django_htmx.http import HttpResponseClientRedirect
 
+from annotation import selectors
 from annotation.access import managed_project
+from annotation.budget.label_budget import label_budget as budget_of_labels
+from annotation.models import Project, Query
+from annotation.models.joining import CrowdParticipant, Platform
 from annotation.people.identity import person_of
-from annotation.questions.forms.labelling import LabellingForm
-from annotation.questions.services.labelling import set_labelling
-from annotation.reports.selectors import waiting
+from annotation.people.views.crowd import SESSION_KEY
+from annotation.questions import label_forecast
+from annotation.questions.forms import FLAGS, SKIP_REASONS, LabelBudgetForm, LabellingForm
+from annotation.questions.selectors.flags import (
+    count_for_managers,
+    may_read_questions,
+    questions_set_aside,
+    reports_on_others,
+)
+from annotation.questions.services import flags, participations
+from annotation.questions.services.labelling import set_label_budget, set_labelling
 
 
 @login_required
@@ -22,5 +38,90 @@ def labelling(request: HttpRequest, slug: str) -> HttpResponse:
         set_labelling(project=project, actor=person_of(request), **form.cleaned_data)
         messages.success(request, _("Saved. Annotators notice it at their next question."))
         return redirect("annotation:labelling", slug=slug)
-    context = {"project": project, "form": form, "waiting": waiting.count_for_managers(project)}
+    context = {"project": project, "form": form, "waiting": count_for_managers(project)}
     return render(request, "annotation/questions/labelling.html", context, status=422 if form.errors else 200)
+
+
+@login_required
+def label_budget(request: HttpRequest, slug: str) -> HttpResponse:
+    """How many answers may be asked for, and what they cost."""
+    project = managed_project(request, slug)
+    form = LabelBudgetForm(request.POST or None, project=project)
+    if request.method == "POST" and form.is_valid():
+        set_label_budget(project=project, actor=person_of(request), **form.cleaned_data)
+        messages.success(request, _("The annotation budget is changed."))
+        return redirect("annotation:data", slug=slug)
+    context = {
+        "project": project,
+        "form": form,
+        "labels": budget_of_labels(project),
+        "forecast": label_forecast.label_budget_forecast(project),
+    }
+    return render(request, "annotation/questions/label_budget.html", context, status=422 if form.errors else 200)
+
+
+@login_required
+@never_cache
+def crowd_done(request: HttpRequest, slug: str) -> HttpResponse:
+    """Show the completion code once everything is answered, else how much is left."""
+    project = get_object_or_404(selectors.projects_of(request.user), slug=slug)
+    participant = participations.own_participation(
+        participant_id=request.session.get(SESSION_KEY), user=person_of(request), project=project
+    )
+    context = {
+        "project": project,
+        "participant": participant,
+        "is_complete": participations.complete(participant=participant),
+        "answers": participations.answers_of(participant),
+        "on_prolific": participant.link.platform == Platform.PROLIFIC,
+    }
+    return render(request, "annotation/questions/crowd_done.html", context)
+
+
+def end_of_task(request: HttpRequest, project: Project) -> HttpResponse | None:
+    """Send a participant who has answered everything to their code; nobody else is stopped here."""
+    if SESSION_KEY not in request.session:
+        return None
+    participants = CrowdParticipant.objects.select_related("link")
+    participant = participants.filter(pk=request.session[SESSION_KEY], link__project=project).first()
+    if participant is None or not participations.is_done(participant):
+        return None
+    page = reverse("annotation:crowd_done", args=[project.slug])
+    return HttpResponseClientRedirect(page) if request.htmx else redirect(page)  # type: ignore[attr-defined]
+
+
+@login_required
+def reported(request: HttpRequest, slug: str) -> HttpResponse:
+    """Questions nobody gets further with, and what annotators say about others."""
+    project = managed_project(request, slug)
+    context = {
+        "project": project,
+        "set_aside": questions_set_aside(project, request.user),
+        "others": reports_on_others(project),
+        "readable": may_read_questions(project, request.user),
+        "reasons": SKIP_REASONS | FLAGS,
+    }
+    return render(request, "annotation/questions/reported.html", context)
+
+
+@login_required
+@require_POST
+def decide(request: HttpRequest, slug: str, query_id: int) -> HttpResponse:
+    """Have a question asked again, or leave it out for good."""
+    project = managed_project(request, slug)
+    change = flags.ask_set_aside_again if request.POST.get("decision") == "ask" else flags.leave_out_set_aside
+    try:
+        change(project=project, query_id=query_id, user=person_of(request))
+    except Query.DoesNotExist as absent:
+        raise Http404 from absent
+    return redirect("annotation:reported", slug=slug)
+
+
+@login_required
+@require_POST
+def resolve(request: HttpRequest, slug: str, report_id: int) -> HttpResponse:
+    """Take a report off the list."""
+    project = managed_project(request, slug)
+    report = get_object_or_404(project.reports, pk=report_id)
+    flags.resolve_report(project=project, report_id=report.pk, user=person_of(request))
+    return redirect("annotation:reported", slug=slug)

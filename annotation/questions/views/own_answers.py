@@ -9,15 +9,13 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST
 
 from annotation import selectors
-from annotation.answers.selectors import label_type, offered_answers
 from annotation.models import Assignment, Project, Role
 from annotation.people.identity import person_of
-from annotation.questions import own_answers as presenters
-from annotation.questions.forms.labels import LabelForm
-from annotation.questions.services import correcting
-from annotation.reports.forms import CommentForm
-from annotation.reports.selectors import threads
-from annotation.reports.services import conversing
+from annotation.questions.forms import CommentForm, LabelForm
+from annotation.questions.selectors import own_answers as presenters
+from annotation.questions.selectors.answers import label_type, offered_answers
+from annotation.questions.selectors.flags import conversation_refusal
+from annotation.questions.services import correcting, flags
 from annotation.work.rest import row_id
 
 UNREAD = "unread"
@@ -46,7 +44,7 @@ def own_answers(request: HttpRequest, slug: str) -> HttpResponse:
         "choices": choices,
         "takes_several": label_type(project).takes_several,
         "only": UNREAD if unread else "",
-        "writes_back": threads.conversation_refusal(project) is None,
+        "writes_back": conversation_refusal(project) is None,
     }
     return render(request, "annotation/questions/own_answers.html", context)
 
@@ -77,9 +75,9 @@ def write_back(request: HttpRequest, slug: str, query_id: int) -> HttpResponse:
     assignment = get_object_or_404(own.select_related("project"))
     form = CommentForm(request.POST)
     if "read" in request.POST:
-        conversing.mark_read(assignment=assignment)
+        flags.mark_read(assignment=assignment)
     elif form.is_valid():
-        conversing.write_back(assignment=assignment, text=form.cleaned_data["comment"])
+        flags.write_back(assignment=assignment, text=form.cleaned_data["comment"])
         messages.success(request, _("Your comment is with the managers."))
     else:
         messages.error(request, str(next(iter(form.errors.values()))[0]))

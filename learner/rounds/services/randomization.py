@@ -16,8 +16,8 @@ from django.db import transaction
 from django.db.models import Count
 from numpy.typing import NDArray
 
-from annotation.answers.selectors import label_type
 from annotation.models import Label, Project, Query
+from annotation.questions.selectors.answers import label_type
 from learner.errors import NotEnoughLabels
 from learner.estimators.adaptation import adapt_to_texts
 from learner.linear_model import LinearModel

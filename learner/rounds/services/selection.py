@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from annotation.budget.label_budget import label_budget
 from annotation.models import Dataset, Oracle, Project, WorkState
-from annotation.questions.services import queue, repeats
+from annotation.questions.services import queue
 from annotation.work.services.attempts import finish_work
 from annotation.work.services.sending import send_on_commit
 from learner.errors import BlockNotOpen, NothingToAsk
@@ -98,7 +98,7 @@ def repeat_doubted(chosen: Round, progress: Progress) -> None:
     progress.begin(QUESTIONS)
     fault_point("round_chosen")
     with transaction.atomic():
-        repeats.open_for_more_answers(project=project, round_number=chosen.number, query_ids=ids.tolist())
+        queue.open_for_more_answers(project=project, round_number=chosen.number, query_ids=ids.tolist())
         entries = attempts.record_free_use(
             chosen,
             gates=pool_selectors.gate_entries(examples.datasets),

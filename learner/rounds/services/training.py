@@ -9,8 +9,8 @@ import numpy as np
 from django.db.models import QuerySet
 from numpy.typing import NDArray
 
-from annotation.answers.selectors import label_type
 from annotation.models import Oracle, Project
+from annotation.questions.selectors.answers import label_type
 from annotation.work.services.attempts import Lease
 from learner.errors import NotEnoughLabels
 from learner.estimators.choice import FitsSlots, PrivateEstimator

@@ -12,8 +12,7 @@ from annotation.models import Assignment, Membership, Project, Role
 from annotation.models.letters import MailKind, Notice
 from annotation.people import letter_words
 from annotation.people.services import members
-from annotation.questions.services import correcting, labels, queue
-from annotation.reports.services import conversing
+from annotation.questions.services import correcting, flags, labels, queue
 from annotation.review.services import reviewing as decisions
 from learner import notices
 from learner.models import Round
@@ -104,12 +103,12 @@ def test_who_is_written_to_is_told_once_an_hour_and_nothing_of_what_was_said():
     for word in ("the apple", "the apple again"):
         held = queue.claim_next(project=project, user=own)
         labels.submit_label(assignment=held, choice=0)
-        conversing.write_back(assignment=held, text=word)
+        flags.write_back(assignment=held, text=word)
     for _again in range(2):
         notices.record_notices()
     assert [row[1] for row in told() if row[0] == MailKind.REMARK] == ["boss"]
     for word in ("a pear", "a pear again"):
-        conversing.reply(project=project, query_id=held.query_id, person_id=own.pk, text=word, author=manager)
+        flags.reply(project=project, query_id=held.query_id, person_id=own.pk, text=word, author=manager)
     notices.record_notices()
     rows = list(Notice.objects.filter(kind=MailKind.REMARK).order_by("pk"))
     assert [row.person.get_username() for row in rows] == ["boss", "own"]

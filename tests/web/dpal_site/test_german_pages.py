@@ -9,13 +9,11 @@ from django.test import Client
 from django.urls import reverse
 from django.utils.translation import override
 
-from annotation.checks import services as gold
-from annotation.guidelines.services import versions
 from annotation.models import Project, ReportKind, Role
 from annotation.projects.forms.wizard import WizardStep
-from annotation.quality import services as comparing
-from annotation.questions.services import labels, queue
-from annotation.reports.services import reporting
+from annotation.questions.services import checks as gold
+from annotation.questions.services import flags, guidelines, labels, queue
+from annotation.review.services import agreement as comparing
 from annotation.wording import localized
 from dpal_site.catalogues import read_catalogue
 from dpal_site.embedded.servers import REPOSITORY
@@ -140,9 +138,9 @@ def test_an_annotators_pages():
     open_records(project, 5)
     for choice, person in enumerate((ann, bob)):
         labels.submit_label(assignment=queue.claim_next(project=project, user=person), choice=choice)
-    versions.save_guidelines(project=project, text="Dann.", examples=[], author=project.created_by)
+    guidelines.save_guidelines(project=project, text="Dann.", examples=[], author=project.created_by)
     held = queue.claim_next(project=project, user=bob)
-    reporting.flag_question(assignment=held, kind=ReportKind.SENSITIVE, comment="Name")
+    flags.flag_question(assignment=held, kind=ReportKind.SENSITIVE, comment="Name")
     comparing.make_report(job_id=str(comparing.start_report(project=project, owner=project.created_by).job_id))
     label = reverse("annotation:label", args=[project.slug])
     pages = [german(ann).get(reverse(f"annotation:{name}", args=[project.slug])) for name in ("label", "why")]

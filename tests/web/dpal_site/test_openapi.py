@@ -21,21 +21,21 @@ from schemathesis.core.failures import Failure, FailureGroup
 from schemathesis.specs.openapi import checks
 
 from addons.webhooks.models import Webhook, WebhookDelivery
+from annotation.budget.services import populations
 from annotation.choices.class_changes import FurtherClass
 from annotation.data.services import forgetting
 from annotation.exports.services import kept_files
 from annotation.gates.comparison import own_settings
-from annotation.guidelines.services import pictures as guideline_pictures
 from annotation.models import Assignment, Job, Picture, Project, Query, Role
 from annotation.models.groups import PeopleGroup
 from annotation.models.quality import GoldQuery
 from annotation.people.services import crowd_links, groups, invitations, limits, members
 from annotation.projects.forms.configuration_file import file_of
 from annotation.projects.services import classes
-from annotation.quality import services as comparing
-from annotation.questions.services import labels
-from annotation.reports.services import conversing, setting_aside
-from annotation.review import selectors as reviewing
+from annotation.questions.services import flags, labels
+from annotation.questions.services import guidelines as guideline_pictures
+from annotation.review.selectors import reviewing
+from annotation.review.services import agreement as comparing
 from annotation.review.services import reviewing as decisions
 from annotation.work.services import tokens
 from annotation.work.services.tokens import Scope
@@ -291,7 +291,7 @@ class Site:
     def set_aside(self) -> str:
         """Return a question that nobody gets further with."""
         (query,) = open_records(self.project, 1, round_number=99)
-        setting_aside.set_aside(project=self.project, query=query)
+        flags.set_aside(project=self.project, query=query)
         return str(query.pk)
 
     def given(self) -> str:
@@ -345,7 +345,7 @@ class Site:
         turn = Assignment.objects.filter(project=self.project, annotator=self.person).order_by("created_at").first()
         if turn is None:
             turn = learning.queue.claim_next(project=self.project, user=self.person)
-        conversing.write_back(assignment=turn, text="blurred")
+        flags.write_back(assignment=turn, text="blurred")
         return str(turn.query_id)
 
     def answered(self, project: Any) -> str:

@@ -158,8 +158,8 @@ BUTTON = re.compile(r'name="(?:action|decision|do)"\s+value="(\w+)"')
 SEVERAL_BUTTONS = {
     "annotation/budget/limit_requests.html": ("LimitDecisionIn", "decision"),
     "annotation/budget/population.html": ("WishDecisionIn", "decision"),
-    "annotation/browsing/questions.html": ("ChangeIn", "action"),
-    "annotation/reports/reported.html": ("SetAsideDecisionIn", "decision"),
+    "annotation/review/questions.html": ("ChangeIn", "action"),
+    "annotation/questions/reported.html": ("SetAsideDecisionIn", "decision"),
     "annotation/review/review.html": ("DecisionIn", "decision"),
     "prolific/study.html": ("StudyChangeIn", "change"),
 }

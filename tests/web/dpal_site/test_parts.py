@@ -9,13 +9,12 @@ from django.test import Client
 from django.urls import get_resolver, reverse
 from psycopg import sql
 
-from annotation.checks import services as gold
 from annotation.models import Assignment, AssignmentState, Encounter, Label, Membership, Query, Record, Report
 from annotation.models import joining as joining_models
 from annotation.models.configurations import KNOWN
 from annotation.projects.services.configuring import configure_project
-from annotation.questions.services import correcting, participations
-from annotation.reports.services import conversing
+from annotation.questions.services import checks as gold
+from annotation.questions.services import correcting, flags, participations
 from annotation.work.services.tokens import secret_digest
 from dpal_site import label_role, parts
 from dpal_site.roles import RoleAddress
@@ -201,9 +200,7 @@ class TestTheRoleIsEnough:
             web.get(reverse("annotation:label", args=[project.slug]))
             web.post(reverse("annotation:submit", args=[held().pk]), {"choice": 0})
         turn = Assignment.objects.get(state=AssignmentState.LABELLED)
-        conversing.reply(
-            project=project, query_id=turn.query_id, person_id=ann.pk, text="sure?", author=project.created_by
-        )
+        flags.reply(project=project, query_id=turn.query_id, person_id=ann.pk, text="sure?", author=project.created_by)
         with role():
             assert "sure?" in web.get(reverse("annotation:own_answers", args=[project.slug])).content.decode()
             back = reverse("annotation:write_back", args=[project.slug, turn.query_id])

@@ -11,9 +11,8 @@ from django.urls import reverse
 from django.utils import timezone
 from playwright.sync_api import expect
 
-from annotation.guidelines.services import versions
 from annotation.models import Assignment, AssignmentState, Label, Query
-from annotation.questions.services import queue
+from annotation.questions.services import guidelines, queue
 from tests.axe import violations
 from tests.factories import (
     answer_once,
@@ -328,7 +327,7 @@ def show_changed_guidelines_and_flag(project, at):
     open_records(project, 2)
     page = at("annotation:label", project.slug)
     example = {"text": "last train?", "choice": 0, "reason": "asks how to get there"}
-    versions.save_guidelines(project=project, text="New.", examples=[example], author=project.created_by)
+    guidelines.save_guidelines(project=project, text="New.", examples=[example], author=project.created_by)
     page.reload()
     page.locator("summary", has_text="Flag").click()
     page.locator("summary", has_text="Comment").click()

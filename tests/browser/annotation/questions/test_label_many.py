@@ -11,9 +11,9 @@ from django.test import Client
 from django.urls import reverse
 from playwright.sync_api import Browser, Page, expect
 
-from annotation.answers.class_list import codes_of
 from annotation.models import Label, Project
 from annotation.projects.services.configuring import configure_project
+from annotation.questions.class_list import codes_of
 from annotation.questions.services import queue
 from tests.axe import violations
 from tests.factories import (

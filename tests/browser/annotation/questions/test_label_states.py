@@ -11,13 +11,11 @@ from django.test import Client
 from django.urls import reverse
 from playwright.sync_api import Browser, Page, expect
 
-from annotation.checks import services as gold
-from annotation.guidelines.services import versions
 from annotation.models import Label, Membership, Project, QueryState, ReportKind, Role
 from annotation.people.services import crowd_links
 from annotation.projects.services.lifecycle import ProjectState
-from annotation.questions.services import labels, queue
-from annotation.reports.services import reporting
+from annotation.questions.services import checks as gold
+from annotation.questions.services import flags, guidelines, labels, queue
 from tests.axe import violations
 from tests.factories import (
     add_members,
@@ -273,11 +271,11 @@ def test_reports_and_earlier_guidelines_are_clean(enter, live_server):
     project = make_project(guidelines="First.")
     manager, (ann, _bob) = project.created_by, make_annotators(project, 2)
     add_members(project, manager, role=Role.MANAGER)
-    versions.save_guidelines(project=project, text="Second.", examples=[], author=manager)
+    guidelines.save_guidelines(project=project, text="Second.", examples=[], author=manager)
     open_records(project, 2)
-    reporting.comment_on(assignment=queue.claim_next(project=project, user=ann), comment="two classes fit")
+    flags.comment_on(assignment=queue.claim_next(project=project, user=ann), comment="two classes fit")
     held = queue.claim_next(project=project, user=ann)
-    reporting.flag_question(assignment=held, kind=ReportKind.SENSITIVE, comment="a name")
+    flags.flag_question(assignment=held, kind=ReportKind.SENSITIVE, comment="a name")
     page = enter(project, manager, reduced_motion="reduce")
     for name, heading in (("reported", "Questions set aside"), ("guidelines", "Earlier versions")):
         page.goto(live_server.url + reverse(f"annotation:{name}", args=[project.slug]))

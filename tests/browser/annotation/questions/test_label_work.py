@@ -13,9 +13,8 @@ from PIL import Image
 from playwright.sync_api import Browser, Page, expect
 
 from annotation.data.readers.images import as_webp
-from annotation.guidelines.services import versions
 from annotation.models import Assignment, Label, Picture, Project, Query, QueryState, Report
-from annotation.questions.services import queue
+from annotation.questions.services import guidelines, queue
 from dpal_site.embedded import host
 from tests.axe import violations
 from tests.factories import make_annotators, make_project, make_records, open_records, write_settings
@@ -362,7 +361,7 @@ class TestSayingMore:
 class TestGuidelines:
     def change(self, project):
         example = {"text": "last train?", "choice": 0, "reason": "asks how to get there"}
-        versions.save_guidelines(
+        guidelines.save_guidelines(
             project=project, text="Take the best class.", examples=[example], author=project.created_by
         )
 
@@ -410,7 +409,7 @@ class TestGuidelines:
 
     def test_on_a_phone_they_open_above_the_answers_and_take_no_more_than_their_part(self, project, enter):
         open_records(project, 1)
-        versions.save_guidelines(
+        guidelines.save_guidelines(
             project=project, text="\n\n".join(["Read *twice*."] * 40), examples=[], author=project.created_by
         )
         page = enter(project, make_annotators(project, 1)[0], viewport={"width": 390, "height": 780})

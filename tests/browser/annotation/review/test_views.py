@@ -14,10 +14,9 @@ from PIL import Image
 from playwright.sync_api import Page, expect
 
 from annotation.data.readers.images import as_webp
-from annotation.guidelines.services import versions
 from annotation.models import Consensus, Picture, Project, Query, QueryState, Report, Role
 from annotation.models.reviews import Review, ReviewState
-from annotation.questions.services import labels, queue
+from annotation.questions.services import guidelines, labels, queue
 from tests import axe
 from tests.factories import add_members, make_annotators, make_project, make_records, make_user, open_records
 
@@ -31,7 +30,7 @@ def project() -> Project:
     manager = make_user("manager")
     made = make_project(owner=manager, name="Voice queries", overlap=2, reviewed="all")
     add_members(made, manager, role=Role.MANAGER)
-    versions.save_guidelines(project=made, text="Sport is what people play.", examples=[], author=manager)
+    guidelines.save_guidelines(project=made, text="Sport is what people play.", examples=[], author=manager)
     return made
 
 

@@ -16,9 +16,8 @@ from annotation.exports.services.label_files import export_labels
 from annotation.models import Assignment, AssignmentState, Consensus, Label, Membership, Query, QueryState
 from annotation.models.machines import MachineAnnotator
 from annotation.projects.services import configuring
-from annotation.quality.machine_report import machine_sheet
-from annotation.quality.selectors import payments_csv
 from annotation.questions.services import labels, queue
+from annotation.review.selectors.quality import machine_sheet, payments_csv
 from tests import learning
 from tests.db.learner.answers.test_randomization import open_randomized
 from tests.factories import make_annotators, make_project, make_user, write_settings

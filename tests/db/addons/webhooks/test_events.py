@@ -10,7 +10,6 @@ from addons.webhooks import events as webhook_events
 from addons.webhooks import services as webhooks
 from addons.webhooks.models import Webhook, WebhookDelivery, WebhookEvent
 from annotation.choices.secrecy import hides_selection
-from annotation.guidelines.services import versions
 from annotation.models import Job, Query, Role, WorkState
 from annotation.models.forgetting import Forgetting
 from annotation.models.history import Action
@@ -19,7 +18,7 @@ from annotation.models.limits import LimitRequest
 from annotation.models.people import Membership
 from annotation.people.services import members
 from annotation.projects.services import lifecycle
-from annotation.questions.services import labels, queue
+from annotation.questions.services import guidelines, labels, queue
 from annotation.signals import project_event
 from learner.models import Round, TrainingRun
 from privacy.services import ledger
@@ -85,7 +84,7 @@ def member(project):
 
 def new_guidelines(project):
     for text in ("first words", "other words"):
-        versions.save_guidelines(project=project, text=text, examples=[], author=project.created_by)
+        guidelines.save_guidelines(project=project, text=text, examples=[], author=project.created_by)
     return [{"guidelines": project.guidelines_version}]
 
 

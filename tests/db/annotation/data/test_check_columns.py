@@ -11,11 +11,11 @@ from django.db import connection, transaction
 from django.test import Client
 from django.urls import reverse
 
-from annotation.checks import services as gold
 from annotation.data.services import check_columns, datasets
 from annotation.errors import InvalidConfiguration, InvalidUpload
 from annotation.models import Dataset, DatasetState, Project, Role
 from annotation.models.quality import GoldQuery
+from annotation.questions.services import checks as gold
 from tests import streaming
 from tests.factories import add_members, make_project, make_user
 

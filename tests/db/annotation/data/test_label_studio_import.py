@@ -6,11 +6,11 @@ import pytest
 from django.core.files.base import ContentFile
 from django.core.management import call_command
 
-from annotation.checks import services as gold
 from annotation.data.services import datasets
 from annotation.errors import InvalidUpload
 from annotation.exports.services.label_files import export_labels
 from annotation.models import Dataset, Label, Record
+from annotation.questions.services import checks as gold
 from annotation.questions.services import labels, queue
 from privacy.selectors import guarantee
 from tests.factories import make_annotators, make_project, make_user, open_records

@@ -6,19 +6,19 @@ import pytest
 from django.db import IntegrityError, transaction
 from django.utils import timezone
 
-from annotation.answers.selectors import offered_answers
-from annotation.browsing import selectors as browsing
-from annotation.checks.selectors import checks_in_use, checks_of
 from annotation.choices.merged_classes import CROWD, FIXED_ANSWERS, NOT_ASKED, NOT_BEFOREHAND, STREAM, USED
 from annotation.errors import InvalidConfiguration
 from annotation.exports.services.label_files import export_labels
 from annotation.models import Consensus, Label, Project, Query, QueryState, Role
 from annotation.models.quality import GoldQuery, GoldSource
 from annotation.projects.services.classes import merge_class, merge_hindrance_of, take_back_merge
-from annotation.quality import selectors as quality
+from annotation.questions.selectors.answers import offered_answers
+from annotation.questions.selectors.checks import checks_in_use, checks_of
 from annotation.questions.services import labels, queue
-from annotation.review.selectors import agreed_choice
-from annotation.review.services import disputes
+from annotation.review.selectors import quality
+from annotation.review.selectors import questions as browsing
+from annotation.review.selectors.reviewing import agreed_choice
+from annotation.review.services import reviewing
 from tests.db.annotation.projects.test_classes import other_projects
 from tests.factories import add_members, make_project, make_user, open_records
 
@@ -102,7 +102,7 @@ def test_who_decides_a_question_is_agreed_with_by_either_class(manager):
     project = merge(project)
     query = Query.objects.get(project=project)
     assert query.state == QueryState.DISPUTED
-    decided = disputes.settle(project=project, query_id=query.pk, choice=2, person=manager)
+    decided = reviewing.settle(project=project, query_id=query.pk, choice=2, person=manager)
     assert (decided.votes, decided.agreeing) == (2, 1)
 
 

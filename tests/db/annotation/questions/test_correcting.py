@@ -5,10 +5,9 @@ import pytest
 from annotation.errors import InvalidConfiguration, UndoRefused
 from annotation.models import Assignment, Consensus, Label, Project, Query, QueryState, Report, ReportKind
 from annotation.models.quality import GoldQuery
-from annotation.questions.services import correcting, labels, queue
+from annotation.questions.services import correcting, flags, labels, queue
 from annotation.questions.services.labels import mark_labels_used
-from annotation.reports.services import setting_aside
-from annotation.review.services import disputes
+from annotation.review.services import reviewing
 from tests.factories import make_annotators, make_candidates, make_project, open_records
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -93,7 +92,7 @@ def test_a_managers_decision_stands_and_nobody_can_tell_it_was_made():
     people = make_annotators(project, 2)
     query_id = answer(project, people[0], 0)
     answer(project, people[1], 1)
-    disputes.settle(project=project, query_id=query_id, choice=2, person=project.created_by)
+    reviewing.settle(project=project, query_id=query_id, choice=2, person=project.created_by)
     correct(project, people[0], query_id, 1)
     assert Consensus.objects.get().choice == 2
     assert Label.objects.get(annotator=people[0], superseded_at=None).choice == 1
@@ -132,7 +131,7 @@ class TestSendingBack:
         (person,) = make_annotators(other, 1)
         asked = answer(other, person, 0)
         assert correcting.send_back(project=project, query_ids=[asked], comment="hm") == []
-        assert setting_aside.set_aside_chosen(project=project, query_ids=[asked]) == []
+        assert flags.set_aside_chosen(project=project, query_ids=[asked]) == []
 
     def test_a_crowd_and_randomised_answers_are_never_sent_back(self, monkeypatch):
         with pytest.raises(InvalidConfiguration, match="crowd"):
@@ -140,7 +139,7 @@ class TestSendingBack:
         monkeypatch.setattr(Project, "settings", {"label_randomizer": "randomized_answers"})
         for change in (
             lambda project: correcting.send_back(project=project, query_ids=[1], comment="hm"),
-            lambda project: setting_aside.set_aside_chosen(project=project, query_ids=[1]),
+            lambda project: flags.set_aside_chosen(project=project, query_ids=[1]),
         ):
             with pytest.raises(InvalidConfiguration, match="randomised"):
                 change(make_project())
@@ -156,6 +155,6 @@ def test_open_questions_are_set_aside_and_others_are_not():
     (person,) = make_annotators(project, 1)
     closed = answer(project, person, 0)
     still = Query.objects.exclude(pk=closed).get().pk
-    assert setting_aside.set_aside_chosen(project=project, query_ids=[closed, still]) == [still]
+    assert flags.set_aside_chosen(project=project, query_ids=[closed, still]) == [still]
     assert Query.objects.get(pk=still).state == QueryState.SET_ASIDE
     assert Assignment.objects.get().query_id == closed

@@ -9,7 +9,7 @@ from django.urls import reverse
 from annotation.budget import label_budget
 from annotation.errors import InvalidConfiguration
 from annotation.models import Configuration, Project, Query
-from annotation.questions.services import labelling, labels, queue, undoing
+from annotation.questions.services import correcting, labelling, labels, queue
 from learner.models import ModelRelease, Round
 from learner.rounds.next_step import Step, project_status
 from learner.rounds.services import loop
@@ -95,7 +95,7 @@ def test_an_answer_taken_back_and_given_again_is_paid_once():
     open_records(project, 1)
     (person,) = make_annotators(project, 1)
     labels.submit_label(assignment=queue.claim_next(project=project, user=person), choice=1)
-    undoing.undo_label(project=project, user=person)
+    correcting.undo_label(project=project, user=person)
     labels.submit_label(assignment=queue.claim_next(project=project, user=person), choice=0)
     assert label_budget.label_budget(project).given == 1
 

@@ -14,7 +14,7 @@ from kombu.exceptions import OperationalError
 
 from annotation.errors import AlreadyLabelled, InvalidChoice, LeaseExpired, UndoRefused
 from annotation.models import Assignment, AssignmentState, Consensus, Label, Project, Query, QueryState
-from annotation.questions.services import labels, queue, undoing
+from annotation.questions.services import correcting, labels, queue
 from tests.factories import make_annotators, make_project, open_records
 
 
@@ -237,7 +237,7 @@ class TestKeys:
         (person,) = make_annotators(project, 1)
         assignment, key = claim(project, person), uuid4()
         first = labels.submit_label(assignment=assignment, choice=1, key=key)
-        undoing.undo_label(project=project, user=person)
+        correcting.undo_label(project=project, user=person)
         assert labels.submit_label(assignment=assignment, choice=1, key=key).pk == first.pk
         assignment.refresh_from_db()
         assert assignment.state == AssignmentState.LEASED
@@ -315,7 +315,7 @@ class TestUndo:
         (query,) = open_records(project, 1)
         (person,) = make_annotators(project, 1)
         first = answer(project, person, 0)
-        undone = undoing.undo_label(project=project, user=person)
+        undone = correcting.undo_label(project=project, user=person)
         query.refresh_from_db()
         first.refresh_from_db()
         assert (query.state, query.open_slots) == (QueryState.OPEN, 0)
@@ -332,7 +332,7 @@ class TestUndo:
         (person,) = make_annotators(project, 1)
         answer(project, person, 0)
         for choice in (1, 2):
-            labels.submit_label(assignment=undoing.undo_label(project=project, user=person), choice=choice)
+            labels.submit_label(assignment=correcting.undo_label(project=project, user=person), choice=choice)
         chain = list(Label.objects.order_by("pk").values_list("pk", "supersedes_id"))
         assert [earlier for _, earlier in chain] == [None, chain[0][0], chain[1][0]]
         assert Label.objects.filter(superseded_at=None).get().choice == 2
@@ -343,7 +343,7 @@ class TestUndo:
         (person,) = make_annotators(project, 1)
         answer(project, person, 0)
         assert claim(project, person).query_id == second.pk
-        undone = undoing.undo_label(project=project, user=person)
+        undone = correcting.undo_label(project=project, user=person)
         assert undone.query_id == first.pk
         second.refresh_from_db()
         assert second.open_slots == 1
@@ -356,7 +356,7 @@ class TestUndo:
         first, second = make_annotators(project, 2)
         answer(project, first, 0)
         answer(project, second, 1)
-        labels.submit_label(assignment=undoing.undo_label(project=project, user=second), choice=0)
+        labels.submit_label(assignment=correcting.undo_label(project=project, user=second), choice=0)
         query.refresh_from_db()
         assert query.state == QueryState.CLOSED
         assert Consensus.objects.get().agreeing == 2
@@ -368,7 +368,7 @@ class TestUndo:
         answer(project, person, 0)
         labels.mark_labels_used(project=project, last_consensus_id=Consensus.objects.get().pk)
         with pytest.raises(UndoRefused):
-            undoing.undo_label(project=project, user=person)
+            correcting.undo_label(project=project, user=person)
         assert Label.objects.get().superseded_at is None
 
     def test_an_answer_older_than_ten_minutes_stays(self):
@@ -378,7 +378,7 @@ class TestUndo:
         answer(project, person, 0)
         Assignment.objects.update(finished_at=Now() - timedelta(minutes=11))
         with pytest.raises(UndoRefused):
-            undoing.undo_label(project=project, user=person)
+            correcting.undo_label(project=project, user=person)
 
     def test_another_persons_answer_stays(self):
         project = make_project()
@@ -386,7 +386,7 @@ class TestUndo:
         person, other = make_annotators(project, 2)
         answer(project, person, 0)
         with pytest.raises(UndoRefused):
-            undoing.undo_label(project=project, user=other)
+            correcting.undo_label(project=project, user=other)
 
     def test_marking_labels_used_never_goes_back(self):
         project = make_project()
@@ -481,8 +481,8 @@ class TestRaces:
             Assignment.objects.create(project=project, query=next_one, annotator=person, leased_until=Now())
         Query.objects.update(open_slots=0)
         results = at_once(
-            lambda: undoing.undo_label(project=project, user=one),
-            lambda: undoing.undo_label(project=project, user=other),
+            lambda: correcting.undo_label(project=project, user=one),
+            lambda: correcting.undo_label(project=project, user=other),
         )
         assert {assignment.query_id for assignment in results} == {first.pk, second.pk}
         assert set(Query.objects.values_list("open_slots", flat=True)) == {1}
@@ -502,7 +502,7 @@ class TestRaces:
                     return list(Consensus.objects.filter(project=project))
 
             used, undone = at_once(
-                train, lambda project=project, person=person: undoing.undo_label(project=project, user=person)
+                train, lambda project=project, person=person: correcting.undo_label(project=project, user=person)
             )
             label.refresh_from_db()
             assert (undone is UndoRefused) == (label.superseded_at is None)

@@ -6,11 +6,10 @@ import pytest
 from django.db.models.functions import Now
 
 from annotation import selectors
-from annotation.answers import selectors as answers
 from annotation.errors import UndoRefused
 from annotation.models import Assignment, Project, Query, QueryState, Report, ReportKind
-from annotation.questions.services import labels, queue, undoing
-from annotation.reports.services import reporting, setting_aside
+from annotation.questions.selectors import answers
+from annotation.questions.services import correcting, flags, labels, queue
 from tests.factories import make_annotators, make_project, open_records
 
 pytestmark = pytest.mark.django_db
@@ -42,7 +41,7 @@ def test_a_skipped_question_comes_back_to_who_skipped_it():
     skipped = skip(project, person)
     assert held_by(project, person).query_id == second.pk
     assert answers.last_done(desk(project, person)) == "skipped"
-    undone = undoing.undo_last(project=project, user=person)
+    undone = correcting.undo_last(project=project, user=person)
     assert (undone.pk, undone.state, undone.query_id) == (skipped.pk, "leased", first.pk)
     assert dict(Query.objects.values_list("pk", "open_slots")) == {first.pk: 0, second.pk: 1}
     labels.submit_label(assignment=undone, choice=1)
@@ -58,10 +57,10 @@ def test_the_newest_is_taken_back_first_and_then_the_one_before():
     # Within one transaction all is done at one moment.
     Assignment.objects.filter(query=first).update(finished_at=Now() - timedelta(minutes=2))
     assert held_by(project, person).query_id == third.pk
-    assert undoing.undo_last(project=project, user=person).query_id == second.pk
-    assert undoing.undo_last(project=project, user=person).query_id == first.pk
+    assert correcting.undo_last(project=project, user=person).query_id == second.pk
+    assert correcting.undo_last(project=project, user=person).query_id == first.pk
     with pytest.raises(UndoRefused):
-        undoing.undo_last(project=project, user=person)
+        correcting.undo_last(project=project, user=person)
 
 
 def test_a_question_set_aside_because_of_the_skip_is_asked_again(project):
@@ -70,7 +69,7 @@ def test_a_question_set_aside_because_of_the_skip_is_asked_again(project):
     skip(project, person)
     query.refresh_from_db()
     assert query.state == QueryState.SET_ASIDE
-    undoing.undo_last(project=project, user=person)
+    correcting.undo_last(project=project, user=person)
     query.refresh_from_db()
     assert (query.state, query.open_slots) == (QueryState.OPEN, 0)
 
@@ -80,9 +79,9 @@ def test_a_flag_taken_back_is_settled_and_stays_stored(kind):
     project = make_project()
     (query,) = open_records(project, 1)
     person, _other = make_annotators(project, 2)
-    reporting.flag_question(assignment=held_by(project, person), kind=kind)
+    flags.flag_question(assignment=held_by(project, person), kind=kind)
     assert answers.last_done(desk(project, person)) == "flagged"
-    undoing.undo_last(project=project, user=person)
+    correcting.undo_last(project=project, user=person)
     query.refresh_from_db()
     report = Report.objects.get()
     assert (query.state, query.open_slots) == (QueryState.OPEN, 0)
@@ -94,11 +93,11 @@ def test_what_somebody_else_found_sensitive_too_stays_with_the_manager():
     (query,) = open_records(project, 1)
     person, other = make_annotators(project, 2)
     mine, theirs = held_by(project, person), held_by(project, other)
-    reporting.flag_question(assignment=mine, kind=ReportKind.SENSITIVE)
-    reporting.flag_question(assignment=theirs, kind=ReportKind.SENSITIVE)
+    flags.flag_question(assignment=mine, kind=ReportKind.SENSITIVE)
+    flags.flag_question(assignment=theirs, kind=ReportKind.SENSITIVE)
     assert answers.last_done(desk(project, person)) is None
     with pytest.raises(UndoRefused):
-        undoing.undo_skip(project=project, skipped=mine)
+        correcting.undo_skip(project=project, skipped=mine)
     query.refresh_from_db()
     assert query.state == QueryState.SET_ASIDE
     assert Report.objects.filter(resolved_at=None).count() == 2
@@ -112,8 +111,8 @@ def test_a_skip_stays_when_somebody_else_has_the_question():
     labels.submit_label(assignment=held_by(project, other), choice=1)
     assert answers.last_done(desk(project, person)) is None
     for undo in (
-        lambda: undoing.undo_last(project=project, user=person),
-        lambda: undoing.undo_skip(project=project, skipped=skipped),
+        lambda: correcting.undo_last(project=project, user=person),
+        lambda: correcting.undo_skip(project=project, skipped=skipped),
     ):
         with pytest.raises(UndoRefused):
             undo()
@@ -124,9 +123,9 @@ def test_a_skip_stays_after_ten_minutes_and_after_a_manager_decided(project):
     (query,) = open_records(project, 1)
     (person,) = make_annotators(project, 1)
     skipped = skip(project, person)
-    setting_aside.leave_out_set_aside(project=project, query_id=query.pk, user=project.created_by)
+    flags.leave_out_set_aside(project=project, query_id=query.pk, user=project.created_by)
     with pytest.raises(UndoRefused):
-        undoing.undo_skip(project=project, skipped=skipped)
+        correcting.undo_skip(project=project, skipped=skipped)
     assert not selectors.undoable_skips(person).exists()
     Query.objects.update(state=QueryState.OPEN, open_slots=1)
     assert selectors.undoable_skips(person).exists()
@@ -140,4 +139,4 @@ def test_nobody_takes_back_what_somebody_else_skipped():
     person, other = make_annotators(project, 2)
     skip(project, person)
     with pytest.raises(UndoRefused):
-        undoing.undo_last(project=project, user=other)
+        correcting.undo_last(project=project, user=other)

@@ -11,7 +11,7 @@ from annotation.errors import InvalidConfiguration
 from annotation.models import Assignment, AssignmentState, Encounter, Record
 from annotation.projects.services import configuring
 from annotation.questions import work_limits
-from annotation.questions.services import labelling, labels, queue, undoing
+from annotation.questions.services import correcting, labelling, labels, queue
 from annotation.questions.services.queue import QueueState
 from tests.factories import (
     make_annotators,
@@ -84,7 +84,7 @@ def test_an_answer_taken_back_does_not_count():
     open_records(project, 2)
     (person,) = make_annotators(project, 1)
     answer(project, person)
-    undoing.undo_label(project=project, user=person)
+    correcting.undo_label(project=project, user=person)
     assert answer(project, person)
 
 

@@ -15,9 +15,8 @@ from annotation.models.groups import GroupRole
 from annotation.models.joining import Invitation
 from annotation.models.reviews import Review, ReviewState
 from annotation.people.services import groups, invitations, members
-from annotation.questions.services import correcting, labelling, labels, queue, undoing
-from annotation.reports.services import setting_aside
-from annotation.review import selectors
+from annotation.questions.services import correcting, flags, labelling, labels, queue
+from annotation.review.selectors import reviewing as review_reviewing
 from annotation.review.services import reviewing
 from learner.pools.selectors import question_counts
 from tests.factories import add_members, make_annotators, make_project, make_user, open_records, write_settings
@@ -112,11 +111,11 @@ class TestQueue:
         alike = answered(project, people, 1, 1)
         disputed = answered(project, people, 0, 1)
         assert claimed(project, reviewer) == disputed.pk
-        assert list(selectors.queue_of(project, reviewer)) == [disputed]
+        assert list(review_reviewing.queue_of(project, reviewer)) == [disputed]
         labelling.set_quality(project=project, reviewed="all")
-        assert list(selectors.queue_of(project, reviewer)) == [disputed, alike]
+        assert list(review_reviewing.queue_of(project, reviewer)) == [disputed, alike]
         labelling.set_quality(project=project, reviewed="differing")
-        assert list(selectors.queue_of(project, reviewer)) == [disputed]
+        assert list(review_reviewing.queue_of(project, reviewer)) == [disputed]
 
     def test_answers_that_differ_have_a_majority(self, reviewer, project):
         wide = make_project(overlap=3, reviewed="differing")
@@ -124,8 +123,8 @@ class TestQueue:
         three = make_annotators(wide, 3)
         answered(wide, three, 1, 1, 1)
         differing = answered(wide, three, 1, 1, 2)
-        assert list(selectors.queue_of(wide, reviewer)) == [differing]
-        assert selectors.progress_of(wide) == selectors.ReviewProgress(reviewed=0, waiting=1)
+        assert list(review_reviewing.queue_of(wide, reviewer)) == [differing]
+        assert review_reviewing.progress_of(wide) == review_reviewing.ReviewProgress(reviewed=0, waiting=1)
 
     def test_a_crowds_answers_stand(self):
         crowd = make_project(oracle="crowd")
@@ -227,7 +226,7 @@ class TestDecisions:
         query.refresh_from_db()
         assert query.state == QueryState.CLOSED
         assert claimed(project, reviewer) is None
-        assert selectors.progress_of(project) == selectors.ReviewProgress(reviewed=1, waiting=0)
+        assert review_reviewing.progress_of(project) == review_reviewing.ReviewProgress(reviewed=1, waiting=0)
         # Whoever answered may change their mind; the decision stands.
         correcting.correct_answer(project=project, user=query.labels.get().annotator, query_id=query.pk, choice=0)
         assert Consensus.objects.get() == consensus
@@ -271,7 +270,7 @@ class TestDecisions:
         reviewing.set_aside_reviewed(project=project, person=reviewer, query_id=query.pk)
         assert not Consensus.objects.exists()
         assert claimed(project, reviewer) is None
-        asked = setting_aside.ask_set_aside_again(project=project, query_id=query.pk, user=make_user())
+        asked = flags.ask_set_aside_again(project=project, query_id=query.pk, user=make_user())
         assert (asked.state, asked.overlap, asked.open_slots) == (QueryState.OPEN, 2, 1)
         (eve,) = make_annotators(project, 1)
         labels.submit_label(assignment=queue.claim_next(project=project, user=eve), choice=1)
@@ -333,7 +332,7 @@ class TestUndo:
     def test_what_went_on_meanwhile_stays(self, project, people, reviewer):
         query = answered(project, people, 0, 1)
         reviewing.settle_reviewed(project=project, person=reviewer, query_id=query.pk, choice=2)
-        undoing.undo_label(project=project, user=people[0])
+        correcting.undo_label(project=project, user=people[0])
         with pytest.raises(UndoRefused, match="Something else was decided"):
             reviewing.undo_review(project=project, person=reviewer)
 
@@ -360,9 +359,9 @@ class TestDrawn:
         query = answered(drawing, pair, 1, 1)
         assert query.state == QueryState.IN_REVIEW
         assert not Consensus.objects.exists()
-        assert selectors.progress_of(drawing) == selectors.ReviewProgress(reviewed=0, waiting=1)
+        assert review_reviewing.progress_of(drawing) == review_reviewing.ReviewProgress(reviewed=0, waiting=1)
         assert claimed(drawing, reviewer) == query.pk
-        assert selectors.agreed_choice(query) == 1
+        assert review_reviewing.agreed_choice(query) == 1
         reviewing.settle_reviewed(project=drawing, person=reviewer, query_id=query.pk, choice=1)
         counts = Consensus.objects.get(query=query)
         assert (counts.choice, counts.settled_by, counts.votes, counts.agreeing) == (1, reviewer, 2, 2)
@@ -382,10 +381,10 @@ class TestDrawn:
             reviewing.settle_reviewed(project=drawing, person=reviewer, query_id=query.pk, choice=choice)
         said = dict(Consensus.objects.values_list("query", "changed"))
         assert said == {kept.pk: False, changed.pk: True, disputed.pk: None}
-        found = selectors.drawn_reviews(drawing)
-        assert found == selectors.DrawnReviews(waiting=1, decided=2, changed=1)
+        found = review_reviewing.drawn_reviews(drawing)
+        assert found == review_reviewing.DrawnReviews(waiting=1, decided=2, changed=1)
         assert found.interval == "9-91 %"
-        assert list(selectors.queue_of(drawing, reviewer)) == [waiting]
+        assert list(review_reviewing.queue_of(drawing, reviewer)) == [waiting]
 
     def test_what_is_taken_back_waits_again(self, drawing, pair, reviewer):
         query = answered(drawing, pair, 1, 1)
@@ -398,7 +397,7 @@ class TestDrawn:
         query.refresh_from_db()
         assert query.state == QueryState.DISPUTED
         correcting.correct_answer(project=drawing, user=pair[0], query_id=query.pk, choice=1)
-        undoing.undo_label(project=drawing, user=pair[1])
+        correcting.undo_label(project=drawing, user=pair[1])
         query.refresh_from_db()
         assert (query.state, query.drawn_for_review) == (QueryState.OPEN, True)
 

@@ -14,7 +14,7 @@ from annotation.errors import ConfigurationFrozen, InvalidConfiguration
 from annotation.models import Assignment, AssignmentState, Label, Membership, Query, QueryState
 from annotation.projects.services import configuring
 from annotation.questions.desks import Waiting, waiting_for
-from annotation.questions.services import labels, queue, undoing
+from annotation.questions.services import correcting, labels, queue
 from annotation.questions.services.queue import QueueState
 from learner.models import ModelRelease
 from learner.models.answers import RandomizedLabel
@@ -113,7 +113,7 @@ def test_an_answer_taken_back_at_the_cap_may_be_given_anew_and_no_other_one(crow
     person = people_of(crowd)[0]
     answer_all(crowd, person)
     assert waiting_for(person, [crowd])[crowd.pk] == Waiting(state=QueueState.PROTECTED_ANSWERS)
-    undone = undoing.undo_last(project=crowd, user=person)
+    undone = correcting.undo_last(project=crowd, user=person)
     held = queue.claim_next(project=crowd, user=person)
     assert held.query_id == undone.query_id
     assert waiting_for(person, [crowd])[crowd.pk] == Waiting(asks=True)
@@ -125,7 +125,7 @@ def test_an_answer_taken_back_at_the_cap_may_be_given_anew_and_no_other_one(crow
     assert queue.claim_next(project=crowd, user=person) is None
     assert Label.objects.filter(annotator=person).values("query").distinct().count() == CAP
     # A question given back unanswered was not answered: another one may be.
-    undone = undoing.undo_last(project=crowd, user=person)
+    undone = correcting.undo_last(project=crowd, user=person)
     labels.skip_assignment(assignment=queue.claim_next(project=crowd, user=person), reason="unclear")
     assert queue.claim_next(project=crowd, user=person) is None
 

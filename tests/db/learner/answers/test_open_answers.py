@@ -12,7 +12,7 @@ from annotation.models import Consensus, Membership, Project, Query
 from annotation.projects.services import configuring, kinds
 from annotation.projects.services.answers_accounts import open_answers_account
 from annotation.questions.services import labels, queue
-from annotation.review.services import disputes
+from annotation.review.services import reviewing
 from learner.models import ModelRelease
 from learner.models.answers import AnswerSeries, RandomizedLabel
 from learner.releases import storage
@@ -108,7 +108,7 @@ def test_a_manager_settles_what_people_disagree_about_since_no_response_is_drawn
         while (held := queue.claim_next(project=project, user=person)) is not None:
             labels.submit_label(assignment=held, choice=place)
     disputed = Query.objects.filter(project=project, state="disputed").first()
-    settled = disputes.settle(project=project, query_id=disputed.pk, choice=1, person=project.created_by)
+    settled = reviewing.settle(project=project, query_id=disputed.pk, choice=1, person=project.created_by)
     assert settled.choice == 1
 
 

@@ -14,8 +14,8 @@ from annotation.errors import ConfigurationFrozen, InvalidConfiguration, Invalid
 from annotation.models import Label, Membership, Query
 from annotation.people.services import limits
 from annotation.projects.services import configuring, lifecycle
-from annotation.questions.services import labelling, labels, queue, undoing
-from annotation.review.services import disputes
+from annotation.questions.services import correcting, labelling, labels, queue
+from annotation.review.services import reviewing
 from learner.features.static_encoder import StaticEncoder
 from learner.linear_model import LinearModel
 from learner.models import ModelRelease, Round, TrainingRun
@@ -234,8 +234,8 @@ def test_a_manager_settles_nothing_where_chance_does(crowd):
     Query.objects.filter(pk=asked.pk).update(overlap=4, open_slots=4)
     answer_all(crowd, {asked.pk: (0, 0, 1, 1)})
     for decide in (
-        lambda: disputes.settle(project=crowd, query_id=asked.pk, choice=0, person=crowd.created_by),
-        lambda: disputes.leave_out_disputed(project=crowd, query_id=asked.pk),
+        lambda: reviewing.settle(project=crowd, query_id=asked.pk, choice=0, person=crowd.created_by),
+        lambda: reviewing.leave_out_disputed(project=crowd, query_id=asked.pk),
     ):
         with pytest.raises(InvalidConfiguration, match="a coin decides"):
             decide()
@@ -246,13 +246,13 @@ def test_an_answer_that_was_said_of_is_not_taken_back(crowd):
     learning.work_off(crowd, version=1)
     person = Label.objects.first().annotator
     with pytest.raises(UndoRefused):
-        undoing.undo_label(project=crowd, user=person)
+        correcting.undo_label(project=crowd, user=person)
 
 
 def test_an_answer_that_was_taken_back_in_time_is_not_said_of(crowd):
     answer_all(crowd)
     person = Membership.objects.filter(project=crowd, role="annotator").first().user
-    reopened = undoing.undo_label(project=crowd, user=person).query_id
+    reopened = correcting.undo_label(project=crowd, user=person).query_id
     write_settings(crowd, labels_per_release=7)
     learning.work_off(crowd, version=1)
     assert RandomizedLabel.objects.count() == 7

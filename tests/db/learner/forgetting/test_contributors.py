@@ -19,9 +19,8 @@ from annotation.errors import ForgettingRefused
 from annotation.exports.services.label_files import ExportFormat, export_labels
 from annotation.models import Assignment, Consensus, Dataset, Label, Query, Record, Report
 from annotation.models.forgetting import Forgetting
-from annotation.quality.selectors import annotators_work
-from annotation.questions.services import labels, queue
-from annotation.reports.services import conversing
+from annotation.questions.services import flags, labels, queue
+from annotation.review.selectors.quality import annotators_work
 from annotation.selectors import undoable_assignments
 from learner.models import FeatureMatrix, ModelRelease
 from learner.pools import features
@@ -148,7 +147,7 @@ def test_open_questions_are_withdrawn_and_leases_end() -> None:
     learning.label_everything(project, annotator, at_most=1)
     held = queue.claim_next(project=project, user=annotator)
     assert held is not None
-    conversing.write_back(assignment=held, text="I know her")
+    flags.write_back(assignment=held, text="I know her")
     said = {"project": project, "query": held.query, "annotator": annotator, "comment": "Do you?"}
     Report.objects.create(**said, kind="reply", author=project.created_by)
     forget(project)

@@ -5,7 +5,7 @@ import pytest
 
 from annotation.errors import InvalidConfiguration
 from annotation.models import Consensus, Membership, Query, QueryState
-from annotation.questions.services import labelling, labels, queue, repeats
+from annotation.questions.services import labelling, labels, queue
 from learner.linear_model import LinearModel
 from learner.models import Round
 from learner.pools import answers as repeat_selectors
@@ -55,7 +55,7 @@ def test_any_settled_question_may_be_asked_again_where_people_are_left_who_have_
     assert list(repeat_selectors.settled_questions(project)) == []
     add_members(project, make_user(), make_user())
     assert set(repeat_selectors.settled_questions(project).values_list("pk", flat=True)) == set(ids)
-    repeats.open_for_more_answers(project=project, round_number=2, query_ids=ids[:1])
+    queue.open_for_more_answers(project=project, round_number=2, query_ids=ids[:1])
     assert ids[0] not in repeat_selectors.settled_questions(project).values_list("pk", flat=True)
 
 
@@ -82,7 +82,7 @@ def test_a_question_asked_again_takes_two_more_answers_and_agrees_anew():
     project, ids, people = answered()
     more = make_annotators(project, 2)
     before = Consensus.objects.get(query=ids[1])
-    repeats.open_for_more_answers(project=project, round_number=2, query_ids=[ids[0], ids[1]])
+    queue.open_for_more_answers(project=project, round_number=2, query_ids=[ids[0], ids[1]])
     assert not Consensus.objects.filter(query__in=ids[:2]).exists()
     assert queue.claim_next(project=project, user=people[0]) is None
     for person in more:
@@ -100,7 +100,7 @@ def test_only_answered_questions_of_the_project_are_asked_again():
     other = open_records(make_project())[0]
     for wrong in (candidate.pk, other.pk):
         with pytest.raises(InvalidConfiguration, match="Only 1 of 2"):
-            repeats.open_for_more_answers(project=project, round_number=2, query_ids=[ids[0], wrong])
+            queue.open_for_more_answers(project=project, round_number=2, query_ids=[ids[0], wrong])
     assert Query.objects.get(pk=ids[0]).overlap == 3
 
 

@@ -12,7 +12,7 @@ from django.utils import timezone
 from annotation.errors import LeaseExpired, UndoRefused
 from annotation.models import Consensus, Query, QueryState, Record, WorkState
 from annotation.projects.services.opening import create_project
-from annotation.questions.services import labels, queue, undoing
+from annotation.questions.services import correcting, labels, queue
 from learner.errors import BlockNotOpen
 from learner.models import ModelRelease, Round, SecretDraw, TrainingRun
 from learner.pools import records
@@ -242,7 +242,7 @@ def test_what_is_answered_after_the_close_is_refused(secret):
     with pytest.raises(LeaseExpired):
         labels.submit_label(assignment=held, choice=0)
     with pytest.raises(UndoRefused):
-        undoing.undo_label(project=secret, user=person)
+        correcting.undo_label(project=secret, user=person)
     assert Consensus.objects.count() == 1
     assert queue.claim_next(project=secret, user=make_user()) is None or project_status(secret).step == Step.LABELLING
 

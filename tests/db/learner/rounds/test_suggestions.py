@@ -5,13 +5,13 @@ import json
 import pytest
 from django.db import IntegrityError, connection, transaction
 
-from annotation.checks import services as gold
 from annotation.data.services import forgetting
 from annotation.errors import InvalidConfiguration
 from annotation.models import Assignment, Project, Query, QueryState, Record
 from annotation.projects.services import configuring
-from annotation.quality.suggestion_effect import effect_of
+from annotation.questions.services import checks as gold
 from annotation.questions.services import labels, queue
+from annotation.review.suggestion_effect import effect_of
 from learner.features.base import featurizer_from_json
 from learner.linear_model import LinearModel
 from learner.models import ModelRelease, Round

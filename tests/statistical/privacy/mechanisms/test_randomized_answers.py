@@ -8,7 +8,7 @@ import pytest
 
 from annotation.choices.consensus import plurality
 from annotation.choices.label_types.choose import ChooseOne
-from annotation.quality.agreement import Answer, compare_answers
+from annotation.review.agreement import Answer, compare_answers
 from privacy.accounting.answers import response_odds
 from privacy.accounting.events import RandomizedAnswersEvent
 from privacy.evidence import epsilon_lower_bound, one_by_one

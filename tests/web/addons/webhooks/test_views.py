@@ -28,8 +28,7 @@ from annotation.models import Report, ReportKind, Role
 from annotation.models.history import Action
 from annotation.people.services import members
 from annotation.projects.services import lifecycle
-from annotation.questions.services import queue
-from annotation.reports.services import reporting
+from annotation.questions.services import flags, queue
 from learner.errors import LearnerError
 from privacy.selectors import guarantee
 from privacy.services import ledger
@@ -235,10 +234,8 @@ class TestReports:
         (person,) = make_annotators(project, 1)
         asked = open_records(project, 3)
         for kind in (ReportKind.BROKEN, ReportKind.SENSITIVE):
-            reporting.flag_question(
-                assignment=queue.claim_next(project=project, user=person), kind=kind, comment="secret"
-            )
-        reporting.comment_on(assignment=queue.claim_next(project=project, user=person), comment="secret, too")
+            flags.flag_question(assignment=queue.claim_next(project=project, user=person), kind=kind, comment="secret")
+        flags.comment_on(assignment=queue.claim_next(project=project, user=person), comment="secret, too")
         return [query.pk for query in asked]
 
     def test_a_report_is_told_once_by_the_number_of_its_question(self, receiver):

@@ -5,8 +5,7 @@ from django.utils import timezone
 
 from annotation.models import Label, Project, Query, QueryState, Report
 from annotation.models.idempotency import IdempotentAnswer
-from annotation.questions.services import labels, queue
-from annotation.reports.services import conversing
+from annotation.questions.services import flags, labels, queue
 from tests.factories import make_annotators, make_candidates, make_manager, make_project, make_user, open_records
 from tests.rest_caller import Caller
 
@@ -99,7 +98,7 @@ def test_those_alone_that_a_manager_wrote_about(project, ann, program):
         turns.append(queue.claim_next(project=project, user=ann))
         labels.submit_label(assignment=turns[-1], choice=0)
     boss = make_manager(project)
-    conversing.reply(project=project, query_id=turns[0].query_id, person_id=ann.pk, text="look again", author=boss)
+    flags.reply(project=project, query_id=turns[0].query_id, person_id=ann.pk, text="look again", author=boss)
     at = f"projects/{project.slug}/answers"
     assert len(program.get(at).json()["answers"]) == 2
     unread = program.get(at, unread="true")

@@ -16,14 +16,14 @@ from django.db import IntegrityError, transaction
 from django.test import Client
 from django.utils import timezone
 
-from annotation.checks import services as gold
 from annotation.data.services import retention
 from annotation.errors import InvalidConfiguration
 from annotation.models import Assignment, Consensus, Project, Query, QueryState
 from annotation.people.services import members
-from annotation.quality import selectors as quality
+from annotation.questions.services import checks as gold
 from annotation.questions.services import labelling, labels, queue
-from annotation.review.services import disputes
+from annotation.review.selectors import quality
+from annotation.review.services import reviewing
 from learner.pools.selectors import question_counts
 from learner.rounds.services.forgetting import apply_retention
 from tests.factories import make_annotators, make_candidates, make_project, open_records, write_settings
@@ -168,10 +168,10 @@ def test_in_front_of_a_crowd_nobody_is_asked_because_others_disagreed(crowd):
     assert queue.claim_next(project=crowd, user=people[2]) is None
     disputed = Query.objects.filter(state=QueryState.DISPUTED).first()
     with pytest.raises(InvalidConfiguration, match="would know that answers differ"):
-        disputes.ask_beyond_overlap(project=crowd, query_id=disputed.pk)
+        reviewing.ask_beyond_overlap(project=crowd, query_id=disputed.pk)
     with pytest.raises(InvalidConfiguration, match="would know that answers differ"):
-        disputes.settle(project=crowd, query_id=disputed.pk, choice=0, person=crowd.created_by, keep_as_check=True)
-    disputes.settle(project=crowd, query_id=disputed.pk, choice=0, person=crowd.created_by)
+        reviewing.settle(project=crowd, query_id=disputed.pk, choice=0, person=crowd.created_by, keep_as_check=True)
+    reviewing.settle(project=crowd, query_id=disputed.pk, choice=0, person=crowd.created_by)
     assert queue.claim_next(project=crowd, user=people[2]) is None
 
 

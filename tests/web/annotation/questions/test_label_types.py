@@ -7,16 +7,16 @@ from django.db import IntegrityError
 from django.test import Client
 from django.urls import reverse
 
-from annotation.answers.selectors import answer_name
-from annotation.browsing import selectors as browsing
 from annotation.choices.presets import PRESETS
 from annotation.errors import ConfigurationFrozen
 from annotation.exports.services import label_files
 from annotation.models import Assignment, AssignmentState, Consensus, Label, Project, Query, QueryState, Role
 from annotation.projects.forms.wizard import WizardStep, draft_form, step_fields
 from annotation.projects.services.configuring import configure_project
-from annotation.quality import services as comparing
+from annotation.questions.selectors.answers import answer_name
 from annotation.questions.services import labels, queue
+from annotation.review.selectors import questions as browsing
+from annotation.review.services import agreement as comparing
 from tests.factories import add_members, make_annotators, make_project, make_user, open_records
 from tests.markup import tight
 

@@ -6,8 +6,8 @@ from django.conf import settings as site
 from django.test import Client
 from django.urls import reverse
 
-from annotation.checks import services as gold
 from annotation.models import Query, Role
+from annotation.questions.services import checks as gold
 from annotation.questions.services import labels, queue
 from tests.factories import add_members, make_annotators, make_project, make_records
 

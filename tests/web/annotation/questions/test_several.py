@@ -9,8 +9,6 @@ from django.core.files import File
 from django.test import Client
 from django.urls import reverse
 
-from annotation.browsing import selectors as browsing
-from annotation.checks import services as gold
 from annotation.choices.label_types.class_sets import number_of
 from annotation.choices.presets import PRESETS
 from annotation.data.services import datasets
@@ -19,7 +17,9 @@ from annotation.exports.services import label_files
 from annotation.models import Assignment, AssignmentState, Consensus, Label, Query, QueryState, Role
 from annotation.models.quality import GoldQuery
 from annotation.projects.forms.wizard import WizardStep, draft_form, step_fields
+from annotation.questions.services import checks as gold
 from annotation.questions.services import labels, queue
+from annotation.review.selectors import questions as browsing
 from annotation.work.services import tokens
 from annotation.work.services.tokens import Scope
 from tests.factories import add_members, make_account, make_annotators, make_project, open_records

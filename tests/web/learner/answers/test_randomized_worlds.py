@@ -18,7 +18,7 @@ from django.test import Client
 
 from annotation.choices.label_types.choose import ChooseOne
 from annotation.models import Label, Membership, Project, Query, QueryState, Role
-from annotation.quality.agreement import Answer, compare_answers
+from annotation.review.agreement import Answer, compare_answers
 from learner.charts.pages import history_chart, split_chart
 from learner.models import ModelRelease, TrainingRun
 from learner.models.answers import RandomizedLabel

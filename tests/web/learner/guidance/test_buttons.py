@@ -13,9 +13,7 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from annotation.browsing.services import assigning
 from annotation.budget.words import epsilon_words
-from annotation.checks import services as gold
 from annotation.data.services import datasets, streams
 from annotation.models import (
     Assignment,
@@ -30,8 +28,9 @@ from annotation.models import (
 )
 from annotation.people.services import limits, members
 from annotation.projects.services import configuring, lifecycle, opening
-from annotation.questions.services import labels, queue
-from annotation.reports.services import setting_aside
+from annotation.questions.services import checks as gold
+from annotation.questions.services import flags, labels, queue
+from annotation.review.services import changing
 from annotation.work.services import attempts
 from learner.dashboard.guidance import Act, ActKind, Blocker, Guidance, button_of, guidance_for, next_step_context
 from learner.models import ModelRelease, Round, TrainingRun
@@ -448,14 +447,14 @@ def close_block(scene: Scene, _act: Act) -> None:
 
 
 def assign_anew(scene: Scene, _act: Act) -> None:
-    free = assigning.assignable_annotators(scene.project).exclude(user=scene.annotator).get()
+    free = changing.assignable_annotators(scene.project).exclude(user=scene.annotator).get()
     waiting = Query.objects.filter(project=scene.project, state=QueryState.OPEN).values_list("pk", flat=True)
-    assert assigning.assign_chosen(project=scene.project, query_ids=list(waiting), person_id=free.user_id)
+    assert changing.assign_chosen(project=scene.project, query_ids=list(waiting), person_id=free.user_id)
 
 
 def set_aside(scene: Scene, _act: Act) -> None:
     waiting = Query.objects.filter(project=scene.project, state=QueryState.OPEN).values_list("pk", flat=True)
-    assert setting_aside.set_aside_chosen(project=scene.project, query_ids=list(waiting))
+    assert flags.set_aside_chosen(project=scene.project, query_ids=list(waiting))
 
 
 def raise_limit(scene: Scene, act: Act) -> None:

@@ -17,8 +17,8 @@ from annotation.errors import InvalidChoice
 from annotation.exports.services import label_files
 from annotation.models import Assignment, AssignmentState, Consensus, Label, Role
 from annotation.projects.forms.wizard import WizardStep
-from annotation.quality import services as comparing
 from annotation.questions.services import labels, queue
+from annotation.review.services import agreement as comparing
 from learner.models import ModelRelease
 from learner.models.answers import RandomizedLabel
 from privacy.choices import Sound

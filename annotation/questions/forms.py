@@ -1,0 +1,293 @@
+"""Forms of the label page: answers, flags, guidelines, and the settings of the queue."""
+
+from collections.abc import Collection, Sequence
+from typing import Any, ClassVar, cast
+
+from django import forms
+from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext_lazy as _
+
+from annotation.choices.answer_budget import AnswerBudget
+from annotation.choices.form_fields import field_of, named_field
+from annotation.choices.label_types.base import LabelType
+from annotation.choices.label_types.class_sets import MOST_CLASSES
+from annotation.choices.person_limits import BINDS_RECORDS, PersonLimits
+from annotation.choices.question_plan import QuestionPlan
+from annotation.choices.secrecy import BINDING_LIMITS, hides_selection
+from annotation.errors import InvalidConfiguration
+from annotation.models import Project, ReportKind
+from annotation.questions.guidelines import refuse_pictures_of_others
+from annotation.questions.selectors.answers import label_type, possible_answers
+from annotation.questions.services.flags import MAX_COMMENT_LENGTH
+from annotation.questions.services.guidelines import LONGEST_DESCRIPTION, names_of_pictures
+from annotation.wording import class_name, localized
+from privacy.choices import Choice
+
+# Beside the boxes of the classes: that none of them is ticked on purpose.
+NONE_BOX = "none"
+NO_SUCH_CLASS = _("There is no such class. Choose one of those below.")
+
+
+class OneClassField(forms.IntegerField):
+    """An answer by its position."""
+
+    def __init__(self, possible: int, **kwargs: Any) -> None:
+        super().__init__(min_value=0, **kwargs)
+        self._possible = possible
+
+    def clean(self, value: Any) -> int:
+        """Refuse an answer the project does not have."""
+        choice: int = super().clean(value)
+        if choice >= self._possible:
+            raise forms.ValidationError(NO_SUCH_CLASS)
+        return choice
+
+
+class Boxes(forms.CheckboxSelectMultiple):
+    """A box for each class, and one for none of them."""
+
+    def value_from_datadict(self, data: Any, files: Any, name: str) -> tuple[list[str], bool]:
+        """Return what is ticked, and whether it is said on purpose that nothing is."""
+        ticked = list(data.getlist(name))
+        return [each for each in ticked if each != NONE_BOX], NONE_BOX in data or NONE_BOX in ticked
+
+
+class SeveralClassesField(forms.Field):
+    """The boxes that are ticked, as the number of their set; none of them only where that is said on purpose."""
+
+    widget = Boxes
+
+    def __init__(self, kind: LabelType, names: Sequence[str], **kwargs: Any) -> None:
+        super().__init__(required=False, **kwargs)
+        self._kind, self._n_classes = kind, len(names)
+        boxes: list[tuple[int | str, Any]] = list(enumerate(map(class_name, names)))
+        self.widget.choices = [*boxes, *([(NONE_BOX, _("None of them"))] if kind.names_none else [])]
+
+    def clean(self, value: tuple[list[str], bool]) -> int:
+        """Return the number of the set, or say what is wrong with it."""
+        ticked, none = value
+        places = self._places(ticked)
+        if len(places) < len(ticked):
+            raise forms.ValidationError(NO_SUCH_CLASS)
+        if none and places:
+            raise forms.ValidationError(_("You ticked classes, and that none of them fits. Leave one of the two."))
+        if not none and not places:
+            raise forms.ValidationError(_("Tick at least one box."))
+        try:
+            choice = self._kind.stored(places)
+        except ValueError:
+            raise forms.ValidationError(_("So many classes are not stored together.")) from None
+        if refusal := self._kind.refusal(choice, self._n_classes):
+            raise forms.ValidationError(localized(refusal))
+        return choice
+
+    def sent(self, data: Any) -> int | None:
+        """Return the set of what is ticked, whether or not it is an answer; None where nothing is, or too much."""
+        boxes = cast("Boxes", self.widget)
+        ticked, _none = boxes.value_from_datadict(data, {}, "choice")
+        try:
+            return self._kind.stored(self._places(ticked)) or None
+        except ValueError:
+            return None
+
+    def _places(self, ticked: Sequence[str]) -> list[int]:
+        """Return the positions of the boxes that there are."""
+        known = [int(each) for each in ticked if each.isdecimal() and len(each) <= 4]
+        return [place for place in known if place < min(self._n_classes, MOST_CLASSES)]
+
+
+def answer_field(project: Project, **kwargs: Any) -> forms.Field:
+    """Return the field in which a question of the project is answered."""
+    kind = label_type(project)
+    if kind.takes_several:
+        return SeveralClassesField(kind, [str(name) for name in project.classes], **kwargs)
+    return OneClassField(possible_answers(project), **kwargs)
+
+
+SKIP_REASONS = {
+    "unsure": _("I cannot tell"),
+    "no_class": _("No class fits"),
+    "language": _("Not in a language I know"),
+}
+FLAGS = {
+    ReportKind.BROKEN.value: _("Broken: it cannot be read or shown"),
+    ReportKind.SENSITIVE.value: _("Sensitive: nobody should see this"),
+}
+
+
+class FlagForm(forms.Form):
+    """What is wrong with a question, and more if somebody wants to say it."""
+
+    kind = forms.ChoiceField(choices=FLAGS.items())
+    comment = forms.CharField(max_length=MAX_COMMENT_LENGTH, required=False)
+
+
+class WordsField(forms.CharField):
+    """Words of a bounded length; the end of a line is one letter, as the browser that bounds them counts it."""
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(
+            max_length=MAX_COMMENT_LENGTH, error_messages={"required": _("Write something first.")}, **kwargs
+        )
+
+    def to_python(self, value: Any) -> str:
+        """Return the words with ends of lines as they are kept."""
+        return (super().to_python(value) or "").replace("\r\n", "\n")
+
+
+class CommentForm(forms.Form):
+    """What somebody tells the managers about a question."""
+
+    comment = WordsField()
+
+
+class LabelForm(forms.Form):
+    """The answer, by positions in the project's list of classes, and the key of the page it was chosen on."""
+
+    key = forms.UUIDField(required=False)
+
+    def __init__(self, *args: Any, project: Project, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.fields["choice"] = answer_field(project)
+
+    @property
+    def ticked(self) -> int | None:
+        """The set of the boxes that were ticked, also where it is no answer; None where there are none."""
+        field = self.fields["choice"]
+        return field.sent(self.data) if isinstance(field, SeveralClassesField) else None
+
+
+class SkipForm(forms.Form):
+    """Why a question is given back."""
+
+    reason = forms.ChoiceField(choices=SKIP_REASONS.items())
+
+
+class DeclaredForm(forms.Form):
+    """Settings of a project as they stand; a form of one declaration names it."""
+
+    choice: ClassVar[type[Choice]]
+    # Not open where the choice of questions is secret, and why.
+    closed_in_secret: ClassVar[Collection[str]] = ()
+    why_closed: ClassVar[Any] = ""
+
+    def __init__(self, data: Any = None, *, project: Project) -> None:
+        declared = {each.name: each for each in self.choice.parameters()}
+        super().__init__(data, initial={name: getattr(project, name) for name in declared})
+        self.project = project
+        self.fields = {name: field_of(each) for name, each in declared.items()}
+        if hides_selection(project.settings):
+            for name in self.closed_in_secret:
+                self.fields[name].disabled = True
+                self.fields[name].help_text = self.why_closed
+
+    def clean(self) -> dict[str, Any]:
+        """Refuse at its field what the settings break together."""
+        broken = self.choice.broken_by({**self.project.settings, **self.cleaned_data})
+        for name, rule in broken.items():
+            if name not in self.errors:
+                self.add_error(name if name in self.fields else None, localized(rule))
+        return self.cleaned_data
+
+
+class LabelBudgetForm(DeclaredForm):
+    """How many answers may be asked for, and what they cost."""
+
+    choice: ClassVar[type[Choice]] = AnswerBudget
+    # How many a secret block or a hidden window asks is secret, and stopping at a limit would tell.
+    closed_in_secret = ("labels_limit", "money_limit")
+    why_closed = _("Not where the choice is secret: stopping would tell how many were asked.")
+
+    def clean_currency(self) -> str:
+        """Take small letters for capitals."""
+        return str(self.cleaned_data["currency"]).upper()
+
+
+class LabellingForm(DeclaredForm):
+    """How questions are handed out and answered; none of it changes a guarantee."""
+
+    choice: ClassVar[type[Choice]] = PersonLimits
+    closed_in_secret = BINDING_LIMITS
+    why_closed = gettext_lazy(BINDS_RECORDS)
+
+    def __init__(self, data: Any = None, *, project: Project) -> None:
+        super().__init__(data, project=project)
+        answered = ("confirm_answers", "skips_to_set_aside")
+        self.initial = {**self.initial, **{name: getattr(project, name) for name in answered}}
+        self.fields = {**{name: named_field(QuestionPlan, name) for name in answered}, **self.fields}
+
+
+MAX_EXAMPLES = 40
+
+
+class PictureForm(forms.Form):
+    """A picture for the guidelines, with the words that stand for it."""
+
+    file = forms.FileField(
+        label=_("Picture"),
+        max_length=200,
+        widget=forms.FileInput(attrs={"accept": "image/png, image/jpeg, image/webp"}),
+        help_text=_("PNG, JPEG or WebP. Never take one from the pool: pictures are shown to all."),
+    )
+    description = forms.CharField(
+        max_length=LONGEST_DESCRIPTION,
+        label=_("What it shows"),
+        help_text=_("Read out to those who cannot see it."),
+    )
+
+
+class GuidelinesForm(forms.Form):
+    """What annotators are told, with made-up examples."""
+
+    text = forms.CharField(
+        required=False,
+        widget=forms.Textarea(attrs={"rows": 12}),
+        label=_("Guidelines"),
+        help_text=_(
+            "Markdown: # heading, - list, **bold**, `as it is written`, | tables |. It stands beside each question."
+        ),
+    )
+    examples = forms.CharField(
+        required=False,
+        widget=forms.Textarea(attrs={"rows": 6}),
+        label=_("Examples"),
+        help_text=_("One a line: made-up text | class | why. Never take one from the pool: examples are shown to all."),
+    )
+
+    def __init__(self, *args: Any, project: Project, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._project = project
+        self._classes = [str(name) for name in project.classes]
+
+    def clean_text(self) -> str:
+        """Refuse a picture that is not the project's, naming its line."""
+        text: str = self.cleaned_data["text"]
+        try:
+            refuse_pictures_of_others(text, names_of_pictures(self._project))
+        except InvalidConfiguration as refusal:
+            raise forms.ValidationError(localized(str(refusal))) from None
+        return text
+
+    def clean_examples(self) -> list[dict[str, Any]]:
+        """Read the examples, naming the line that cannot be read."""
+        lines = self.cleaned_data["examples"].splitlines()
+        examples = [self._example(number, line) for number, line in enumerate(lines, start=1) if line.strip()]
+        if len(examples) > MAX_EXAMPLES:
+            raise forms.ValidationError(_("At most %(limit)d examples."), params={"limit": MAX_EXAMPLES})
+        return examples
+
+    def _example(self, number: int, line: str) -> dict[str, Any]:
+        text, *rest = (part.strip() for part in line.split("|", maxsplit=2))
+        if not (text and rest):
+            raise forms.ValidationError(_("Line %(line)d: write “text | class | why”."), params={"line": number})
+        if rest[0] not in self._classes:
+            raise forms.ValidationError(_("Line %(line)d: there is no class of that name."), params={"line": number})
+        return {"text": text, "choice": self._classes.index(rest[0]), "reason": "".join(rest[1:])}
+
+    @staticmethod
+    def written(examples: list[dict[str, Any]], classes: list[str]) -> str:
+        """Return stored examples as they are typed."""
+        return "\n".join(
+            " | ".join(part for part in (one["text"], classes[one["choice"]], one["reason"]) if part)
+            for one in examples
+        )

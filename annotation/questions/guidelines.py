@@ -1,0 +1,153 @@
+"""Guidelines as HTML: Markdown with the project's own pictures."""
+
+import re
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from django.utils.safestring import SafeString, mark_safe
+from django.utils.translation import gettext as _
+from markdown_it import MarkdownIt
+from markdown_it.common.utils import escapeHtml
+from markdown_it.token import Token
+from markdown_it.utils import EnvType, OptionsDict
+
+from annotation.errors import InvalidConfiguration
+from annotation.markdown import PageRenderer
+from annotation.models import Guidelines, Project
+from privacy.wording import as_message
+
+FORMS = (
+    "backticks",
+    "blockquote",
+    "emphasis",
+    "escape",
+    "fence",
+    "heading",
+    "hr",
+    "image",
+    "list",
+    "newline",
+    "strikethrough",
+    "table",
+)
+# In which direction each of these is read is for its own words to say.
+DIRECTED = frozenset({"heading_open", "paragraph_open", "blockquote_open", "list_item_open", "td_open", "th_open"})
+LINE_ENDS = frozenset({"softbreak", "hardbreak"})
+KEPT_TEXTS = 64
+# A picture is called by the beginning of its digest, which no two of a project share by chance.
+NAME_LENGTH = 16
+SCHEME = "picture:"
+# What would be more than a letter between the brackets.
+ACTIVE = re.compile(r"([\\\[\]*_`~!<>])")
+ESCAPED = r"\\\1"
+NAMED = re.compile(rf"{SCHEME}([0-9a-f]{{{NAME_LENGTH}}})")
+
+
+@dataclass(frozen=True, slots=True)
+class ShownPicture:
+    """Where a page finds a picture of the guidelines, and how much room it takes."""
+
+    name: str
+    url: str
+    width: int
+    height: int
+
+
+class GuidelinesRenderer(PageRenderer):
+    """Guidelines stand beside other parts of a page, so what scrolls in them is no landmark."""
+
+    scrolled = "group"
+
+    def image(self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: EnvType) -> str:
+        """Show a picture of the project's own; of any other what it was to show."""
+        said = self.renderInlineAsText(tokens[idx].children, options, env)
+        shown = env["pictures"].get(_name_in(tokens[idx]))
+        if shown is None:
+            return escapeHtml(said)
+        sides = {"width": str(shown.width), "height": str(shown.height), "loading": "lazy"}
+        made = Token("image", "img", 0, attrs={"src": shown.url, "alt": said, **sides})
+        return f"<img{self.renderAttrs(made)}>"
+
+
+@lru_cache(maxsize=KEPT_TEXTS)
+def guidelines_html(text: str, label: str, pictures: tuple[ShownPicture, ...] = ()) -> SafeString:
+    """Return guidelines as HTML; the end of a line stays one, and HTML, links and addresses are shown as written.
+
+    `label` is what somebody who listens is told of a table with no heading above it.
+    """
+    reader = _reader()
+    tokens = reader.parse(text)
+    for token in tokens:
+        if token.type in DIRECTED:
+            token.attrSet("dir", "auto")
+    env = {"above": label, "pictures": {picture.name: picture for picture in pictures}}
+    # Nothing in it was written by anybody but the renderer, which escapes the rest.
+    return mark_safe(str(reader.renderer.render(tokens, reader.options, env)))  # noqa: S308
+
+
+def refuse_pictures_of_others(text: str, known: Collection[str] | None) -> None:
+    """Refuse guidelines with a picture from elsewhere, or one that says nothing to who cannot see it.
+
+    `known` are the names of the project's pictures; None where it has none yet, and names alone are looked at.
+    """
+    for line, image in _images(text):
+        name = _name_in(image)
+        if name is None:
+            raise InvalidConfiguration(
+                as_message(
+                    "Line {line}: guidelines show no picture of another site. Add it under Pictures, and write the "
+                    "line that stands there.",
+                    line=line,
+                )
+            )
+        if known is not None and name not in known:
+            raise InvalidConfiguration(as_message("Line {line}: the project has no picture of that name.", line=line))
+        if not image.content.strip():
+            raise InvalidConfiguration(
+                as_message(
+                    "Line {line}: say between the brackets what the picture shows, for those who cannot see it.",
+                    line=line,
+                )
+            )
+
+
+def pictures_in(text: str) -> set[str]:
+    """Return the names of the pictures that guidelines show."""
+    return {name for _line, image in _images(text) if (name := _name_in(image)) is not None}
+
+
+def snippet_of(name: str, description: str) -> str:
+    """Return what somebody writes to show a picture."""
+    return f"![{ACTIVE.sub(ESCAPED, description)}]({SCHEME}{name})"
+
+
+def _reader() -> MarkdownIt:
+    return MarkdownIt("zero", {"html": False, "breaks": True}, renderer_cls=GuidelinesRenderer).enable(list(FORMS))
+
+
+def _name_in(image: Token) -> str | None:
+    named = NAMED.fullmatch(str(image.attrGet("src") or ""))
+    return None if named is None else named[1]
+
+
+def _images(text: str) -> Iterator[tuple[int, Token]]:
+    """Yield every picture with the number of its line."""
+    first = 0
+    for token in _reader().parse(text):
+        first = token.map[0] if token.map else first
+        line = first + 1
+        for child in token.children or ():
+            line += child.type in LINE_ENDS
+            if child.type == "image":
+                yield line, child
+
+
+def guidelines_parts(project: Project, shown: Guidelines, pictures: tuple[ShownPicture, ...]) -> dict[str, Any]:
+    """Return what the part of a page needs that shows a version, stored or not."""
+    return {
+        "guidelines": shown,
+        "guidelines_shown": guidelines_html(shown.text, _("Guidelines"), pictures),
+        "examples": [example | {"class": project.classes[example["choice"]]} for example in shown.examples],
+    }

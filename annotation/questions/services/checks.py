@@ -1,0 +1,167 @@
+"""Hidden checks: questions with known answers among the others, and what follows from the answers to them.
+
+A check is a public example, or a question that was asked and paid for and a manager settled. Showing either again tells
+nobody anything about the pool that was not paid for. Answers to checks never reach a training.
+"""
+
+import secrets
+from typing import Any
+from uuid import uuid4
+
+from django.contrib.auth.models import User
+from django.db import connection, transaction
+from django.db.models.functions import Now
+
+from annotation.data.services import check_columns
+from annotation.errors import InvalidConfiguration
+from annotation.models import Dataset, DatasetRole, DatasetState, Membership, Oracle, Project, Query, Role
+from annotation.models.quality import GoldQuery, GoldSource, PauseReason
+from annotation.questions.selectors.answers import label_type
+from annotation.questions.selectors.checks import Checks, checks_of
+from annotation.work.services import leases
+from privacy.gate.normalizers import Normalizer, normalize_text
+
+# A check is asked of everybody, so its slots never run out; the column ends here.
+SLOTS = 32_767
+
+# One statement: where the person holds a question, is paused, or has nothing else to answer, no check is shown. One
+# that came alone would be known for what it is.
+LEASE = """
+WITH chosen AS (
+    SELECT query.id FROM annotation_query query
+    JOIN annotation_goldquery gold ON gold.query_id = query.id AND gold.retired_at IS NULL
+    WHERE query.project_id = %(project)s AND query.state = 'gold' AND query.open_slots > 0
+      AND NOT EXISTS (
+          SELECT 1 FROM annotation_assignment seen WHERE seen.query_id = query.id AND seen.annotator_id = %(user)s)
+      AND NOT EXISTS (
+          SELECT 1 FROM annotation_assignment held
+          WHERE held.annotator_id = %(user)s AND held.project_id = %(project)s AND held.state = 'leased')
+      AND NOT EXISTS (
+          SELECT 1 FROM annotation_membership member
+          WHERE member.project_id = %(project)s AND member.user_id = %(user)s AND member.paused_at IS NOT NULL)
+      AND EXISTS (
+          SELECT 1 FROM annotation_query free
+          WHERE free.project_id = %(project)s AND free.state = 'open' AND free.open_slots > 0
+            AND (free.assigned_to_id IS NULL OR free.open_slots > 1 OR free.assigned_to_id = %(user)s)
+            AND coalesce((
+                SELECT earlier.state FROM annotation_assignment earlier
+                WHERE earlier.query_id = free.id AND earlier.annotator_id = %(user)s
+            ), 'expired') = 'expired')
+    ORDER BY random() LIMIT 1 FOR NO KEY UPDATE OF query SKIP LOCKED
+), leased AS (
+    INSERT INTO annotation_assignment
+        (id, project_id, query_id, annotator_id, state, leased_until, skip_reason, created_at)
+    SELECT %(id)s, %(project)s, chosen.id, %(user)s, 'leased', now() + make_interval(secs => %(seconds)s), '', now()
+    FROM chosen
+    ON CONFLICT DO NOTHING
+    RETURNING query_id
+)
+UPDATE annotation_query query SET open_slots = query.open_slots - 1 FROM leased WHERE query.id = leased.query_id
+"""
+
+
+def lease_sometimes(*, project: Project, user_id: int) -> bool:
+    """Lease the person a check as often as the project's share says; the next claim returns it like any question."""
+    if project.gold_share <= 0 or secrets.SystemRandom().random() >= project.gold_share:
+        return False
+    with connection.cursor() as cursor:
+        values: dict[str, Any] = {
+            "project": project.pk,
+            "user": user_id,
+            "seconds": project.lease_seconds,
+            "id": uuid4(),
+        }
+        cursor.execute(LEASE, values)
+        return bool(cursor.rowcount)
+
+
+def add_public_checks(*, project: Project, dataset: Dataset, owner: User, most: int) -> int:
+    """Turn labelled examples of a public upload into checks, at random, and return how many.
+
+    In a crowd project their texts are copied and pass the gate's normalisation, so that they look like the others.
+    """
+    if dataset.project_id != project.pk or dataset.role != DatasetRole.PUBLIC_TEST:
+        raise InvalidConfiguration("Checks come from public examples only: private records would be shown unpaid.")
+    if dataset.state != DatasetState.READY:
+        raise InvalidConfiguration("This upload is not read yet.")
+    examples = dataset.records.exclude(label=None).order_by("?")
+    if not label_type(project).takes_several:
+        examples = examples.filter(label__lt=len(project.classes))
+    crowd = project.oracle == Oracle.CROWD
+    if not crowd:
+        examples = examples.filter(query=None)
+    with transaction.atomic():
+        # One after another, so that no text becomes two checks and no upload to the pool comes between.
+        Project.objects.select_for_update(no_key=True).get(pk=project.pk)
+        if not crowd:
+            check_columns.refuse_telling_checks(project=project, dataset=dataset)
+        taken = set(Query.objects.filter(project=project).values_list("text", flat=True)) if crowd else set()
+        queries: list[Query] = []
+        choices: list[int] = []
+        for record in examples[: 4 * most].iterator(chunk_size=1000):
+            text = normalize_text(record.text or "", Normalizer(project.normalizer or "L0")) if crowd else None
+            if (crowd and (not text or text in taken)) or len(queries) == most:
+                continue
+            taken.add(text)
+            source: dict[str, Any] = {"text": text} if crowd else {"record": record}
+            queries.append(
+                Query(project=project, state="gold", round_number=0, overlap=SLOTS, open_slots=SLOTS, **source)
+            )
+            choices.append(record.label or 0)
+        stored = Query.objects.bulk_create(queries)
+        GoldQuery.objects.bulk_create(
+            GoldQuery(query=query, choice=choice, source=GoldSource.PUBLIC, added_by=owner)
+            for query, choice in zip(stored, choices, strict=True)
+        )
+    return len(stored)
+
+
+def keep_as_check(*, query: Query, choice: int, owner: User, answered: int) -> GoldQuery:
+    """Ask a settled question of everybody from now on; call it with the question's row locked."""
+    query.state, query.overlap, query.open_slots = "gold", SLOTS, SLOTS - answered
+    query.save(update_fields=["state", "overlap", "open_slots"])
+    return GoldQuery.objects.create(query=query, choice=choice, source=GoldSource.ASKED, added_by=owner)
+
+
+def retire_check(*, check: GoldQuery) -> GoldQuery:
+    """Show a check to nobody any more, and let what was answered to it count against nobody."""
+    GoldQuery.objects.filter(pk=check.pk, retired_at=None).update(retired_at=Now())
+    check.refresh_from_db()
+    return check
+
+
+def judge_member(*, project: Project, user_id: int) -> Membership | None:
+    """Pause the person if even the upper end of the interval of their accuracy is too low; return who was paused."""
+    if project.gold_pause_below is None:
+        return None
+    checks = checks_of(project=project, user_id=user_id)
+    if checks.answered < project.gold_minimum or checks.high >= project.gold_pause_below:
+        return None
+    member = Membership.objects.filter(project=project, user=user_id, role=Role.ANNOTATOR, paused_at=None).first()
+    return member and pause_member(membership=member, reason=PauseReason.CHECKS)
+
+
+def is_warned(project: Project, checks: Checks) -> bool:
+    """Say whether somebody's accuracy is low enough to be told."""
+    threshold = project.gold_warn_below
+    enough = checks.answered >= project.gold_minimum and checks.accuracy is not None
+    return threshold is not None and enough and (checks.accuracy or 0.0) < threshold
+
+
+def pause_member(*, membership: Membership, reason: str) -> Membership:
+    """Ask the person nothing further; what they hold they may still answer, what waits for them goes to others."""
+    membership.paused_at, membership.pause_reason = Now(), reason
+    with transaction.atomic():
+        membership.save(update_fields=["paused_at", "pause_reason"])
+        leases.free_assigned(project_id=membership.project_id, user_id=membership.user_id)
+    membership.refresh_from_db()
+    return membership
+
+
+def resume_member(*, membership: Membership) -> Membership:
+    """Let the person go on; checks from before no longer count against them."""
+    membership.paused_at, membership.pause_reason = None, ""
+    membership.judged_from = Now()
+    membership.save(update_fields=["paused_at", "pause_reason", "judged_from"])
+    membership.refresh_from_db()
+    return membership

@@ -1,0 +1,244 @@
+"""Flags and comments on questions, and setting questions aside."""
+
+from collections.abc import Sequence
+from unicodedata import category
+
+from django.contrib.auth.models import AbstractBaseUser
+from django.db import transaction
+from django.db.models import Exists, F, OuterRef, QuerySet
+from django.db.models.functions import Now
+
+from annotation import access, selectors
+from annotation.errors import AlreadyLabelled, InvalidConfiguration
+from annotation.models import (
+    Assignment,
+    AssignmentState,
+    Membership,
+    Project,
+    Query,
+    QueryState,
+    Report,
+    ReportKind,
+    Role,
+)
+from annotation.questions.selectors import flags
+from annotation.work.services import jobs
+from privacy.choices import Kind
+from privacy.wording import as_message
+
+ANSWERED_OR_SKIPPED = (AssignmentState.LABELLED, AssignmentState.SKIPPED)
+# A machine that could not answer says nothing about the question.
+MACHINE_SKIPPED = "no class named"
+HOLDING_A_SLOT = (AssignmentState.LABELLED, AssignmentState.LEASED)
+
+
+def set_aside_if_nobody_answers(*, project: Project, query: Query) -> bool:
+    """Set a question aside once enough people skipped it, or all who could be asked; call it with the row locked."""
+    if query.state != QueryState.OPEN:
+        return False
+    skips = Assignment.objects.filter(query=query.pk, state=AssignmentState.SKIPPED)
+    skipped = skips.exclude(skip_reason=MACHINE_SKIPPED).count()
+    if skipped < project.skips_to_set_aside and _somebody_is_left(project, query):
+        return False
+    set_aside(project=project, query=query)
+    return True
+
+
+def _somebody_is_left(project: Project, query: Query) -> bool:
+    done = Assignment.objects.filter(query=query.pk, annotator=OuterRef("user"), state__in=ANSWERED_OR_SKIPPED)
+    return Membership.objects.filter(~Exists(done), project=project.pk, role=Role.ANNOTATOR).exists()
+
+
+def set_aside(*, project: Project, query: Query) -> None:
+    """Take an open question out of the queue; call it with the row locked. Who is at it may still answer."""
+    Query.objects.filter(pk=query.pk, state=QueryState.OPEN).update(state=QueryState.SET_ASIDE, open_slots=0)
+    jobs.send_project_changed(project.pk)
+
+
+def set_aside_chosen(*, project: Project, query_ids: Sequence[int]) -> list[int]:
+    """Take open questions out of the queue that a manager chose; return those that were open."""
+    if project.settings.get(Kind.RANDOMIZER.key):
+        # Which questions get a response would follow what was answered, and nobody charged for that.
+        raise InvalidConfiguration("Where answers are randomised questions are set aside by annotators alone.")
+    with transaction.atomic():
+        chosen = Query.objects.select_for_update(no_key=True).filter(
+            project=project, pk__in=query_ids, state=QueryState.OPEN
+        )
+        found = list(chosen.order_by("pk"))
+        for query in found:
+            set_aside(project=project, query=query)
+    return [query.pk for query in found]
+
+
+def end_leases(*, query: Query) -> None:
+    """Take a question off the pages of all who are at it; call it with the row locked."""
+    Assignment.objects.filter(query=query.pk, state=AssignmentState.LEASED).update(
+        state=AssignmentState.EXPIRED, finished_at=Now()
+    )
+
+
+def ask_set_aside_again(*, project: Project, query_id: int, user: AbstractBaseUser) -> Query:
+    """Put a question back into the queue, for those who skipped it as well, and settle what was reported about it."""
+    with transaction.atomic():
+        query = _locked_set_aside(project, query_id)
+        Assignment.objects.filter(query=query.pk, state=AssignmentState.SKIPPED).update(state=AssignmentState.EXPIRED)
+        taken = Assignment.objects.filter(query=query.pk, state__in=HOLDING_A_SLOT).count()
+        # Whoever reviewed it set it aside with all its answers: one more person is asked.
+        query.overlap = max(query.overlap, taken + 1)
+        query.state, query.open_slots = QueryState.OPEN, query.overlap - taken
+        query.save(update_fields=["state", "overlap", "open_slots"])
+        _resolve(query, user)
+    return query
+
+
+def leave_out_set_aside(*, project: Project, query_id: int, user: AbstractBaseUser) -> Query:
+    """Give a question up: nobody is asked about it again, and what was reported about it is settled."""
+    with transaction.atomic():
+        query = _locked_set_aside(project, query_id)
+        query.state, query.open_slots, query.assigned_to = QueryState.WITHDRAWN, 0, None
+        query.save(update_fields=["state", "open_slots", "assigned_to"])
+        end_leases(query=query)
+        _resolve(query, user)
+    return query
+
+
+def _locked_set_aside(project: Project, query_id: int) -> Query:
+    query = Query.objects.select_for_update(no_key=True).get(pk=query_id, project=project)
+    if query.state != QueryState.SET_ASIDE:
+        raise InvalidConfiguration("This question is not set aside any more.")
+    return query
+
+
+def _resolve(query: Query, user: AbstractBaseUser) -> None:
+    Report.objects.filter(query=query.pk, resolved_at=None).update(resolved_at=Now(), resolved_by=user.pk)
+
+
+MAX_COMMENT_LENGTH = 1000
+
+
+def flag_question(*, assignment: Assignment, kind: ReportKind, comment: str = "") -> Report:
+    """Report a question instead of answering it; flagging it twice is one report.
+
+    A broken one is skipped. A sensitive one leaves the queue and everybody's page at once.
+    """
+    project = assignment.project
+    with transaction.atomic():
+        query = Query.objects.select_for_update(no_key=True).get(pk=assignment.query_id)
+        current = Assignment.objects.select_for_update(no_key=True).get(pk=assignment.pk)
+        if current.state == AssignmentState.LABELLED:
+            raise AlreadyLabelled("You have answered this question before. Undo that answer first.")
+        report, _created = Report.objects.get_or_create(
+            query=query,
+            annotator_id=assignment.annotator_id,
+            kind=kind,
+            resolved_at=None,
+            defaults={"project": project, "comment": comment[:MAX_COMMENT_LENGTH]},
+        )
+        if current.state == AssignmentState.LEASED:
+            Query.objects.filter(pk=query.pk).update(open_slots=F("open_slots") + 1)
+        Assignment.objects.filter(pk=current.pk).update(
+            state=AssignmentState.SKIPPED, skip_reason=kind, finished_at=Now()
+        )
+        if kind == ReportKind.SENSITIVE:
+            set_aside(project=project, query=query)
+            end_leases(query=query)
+        else:
+            set_aside_if_nobody_answers(project=project, query=query)
+    return report
+
+
+def comment_on(*, assignment: Assignment, comment: str) -> Report:
+    """Tell the managers something about a question; the same words twice are one comment."""
+    report, _created = Report.objects.get_or_create(
+        project=assignment.project,
+        query_id=assignment.query_id,
+        annotator_id=assignment.annotator_id,
+        kind=ReportKind.COMMENT,
+        comment=comment[:MAX_COMMENT_LENGTH],
+        resolved_at=None,
+    )
+    return report
+
+
+def resolve_report(*, project: Project, report_id: int, user: AbstractBaseUser) -> None:
+    """Take a report off the managers' list; it stays stored."""
+    Report.objects.filter(pk=report_id, project=project, resolved_at=None).update(
+        resolved_at=Now(), resolved_by=user.pk
+    )
+
+
+NO_PARTNER = as_message(
+    "Nobody of this name among the project's annotators answered the question or said something of it."
+)
+LINE_ENDS = "\n\r\t"
+
+
+def reply(*, project: Project, query_id: int, person_id: int, text: str, author: AbstractBaseUser) -> Report:
+    """Write to an annotator about a question; what they commented on it counts as read. The same words wait once."""
+    access.refuse_if_closed(project)
+    if (refused := flags.conversation_refusal(project)) is not None:
+        raise InvalidConfiguration(refused)
+    words = plain_message(text)
+    partners = {thread.person_id for thread in flags.threads_of(project, query_id) if thread.may_write}
+    if person_id not in partners:
+        raise InvalidConfiguration(NO_PARTNER)
+    with transaction.atomic():
+        _hold(project, query_id)
+        mark_heard(project=project, query_id=query_id, person_id=person_id, reader=author)
+        written, _new = Report.objects.get_or_create(
+            project=project,
+            query_id=query_id,
+            annotator_id=person_id,
+            kind=ReportKind.REPLY,
+            comment=words,
+            resolved_at=None,
+            defaults={"author_id": author.pk},
+        )
+    return written
+
+
+def mark_heard(*, project: Project, query_id: int, person_id: int, reader: AbstractBaseUser) -> int:
+    """Take an annotator's comments on a question off what no manager has read; flags wait for a decision."""
+    said = Report.objects.filter(project=project, query=query_id, annotator=person_id, resolved_at=None)
+    return said.filter(kind=ReportKind.COMMENT).update(resolved_at=Now(), resolved_by=reader.pk)
+
+
+def write_back(*, assignment: Assignment, text: str) -> Report:
+    """Tell the managers something about a question one was asked; what they wrote of it counts as read."""
+    access.refuse_if_closed(assignment.project)
+    words = plain_message(text)
+    with transaction.atomic():
+        _hold(assignment.project, assignment.query_id)
+        mark_read(assignment=assignment)
+        return comment_on(assignment=assignment, comment=words)
+
+
+def mark_read(*, assignment: Assignment) -> int:
+    """Take what managers wrote about a question off what is unread.
+
+    An answer that came back stays there until it is looked at again, or may be changed no more.
+    """
+    kinds = list(flags.FROM_MANAGERS)
+    if selectors.correctable_assignments(assignment.annotator_id).filter(pk=assignment.pk).exists():
+        kinds.remove(ReportKind.RETURNED)
+    unread = Report.objects.filter(query=assignment.query_id, annotator=assignment.annotator_id, resolved_at=None)
+    return unread.filter(kind__in=kinds).update(resolved_at=Now(), resolved_by=assignment.annotator_id)
+
+
+def plain_message(text: str) -> str:
+    """Return words as they are kept: plain text of a bounded length, never cut and never empty."""
+    words = text.strip()
+    if not words:
+        raise InvalidConfiguration("Write something first.")
+    if len(words) > MAX_COMMENT_LENGTH:
+        raise InvalidConfiguration("A comment has at most 1,000 characters.")
+    if any(category(letter) == "Cc" and letter not in LINE_ENDS for letter in words):
+        raise InvalidConfiguration("A comment is plain text without control characters.")
+    return words
+
+
+def _hold(project: Project, query_id: int) -> None:
+    # Whoever forgets a record holds its question, so that no word about it comes in behind.
+    held: QuerySet[Query] = Query.objects.select_for_update(no_key=True).filter(pk=query_id, project=project)
+    if not held.filter(emptied=False).exists():
+        raise InvalidConfiguration("This question is asked no more.")

@@ -1,0 +1,134 @@
+"""The guidelines page and its pictures."""
+
+from http import HTTPStatus
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.utils.cache import get_conditional_response
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_GET, require_POST
+
+from annotation import selectors
+from annotation.access import REVIEWERS, managed_project
+from annotation.errors import InvalidConfiguration
+from annotation.models import Guidelines, Project
+from annotation.people.identity import person_of
+from annotation.questions.forms import GuidelinesForm, PictureForm
+from annotation.questions.guidelines import NAME_LENGTH, guidelines_parts, refuse_pictures_of_others, snippet_of
+from annotation.questions.services import guidelines as written
+from annotation.questions.services.guidelines import guideline_pictures, names_of_pictures, shown_pictures
+
+
+@login_required
+def guidelines(request: HttpRequest, slug: str) -> HttpResponse:
+    """What annotators are told; a change is a new version and everybody is told of it once."""
+    project = managed_project(request, slug)
+    if request.method != "POST":
+        return guidelines_page(request, project)
+    form = GuidelinesForm(request.POST, project=project)
+    if not form.is_valid():
+        return guidelines_page(request, project, form=form, status=HTTPStatus.UNPROCESSABLE_ENTITY)
+    if "preview" in request.POST:
+        return guidelines_page(request, project, form=form, preview=Guidelines(**form.cleaned_data))
+    saved = written.save_guidelines(project=project, author=person_of(request), **form.cleaned_data)
+    messages.success(request, _("Saved as version %(version)d.") % {"version": saved.version})
+    return redirect("annotation:guidelines", slug=slug)
+
+
+def guidelines_page(
+    request: HttpRequest,
+    project: Project,
+    *,
+    form: GuidelinesForm | None = None,
+    picture_form: PictureForm | None = None,
+    preview: Guidelines | None = None,
+    status: int = HTTPStatus.OK,
+) -> HttpResponse:
+    """Show the guidelines to whoever writes them, as they stand or as they were typed."""
+    current = written.current_guidelines(project)
+    initial = {"text": current.text, "examples": GuidelinesForm.written(current.examples, project.classes)}
+    shown = preview or current
+    context = {
+        "project": project,
+        "form": form or GuidelinesForm(project=project, initial=initial),
+        "current": current,
+        "earlier": project.guideline_versions.exclude(version=current.version)
+        .select_related("author")
+        .order_by("-version"),
+        "missing": _missing_picture(project, current.text),
+        "picture_form": picture_form or PictureForm(),
+        "pictures": [
+            (picture, snippet_of(picture.digest[:NAME_LENGTH], picture.description))
+            for picture in guideline_pictures(project)
+        ],
+    }
+    pictures = shown_pictures(project, shown.text, view="annotation:guideline_picture")
+    return render(
+        request,
+        "annotation/questions/guidelines.html",
+        context | guidelines_parts(project, shown, pictures),
+        status=status,
+    )
+
+
+def _missing_picture(project: Project, text: str) -> str:
+    """Say which line of the guidelines shows a picture that did not come with them."""
+    try:
+        refuse_pictures_of_others(text, names_of_pictures(project))
+    except InvalidConfiguration as refusal:
+        return str(refusal)
+    return ""
+
+
+# A browser keeps a picture, and asks each time whether its reader may still see it.
+ASKED_AGAIN = "private, no-cache"
+
+
+@login_required
+@require_POST
+def add_guideline_picture(request: HttpRequest, slug: str) -> HttpResponse:
+    """Keep a picture and show the line that puts it into the guidelines."""
+    project = managed_project(request, slug)
+    form = PictureForm(request.POST, request.FILES)
+    if not form.is_valid():
+        return guidelines_page(request, project, picture_form=form, status=HTTPStatus.UNPROCESSABLE_ENTITY)
+    written.add_guideline_picture(
+        project=project,
+        data=form.cleaned_data["file"].read(written.LARGEST_FILE + 1),
+        description=form.cleaned_data["description"],
+        by=person_of(request),
+    )
+    messages.success(request, _("The picture is kept. Its line stands under it."))
+    return redirect("annotation:guidelines", slug=slug)
+
+
+@login_required
+@require_POST
+def drop_guideline_picture(request: HttpRequest, slug: str, digest: str) -> HttpResponse:
+    """Delete a picture that the guidelines do not show."""
+    project = managed_project(request, slug)
+    picture = get_object_or_404(guideline_pictures(project), digest=digest)
+    written.delete_guideline_picture(picture=picture)
+    messages.success(request, _("The picture is deleted."))
+    return redirect("annotation:guidelines", slug=slug)
+
+
+@login_required
+@require_GET
+def guideline_picture(request: HttpRequest, slug: str, digest: str) -> HttpResponse:
+    """A picture of the guidelines, for whoever writes or reviews by them."""
+    found = selectors.projects_of(request.user, roles=REVIEWERS)
+    return served_picture(request, get_object_or_404(found, slug=slug), digest)
+
+
+def served_picture(request: HttpRequest, project: Project, digest: str) -> HttpResponse:
+    """Answer with a picture of the guidelines, or say that the browser has it."""
+    picture = get_object_or_404(guideline_pictures(project), digest=digest)
+    etag = f'"{picture.digest}"'
+    served = get_conditional_response(request, etag=etag)
+    if served is None:
+        served = HttpResponse(bytes(picture.content), content_type="image/webp")
+    served["Cache-Control"], served["ETag"] = ASKED_AGAIN, etag
+    return served

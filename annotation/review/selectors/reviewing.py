@@ -1,0 +1,138 @@
+"""What waits for review, who may review it, and how far that is.
+
+A question waits while its answers have no majority, or where a coin drew it, or as the project says while they are not
+all alike, or always; the last two until a training uses what was agreed on. One that was sent back waits for its
+annotators first.
+"""
+
+from dataclasses import dataclass
+
+from django.db.models import Case, Count, Exists, F, IntegerField, Max, OuterRef, Q, QuerySet, Subquery, Value, When
+from django.db.models.functions import Now
+
+from annotation import selectors
+from annotation.choices.answers_unit import randomizes
+from annotation.choices.quality_checks import QualityChecks
+from annotation.intervals import wilson_interval
+from annotation.models import Consensus, Label, Membership, Project, Query, QueryState, Report, ReportKind, Role
+from annotation.models.reviews import Review, ReviewState
+from annotation.questions.selectors.answers import agreed_on, answer_name, counted
+from annotation.selectors import Person
+
+DECISIONS = (ReviewState.SETTLED, ReviewState.RETURNED, ReviewState.SET_ASIDE, ReviewState.SKIPPED)
+
+
+def waiting_for_review(project: Project) -> QuerySet[Query]:
+    """Return the questions that wait for a decision and for nobody else; none where a coin decides."""
+    return _undecided(project).filter(~Exists(_returned()))
+
+
+def _undecided(project: Project) -> QuerySet[Query]:
+    if randomizes(project.settings):
+        return Query.objects.none()
+    wanted = Q(state__in=(QueryState.DISPUTED, QueryState.IN_REVIEW))
+    reviewed = QualityChecks.of(project.settings).reviewed
+    if reviewed != "disputed":
+        free = Q(consensus__pk__gt=project.labels_used_through, consensus__settled_by=None)
+        differ = Q() if reviewed == "all" else Q(consensus__agreeing__lt=F("consensus__votes"))
+        wanted |= Q(state=QueryState.CLOSED, emptied=False) & free & differ
+    return Query.objects.filter(wanted, project=project)
+
+
+def _returned() -> QuerySet[Report]:
+    return Report.objects.filter(query=OuterRef("pk"), kind=ReportKind.RETURNED, resolved_at=None)
+
+
+def queue_of(project: Project, person: Person) -> QuerySet[Query]:
+    """Return what a person may review, disputed questions first, then drawn ones, and what they skipped last.
+
+    A reviewer never meets what they answered themselves. Managers decide about everything in their project; to them
+    what was sent back comes after all the rest, for nobody may look at it again.
+    """
+    if is_manager(project, person):
+        waiting = _undecided(project)
+    else:
+        waiting = waiting_for_review(project).exclude(
+            Exists(Label.objects.filter(query=OuterRef("pk"), annotator=person.pk))
+        )
+    own = Review.objects.filter(query=OuterRef("pk"), reviewer=person.pk, state=ReviewState.SKIPPED).order_by()
+    skipped = own.values("query").annotate(last=Max("finished_at")).values("last")
+    waits = (When(state=QueryState.DISPUTED, then=Value(0)), When(state=QueryState.IN_REVIEW, then=Value(1)))
+    disputed = Case(*waits, default=Value(2), output_field=IntegerField())
+    return waiting.annotate(skipped_at=Subquery(skipped), returned=Exists(_returned())).order_by(
+        "returned", F("skipped_at").asc(nulls_first=True), disputed, "priority", "pk"
+    )
+
+
+def agreed_choice(query: Query) -> int | None:
+    """Return what the answers of a question agree on; None where they have no majority."""
+    if query.state == QueryState.IN_REVIEW:
+        given = Label.objects.filter(query=query, superseded_at=None, choice__isnull=False)
+        agreement = agreed_on(
+            query.project, [choice for choice in given.values_list("choice", flat=True) if choice is not None]
+        )
+        return None if agreement is None else counted(query.project, agreement.choice)
+    found = Consensus.objects.filter(query=query).values_list("choice", flat=True).first()
+    return None if found is None else counted(query.project, found)
+
+
+def is_manager(project: Project, person: Person) -> bool:
+    """Say whether a person manages a project, and so may do more than decide."""
+    return Membership.objects.filter(project=project, user=person.pk, role=Role.MANAGER).exists()
+
+
+def undoable_review(project: Project, person: Person) -> Review | None:
+    """Return the last decision of a person's last minutes."""
+    lately = Review.objects.filter(project=project, reviewer=person.pk, state__in=DECISIONS)
+    return lately.filter(finished_at__gte=Now() - selectors.UNDO_WINDOW).order_by("-finished_at", "-pk").first()
+
+
+@dataclass(frozen=True, slots=True)
+class ReviewProgress:
+    """How many questions somebody decided, and how many wait."""
+
+    reviewed: int
+    waiting: int
+
+    @property
+    def together(self) -> int:
+        """All of them."""
+        return self.reviewed + self.waiting
+
+
+def progress_of(project: Project) -> ReviewProgress:
+    """Count what was decided by somebody and what waits for it."""
+    decided = Consensus.objects.filter(project=project, settled_by__isnull=False)
+    return ReviewProgress(decided.count(), waiting_for_review(project).count())
+
+
+@dataclass(frozen=True, slots=True)
+class DrawnReviews:
+    """What came of the questions that a coin drew: how many wait, were decided, and got another answer by that."""
+
+    waiting: int
+    decided: int
+    changed: int
+
+    @property
+    def interval(self) -> str:
+        """The 95 % interval of the share of agreed answers that a reviewer would change, in percent."""
+        low, high = wilson_interval(self.changed, self.decided)
+        return f"{100 * low:.0f}-{100 * high:.0f} %"
+
+
+def drawn_reviews(project: Project) -> DrawnReviews | None:
+    """Count what came of drawn questions whose answers agreed; None where none was drawn and none is to be."""
+    drawn = Query.objects.filter(project=project, drawn_for_review=True)
+    if not project.review_share and not drawn.exists():
+        return None
+    found = Consensus.objects.filter(query__in=drawn, changed__isnull=False).aggregate(
+        decided=Count("pk"), changed=Count("pk", filter=Q(changed=True))
+    )
+    return DrawnReviews(waiting=drawn.filter(state=QueryState.IN_REVIEW).count(), **found)
+
+
+def counted_votes(query: Query) -> list[tuple[str, int]]:
+    """Return how many named each class, by name, most first."""
+    rows = Label.objects.filter(query=query, superseded_at=None).values_list("choice").annotate(n=Count("pk"))
+    return [(answer_name(query.project, choice), n) for choice, n in sorted(rows, key=lambda row: (-row[1], row[0]))]

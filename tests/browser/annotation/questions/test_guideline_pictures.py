@@ -1,0 +1,125 @@
+"""Pictures of guidelines in a browser: added, previewed, seen beside the question and on a phone, and deleted."""
+
+import os
+from collections.abc import Collection
+from pathlib import Path
+
+import pytest
+from django.conf import settings
+from django.test import Client
+from django.urls import reverse
+from playwright.sync_api import Browser, Page, expect
+
+from annotation.models import GuidelinePicture, Project, Role
+from annotation.questions.guidelines import NAME_LENGTH, snippet_of
+from annotation.questions.services.guidelines import add_guideline_picture, save_guidelines
+from tests.axe import violations
+from tests.factories import a_png, add_members, make_annotators, make_manager, make_project, make_user, open_records
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+SIZES = {"light": {"width": 1100, "height": 800}, "dark": {"width": 320, "height": 640}}
+LOADED = "() => [...document.images].every(one => one.complete && one.naturalWidth > 0)"
+
+
+@pytest.fixture
+def enter(browser: Browser, live_server, page_faults):
+    """Open a page of a project for a person, in a browser of their own."""
+    contexts = []
+
+    def open_page(project: Project, person, name: str, **options) -> Page:
+        client = Client()
+        client.force_login(person)
+        cookie = client.cookies[settings.SESSION_COOKIE_NAME]
+        context = browser.new_context(reduced_motion="reduce", **options)
+        contexts.append(context)
+        context.add_cookies([{"name": cookie.key, "value": cookie.value, "url": live_server.url}])
+        opened = context.new_page()
+        opened.on("pageerror", lambda error: page_faults.append(f"script error: {error}"))
+        opened.goto(live_server.url + reverse(f"annotation:{name}", args=[project.slug]))
+        return opened
+
+    yield open_page
+    for context in contexts:
+        context.close()
+    assert not page_faults
+
+
+@pytest.fixture
+def project() -> Project:
+    """Return a project whose guidelines show a picture."""
+    made = make_project()
+    data = a_png(width=1600, height=900, colour="firebrick")
+    person = made.created_by
+    kept = add_guideline_picture(project=made, data=data, description="a ripe tomato", by=person)
+    line = snippet_of(kept.digest[:NAME_LENGTH], kept.description)
+    save_guidelines(project=made, text=f"# Fruit\n\nA tomato counts:\n\n{line}", examples=[], author=person)
+    return made
+
+
+def look_at(page: Page, name: str, schemes: Collection[str] = tuple(SIZES)) -> None:
+    """Let axe look at a page at a desk and, dark, on a phone, where nothing may scroll sideways."""
+    for scheme in schemes:
+        size = SIZES[scheme]
+        page.set_viewport_size(size)
+        page.emulate_media(color_scheme=scheme)
+        for each in page.locator("img").all():
+            each.scroll_into_view_if_needed()
+        page.wait_for_function(LOADED)
+        assert violations(page) == []
+        assert page.evaluate("document.documentElement.scrollWidth") <= size["width"]
+        if folder := os.environ.get("DPAL_SHOTS"):
+            page.screenshot(path=Path(folder) / f"{name}-{scheme}.png", full_page=True)
+
+
+@pytest.mark.parametrize("scripts", [True, False], ids=["scripts", "plain"])
+def test_a_manager_adds_shows_and_deletes_one(enter, tmp_path, scripts):
+    project = make_project(guidelines="Look at the fruit.")
+    tomato = tmp_path / "tomato.png"
+    tomato.write_bytes(a_png(width=1600, height=900, colour="firebrick"))
+    page = enter(project, make_manager(project), "guidelines", java_script_enabled=scripts)
+    page.get_by_label("Picture").set_input_files(tomato)
+    page.get_by_label("What it shows").fill("a ripe tomato")
+    page.get_by_role("button", name="Add the picture").click()
+    expect(page.get_by_text("The picture is kept.")).to_be_visible()
+    line = page.locator(".pictures code").inner_text()
+    text = page.get_by_label("Guidelines", exact=False).first
+    text.fill(f"# Fruit\n\nA tomato counts:\n\n{line}")
+    page.get_by_role("button", name="Preview").click()
+    shown = page.locator(".guidelines").get_by_role("img", name="a ripe tomato")
+    expect(shown).to_be_visible()
+    if scripts:
+        look_at(page, "guidelines")
+    page.get_by_role("button", name="Save", exact=True).click()
+    expect(page.get_by_text("Saved as version")).to_be_visible()
+    page.get_by_role("button", name="Delete a ripe tomato").click()
+    expect(page.get_by_text("The guidelines show this picture.")).to_be_visible()
+    assert GuidelinePicture.objects.exists()
+    page.go_back()
+    page.get_by_label("Guidelines", exact=False).first.fill("Look.")
+    page.get_by_role("button", name="Save", exact=True).click()
+    expect(page.get_by_text("Saved as version")).to_be_visible()
+    page.get_by_role("button", name="Delete a ripe tomato").click()
+    expect(page.get_by_text("The picture is deleted.")).to_be_visible()
+    assert not GuidelinePicture.objects.exists()
+
+
+def test_it_is_seen_beside_the_question_and_by_who_reviews(enter, project):
+    reviewer = make_user()
+    add_members(project, reviewer, role=Role.REVIEWER)
+    open_records(project, 1)
+    page = enter(project, make_annotators(project, 1)[0], "label")
+    shown = page.get_by_role("img", name="a ripe tomato")
+    expect(shown).to_be_visible()
+    look_at(page, "label")
+    # On a phone they open above the question, and a picture is seen as a whole.
+    page.locator("#guidelines > summary").click()
+    expect(shown).to_be_visible()
+    look_at(page, "label-open", ("dark",))
+    assert shown.bounding_box()["height"] <= page.locator(".guidelines").bounding_box()["height"]
+    answers, beside = page.locator(".choices").bounding_box(), page.locator("#guidelines").bounding_box()
+    assert beside["y"] + beside["height"] <= answers["y"]
+    page = enter(project, reviewer, "review")
+    for closed in page.locator("details:not([open]) > summary", has_text="Guidelines").all():
+        closed.click()
+    expect(page.get_by_role("img", name="a ripe tomato")).to_be_visible()
+    look_at(page, "review")

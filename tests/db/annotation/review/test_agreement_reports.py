@@ -1,0 +1,69 @@
+"""Comparing all answers, and what is paid for them: what each may see and what must not follow from it."""
+
+import pytest
+
+from annotation.models import Consensus, Label, Record
+from annotation.models.quality import Opinion, QualityReport
+from annotation.questions.services import labelling
+from annotation.review.selectors import quality
+from annotation.review.services import agreement as comparing
+from annotation.review.services import reviewing
+from tests.factories import (
+    make_disputed,
+    make_project,
+    make_user,
+    write_settings,
+)
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def disputed():
+    return make_disputed()
+
+
+class TestComparing:
+    @pytest.mark.one_in(3)
+    @pytest.mark.parametrize("method", ["majority", "dawid_skene", "mace"])
+    def test_a_report_never_touches_what_trainings_read(self, disputed, method):
+        project = disputed.project
+        labelling.set_quality(project=project, aggregation=method)
+        report = comparing.start_report(project=project, owner=make_user())
+        comparing.make_report(job_id=str(report.job_id))
+        report.refresh_from_db()
+        assert (report.answers, report.questions, report.method) == (2, 1, method)
+        assert report.job.state == "done"
+        assert Opinion.objects.get().query == disputed
+        assert not Consensus.objects.exists()
+        again = comparing.start_report(project=project, owner=make_user())
+        comparing.make_report(job_id=str(again.job_id))
+        assert QualityReport.objects.count() == Opinion.objects.count() == 1
+
+    def test_what_it_takes_a_question_for_stands_beside_the_owners_id(self, disputed):
+        Record.objects.filter(pk=disputed.record_id).update(metadata={"id": "=order 7", "columns": []})
+        report = comparing.start_report(project=disputed.project, owner=make_user())
+        comparing.make_report(job_id=str(report.job_id))
+        head, line = quality.opinions_csv(disputed.project)
+        assert head.strip() == "question,owner_id,class,probability,method"
+        # No spreadsheet takes it for a formula.
+        assert line.strip().startswith(f"{disputed.pk},'=order 7,")
+
+    def test_nothing_to_compare_says_so(self):
+        project = make_project()
+        report = comparing.start_report(project=project, owner=make_user())
+        comparing.make_report(job_id=str(report.job_id))
+        report.job.refresh_from_db()
+        assert (report.job.state, report.job.error) == ("failed", "Nobody has answered anything yet.")
+
+
+def test_payment_counts_accepted_answers_and_disarms_formulas(disputed):
+    project = disputed.project
+    write_settings(project, price_per_label="0.05", currency="EUR")
+    first = Label.objects.order_by("pk")[0].annotator
+    type(first).objects.filter(pk=first.pk).update(username="=cmd()")
+    reviewing.settle(project=project, query_id=disputed.pk, choice=0, person=make_user())
+    project.refresh_from_db()
+    lines = [line.strip().split(",") for line in quality.payments_csv(project)]
+    assert lines[1][:5] == ["'=cmd()", "1", "1", "0", "0"]
+    assert [line[6] for line in lines[1:]] == ["0.0500", "0.0000"]

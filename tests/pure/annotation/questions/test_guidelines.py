@@ -1,0 +1,106 @@
+"""Guidelines on a page: forms of Markdown are there, and nothing that is written in them acts as HTML."""
+
+import re
+
+import pytest
+
+from annotation.errors import InvalidConfiguration
+from annotation.questions.guidelines import (
+    ShownPicture,
+    guidelines_html,
+    pictures_in,
+    refuse_pictures_of_others,
+    snippet_of,
+)
+
+KNOWN = ShownPicture("0123456789abcdef", "/here/", 30, 20)
+
+
+def test_the_forms_are_there_and_lines_end_where_they_end():
+    html = guidelines_html(
+        "# Fruit\n\nTake the first.\nOr *the* **second** `x<y`.\n\n- one\n- two\n\n> said", "Guidelines"
+    )
+    assert '<h2 dir="auto">Fruit</h2>' in html
+    assert "Take the first.<br>" in html
+    assert "<em>the</em> <strong>second</strong> <code>x&lt;y</code>" in html
+    assert '<li dir="auto">' in html
+    assert '<blockquote dir="auto">' in html
+
+
+def test_a_table_is_scrolled_by_keys_under_the_name_of_what_is_above_it():
+    table = "| class | when |\n|---|---|\n| a | b |\n"
+    part = '<div class="scroll" tabindex="0" role="group" aria-label="{}"><table>'
+    assert part.format("Guidelines") in guidelines_html(table, "Guidelines")
+    assert part.format("Two &lt;kinds&gt;") in guidelines_html(f"## Two <kinds>\n\n{table}", "Guidelines")
+
+
+@pytest.mark.parametrize(
+    "hostile",
+    [
+        "<script>alert(1)</script>",
+        "<img src=x onerror=alert(1)>",
+        "[text](javascript:alert(1))",
+        "[text](https://elsewhere.example/)",
+        '![" onerror="alert(1)](picture:0123456789abcdef)',
+        "![<b>](picture:ffffffffffffffff)",
+        "![text](https://elsewhere.example/x.png)",
+        "![text][x]\n\n[x]: https://elsewhere.example/x.png",
+        "<https://elsewhere.example/>",
+        "https://elsewhere.example/",
+        '## " onclick="alert(1)\n\n| a |\n|---|\n| b |',
+        "```html onclick=x\n<script>alert(1)</script>\n```",
+        "<!-- x -->",
+    ],
+)
+def test_nothing_acts_as_html(hostile):
+    html = guidelines_html(f"# t\n\n{hostile}\n", "Guidelines", (KNOWN,))
+    tags = set(re.findall(r"<\s*([a-zA-Z0-9!]+)", html))
+    assert tags <= {"p", "h2", "h3", "div", "table", "thead", "tbody", "tr", "th", "td", "pre", "code", "br", "img"}
+    attributes = re.findall(r"<[^>]*?\s([a-z-]+)=", html)
+    assert set(attributes) <= {
+        "class",
+        "tabindex",
+        "role",
+        "aria-label",
+        "dir",
+        "src",
+        "alt",
+        "width",
+        "height",
+        "loading",
+    }
+    assert set(re.findall(r'src="([^"]*)"', html)) <= {KNOWN.url}
+
+
+def test_a_picture_of_the_projects_own_is_shown_and_any_other_is_told_by_its_words():
+    shown = guidelines_html(
+        "Look: ![a *ripe* one](picture:0123456789abcdef) ![two <b>](picture:ffffffffffffffff)", "", (KNOWN,)
+    )
+    assert '<img src="/here/" alt="a ripe one" width="30" height="20" loading="lazy"> two &lt;b&gt;' in shown
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("![a](https://elsewhere.example/)", 1),
+        ("one\ntwo\nthree ![a](x)\n", 3),
+        ("# one\n\n- two\n- three\n\n  > four ![a](x.png)", 6),
+        ("| a | b |\n|---|---|\n| c | ![d](x) |", 3),
+        ("one\\\n![a](picture:0123)", 2),
+    ],
+)
+def test_the_line_of_a_picture_from_elsewhere_is_named(text, line):
+    with pytest.raises(InvalidConfiguration, match=f"^Line {line}: guidelines show no picture of another site"):
+        refuse_pictures_of_others(text, None)
+
+
+def test_names_are_looked_up_where_they_are_known():
+    text = snippet_of(KNOWN.name, "a [ripe] *one*")
+    assert pictures_in(f"`{text}`\n\n{text}") == {KNOWN.name}
+    assert 'alt="a [ripe] *one*"' in guidelines_html(text, "", (KNOWN,))
+    refuse_pictures_of_others(text, None)
+    refuse_pictures_of_others(text, {KNOWN.name})
+    with pytest.raises(InvalidConfiguration, match="Line 1: the project has no picture of that name"):
+        refuse_pictures_of_others(text, set())
+    with pytest.raises(InvalidConfiguration, match="Line 1: say between the brackets"):
+        refuse_pictures_of_others(f"![ ](picture:{KNOWN.name})", {KNOWN.name})

@@ -1,0 +1,259 @@
+"""What annotators and managers said to each other, on their pages: each reads their own side, and marks it as read."""
+
+import pytest
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
+
+from annotation.models import Query, QueryState, Report, ReportKind, Role
+from annotation.models.history import Action
+from annotation.questions.services import flags, labels, queue
+from tests.factories import (
+    add_members,
+    make_annotators,
+    make_candidates,
+    make_manager,
+    make_project,
+    make_user,
+    open_records,
+)
+
+pytestmark = pytest.mark.django_db
+WORDS = "does a flute & a <b>drum</b> count?"
+
+
+def browser_of(person):
+    client = Client()
+    client.force_login(person)
+    return client
+
+
+@pytest.fixture
+def project():
+    project = make_project(overlap=2)
+    open_records(project, 2)
+    return project
+
+
+@pytest.fixture
+def manager(project):
+    return make_manager(project)
+
+
+@pytest.fixture
+def people(project):
+    return make_annotators(project, 2)
+
+
+@pytest.fixture
+def turn(project, people):
+    """A question that both answered."""
+    turns = []
+    for person in people:
+        turns.append(queue.claim_next(project=project, user=person))
+        labels.submit_label(assignment=turns[-1], choice=0)
+    assert turns[0].query_id == turns[1].query_id
+    return turns[0]
+
+
+def own_page(project, client, **chosen):
+    return client.get(reverse("annotation:own_answers", args=[project.slug]), chosen)
+
+
+def write_back(project, client, query_id, **sent):
+    return client.post(reverse("annotation:write_back", args=[project.slug, query_id]), sent)
+
+
+def reply(project, client, query_id, person, **sent):
+    return client.post(reverse("annotation:reply", args=[project.slug, query_id]), {"person_id": person.pk, **sent})
+
+
+def one_question(project, client, query_id):
+    return client.get(reverse("annotation:question", args=[project.slug, query_id]))
+
+
+def table(project, client, flag):
+    return [
+        row.query.pk
+        for row in client.get(reverse("annotation:questions", args=[project.slug]), {"flag": flag}).context["rows"]
+    ]
+
+
+def test_they_write_to_each_other_and_each_sees_what_is_new(project, people, manager, turn):
+    annotator, boss = browser_of(people[0]), browser_of(manager)
+    assert write_back(project, annotator, turn.query_id, comment=WORDS).status_code == 302
+    assert (
+        table(project, boss, "comment")
+        == table(project, boss, "talk")
+        == table(project, boss, "any")
+        == [turn.query_id]
+    )
+    shown = one_question(project, boss, turn.query_id)
+    told = shown.content.decode()
+    # Plain text, whatever stands in it.
+    assert "does a flute &amp; a &lt;b&gt;drum&lt;/b&gt; count?" in told
+    assert [(thread.person_id, thread.is_unread) for thread in shown.context["threads"]] == [
+        (people[0].pk, True),
+        (people[1].pk, False),
+    ]
+    sent = reply(project, boss, turn.query_id, people[0], text="both do")
+    assert sent["Location"] == reverse("annotation:question", args=[project.slug, turn.query_id])
+    assert table(project, boss, "comment") == table(project, boss, "any") == []
+    assert table(project, boss, "talk") == table(project, boss, "reply") == [turn.query_id]
+    assert "not read yet" in one_question(project, boss, turn.query_id).content.decode()
+
+    assert (
+        "1 comment of a manager is unread"
+        in annotator.get(reverse("annotation:label", args=[project.slug])).content.decode()
+    )
+    content = own_page(project, annotator, only="unread").content.decode()
+    assert "both do" in content
+    assert "manager" not in content.replace("manager</", "").replace("managers", "").replace("A manager", "")
+    back = write_back(project, annotator, turn.query_id, read="1", only="unread")
+    assert back["Location"].endswith("?only=unread")
+    assert not own_page(project, annotator, only="unread").context["page"].answers
+    assert "is unread" not in annotator.get(reverse("annotation:label", args=[project.slug])).content.decode()
+    assert "both do" in own_page(project, annotator).content.decode()
+
+
+def test_an_annotator_never_reads_what_another_wrote_or_was_told(project, people, manager, turn):
+    write_back(project, browser_of(people[0]), turn.query_id, comment="a flute says")
+    reply(project, browser_of(manager), turn.query_id, people[0], text="to the flute")
+    other = browser_of(people[1])
+    for address in ("own_answers", "label"):
+        content = other.get(reverse(f"annotation:{address}", args=[project.slug])).content.decode()
+        assert "flute" not in content
+        assert "is unread" not in content
+    # And marks nothing of it as read.
+    write_back(project, other, turn.query_id, read="1")
+    assert Report.objects.get(kind="reply").resolved_at is None
+
+
+def test_who_was_never_asked_finds_no_question(project, manager, turn):
+    (stranger,) = make_annotators(project, 1)
+    assert write_back(project, browser_of(stranger), turn.query_id, comment="me too").status_code == 404
+    assert write_back(project, browser_of(manager), turn.query_id, comment="me too").status_code == 404
+    assert not Report.objects.exists()
+
+
+def test_a_comment_is_read_without_an_answer_and_the_log_says_who(project, people, manager, turn):
+    write_back(project, browser_of(people[0]), turn.query_id, comment=WORDS)
+    boss = browser_of(manager)
+    reply(project, boss, turn.query_id, people[0], read="1")
+    assert Report.objects.get().resolved_by_id == manager.pk
+    action = Action.objects.get(route="annotation:reply")
+    assert (action.actor, action.target) == ("manager", {"query_id": turn.query_id})
+    kinds = [event.kind for event, _words in one_question(project, boss, turn.query_id).context["events"]]
+    assert kinds[-3:] == ["comment", "read", "action"]
+
+
+TOO_MUCH = "at most 1000 characters"
+
+
+@pytest.mark.parametrize(
+    ("sent", "words"),
+    [
+        ({"text": " "}, "Write something first."),
+        ({}, "Write something first."),
+        ({"text": "x" * 1001}, TOO_MUCH),
+        ({"text": "x\0"}, "Null characters are not allowed."),
+    ],
+)
+def test_nothing_and_too_much_are_refused_in_words(project, people, manager, turn, sent, words):
+    boss = browser_of(manager)
+    told = boss.get(reply(project, boss, turn.query_id, people[0], **sent)["Location"]).content.decode()
+    assert words in told
+    annotator = browser_of(people[0])
+    comment = {"comment": sent.get("text", "")}
+    told = annotator.get(write_back(project, annotator, turn.query_id, **comment)["Location"]).content.decode()
+    assert words in told
+    assert not Report.objects.exists()
+    assert not Action.objects.filter(route="annotation:reply").exists()
+
+
+def test_an_end_of_a_line_is_one_letter_as_in_the_browser_that_counts_them(project, people, manager, turn):
+    lines = "\r\n".join(["x"] * 500)
+    write_back(project, browser_of(people[0]), turn.query_id, comment=lines)
+    reply(project, browser_of(manager), turn.query_id, people[0], text=lines)
+    assert {one.comment for one in Report.objects.all()} == {"\n".join(["x"] * 500)}
+
+
+def test_who_cannot_be_written_to_is_named(project, manager, turn):
+    refused = reply(project, browser_of(manager), turn.query_id, manager, text="hello me")
+    assert refused.status_code == 422
+    assert b"Nobody of this name" in refused.content
+
+
+def test_a_reply_to_a_flag_stands_beside_no_answer(project, people, manager):
+    held = queue.claim_next(project=project, user=people[0])
+    flags.flag_question(assignment=held, kind=ReportKind.SENSITIVE, comment="a name")
+    reply(project, browser_of(manager), held.query_id, people[0], text="well seen")
+    annotator = browser_of(people[0])
+    assert (
+        "1 comment of a manager is unread"
+        in annotator.get(reverse("annotation:label", args=[project.slug])).content.decode()
+    )
+    (other,) = own_page(project, annotator, only="unread").context["page"].others
+    # What was found sensitive is shown to nobody any more.
+    assert (other.query_id, other.question, other.is_unread) == (held.query_id, None, True)
+    content = own_page(project, annotator).content.decode()
+    assert "well seen" in content
+    assert "A question that was set aside" in content
+    assert held.query.record.text not in content
+    Query.objects.filter(pk=held.query_id).update(state=QueryState.OPEN)
+    (other,) = own_page(project, annotator).context["page"].others
+    assert other.question.text == held.query.record.text
+    write_back(project, annotator, held.query_id, comment="thank you")
+    assert not own_page(project, annotator, only="unread").context["page"].others
+
+
+def test_behind_a_gate_annotators_speak_and_nobody_answers():
+    project = make_project(oracle="crowd")
+    manager, person = make_user(), make_annotators(project, 1)[0]
+    add_members(project, manager, role=Role.MANAGER)
+    candidates = make_candidates(project, ["play jazz"])
+    queue.open_queries(project=project, round_number=1, query_ids=[candidates[0].pk])
+    turn = queue.claim_next(project=project, user=person)
+    labels.submit_label(assignment=turn, choice=0)
+    annotator, boss = browser_of(person), browser_of(manager)
+    assert "they cannot write back here" in own_page(project, annotator).content.decode()
+    write_back(project, annotator, turn.query_id, comment=WORDS)
+    content = one_question(project, boss, turn.query_id).content.decode()
+    assert "In front of a crowd nobody writes back" in content
+    assert "does a flute" in content
+    assert 'name="text"' not in content
+    assert reply(project, boss, turn.query_id, person, text="yes").status_code == 422
+    reply(project, boss, turn.query_id, person, read="1")
+    assert Report.objects.get().resolved_at is not None
+
+
+def test_reports_lead_to_the_question_they_are_about_and_not_to_hidden_checks(project, people, manager, turn):
+    flags.write_back(assignment=turn, text=WORDS)
+    boss = browser_of(manager)
+    address = reverse("annotation:question", args=[project.slug, turn.query_id])
+    reported = reverse("annotation:reported", args=[project.slug])
+    assert address in boss.get(reported).content.decode()
+    Query.objects.filter(pk=turn.query_id).update(state=QueryState.GOLD)
+    content = boss.get(reported).content.decode()
+    assert "does a flute" in content
+    assert address not in content
+
+
+def test_statements_do_not_grow_with_what_was_said(project, people, manager, turn):
+    annotator, boss = browser_of(people[0]), browser_of(manager)
+    numbers = []
+    for _ in range(2):
+        for word in range(4):
+            flags.write_back(assignment=turn, text=f"word {word} of {len(numbers)}")
+            flags.reply(
+                project=project, query_id=turn.query_id, person_id=people[0].pk, text=f"yes {word}", author=manager
+            )
+        with CaptureQueriesContext(connection) as own:
+            own_page(project, annotator)
+        with CaptureQueriesContext(connection) as managed:
+            one_question(project, boss, turn.query_id)
+        numbers.append((len(own), len(managed)))
+    assert numbers[0] == numbers[1], numbers
+    assert numbers[0][0] <= 15
+    assert numbers[0][1] <= 30
