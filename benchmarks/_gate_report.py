@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Any
 
 RESULTS = Path(__file__).resolve().parents[1] / "docs" / "results"
-GATE_REPORT, PAGE = RESULTS / "gate_service.json", RESULTS / "scale.md"
-TITLE = "## A crowd's pool in columns, to ten billion records"
+GATE_REPORT, PAGE = RESULTS / "gate_service.json", RESULTS / "gate_service.md"
+TITLE = "# A crowd's pool in columns, to ten billion records"
 MILLION, MIB, GIB = 10**6, 2**20, 2**30
 SIZES = (10**9, 10**10)
 # Rows of a stored file and of a share on a cluster; the default of `UPLOAD_MAX_BYTES`.
@@ -20,18 +20,13 @@ Report = dict[str, Any]
 
 
 def write_section(report: Report) -> None:
-    """Write docs/results/gate_service.json, and its part of scale.md."""
+    """Write docs/results/gate_service.json, and its page."""
     GATE_REPORT.write_text(json.dumps(report, indent=1) + "\n")
-    PAGE.write_text(PAGE.read_text().partition(TITLE)[0] + section(report))
-
-
-def stored_section() -> str:
-    """Return the part of scale.md as it was measured last, empty where it never was."""
-    return section(json.loads(GATE_REPORT.read_text())) if GATE_REPORT.exists() else ""
+    PAGE.write_text(section(report))
 
 
 def section(report: Report) -> str:
-    """Return the part of scale.md about pools in columns."""
+    """Return the page about pools in columns."""
     missing = f" Left out: {', '.join(report['left_out'])}." if report["left_out"] else ""
     measured = (
         f"Made by `python benchmarks/gate_service.py --write` on {report['date']}: {report['seconds']} s on"

@@ -1,7 +1,7 @@
 """A Celery worker whose secret coins can be predicted, so that two runs of a throw-away site can be compared.
 
 Run: python benchmarks/_seeded_worker.py worker --concurrency 2. It refuses any site but one in a folder of
-`benchmarks/scale.py` or `benchmarks/gate_service.py`: what such a worker draws hides nothing.
+`benchmarks/gate_service.py`: what such a worker draws hides nothing.
 """
 
 import os

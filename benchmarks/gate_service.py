@@ -21,7 +21,7 @@ the most rows at most 1.3 times that at a million, and what all texts there are 
 it grows with what one file of the pool and what waits to be merged hold; from there with the different texts of the
 sample alone. These stay in memory up to 128 MiB and go to a file beyond it, so it does not grow with the records.
 
-`--write` puts the figures into docs/results/gate_service.json, and their tables and arithmetic into scale.md.
+`--write` puts the figures into docs/results/gate_service.json, and their tables and arithmetic into gate_service.md.
 """
 
 import argparse
@@ -326,7 +326,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rows", type=int, nargs="+", default=SIZES)
     parser.add_argument("--unit", choices=("record", "contributor"), default="record")
-    parser.add_argument("--write", action="store_true", help="write docs/results/gate_service.json and scale.md")
+    parser.add_argument("--write", action="store_true", help="write docs/results/gate_service.json and gate_service.md")
     arguments = parser.parse_args()
     for name in ("DATABASE_URL", "CELERY_BROKER_URL", "STORAGE_URL", "SPARK_MASTER", "POOLS_IN_DATABASE"):
         os.environ.pop(name, None)

@@ -21,7 +21,6 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from benchmarks.crowd import FILE
 from dpal_site.demo.voice_log import draw_voice_log
 from privacy.accounting.gate import best_gate
 from privacy.gate.counting import CountingGate
@@ -29,6 +28,7 @@ from privacy.gate.kanonymity import KAnonymityGate, ThresholdGate
 from privacy.gate.normalizers import Normalizer
 from privacy.mechanisms.randomness import SimulationRandom
 
+FILE = "slurp_dev_test_utterances.csv"
 EPSILON, DELTA, FLOOR = 1.0, 7.8e-6, 2
 PEOPLE = (10_000, 50_000, 200_000)
 CAPS = (1, 2, 3, 5)

@@ -18,12 +18,12 @@ CHOSEN_ON = (
     (
         "`voice-crowd`",
         "SLURP 18; SLURP 60 for how much typical texts weigh",
-        "[crowd.md](crowd.md), [selection.md](selection.md), [ADR 20](../adr/0020-crowd-selection.md)",
+        "[selection.md](selection.md), [ADR 20](../adr/0020-crowd-selection.md)",
     ),
     (
         "streams",
         "MNIST 0/9, KDD; SMS spam; SLURP 18 and 60, CLINC 10 and 50, ten digits",
-        "[recipes.md](recipes.md), [ADR 19](../adr/0019-streams.md)",
+        "[ADR 19](../adr/0019-streams.md)",
     ),
 )
 WORDS = (

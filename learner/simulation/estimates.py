@@ -55,7 +55,7 @@ def _spread(point: Mapping[str, Any]) -> float:
     return float(point["high"] - point["low"])
 
 
-# Below so many answers' worth for each class the words about the classes know more (`docs/results/crowd.md`).
+# Below so many answers' worth for each class the words about the classes know more.
 ANSWERS_A_CLASS: Final = 0.35
 STEP: Final = 0.25
 
