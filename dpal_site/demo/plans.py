@@ -24,11 +24,12 @@ from privacy.gate.normalizers import Normalizer, normalize_texts
 TRUSTED, CROWD = "pool-experts", "voice-crowd"
 SEED = 20_250_101
 CONTRIBUTORS = 30_000
-DIGITS_EPSILON = 0.7
 # Questions of each release of a crowd; all of them are paid for at once.
 CROWD_LABELS, CROWD_RELEASES = 40, 3
 CROWD_SETTINGS: dict[str, Any] = {"labels_per_release": CROWD_LABELS}
 BLOCKS = SecretBlocks(PRESETS[TRUSTED].defaults["selection_rate"])
+# 10 and 30 % of the digits: fewer answers, and secrecy about who is asked pays more.
+DIGIT_BLOCKS = SecretBlocks(0.1, block_growth=3)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +70,7 @@ def default_plans(*, seed: int = SEED) -> list[ProjectPlan]:
 
 
 def digits_plan(*, seed: int = SEED) -> ProjectPlan:
-    """Return scikit-learn's digits in a trusted project, at an epsilon where secrecy about who is asked shows."""
+    """Return scikit-learn's digits in a trusted project."""
     rng = np.random.default_rng(seed)
     split = digits.split_digits(rng=rng)
     known = {image.tobytes(): int(label) for image, label in zip(split.pool, split.pool_classes, strict=True)}
@@ -79,8 +80,8 @@ def digits_plan(*, seed: int = SEED) -> ProjectPlan:
         data_kind="image",
         question=digits.QUESTION,
         classes=digits.CLASSES,
-        settings={"image_height": digits.SIDE, "image_width": digits.SIDE, "pool_epsilon": DIGITS_EPSILON},
-        releases=len(BLOCKS.block_rates),
+        settings={"image_height": digits.SIDE, "image_width": digits.SIDE, "block_growth": DIGIT_BLOCKS.block_growth},
+        releases=len(DIGIT_BLOCKS.block_rates),
         pool=UploadFile("digits.parquet", _parquet(pixels=_lists(split.pool)), {"pixels": "pixels"}),
         test=UploadFile(
             "digits-public-test.parquet",
@@ -97,8 +98,8 @@ def digits_plan(*, seed: int = SEED) -> ProjectPlan:
             classes=digits.CLASSES,
             rows=split.pool,
             test_rows=split.test,
-            settings=blocks_of_experts(pool_epsilon=DIGITS_EPSILON),
-            label_counts=(labels_of_blocks(len(split.pool)),),
+            settings=blocks_of_experts(DIGIT_BLOCKS),
+            label_counts=(labels_of_blocks(len(split.pool), DIGIT_BLOCKS),),
             first_seed=seed,
         ),
     )
@@ -141,14 +142,14 @@ def voice_plan(*, contributors: int = CONTRIBUTORS, seed: int = SEED) -> Project
     )
 
 
-def blocks_of_experts(**settings: Any) -> dict[str, str]:
+def blocks_of_experts(blocks: SecretBlocks) -> dict[str, str]:
     """Return what lets a simulation ask about secret blocks as a project of experts does."""
-    return {"selection_rate": str(BLOCKS.selection_rate)} | {name: str(value) for name, value in settings.items()}
+    return {"selection_rate": str(blocks.selection_rate), "block_growth": str(blocks.block_growth)}
 
 
-def labels_of_blocks(pool_size: int) -> int:
+def labels_of_blocks(pool_size: int, blocks: SecretBlocks) -> int:
     """Return how many records of a pool all blocks together ask about, on average."""
-    return int(pool_size * sum(BLOCKS.block_rates))
+    return int(pool_size * sum(blocks.block_rates))
 
 
 def crowd_counts() -> tuple[int, ...]:

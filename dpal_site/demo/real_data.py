@@ -149,8 +149,8 @@ def _trusted_plan(
             test_texts=tuple(test.texts),
             test_labels=_places(test, classes),
             classes=classes,
-            settings=blocks_of_experts(),
-            label_counts=(labels_of_blocks(len(truth)),),
+            settings=blocks_of_experts(BLOCKS),
+            label_counts=(labels_of_blocks(len(truth), BLOCKS),),
         ),
     )
 
