@@ -36,8 +36,6 @@ def broken_selection_rules(settings: Mapping[str, Any]) -> dict[str, str]:
         broken[TEXT_COLUMNS] = broken.pop("feature_dimension")
     if settings["oracle"] != "crowd" and settings.get("repeat_votes"):
         broken["repeat_votes"] = "Asking again about doubtful answers is free only behind a gate."
-    if settings.get("screened_blocks") and "screened_blocks" not in {each.name for each in choice.parameters()}:
-        broken["screened_blocks"] = "Only a secret sample has blocks to screen."
     return broken
 
 

@@ -69,7 +69,6 @@ class Settings:
 
     selection = Setting("")
     repeat_votes = Setting(False)
-    screened_blocks = Setting(False)
     selection_epsilon = Setting(0.0)
     selection_rate = Setting[float | None](None)
     block_growth = Setting(7.0)

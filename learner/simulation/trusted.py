@@ -24,9 +24,7 @@ from learner.simulation.outcome import MeanAccuracy, Outcome, OutcomePoint, Simu
 from learner.simulation.reading import names_of, with_given
 from learner.simulation.task import SimulationTask
 from learner.strategies.blocks import draw_blocks, weights_of_block
-from learner.strategies.noisy_clusters import NoisyClusters
-from learner.strategies.rows import ListedRows
-from learner.strategies.secret_sample import BlocksChoice, ScreenedSecretSample
+from learner.strategies.secret_sample import BlocksChoice
 from privacy.accounting.event import Event
 from privacy.accounting.events import SecretBlockEvent, SecretSampleEvent
 from privacy.arrays import Array
@@ -259,23 +257,16 @@ def course(
     ValueError
         If the series costs more than the account holds: a mistake of the recipe, not of the data.
     """
-    blocks, every = settings.blocks, settings.blocks.block_rates
+    every = settings.blocks.block_rates
     drawn = draw_blocks(len(rows), every, rng)
     found: list[AnswerArray] = []
     asked: list[NDArray[np.intp]] = []
     charge: SecretBlockEvent | None = None
     sums: NoisySums | None = None
     model: LinearModel | None = None
-    opening = blocks.opening(settings.values)
-    spent, spent_delta = 0.0 if opening is None else opening.cost().epsilon, 0.0
+    spent, spent_delta = 0.0, 0.0
     for block, rate in enumerate(settings.rates, start=1):
         chosen = np.flatnonzero(drawn == block)
-        sample = blocks.of_block(block, rate)
-        if isinstance(sample, NoisyClusters):
-            counts = sample.counted(rows, ListedRows(np.arange(len(rows))), rng)
-            chosen = sample.thin(rows, chosen, sample.rates_of(counts, len(rows)), rng)
-        elif isinstance(sample, ScreenedSecretSample) and model is not None:
-            chosen = sample.thin(rows.astype(np.float32), chosen, model, rng)
         parameters: dict[str, Any] = {"prior": model or prior, "random_state": rng}
         if sums is not None:
             of_earlier, of_own = weights_of_block(every[: block - 1], rate)
@@ -397,7 +388,7 @@ class Play:
     ) -> tuple[list[AnswerArray], NDArray[np.intp]]:
         """Return what each block's release answers, and which rows were asked about.
 
-        The pool is so large that blocks hold so many labels on average, before a screen leaves any out.
+        The pool is so large that blocks hold so many labels on average.
         """
         size = round(labels / sum(settings.rates))
         if size > self.task.n_records:

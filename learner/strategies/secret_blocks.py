@@ -6,19 +6,12 @@ from typing import Any, ClassVar
 
 from learner.strategies.base import SharedLimit
 from learner.strategies.blocks import block_rates, blocks_epsilon
-from learner.strategies.cells import CELLS
 from learner.strategies.divisions import RATES, Division, of_one_price
-from learner.strategies.noisy_clusters import NoisyClusters
-from learner.strategies.screen import reach_of_screen
-from learner.strategies.secret_sample import BlocksChoice, ScreenedSecretSample, SecretSample
-from privacy.accounting.events import Event
+from learner.strategies.secret_sample import BlocksChoice, SecretSample
 from privacy.accounting.series import even_training
-from privacy.accounting.sums import cell_counts_event
 from privacy.choices import parameter
 from privacy.wording import gettext_noop as _
 
-# A screened block asks about one in so many of its records far from the boundary.
-OUTSIDE_SLAB = 5
 # What a plan tries: all blocks of such a first rate and growth, or a first block of such a rate alone.
 TRIED_BLOCKS, TRIED_ALONE = ((0.05, 15.0), (0.1, 2.0), (0.1, 7.0), (0.2, 3.0)), (0.2, 0.5)
 
@@ -59,43 +52,13 @@ class SecretBlocks(BlocksChoice):
         label=_("Secret sample: hours to label a block"),
         help=_("Its model is trained then, whatever is answered, so that the time says nothing about the sample."),
     )
-    screened_blocks: bool = parameter(
-        False,
-        label=_("Prefer what is near from the second block on"),
-        help=_("Elsewhere one in five of a block is asked. It costs the same and pays for anomalies."),
-    )
-    screen_reach: float = reach_of_screen()
-    cluster_epsilon: float | None = parameter(
-        None,
-        above=0,
-        at_most=10,
-        label=_("Spread the first block over clusters: epsilon"),
-        help=_(
-            "Charged once for noisy counts of records in each of 64 public cells; records with few like them are then "
-            "asked more often. For pools that repeat themselves; 0.05 is enough for ten thousand records. "
-            "Empty asks all alike and costs nothing."
-        ),
-        charged=True,
-    )
-    cluster_spread: float = parameter(
-        4.0,
-        above=1,
-        at_most=100,
-        label=_("Spread over clusters: how many times fewer questions"),
-        help=_("The first block asks so many times fewer records than its rate says, and costs what its rate says."),
-        rule=_("Must be above 1 and at most 100, got {got}."),
-    )
 
     def strategy(self) -> SecretSample:
-        """Return the sample of the first block, where nothing is counted for it."""
+        """Return the sample of the first block."""
         return SecretSample(self.selection_rate)
 
     def of_block(self, block: int, rate: float) -> SecretSample:
-        """Return a sample: spread over clusters in the first block, of what is near in later ones, as is chosen."""
-        if block == 1 and self.cluster_epsilon is not None:
-            return NoisyClusters(rate, epsilon=self.cluster_epsilon, spread=self.cluster_spread)
-        if block > 1 and self.screened_blocks:
-            return ScreenedSecretSample(rate, outside_rate=rate / OUTSIDE_SLAB, slab=self.screen_reach)
+        """Return a sample at the public rate of the block."""
         return SecretSample(rate)
 
     @property
@@ -117,20 +80,14 @@ class SecretBlocks(BlocksChoice):
             yield {"selection_rate": rate, "block_growth": growth, "maximum_releases": None}
         yield from ({"selection_rate": rate, "maximum_releases": 1} for rate in TRIED_ALONE)
 
-    def opening(self, settings: Mapping[str, Any]) -> Event | None:
-        """Return what counting the cells costs, None where they are not."""
-        return None if self.cluster_epsilon is None else cell_counts_event(self.cluster_epsilon, CELLS)
-
     def planned(self, settings: Mapping[str, Any]) -> Mapping[str, float]:
         """Spend all of the limit on one release of each block that is planned, and keep nothing for a second attempt.
 
         Under a limit that other projects share nothing is proved for a series, and blocks are charged one by one.
         """
         rates = self.block_rates
-        opening = self.opening(settings)
-        counts = 0.0 if opening is None else opening.cost(adjacency="null").epsilon
         epsilon, delta = even_training(
-            settings["pool_epsilon"] - counts,
+            settings["pool_epsilon"],
             settings["pool_delta"],
             rates,
             releases=settings.get("maximum_releases") or len(rates),

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from learner.linear_model import LinearModel
 from learner.strategies.base import BEYOND_A_STREAM, QueryStrategy, Series, StrategyChoice
-from learner.strategies.scoring import boundary_distances, score_blocks
 from privacy.accounting.events import Event, SecretChoiceEvent, SecretSampleEvent
 from privacy.choices import Sound
 from privacy.mechanisms.randomness import RandomSource
@@ -53,11 +52,11 @@ class SecretSample(QueryStrategy):
     hidden = True
 
     def __init__(self, rate: float = 0.1) -> None:
-        self.low = self.high = coin_probability(rate)
+        self.high = coin_probability(rate)
 
     @property
     def rate(self) -> float:
-        """Largest probability with which a record takes part, as it is charged."""
+        """Probability with which a record takes part, as it is charged."""
         return float(self.high)
 
     def query(
@@ -77,15 +76,7 @@ class SecretSample(QueryStrategy):
         self, X: NDArray[np.float32], rows: NDArray[np.int64], model: LinearModel | None, rng: RandomSource
     ) -> NDArray[np.bool_]:
         """Flip the coin of every row, shape (rows,)."""
-        if self.needs_model and model is None:
-            raise ValueError(f"selection {self.name} needs a released model")
-        return flip_coins(self.probabilities(X, rows, model), high=self.high, low=self.low, rng=rng)
-
-    def probabilities(
-        self, X: NDArray[np.float32], rows: NDArray[np.int64], model: LinearModel | None
-    ) -> NDArray[np.float64]:
-        """Return the probability of each row, at most `rate`."""
-        return np.full(rows.shape, self.rate)
+        return flip_coins(np.full(rows.shape, self.rate), high=self.high, low=self.high, rng=rng)
 
     def event_for(self, *, pool_size: int, picks: int, series: Series) -> Event:
         """Return the event of the choice, which is free because nothing of it is shown."""
@@ -94,61 +85,6 @@ class SecretSample(QueryStrategy):
     def release_event(self, training: Event) -> SecretSampleEvent:
         """Return what releasing the outcome of `training` on the chosen records must be charged."""
         return SecretSampleEvent(training, self.rate)
-
-
-class ScreenedSecretSample(SecretSample):
-    """Prefer records near the last released model's boundary, still in secret; charged at the larger rate.
-
-    Parameters
-    ----------
-    rate : float
-        Probability within the slab, 0 < rate < 1.
-    outside_rate : float
-        Probability elsewhere, 0 < outside_rate <= rate.
-    slab : float
-        Half width of the slab around the boundary, >= 0.
-
-    Raises
-    ------
-    ValueError
-        If a parameter is out of range.
-    """
-
-    name = "screened_secret_sample"
-    needs_model = True
-
-    def __init__(self, rate: float = 0.1, *, outside_rate: float = 0.02, slab: float = 0.1) -> None:
-        super().__init__(rate)
-        self.low = coin_probability(outside_rate)
-        if self.low > self.high:
-            raise ValueError(f"outside_rate must be <= rate, got {outside_rate} and {rate}")
-        if not 0 <= slab < np.inf:
-            raise ValueError(f"slab must be >= 0 and finite, got {slab}")
-        self.slab = float(slab)
-
-    def probabilities(
-        self, X: NDArray[np.float32], rows: NDArray[np.int64], model: LinearModel | None
-    ) -> NDArray[np.float64]:
-        """Return one of the two rates for each row."""
-        if model is None or not rows.size:
-            return np.full(rows.shape, self.rate)
-        blocks = score_blocks(X, model, candidates=rows)
-        near = np.concatenate([boundary_distances(values, model.coef) <= self.slab for values in blocks])
-        return np.where(near, self.rate, float(self.low))
-
-    def thin(
-        self, X: NDArray[np.float32], rows: NDArray[np.int64], model: LinearModel, rng: RandomSource
-    ) -> NDArray[np.int64]:
-        """Keep all rows within the slab and outside_rate / rate of the others.
-
-        Of rows that a coin of exactly `rate` has chosen, this leaves what the two rates would have chosen; thinning
-        never raises a probability, so the charge at `rate` covers it, whatever its own coins are rounded to.
-        """
-        if not rows.size:
-            return rows
-        near = self.probabilities(X, rows, model) == self.rate
-        kept: NDArray[np.int64] = rows[near | (rng.random(rows.shape) < float(self.low / self.high))]
-        return kept
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,7 @@ from privacy.accounting.selection import (
 )
 from privacy.accounting.series import SecretBlockEvent, SecretSeriesEvent
 from privacy.accounting.steps import CenteredStepsEvent, GradientStepsEvent
-from privacy.accounting.sums import CellCountsEvent, RunningSumsEvent, SecondMomentsEvent, SumsEvent
+from privacy.accounting.sums import RunningSumsEvent, SecondMomentsEvent, SumsEvent
 from privacy.accounting.training import (
     GaussianEvent,
     GaussianObjectiveEvent,
@@ -75,7 +75,6 @@ __all__ = [
     "AnswersEvent",
     "BanditOgdEvent",
     "BernoulliScreenEvent",
-    "CellCountsEvent",
     "CenteredStepsEvent",
     "Cost",
     "Event",

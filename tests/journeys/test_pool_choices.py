@@ -18,7 +18,6 @@ RICH = {"training_epsilon": 60.0, "pool_epsilon": 400.0, "feature_dimension": 16
 ROUNDS = {"round_size": 12, "labels_per_release": 12}
 VARIANTS = {
     "secret sample": {},
-    "secret sample, screened from the second block": {"screened_blocks": True},
     "private top-c": {"selection": "top_c", **ROUNDS},
     "screen with capped looks": {
         "selection": "exposure_capped_screen",
@@ -29,7 +28,6 @@ VARIANTS = {
 }
 MECHANISMS = {
     "secret sample": ["secret_choice", "secret_block"] * 3,
-    "secret sample, screened from the second block": ["secret_choice", "secret_block"] * 3,
     "private top-c": ["random_choice", "top_c", "top_c"],
     "screen with capped looks": ["random_choice", "exposure_capped_screen", "screen_round"],
 }

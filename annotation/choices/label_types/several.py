@@ -153,10 +153,9 @@ class ChooseSeveral(LabelType):
             )
         choice = selection_choice(settings)
         scored = "selection" in settings and (choice is None or not choice.by_chance)
-        if scored or settings.get("screened_blocks"):
+        if scored:
             broken["selection"] = _(
-                "How doubtful a set of classes is has no measure here: choose a secret sample without a screen, or "
-                "records at random."
+                "How doubtful a set of classes is has no measure here: choose a secret sample, or records at random."
             )
         if settings.get(Kind.SUGGESTIONS.key):
             broken[Kind.SUGGESTIONS.key] = _("Suggestions name one class, and a record may have several.")

@@ -26,8 +26,8 @@ from learner.pools import answers as answer_selectors
 from learner.pools import answers as repeat_selectors
 from learner.pools import attempts, features, prices, records, selectors, starts
 from learner.pools import records as pool_selectors
-from learner.pools.attempts import CHOICE_PAID, FEATURES, QUESTIONS, SCORES, Progress, silent
-from learner.pools.configuration import blocks_choice_of, featurizer_of, secret_sample_of, strategy_of
+from learner.pools.attempts import CHOICE_PAID, FEATURES, QUESTIONS, SCORES, Progress
+from learner.pools.configuration import blocks_choice_of, featurizer_of, strategy_of
 from learner.pools.keys import CHOOSE_BLOCK, CHOOSE_QUESTIONS, RUN_ROUND_TASK
 from learner.pools.records import Candidates, Examples
 from learner.rounds import next_step
@@ -37,16 +37,14 @@ from learner.rounds.services.watching import watched
 from learner.strategies.base import QueryStrategy
 from learner.strategies.blocks import draw_blocks
 from learner.strategies.clustered_uncertainty import ClusteredUncertainty
-from learner.strategies.noisy_clusters import NoisyClusters
 from learner.strategies.random import RandomChoice
 from learner.strategies.ranked_pool import AnnotationBudget, RankedExamplePool
 from learner.strategies.rows import ListedRows, OpenRows
 from learner.strategies.screen import Screen, note_looks
-from learner.strategies.secret_sample import ScreenedSecretSample, SecretSample
 from learner.strategies.uncertainty import Uncertainty
 from privacy.accounting.event import Event
 from privacy.errors import BudgetExceeded
-from privacy.mechanisms.randomness import RandomSource, SecureRandom
+from privacy.mechanisms.randomness import SecureRandom
 from privacy.models import LedgerEntry
 from privacy.selectors import can_pay
 from privacy.services import ledger
@@ -231,9 +229,6 @@ def annotation_budget(project: Project) -> AnnotationBudget:
     )
 
 
-THINNED_ROWS = 65_536
-
-
 def start_block(project: Project) -> Round:
     """Open the next block; all that is written here is public."""
     last = Round.objects.filter(project=project).aggregate(number=Max("number"))["number"] or 0
@@ -243,7 +238,6 @@ def start_block(project: Project) -> Round:
         number=last + 1,
         strategy=project.selection,
         block=block,
-        model=selectors.newest_release(project) if project.screened_blocks and block > 1 else None,
         requested=pool_selectors.pool_size(project),
     )
     send_on_commit(RUN_ROUND_TASK, round_id=started.pk)
@@ -254,25 +248,18 @@ def ask_block(chosen: Round, progress: Progress) -> None:
     """Draw the coins that are missing, open the questions of the block, and set the time at which it closes."""
     project = chosen.project
     block = chosen.block or 0
-    sample = secret_sample_of(project, block=block)
     event = prices.round_event(chosen, left=0)
-    if isinstance(sample, NoisyClusters):
-        features.find_room(project)
     progress.begin(CHOICE_PAID)
     reservation = reserve_choice(chosen, event=event, purpose=CHOOSE_BLOCK)
     candidates = pool_selectors.open_records(project)
     rng = SecureRandom()
-    if isinstance(sample, NoisyClusters):
-        # Files are written outside of the transaction that opens the questions.
-        progress.begin(FEATURES)
-        _features_of(project, candidates, progress)
     # How long the coins and the questions of a secret block take is not cut any finer.
     progress.begin(QUESTIONS)
     with transaction.atomic():
         if not candidates.datasets:
             raise NothingToAsk("There is no pool to ask about.")
         drawn = candidates.rows.only(_drawn_rows(candidates.datasets, block, rng))
-        rows = np.asarray(rng.permutation(_kept(chosen, candidates, drawn, sample, rng)), dtype=np.int64)
+        rows = np.asarray(rng.permutation(drawn), dtype=np.int64)
         ids = candidates.ids_of(rows)
         fault_point("round_chosen")
         queue.open_queries(project=project, round_number=chosen.number, record_ids=ids)
@@ -305,30 +292,6 @@ def close_block(*, project: Project) -> Round:
         send_on_commit(settings.PROJECT_CHANGED_TASK, project_id=project.pk)
     block.refresh_from_db()
     return block
-
-
-def _kept(
-    chosen: Round, candidates: Candidates, drawn: NDArray[np.int64], sample: SecretSample, rng: RandomSource
-) -> NDArray[np.int64]:
-    """Return which rows a screened or spread block keeps of those its coins have drawn; every other block keeps all."""
-    blocks = ListedRows(drawn).blocks(THINNED_ROWS)
-    if isinstance(sample, NoisyClusters):
-        X = _features_of(chosen.project, candidates)
-        rates = sample.rates_of(sample.counted(X, candidates.rows, rng), len(candidates.rows))
-        kept = [sample.thin(features.scattered(X), block, rates, rng) for block in blocks]
-    elif isinstance(sample, ScreenedSecretSample) and chosen.model is not None:
-        X = _features_of(chosen.project, candidates)
-        model = LinearModel.from_json(chosen.model.weights)
-        kept = [sample.thin(features.scattered(X), block, model, rng) for block in blocks]
-    else:
-        return drawn
-    return np.concatenate([pool_selectors.NO_ROWS, *kept])
-
-
-def _features_of(project: Project, candidates: Candidates, progress: Progress | None = None) -> NDArray[np.float32]:
-    tell = silent if progress is None else progress.tell
-    dimension = featurizer_of(project).dimension
-    return features.stacked_features(candidates.datasets, dimension=dimension, tell=tell)
 
 
 def _drawn_rows(datasets: Sequence[Dataset], block: int, rng: SecureRandom) -> NDArray[np.int64]:

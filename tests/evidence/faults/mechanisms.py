@@ -57,13 +57,6 @@ NOISE = [
         ("tests/statistical/privacy/mechanisms/test_second_moments_audit.py::test_sound",),
     ),
     Mutant(
-        "seven tenths of the noise on counts of cells",
-        "privacy/mechanisms/cell_counts.py",
-        "DiscreteLaplace(event.noise_scale)",
-        "DiscreteLaplace(0.7 * event.noise_scale)",
-        ("tests/statistical/privacy/mechanisms/test_cell_counts_audit.py::test_counts",),
-    ),
-    Mutant(
         "seven tenths of the noise on sums",
         "privacy/mechanisms/sums.py",
         "scale = math.nextafter(sigma / unit, math.inf) * finer",

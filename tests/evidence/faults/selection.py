@@ -3,9 +3,7 @@
 from tests.evidence.planting import Mutant
 
 STRATEGIES = "tests/pure/learner/strategies/test_strategies.py"
-CLUSTERS = "tests/pure/learner/strategies/test_noisy_clusters.py"
 RUNNING = "tests/db/learner/trainings/test_running_sums.py"
-SPREAD_BLOCKS = "tests/db/learner/rounds/test_spread_blocks.py"
 ROUND_PRICES = "tests/db/learner/pools/selectors/test_round_prices.py"
 SECRET_ROUNDS = "tests/db/learner/rounds/test_secret_blocks.py"
 RESERVING = "tests/db/learner/rounds/test_reserving.py"
@@ -24,13 +22,6 @@ SELECTION = [
         'oracles = frozenset({"crowd"})',
         'oracles = frozenset({"trusted", "crowd"})',
         (f"{STRATEGIES}::test_each_strategy_stands_before_the_annotators_it_is_proved_for",),
-    ),
-    Mutant(
-        "a screened sample charged at its smaller rate",
-        "learner/strategies/secret_sample.py",
-        "return float(self.high)",
-        "return float(self.low)",
-        (f"{STRATEGIES}::test_a_secret_sample_is_charged_at_its_larger_rate",),
     ),
     Mutant(
         "a training made dearer since at the price of the series",
@@ -78,42 +69,6 @@ SELECTION = [
         (f"{SECRET_ROUNDS}::test_coins_fall_at_the_rates_that_are_charged",),
     ),
     Mutant(
-        "a screened block that asks about all it may choose from",
-        "learner/rounds/services/selection.py",
-        "drawn = candidates.rows.only(_drawn_rows(candidates.datasets, block, rng))",
-        "drawn = candidates.rows.only(_drawn_rows(candidates.datasets, block, rng)[:0])\n"
-        "        drawn = candidates.rows.at(np.arange(len(candidates.rows)))",
-        (f"{SECRET_ROUNDS}::test_blocks_are_disjoint_and_follow_the_stored_coins",),
-    ),
-    Mutant(
-        "a spread block charged at its mean rate",
-        "learner/strategies/secret_blocks.py",
-        "NoisyClusters(rate, epsilon=",
-        "NoisyClusters(rate / self.cluster_spread, epsilon=",
-        (f"{SPREAD_BLOCKS}::test_only_the_first_block_is_spread",),
-    ),
-    Mutant(
-        "an empty slot that is counted in a cell",
-        "learner/strategies/cells.py",
-        "np.where(whole.any(axis=1), along.argmax(axis=1), NO_CELL)",
-        "along.argmax(axis=1)",
-        (f"{CLUSTERS}::test_empty_slots_are_in_no_cell_and_odd_numbers_in_some",),
-    ),
-    Mutant(
-        "counts of a spread block that nobody pays for",
-        "learner/strategies/noisy_clusters.py",
-        "return self.counts_event\n",
-        "return SecretSample.event_for(self, pool_size=pool_size, picks=picks, series=series)\n",
-        (f"{CLUSTERS}::test_the_release_is_charged_at_the_largest_rate_and_the_counts_beside_it",),
-    ),
-    Mutant(
-        "counts of a spread block that are told to be free",
-        "learner/pools/prices.py",
-        "block = secret_selectors.next_block(project) or secret_selectors.n_blocks(project)",
-        "block = secret_selectors.n_blocks(project)",
-        (f"{ROUND_PRICES}::test_the_price_is_what_the_round_reserves[a spread block]",),
-    ),
-    Mutant(
         "top-c told at the price among records that were asked already",
         "learner/pools/prices.py",
         "pool_selectors.records_left(project))",
@@ -128,14 +83,14 @@ SELECTION = [
         (f"{ROUND_PRICES}::test_no_upload_makes_a_round_dearer_than_was_told_before_it",),
     ),
     Mutant(
-        "a spread block that is opened though its counts leave too little for its model",
+        "a round that is opened though choosing leaves too little for its model",
         "learner/rounds/next_step.py",
         "if step == Step.ASK and project.oracle == Oracle.TRUSTED:",
         "if step == Step.ASK and project.oracle == Oracle.TRUSTED and not secret_selectors.labels_in_secret(project):",
         (f"{ROUND_PRICES}::TestNothingLeftForTheModel::test_it_is_said_before_anybody_is_asked",),
     ),
     Mutant(
-        "a spread block counted once more though nothing is left for its model",
+        "a round chosen once more though nothing is left for its model",
         "learner/rounds/services/selection.py",
         "if not can_pay(account, wanted):",
         "if not can_pay(account, [event]):",

@@ -6,7 +6,7 @@ from django.core.management import call_command
 from django.db import IntegrityError, transaction
 
 from annotation.models import Record, WorkState
-from learner.models import ModelRelease, Round, ScreenLooks, SecretDraw
+from learner.models import Round, ScreenLooks, SecretDraw
 from learner.models.rounds import PART_ROWS
 from learner.pools import records as pool_selectors
 from learner.pools.configuration import screen_of
@@ -14,8 +14,6 @@ from learner.rounds.next_step import Step, project_status
 from learner.rounds.services import loop
 from learner.rounds.services import selection as rounds_selection
 from learner.simulation.selectors import plan_forecast
-from learner.strategies.blocks import block_rates
-from privacy.accounting.event import event_from_json
 from privacy.services import ledger
 from tests import learning
 from tests.factories import make_project, make_records, make_user, write_settings
@@ -196,19 +194,3 @@ def test_the_forecast_walks_the_same_events():
     assert plan_forecast(project).next_round.kind == "exposure_capped_screen"
     learning.run_to_release(project, make_user(), version=2)
     assert plan_forecast(project).next_round.kind == "screen_round"
-
-
-def test_a_screened_block_asks_less_far_from_the_boundary_at_the_same_price():
-    project = learning.open_secret(make_user(), screened_blocks=True, training_epsilon=60.0, pool_epsilon=400.0)
-    learning.fill_trusted(project, number=300)
-    learning.run_to_release(project, make_user(), version=2)
-    coins = np.frombuffer(SecretDraw.objects.get().blocks, dtype=np.uint8)
-    first, second = [
-        set(Record.objects.filter(query__round_number=n).values_list("row_number", flat=True)) for n in (1, 2)
-    ]
-    assert first == set(np.flatnonzero(coins == 1))
-    assert second < set(np.flatnonzero(coins == 2))
-    assert [row.model and row.model.version for row in Round.objects.order_by("number")] == [None, 1]
-    events = [event_from_json(release.entry.parent.event) for release in ModelRelease.objects.order_by("version")]
-    rates = block_rates(0.2, 1.5)
-    assert [(event.block, event.series.rates) for event in events] == [(1, rates), (2, rates)]

@@ -16,7 +16,7 @@ from learner.strategies.bernoulli_screen import BernoulliScreen, shrinking_thres
 from learner.strategies.exponential_screen import ExponentialScreen
 from learner.strategies.exposure_capped import ExposureCappedScreen
 from learner.strategies.random import RandomChoice
-from learner.strategies.secret_sample import ScreenedSecretSample, SecretSample
+from learner.strategies.secret_sample import SecretSample
 from learner.strategies.top_c import TopC
 from learner.strategies.version_space import VersionSpaceScreen
 from privacy.accounting.events import BernoulliScreenEvent, MinibatchSgdEvent, ScreenRoundEvent
@@ -175,13 +175,6 @@ def test_secret_release_is_amplified_by_the_rate():
     sample = SecretSample(0.25)
     assert sample.event_for(pool_size=400, picks=100, series="single").cost().epsilon == 0
     assert sample.release_event(training).cost().epsilon == pytest.approx(math.log(1 + 0.25 * math.expm1(1.0)))
-    screened = ScreenedSecretSample(0.25, outside_rate=0.05)
-    assert screened.release_event(training).cost() == sample.release_event(training).cost()
-
-
-def test_screened_secret_sample_prefers_the_slab():
-    wanted = ScreenedSecretSample(0.5, outside_rate=0.125, slab=0.1).probabilities(X, ROWS, AXIS)
-    assert wanted.tolist() == np.where(np.abs(X[:, 0]) <= 0.1, 0.5, 0.125).tolist()
 
 
 def test_a_stream_is_charged_at_the_rates_of_its_screen():
@@ -213,8 +206,6 @@ def test_strategies_that_may_not_fill_a_batch_say_so():
         (lambda: ExponentialScreen(epsilon=-1.0), "epsilon must be"),
         (lambda: ExposureCappedScreen(exposures=0), "exposures must be"),
         (lambda: SecretSample(0.0), "probability must lie"),
-        (lambda: ScreenedSecretSample(0.1, outside_rate=0.2), "outside_rate must be"),
-        (lambda: ScreenedSecretSample(slab=-1.0), "slab must be"),
     ],
 )
 def test_parameters_are_checked(build, message):

@@ -17,11 +17,10 @@ from learner.strategies.dropout_network import deep_installed
 from learner.strategies.every_record import EveryRecord
 from learner.strategies.exponential_screen import ExponentialScreen
 from learner.strategies.exposure_capped import ExposureCappedScreen
-from learner.strategies.noisy_clusters import NoisyClusters
 from learner.strategies.random import RandomChoice
 from learner.strategies.rows import OpenRows
 from learner.strategies.secret_blocks import SecretBlocks
-from learner.strategies.secret_sample import ScreenedSecretSample, SecretSample
+from learner.strategies.secret_sample import SecretSample
 from learner.strategies.top_c import NoisyRanking, TopC
 from learner.strategies.uncertainty import Uncertainty
 from learner.strategies.version_space import VersionSpaceScreen
@@ -49,9 +48,7 @@ def registered():
     return [choice.of({}).strategy() for choice in CATALOGUE.of_kind(Kind.STRATEGY)]
 
 
-# What a choice may become of which another is the first: later secret blocks, and the first where it is thinned.
-FURTHER = (ScreenedSecretSample, NoisyClusters)
-NAMED = {strategy.name: strategy for strategy in (*(type(choice().strategy()) for choice in CHOICES), *FURTHER)}
+NAMED = {strategy.name: strategy for strategy in (type(choice().strategy()) for choice in CHOICES)}
 # Further parameters, beside what is registered.
 STRATEGIES = [
     RandomChoice(),
@@ -73,8 +70,6 @@ STRATEGIES = [
     VersionSpaceScreen(),
     VersionSpaceScreen(method="sampled", half_angle=0.05),
     SecretSample(0.3),
-    ScreenedSecretSample(0.4),
-    NoisyClusters(0.4),
     *registered(),
 ]
 
@@ -153,19 +148,16 @@ def test_each_strategy_stands_before_the_annotators_it_is_proved_for():
         "exposure_capped_screen": {"trusted"},
         "version_space_screen": {"trusted"},
         "secret_sample": {"trusted"},
-        "screened_secret_sample": {"trusted"},
-        "noisy_clusters": {"trusted"},
     }
     assert {name: set(kind.oracles) for name, kind in NAMED.items()} == proved
 
 
-def test_a_secret_sample_is_charged_at_its_larger_rate():
-    """The choice and the release alike: the smaller rate away from the slab buys nothing."""
-    for sample in (SecretSample(0.4), ScreenedSecretSample(0.4, outside_rate=0.05, slab=0.1)):
-        training = MinibatchSgdEvent(noise_scale=1 / 1.5, dimension=1)
-        expected = math.log(1 + 0.4 * (math.exp(1.5) - 1))
-        assert sample.release_event(training).cost().epsilon == pytest.approx(expected, rel=1e-9)
-        assert sample.event_for(pool_size=9, picks=0, series="single").rate == pytest.approx(0.4)
+def test_a_secret_sample_is_charged_at_its_rate():
+    training = MinibatchSgdEvent(noise_scale=1 / 1.5, dimension=1)
+    sample = SecretSample(0.4)
+    expected = math.log(1 + 0.4 * (math.exp(1.5) - 1))
+    assert sample.release_event(training).cost().epsilon == pytest.approx(expected, rel=1e-9)
+    assert sample.event_for(pool_size=9, picks=0, series="single").rate == pytest.approx(0.4)
 
 
 def test_other_oracles_are_refused(strategy):

@@ -62,7 +62,6 @@ EXAMPLES = [
     ev.BanditOgdEvent(5, 1.0, 0.1, 200.0, delta=1e-6),
     ev.ScreenRoundEvent(0.6, 0.2),
     ev.SecretChoiceEvent(0.3),
-    ev.CellCountsEvent(64, 20.0),
     ev.SecondMomentsEvent(20, 1.0, 30.0),
     ev.SecondMomentsEvent(20, 1.0, 5.0, "gaussian", 1e-6),
     ev.RandomizedAnswersEvent(2.0, 18),

@@ -284,14 +284,9 @@ class TestAgain:
         shown = words(price) if price.epsilon or price.delta else ""
         assert any(text.startswith(f"Start anew for {shown}" if shown else "Start anew") for text in buttons(board))
 
-    @pytest.mark.parametrize("name", ["spread block", "top-c"])
-    def test_a_round_that_is_charged_says_so_and_is_charged_that(self, web, owner, name):
-        """The flaw: a block's counts were told to be free, and a program that would pay nothing started them anew."""
-        if name == "top-c":
-            project = learning.open_trusted(owner)
-            public_start(project)
-        else:
-            project = learning.open_secret(owner, cluster_epsilon=0.5, cluster_spread=3.0, pool_epsilon=40.0)
+    def test_a_round_that_is_charged_says_so_and_is_charged_that(self, web, owner):
+        project = learning.open_trusted(owner)
+        public_start(project)
         learning.fill_trusted(project)
         loop.advance_project(project_id=project.pk)
         assert attempts.cancel_work(row=Round.objects.get(), by="owner")

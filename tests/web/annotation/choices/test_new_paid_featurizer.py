@@ -20,10 +20,10 @@ from learner.rounds.next_step import Step, project_status
 from learner.simulation import plan_setups
 from learner.simulation.selectors import plan_forecast
 from privacy.accounting.event import event_from_json
-from privacy.accounting.sums import cell_counts_event
+from privacy.accounting.sums import second_moments_event
 from privacy.choices import Sound, parameter
-from privacy.mechanisms.cell_counts import release_cell_counts
 from privacy.mechanisms.randomness import RandomSource
+from privacy.mechanisms.second_moments import release_second_moments
 from tests import learning
 from tests.declaring import declaring
 from tests.factories import make_user, write_settings
@@ -76,11 +76,12 @@ class CommonFirstLetters(FeaturesChoice):
         return FirstLetters(self.letters, "".join(released))
 
     def finding(self, shape) -> Finding:
-        event = cell_counts_event(self.features_epsilon, len(LETTERS))
+        event = second_moments_event(self.features_epsilon, len(LETTERS))
 
         def release(batches: Iterable[list[str]], rng: RandomSource) -> list[Any]:
-            cells = (np.array([LETTERS.find(text[:1] or " ") for text in batch], dtype=np.int64) for batch in batches)
-            counts = release_cell_counts(cells, event, rng=rng)
+            first = ([[text[:1] == each for each in LETTERS] for text in batch] for batch in batches)
+            rows = (np.array(batch, dtype=float) for batch in first)
+            counts = np.diag(release_second_moments(rows, event, rng=rng))
             return [LETTERS[place] for place in np.argsort(-counts, kind="stable")[: self.letters]]
 
         return Finding(event, purpose="count first letters", no_pool="No text to count letters of.", release=release)
@@ -104,7 +105,7 @@ def test_the_pool_pays_for_it_first_and_every_release_descends_from_it(project):
     # Random choice came before, which reads nothing and costs nothing.
     paid = [entry for entry in learning.entries(project, "reserve") if entry.epsilon_nano]
     assert [entry.subject for entry in paid] == ["features", "release:1"]
-    assert event_from_json(paid[0].event) == cell_counts_event(0.5, 26)
+    assert event_from_json(paid[0].event) == second_moments_event(0.5, 26)
     assert (paid[0].purpose, 0.49e9 < paid[0].epsilon_nano <= 0.5e9) == ("count first letters", True)
     found = FeatureProjection.objects.get(project=project)
     assert found.entry in release.lineage.all()

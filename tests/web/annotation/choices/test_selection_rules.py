@@ -31,7 +31,6 @@ def test_the_rules_know_the_fields_and_what_they_default_to():
         name: default for name, default in defaults.items() if name in known
     }
     assert defaults.keys() - known.keys() <= set(parameter_names(Kind.STRATEGY))
-    assert "screened_blocks" in known.keys() & defaults.keys()
     assert "screen_high" in defaults.keys() - known.keys()
     convex = {f"{loss}{method}" for loss in ("logistic", "huber_svm") for method in ("", "_gaussian", "_output")}
     without_delta = {
@@ -73,7 +72,6 @@ def test_a_policy_is_offered_where_its_declaration_says():
             },
             "feature_dimension",
         ),
-        ({"selection": "random", "screened_blocks": True}, "screened_blocks"),
         ({"repeat_votes": True}, "repeat_votes"),
         ({"estimator": "logistic_baseline"}, "estimator"),
         ({"estimator": "mi_ogd", "training_delta": 1e-6}, "estimator"),
@@ -103,7 +101,6 @@ def test_what_reads_records_or_has_a_delta_is_nothing_for_a_crowd(changes):
         {"selection": "exposure_capped_screen"},
         {"selection": "exponential_screen"},
         {"selection": "version_space_screen", "text_columns": 19},
-        {"screened_blocks": True},
         {"selection": "random", "estimator": "minibatch_svm", "training_delta": 0.0},
         {"estimator": "huber_svm_output", "training_delta": 0.0},
     ],

@@ -323,10 +323,6 @@ SELECTION_SETTINGS = {
         "selection_rate",
         "block_growth",
         "block_hours",
-        "screened_blocks",
-        "screen_reach",
-        "cluster_epsilon",
-        "cluster_spread",
     },
     "top_c": {"selection_epsilon", "round_size", "labels_per_release"},
     "exposure_capped_screen": {"screen_high", "screen_low", "screen_reach", "exposures", "round_size"},
@@ -425,9 +421,9 @@ def test_settings_that_were_never_shown_are_not_confirmed(manager: User) -> None
 
 def test_what_a_choice_does_not_use_stays_at_its_default(manager: User) -> None:
     """Left over from another choice, a field would otherwise be refused where nobody can see it."""
-    left_over = {"screened_blocks": "on", "training_delta": "1e-6", "exposures": "0"}
+    left_over = {"screen_shrinks": "on", "training_delta": "1e-6", "exposures": "0"}
     sent = form_of("pool-experts", selection="random", estimator="logistic") | left_over
     assert new_project_page(manager, "pool-experts", sent).status_code == 302
     project = Project.objects.get()
-    assert (project.screened_blocks, project.training_delta) == (False, 0.0)
-    assert "exposures" not in project.settings
+    assert project.training_delta == 0.0
+    assert not {"exposures", "screen_shrinks"} & project.settings.keys()

@@ -124,16 +124,6 @@ def test_a_new_choice_shows_its_settings_before_going_on(client: Client) -> None
     assert go_on(client, "pool-experts", WizardStep.QUESTIONS)["Location"] == at("pool-experts", WizardStep.MODEL)
 
 
-def test_spreading_the_first_block_shows_its_help_and_what_its_counts_cost(client: Client) -> None:
-    page = client.get(at("pool-experts", WizardStep.QUESTIONS)).content.decode()
-    assert "Spread the first block over clusters" in page
-    assert "Empty asks all alike and costs nothing." in page
-    assert "Choosing costs nothing by itself" in page
-    go_on(client, "pool-experts", WizardStep.QUESTIONS, cluster_epsilon="0.05")
-    page = client.get(at("pool-experts", WizardStep.QUESTIONS)).content.decode()
-    assert "Counting the records of each cell costs ε 0.05" in page
-
-
 def test_an_unticked_box_stays_unticked(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     """Though the preset ticks it."""
     preset = PRESETS["voice-crowd"]
@@ -225,8 +215,6 @@ def test_a_project_named_like_the_page_that_opens_one_has_another_address(client
         ({"selection_rate": "0.8"}, 2.195),
         ({"maximum_releases": "1"}, 4.172),
         ({"selection": "random"}, 1.999),
-        # What counting clusters costs is not left for trainings.
-        ({"cluster_epsilon": "1"}, 1.146),
         # What was typed for another selection is read, whatever page sent it.
         ({"selection": "exposure_capped_screen", "screen_reach": "0.1", "selection_rate": "0.1"}, 1.198),
         ({"pool_epsilon": "1", "training_epsilon": "2.195"}, 1.146),

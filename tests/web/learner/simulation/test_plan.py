@@ -98,16 +98,6 @@ def test_top_c_pays_for_its_rounds_before_its_models(manager: User) -> None:
     assert purchase.choosing + purchase.releases * purchase.training <= 3.0
 
 
-def test_counts_of_clusters_are_paid_before_the_models_of_blocks(manager: User) -> None:
-    spread = {"cluster_epsilon": 0.5, "selection_rate": 0.3, "block_growth": 2.0, "maximum_releases": None}
-    project = open_preset(manager, "pool-experts", pool_epsilon=2.0, **spread)
-    purchase = plan_setups.purchase_of(project, 2000)
-    assert (round(purchase.choosing, 6), purchase.releases) == (0.5, 2)
-    assert purchase.whole is None or 1.99 < purchase.whole <= 2.0
-    plain = open_preset(manager, "pool-experts", pool_epsilon=2.0, **(spread | {"cluster_epsilon": None}))
-    assert project.settings["training_epsilon"] < plain.settings["training_epsilon"]
-
-
 @pytest.mark.slow
 def test_a_simulation_is_made_once_and_drawn_with_its_numbers(client: Client, manager: User) -> None:
     project = open_preset(manager, "pool-experts", feature_dimension=8)

@@ -23,7 +23,6 @@ from tests.factories import make_user, write_settings
 
 pytestmark = pytest.mark.django_db(transaction=True)
 SCREEN = {"selection": "exposure_capped_screen", "screen_high": 0.5, "screen_low": 0.2, "exposures": 2}
-SPREAD = {"cluster_epsilon": 0.5, "cluster_spread": 3.0, "training_epsilon": 6.0, "pool_epsilon": 40.0}
 
 
 class Killed(BaseException):
@@ -85,14 +84,12 @@ CASES = {
     "a screen, opened": (lambda: experts(**SCREEN), "exposure_capped_screen"),
     "a screen, continued": (lambda: after_a_release(experts(records=400, **SCREEN)), "screen_round"),
     "a secret block": (secret, "secret_choice"),
-    "a spread block": (lambda: secret(**SPREAD), "cell_counts"),
-    "a block after a spread one": (lambda: after_a_release(secret(**SPREAD)), "secret_choice"),
 }
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_the_price_is_what_the_round_reserves(name):
-    """The flaw: a block's counts were told to be free, and top-c to cost what it does among all records ever there."""
+    """The flaw: top-c was told to cost what it does among all records ever there."""
     prepare, mechanism = CASES[name]
     project = prepare()
     told = round_price(project)
@@ -171,17 +168,17 @@ def test_a_round_started_anew_for_no_answer_charges_nothing():
 
 
 class TestNothingLeftForTheModel:
-    """The flaw: a spread block paid for its counts and asked people, and nothing was left to train on their answers."""
+    """The flaw: a round paid for its choice and asked people, and nothing was left to train on their answers."""
 
     @staticmethod
     def too_dear(**settings):
-        """Open a project whose account pays for the first block's model and for its counts, not for both."""
-        return secret(**SPREAD | {"cluster_epsilon": 4.0, "pool_epsilon": 6.0} | settings)
+        """Open a project whose account pays for a choice or for a model, not for both."""
+        return experts(**{"selection_epsilon": 4.0, "training_epsilon": 3.0, "pool_epsilon": 6.0} | settings)
 
     def test_it_is_said_before_anybody_is_asked(self):
         project = self.too_dear()
-        training, counts = training_event(project).cost().epsilon, round_price(project).epsilon
-        assert max(training, counts) < 6.0 < training + counts
+        training, choice = training_event(project).cost().epsilon, round_price(project).epsilon
+        assert max(training, choice) < 6.0 < training + choice
         status = loop.advance_project(project_id=project.pk)
         assert status.step == Step.CANNOT_PAY
         assert "the next questions and the model trained on them" in status.sentence
@@ -189,15 +186,13 @@ class TestNothingLeftForTheModel:
         assert not learning.entries(project, "reserve")
 
     def test_what_is_enough_for_both_goes_on(self):
-        project = self.too_dear(pool_epsilon=12.9)
+        project = self.too_dear(pool_epsilon=7.5)
         learning.run_to_release(project, make_user(), version=1)
-        # The counts are paid once; the next block needs its training alone.
-        left = guarantee(project.pool_account).epsilon_left
-        assert left - 4.0 < training_event(project).cost().epsilon < left
-        assert project_status(project).step == Step.ASK
+        assert guarantee(project.pool_account).epsilon_left < 1
+        assert project_status(project).step == Step.CANNOT_PAY
 
     @pytest.mark.parametrize("ended", [True, False])
-    def test_counts_of_an_attempt_that_died_are_charged_and_nothing_after_them(self, ended):
+    def test_an_attempt_that_died_is_charged_and_nothing_after_it(self, ended):
         """Whether the round ended with it, or another worker takes it up."""
         project = self.too_dear(pool_epsilon=9.0)
         loop.advance_project(project_id=project.pk)

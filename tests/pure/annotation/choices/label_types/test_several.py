@@ -74,7 +74,6 @@ def test_no_coin_settles_sets():
         ({"classes": [str(n) for n in range(62)], "labels_per_record": 7}, "labels_per_record"),
         ({"classes": [str(n) for n in range(61)], "labels_per_record": 60}, None),
         ({"selection": "top_c"}, "selection"),
-        ({"screened_blocks": True}, "selection"),
         ({"suggestions": "released_model"}, "suggestions"),
         ({"oracle": "crowd"}, "question_kind"),
         ({"arrival": "stream"}, "question_kind"),
