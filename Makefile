@@ -9,7 +9,7 @@ ARGS ?=
 unexport PYTHONDONTWRITEBYTECODE
 # Two processes by default: more than two fight over the tests' own server on small machines.
 JOBS ?= 2
-# What `make evidence` found; the site's page of evidence reads it.
+# What `make evidence` found; its report in Markdown is written beside it.
 EVIDENCE_FILE ?= $(CURDIR)/var/evidence.json
 
 help: ## list the targets

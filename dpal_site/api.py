@@ -56,7 +56,6 @@ ROUTES = (
     "learner.rounds.forgetting_api",
     "learner.dashboard.guidance_api",
     "learner.simulation.api",
-    "learner.evidence.api",
     "dpal_site.operations.api",
 )
 # The module an operation's id names, where its function has moved since: programs made from the description go on.
@@ -64,7 +63,6 @@ DESCRIBED_IN = {
     "annotation.exports.api": "annotation.questions.api",
     "learner.releases.channel_api": "learner.releases.api",
     "learner.rounds.closing_api": "learner.releases.lifecycle_api",
-    "learner.evidence.api": "learner.releases.evidence_api",
     "learner.dashboard.guidance_api": "learner.next_step_api",
     "addons.webhooks.api": "learner.releases.webhooks_api",
 }

@@ -383,8 +383,6 @@ PROJECT_CHANGED_TASK = "learner.tasks.advance_project_task"
 
 # Fits on each side of the audit that every mechanism passes before a release of it is offered.
 CANARY_TRIALS = env.int("CANARY_TRIALS", 2000, validate=AT_LEAST_ONE)
-# Written by `make evidence`; the pages of evidence show what stands there.
-EVIDENCE_PATH = env.path("EVIDENCE_FILE", VAR_DIR / "evidence.json")
 
 # Readiness: how long a queue may be silent (heavy work of every worker included), and the space files need.
 HEARTBEAT_LIMIT_SECONDS = env.int("HEARTBEAT_LIMIT_SECONDS", 600, validate=NOT_NEGATIVE)

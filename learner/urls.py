@@ -4,7 +4,6 @@ from django.urls import path
 
 from learner import views
 from learner.dashboard import views as dashboard_views
-from learner.evidence import views as evidence_views
 from learner.releases import channel_views
 from learner.releases import views as release_views
 from learner.rounds import closing_views, forgetting_views
@@ -49,9 +48,6 @@ urlpatterns = [
     path("projects/<slug:slug>/budget/plan/use/", simulation_views.use_plan, name="use_plan"),
     path("projects/<slug:slug>/budget/plan/<str:kind>-<str:fingerprint>.svg", plan_views.plan_plot, name="plan_plot"),
     path("projects/<slug:slug>/releases/", views.release_list, name="releases"),
-    path("projects/<slug:slug>/releases/evidence/", evidence_views.evidence, name="evidence"),
-    path("projects/<slug:slug>/releases/evaluation/", evidence_views.evaluation, name="evaluation"),
-    path("projects/<slug:slug>/releases/sp800-226.md", evidence_views.download_evaluation, name="download_evaluation"),
     path("projects/<slug:slug>/releases/channels/", channel_views.channel_page, name="channels"),
     path("projects/<slug:slug>/releases/<int:version>/", release_views.release, name="release"),
     path("projects/<slug:slug>/releases/<int:version>/check/", release_views.check_again, name="check_again"),

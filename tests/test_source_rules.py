@@ -48,7 +48,6 @@ MAY_MARK_SAFE = {
     "annotation/questions/guidelines.py": "guidelines, of whose Markdown the renderer escapes all that is written",
     "annotation/questions/views/label_parts.py": "ids and tokens of our own making",
     "learner/releases/views.py": "a model card, which escapes what it quotes",
-    "learner/evidence/views.py": "the same of the questions an evaluator asks",
 }
 MAY_START_PROGRAMS = {
     *(f"dpal_site/embedded/{name}.py" for name in ("host", "identity", "postgres", "processes", "valkey")),

@@ -109,7 +109,6 @@ FILES = (
         Basis.DERIVED,
         "the guarantee, settings and measures on public examples, as in the other files",
     ),
-    Shown("sp800-226.md", "*", MODELS, Basis.BOOKKEEPING, "the page of an evaluator's questions, as a file"),
     Shown(
         "manifest.json manifest.sig model.sig",
         "*",

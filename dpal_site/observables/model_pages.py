@@ -148,18 +148,11 @@ RELEASES = (
         "what managers did with versions, when to the second, and the words they said about it",
     ),
     Shown(
-        "learner/evidence/evidence.html learner/evidence/_run.html",
-        "project.name sheet.* one.* audits.* faults.* run.*",
+        "learner/releases/release.html",
+        "release.mechanism_audit.charged_epsilon release.mechanism_audit.epsilon_lower_bound",
         MODELS,
         Basis.DERIVED,
-        "audits of the program, of the ledger and the files, and canaries: all on made-up data or on what is released",
-    ),
-    Shown(
-        "learner/evidence/evaluation.html",
-        "project.name project.slug document",
-        MODELS,
-        Basis.BOOKKEEPING,
-        "accounts, limits with who set them, sums of mechanisms, settings, checks, public measures, as on other pages",
+        "a canary sent through the mechanism on made-up data",
     ),
     Shown(
         "learner/releases/release.html learner/releases.html learner/releases/_state.html learner/_card.html",

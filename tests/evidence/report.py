@@ -1,6 +1,6 @@
 """A plugin of pytest that writes what `make evidence` found to a file: `-p tests.evidence.report`, EVIDENCE_FILE=FILE.
 
-The site's page of evidence reads that file. A run replaces the part it belongs to, audits or faults, and leaves the
+A report in Markdown is written beside it. A run replaces the part it belongs to, audits or faults, and leaves the
 other; a run that belongs to neither writes nothing.
 
 Faults may be planted in parts: each verdict is written when it is there, those of an earlier run on the same sources
@@ -20,8 +20,8 @@ from typing import Any
 import pytest
 
 from dpal_site.embedded.servers import REPOSITORY
-from learner.evidence.file import FORMAT
 from learner.releases.artifacts.environment import code_version
+from tests.evidence.found import FORMAT, read_evidence, report_of
 from tests.evidence.mutants import KINDS
 
 AUDITS = "tests/statistical/"
@@ -74,6 +74,7 @@ class Report:
         draft = self.path.with_name(self.path.name + ".new")
         draft.write_text(json.dumps(kept | {"format": FORMAT} | found, indent=1) + "\n", encoding="utf-8")
         draft.replace(self.path)
+        self.path.with_suffix(".md").write_text(report_of(read_evidence(self.path)), encoding="utf-8")
 
     def _kept(self) -> dict[str, Any]:
         kept: dict[str, Any] = json.loads(self.path.read_text(encoding="utf-8")) if self.path.exists() else {}

@@ -5,9 +5,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from learner.evidence.file import read_evidence
 from learner.releases.artifacts.environment import code_version
 from tests.evidence import report as report_module
+from tests.evidence.found import read_evidence
 from tests.evidence.mutants import KINDS, MUTANTS
 from tests.evidence.report import AUDITS, CANARY, FAULTS, Report
 
@@ -50,6 +50,9 @@ def test_audits_are_counted_by_how_they_ended(tmp_path):
     assert "once in 10,000 seeds" in file.about
     assert [(canary.name, canary.sent, canary.bound) for canary in found.audits.canaries] == [("sums", 1, 0.5)]
     assert found.audits.run.code == code_version()
+    report = report.path.with_suffix(".md").read_text()
+    assert "| sums | 40 | 1 | 1 | 0.5 | 0 of 0 |" in report
+    assert f"| {FILE} | {file.about} | 1 | 2 | 1 |" in report
 
 
 def test_faults_are_counted_by_kind_and_the_other_part_stays(tmp_path):

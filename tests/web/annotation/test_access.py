@@ -28,10 +28,9 @@ def tabs_of(page):
 
 
 def pages_of(project):
-    names = ("learner:dashboard", "annotation:budget", "annotation:statement", "learner:releases", "learner:evaluation")
+    names = ("learner:dashboard", "annotation:budget", "annotation:statement", "learner:releases")
     return [
         *(reverse(name, args=[project.slug]) for name in names),
-        reverse("learner:evidence", args=[project.slug]),
         reverse("learner:release", args=[project.slug, 1]),
     ]
 

@@ -150,7 +150,6 @@ READING = {
     "annotation:statement_json": "get_statement",
     # The table of work is a list of its own.
     "learner:dashboard_csv": "list_dashboard_rows list_work",
-    "learner:download_evaluation": "get_evaluation",
 }
 A_FILE = re.compile(r"\.(csv|json|md)$")
 # Buttons of a page that send one view another value each, and where its route takes the same.

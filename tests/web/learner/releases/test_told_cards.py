@@ -89,20 +89,3 @@ def test_the_card_of_version_0_is_told_too(tmp_path, settings):
     assert attributes == ""
     assert "Epsilon 0, allein aus Beschreibungen der Klassen" in said
     assert not ENGLISH.findall(said.replace(project.question, ""))
-
-
-def test_the_questions_of_an_evaluator_are_german_and_their_file_is_english():
-    project = learning.released_experts(1)
-    address = reverse("learner:evaluation", args=(project.slug,))
-    attributes, said = card_on(page_of(project, address, "de"))
-    assert attributes == ""
-    assert "Wem wird vertraut?" in said
-    assert "Nicht gespeichert" in said
-    assert not ENGLISH.findall(said.replace(project.name, ""))
-    person, client = make_user(), Client()
-    add_members(project, person, role=Role.ENGINEER)
-    client.force_login(person)
-    file = reverse("learner:download_evaluation", args=(project.slug,))
-    files = [client.get(file, headers={"accept-language": language}).content.decode() for language in ("de", "en")]
-    assert files[0] == files[1]
-    assert "Who is trusted?" in files[0]

@@ -1,4 +1,4 @@
-"""What `make evidence` wrote: audits of the mechanisms and planted faults, or that neither was run here."""
+"""The report of `make evidence`: audits of the mechanisms and planted faults, read from JSON, written as Markdown."""
 
 import json
 from collections.abc import Mapping
@@ -180,3 +180,36 @@ def _canaries(tests: list[Mapping[str, Any]]) -> tuple[CanaryRun, ...]:
             )
         )
     return tuple(rows)
+
+
+def report_of(evidence: Evidence) -> str:
+    """Return the report in Markdown; a part that was not run is left out."""
+    lines = ["# Evidence", ""]
+    if (audits := evidence.audits) is not None:
+        lines += ["## Audits", "", _when(audits.run), "", f"Trials: {audits.trials} times those of the ordinary tests."]
+        rows = [
+            (one.name, one.trials, one.sent, _epsilon(one.charged), _epsilon(one.bound), f"{one.found} of {one.twins}")
+            for one in audits.canaries
+        ]
+        heads = ("canary", "fits on each side", "sent", "charged", "highest bound", "half the noise found")
+        lines += ["", *_table(heads, rows), ""]
+        heads = ("file", "audits", "passed", "failed", "left out")
+        lines += _table(heads, [(one.file, one.about, one.passed, one.failed, one.skipped) for one in audits.files])
+    if (faults := evidence.faults) is not None:
+        noticed = f"{faults.noticed} of {faults.planted} planted faults noticed, {faults.listed} listed."
+        lines += ["", "## Planted faults", "", _when(faults.run), "", noticed, ""]
+        heads = ("kind", "listed", "planted", "noticed")
+        lines += _table(heads, [(one.kind, one.listed, one.planted, one.noticed) for one in faults.kinds])
+    return "\n".join(lines) + "\n"
+
+
+def _when(run: Run) -> str:
+    return f"`{run.command}`, sources {run.code}, {run.began_at:%Y-%m-%d %H:%M} to {run.ended_at:%Y-%m-%d %H:%M} UTC."
+
+
+def _epsilon(value: float | None) -> str:
+    return "not run" if value is None else f"{value:.3g}"
+
+
+def _table(heads: tuple[str, ...], rows: list[tuple[object, ...]]) -> list[str]:
+    return [f"| {' | '.join(map(str, row))} |" for row in (heads, ["---"] * len(heads), *rows)]
