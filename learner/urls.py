@@ -58,7 +58,7 @@ urlpatterns = [
         name="accuracy_plot",
     ),
     path(
-        "projects/<slug:slug>/releases/<int:version>/plots/<str:kind>-<int:dataset_id>.svg",
+        "projects/<slug:slug>/releases/<int:version>/plots/calibration-<int:dataset_id>.svg",
         release_views.measure_plot,
         name="measure_plot",
     ),

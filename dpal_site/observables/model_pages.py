@@ -183,7 +183,7 @@ DASHBOARD = (
         "versions trained on what was said at random, applied to what passed the gate",
     ),
     Shown(
-        "learner/_chart.html learner/dashboard/_bars.html learner/dashboard/dashboard.html"
+        "learner/_chart.html learner/_drawing.html learner/dashboard/_bars.html learner/dashboard/dashboard.html"
         " learner/releases/release.html learner/releases/_measures.html",
         "chart.* curve.* mark.* tick.* one.name one.place caption title charts.spending"
         " charts.purposes charts.releases bars name what percent history_chart one.reliability_chart heat",

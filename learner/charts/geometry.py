@@ -17,6 +17,7 @@ CLEAR = 22
 NARROW, WIDE, DIGIT = 0.34, 1.0, 0.6
 NARROW_SIGNS = " .,:;'’\u00a0\u202f"
 TICKS = 4
+LEGEND_LINE = 20
 # On more points than these each would be a stop of the keyboard that hides the line; the table has them.
 MARKED_POINTS = 12
 # Curves beyond these could not be told apart; their numbers are in the table.
@@ -109,6 +110,20 @@ class Chart:
     def middle(self) -> float:
         """Where the name of the horizontal axis stands."""
         return (self.left + self.right) / 2
+
+    @property
+    def legend(self) -> list[tuple[int, str, Drawn | Reference]]:
+        """Each name under the drawing of a file, with its line and its class; none where one curve says all."""
+        if not self.has_names:
+            return []
+        named: list[tuple[str, Drawn | Reference]] = [(f"c{curve.number}", curve) for curve in self.curves]
+        named += [(f"reference r{place}", one) for place, one in enumerate(self.references)]
+        return [(self.height + LEGEND_LINE * row, place, one) for row, (place, one) in enumerate(named)]
+
+    @property
+    def file_height(self) -> int:
+        """Height of a file with its legend."""
+        return self.height + LEGEND_LINE * len(self.legend)
 
     @property
     def has_names(self) -> bool:

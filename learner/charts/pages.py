@@ -1,16 +1,17 @@
 """The charts of pages, from the numbers of the tables beside them."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime, time, timedelta
 from typing import Any, Protocol
 
+from django.http import Http404, HttpResponse
+from django.template.loader import render_to_string
 from django.utils import timezone
 from django.utils.formats import date_format, number_format
 from django.utils.translation import gettext as _
 
 from annotation.budget.words import epsilon_words
 from annotation.templatetags.privacy_numbers import percent
-from learner.charts import plots
 from learner.charts.geometry import TICKS, Chart, Curve, Point, draw
 
 A_DAY = timedelta(days=1)
@@ -73,17 +74,13 @@ def accuracy_chart(history: Sequence[tuple[str, int, VersionAccuracy]]) -> Chart
     )
 
 
-def accuracy_picture(history: Iterable[tuple[str, int, float, float, float]]) -> bytes:
-    """Draw the accuracy of each name over versions with its interval, as a file of its own."""
-    curves: dict[str, list[tuple[int, float, float, float]]] = {}
-    for name, version, share, low, high in history:
-        curves.setdefault(name, []).append((version, share, low, high))
-    return plots.accuracy_plot(
-        curves,
-        title=_("Accuracy on public data by version"),
-        words=_("One point for each version and public test set, with 95 % intervals; the page has the numbers."),
-        axis_names=(_("version"), _("accuracy")),
-    )
+def picture_of(chart: Chart | None, *, title: str, caption: str = "") -> HttpResponse:
+    """Return the drawing of a page as a file of its own, 404 where nothing is drawn."""
+    if chart is None:
+        raise Http404
+    drawn = render_to_string("learner/chart.svg", {"chart": chart, "title": title, "caption": caption})
+    # What a picture shows may grow, so it is not kept for long.
+    return HttpResponse(drawn, content_type="image/svg+xml", headers={"Cache-Control": "private, max-age=60"})
 
 
 def percent_of_axis(share: float) -> str:

@@ -10,6 +10,7 @@ from django.http import Http404, HttpRequest, HttpResponse, StreamingHttpRespons
 from django.shortcuts import redirect, render
 from django.utils import timezone
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST
 
@@ -23,7 +24,7 @@ from annotation.projects.services import opening
 from annotation.work.polling import moving_page
 from learner.access import managed_project_of, may_manage, project_of
 from learner.charts import pages as page_charts
-from learner.charts import plots
+from learner.charts.geometry import Chart
 from learner.dashboard import tables as dashboard
 from learner.dashboard.forms import ComparisonForm
 from learner.dashboard.reading import OUTSIDE, compared_projects, plain_rows, readable_table
@@ -33,6 +34,21 @@ from learner.releases import evaluations as evaluation_selectors
 from learner.releases import selectors as release_selectors
 
 SHOWN_ROWS = 30
+# Title and caption of each chart that is a file, too, as the page says them.
+PICTURES = {
+    "spending": (
+        gettext_lazy("Epsilon spent over time"),
+        gettext_lazy("Spent and reserved over time; limits are dashed."),
+    ),
+    "labels": (
+        gettext_lazy("Answers and labels over time"),
+        gettext_lazy("Answers and labels agreed on, all until each day."),
+    ),
+    "releases": (
+        gettext_lazy("Accuracy by version"),
+        gettext_lazy("Accuracy on public data by version, with 95 % intervals."),
+    ),
+}
 Amounts = dict[str, list[tuple[datetime, float]]]
 
 
@@ -117,15 +133,17 @@ def download(request: HttpRequest, slug: str, name: str) -> StreamingHttpRespons
 def plot(request: HttpRequest, slug: str, name: str) -> HttpResponse:
     """One plot; its numbers are in the table under it."""
     project = project_of(request, slug)
-    drawn = {"spending": _spending, "purposes": _purposes, "labels": _labels, "releases": _releases}
-    if name not in drawn:
+    if name not in PICTURES:
         raise Http404
     table = readable_table(request, project, name)
     if not table.rows:
         raise Http404
-    return HttpResponse(
-        drawn[name](table), content_type="image/svg+xml", headers={"Cache-Control": "private, max-age=60"}
-    )
+    title, caption = PICTURES[name]
+    if name == "releases":
+        chart = _release_chart(compared_projects(request, project))
+    else:
+        chart = _spending_chart(table) if name == "spending" else _labels_chart(table)
+    return page_charts.picture_of(chart, title=str(title), caption=str(caption))
 
 
 def _standing_amounts(table: dashboard.Table) -> tuple[Amounts, Amounts]:
@@ -162,54 +180,31 @@ def _so_far(table: dashboard.Table) -> Amounts:
 
 def _charts(projects: Sequence[Project], tables: Mapping[str, dashboard.Table]) -> dict[str, Any]:
     """Return what the page draws of its tables."""
-    spent, limits = _standing_amounts(tables["spending"])
-    several = len(projects) > 1
-    history = [
-        (f"{project.name}: {one.dataset}" if several else one.dataset, version, one)
-        for project in projects
-        for version, one in evaluation_selectors.accuracy_history(project, up_to=2**31 - 1)
-    ]
     return {
-        "spending": page_charts.history_chart(spent, up="ε", limits=limits),
+        "spending": _spending_chart(tables["spending"]),
         "purposes": _shares(tables["purposes"]) if tables["purposes"].rows else {},
-        "releases": page_charts.accuracy_chart(history),
-        "labels": page_charts.history_chart(_so_far(tables["labels"]), up=_("so far")) if "labels" in tables else None,
+        "releases": _release_chart(projects),
+        "labels": _labels_chart(tables["labels"]) if "labels" in tables else None,
     }
 
 
-def _spending(table: dashboard.Table) -> bytes:
-    curves, limits = _standing_amounts(table)
-    return plots.history_plot(
-        curves,
-        limits=limits,
-        label="ε",
-        title=_("Epsilon spent over time"),
-        words=_("One line for each account, and its limit dashed; the table has the numbers."),
-    )
+def _spending_chart(table: dashboard.Table) -> Chart | None:
+    spent, limits = _standing_amounts(table)
+    return page_charts.history_chart(spent, up="ε", limits=limits)
 
 
-def _purposes(table: dashboard.Table) -> bytes:
-    return plots.share_plot(
-        _shares(table),
-        title=_("What the budget went to"),
-        words=_("The share of each mechanism in what an account has spent; the table has the numbers."),
-    )
+def _labels_chart(table: dashboard.Table) -> Chart | None:
+    return page_charts.history_chart(_so_far(table), up=_("so far"))
 
 
-def _labels(table: dashboard.Table) -> bytes:
-    return plots.history_plot(
-        _so_far(table),
-        label=_("so far"),
-        title=_("Answers and labels over time"),
-        words=_("All answers and all labels agreed on up to each day; the table has the numbers."),
-    )
-
-
-def _releases(table: dashboard.Table) -> bytes:
-    several = len({row[0] for row in table.rows}) > 1
-    return page_charts.accuracy_picture(
-        (f"{project}: {dataset}" if several else dataset, version, value, low, high)
-        for project, version, dataset, _examples, value, low, high in table.rows
+def _release_chart(projects: Sequence[Project]) -> Chart | None:
+    several = len(projects) > 1
+    return page_charts.accuracy_chart(
+        [
+            (f"{project.name}: {one.dataset}" if several else one.dataset, version, one)
+            for project in projects
+            for version, one in evaluation_selectors.accuracy_history(project, up_to=2**31 - 1)
+        ]
     )
 
 

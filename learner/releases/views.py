@@ -6,7 +6,7 @@ from typing import Any
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.core.exceptions import PermissionDenied
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.utils.safestring import mark_safe
@@ -22,7 +22,6 @@ from annotation.projects.settings_words import setting_value
 from annotation.wording import class_name, localized
 from learner.access import Costed, may_manage, project_of, release_of
 from learner.charts import pages as page_charts
-from learner.charts import plots
 from learner.models import Evaluation, ModelRelease, ReleaseState
 from learner.pools import selectors
 from learner.pools.configuration import featurizer_of
@@ -203,44 +202,23 @@ def accuracy_plot(request: HttpRequest, slug: str, version: int) -> HttpResponse
     """Accuracy on public data over the versions up to this one."""
     found = release_of(request, slug, version)
     history = evaluation_selectors.accuracy_history(found.project, up_to=version)
-    if not history:
-        raise Http404
-    return _svg(
-        page_charts.accuracy_picture((one.dataset, number, one.value, one.low, one.high) for number, one in history)
+    return page_charts.picture_of(
+        page_charts.accuracy_chart([(one.dataset, number, one) for number, one in history]),
+        title=_("Accuracy on public data by version"),
+        caption=_("Accuracy on public data by version, with 95 % intervals."),
     )
 
 
 @login_required
-def measure_plot(request: HttpRequest, slug: str, version: int, kind: str, dataset_id: int) -> HttpResponse:
-    """Calibration or confusion on one public test set."""
+def measure_plot(request: HttpRequest, slug: str, version: int, dataset_id: int) -> HttpResponse:
+    """Calibration on one public test set."""
     found = release_of(request, slug, version)
-    evaluation = get_object_or_404(found.evaluations.select_related("dataset"), dataset_id=dataset_id)
-    if not evaluation.measures.get({"reliability": "reliability", "confusion": "confusion"}.get(kind, "")):
-        raise Http404
-    if kind == "reliability":
-        words = _("How often predictions are right against how sure the model was; the page has the numbers.")
-        drawn = plots.reliability_plot(
-            evaluation.measures["reliability"],
-            title=_("Calibration"),
-            words=words,
-            axis_names=(_("mean probability of the predicted class"), _("share predicted rightly")),
-            line_names=(_("as sure as right"), _("measured")),
-        )
-        return _svg(drawn)
-    words = _("Examples by true and predicted class; the page has the numbers.")
-    drawn = plots.confusion_plot(
-        evaluation.measures["confusion"],
-        list(map(class_name, found.project.classes[: len(evaluation.measures["confusion"])])),
-        title=_("Confusion matrix"),
-        words=words,
-        axis_names=(_("predicted"), _("true")),
+    evaluation = get_object_or_404(found.evaluations, dataset_id=dataset_id)
+    return page_charts.picture_of(
+        page_charts.reliability_chart(evaluation.measures.get("reliability") or []),
+        title=_("Calibration"),
+        caption=_("How often predictions are right; on the line as often as the model is sure."),
     )
-    return _svg(drawn)
-
-
-def _svg(body: bytes) -> HttpResponse:
-    # What a plot shows of a version may grow by a test set that is uploaded later, so it is not kept for long.
-    return HttpResponse(body, content_type="image/svg+xml", headers={"Cache-Control": "private, max-age=60"})
 
 
 def _lineage(release: ModelRelease) -> list[tuple[str, str, Costed, int]]:

@@ -26,7 +26,6 @@ from annotation.projects.forms.wizard import as_sent, draft_form, step_of
 from annotation.projects.services import opening
 from annotation.projects.views.wizard import draft_of, keep_draft
 from learner.charts import pages as page_charts
-from learner.charts import plots
 from learner.errors import PlanOutdated
 from learner.models.planning import PlanSimulation
 from learner.simulation import estimates, plan_setups, services
@@ -36,7 +35,6 @@ from learner.simulation.rows import PRICES, PlannedRows, planned_rows, shown_row
 from learner.simulation.setup import Setup
 from learner.simulation.splits import splits
 
-SVG = "image/svg+xml"
 DATA_WORDS = {
     "digits": gettext_lazy("scikit-learn's handwritten digits"),
     "made_up": gettext_lazy("made-up clouds of the declared dimension"),
@@ -205,34 +203,11 @@ def _charts(shown: Mapping[str, Any], *, online: bool) -> dict[str, Any]:
 def _picture(kind: str, fingerprint: str) -> HttpResponse:
     found = get_object_or_404(PlanSimulation, fingerprint=fingerprint, result__isnull=False)
     setup = Setup.from_json(found.setup)
-    shown = _shown(found, setup)
-    if kind == "accuracy":
-        words = _("Mean over simulations, with the worst and the best; the page has the numbers.")
-        curves = {curve["name"]: curve["points"] for curve in shown["curves"]}
-        plain = {
-            _("%(data)s, without privacy") % {"data": curve["name"]}: curve["plain"]
-            for curve in shown["curves"]
-            if curve["plain"]
-        }
-        online = setup.ahead > 0
-        drawn = plots.simulation_plot(
-            curves,
-            title=_("Simulated accuracy by records") if online else _("Simulated accuracy by labels"),
-            words=words,
-            axis_names=(_("records arrived") if online else _("labels"), _("simulated accuracy")),
-            beside=plain,
-        )
-        return HttpResponse(drawn, content_type=SVG)
-    if kind != "split" or not shown["splits"]:
-        raise Http404
-    words = _("Accuracy of the last model for each way to divide the same ε; the page has the numbers.")
-    drawn = plots.split_plot(
-        shown["splits"],
-        axis_names=(shown["axis"], _("simulated accuracy")),
-        title=_("Dividing the budget between choosing and training"),
-        words=words,
-    )
-    return HttpResponse(drawn, content_type=SVG)
+    shown, online = _shown(found, setup), setup.ahead > 0
+    title = _("Simulated accuracy by records") if online else _("Simulated accuracy by labels")
+    if kind == "split":
+        title = _("Dividing the budget between choosing and training")
+    return page_charts.picture_of(_charts(shown, online=online).get(f"{kind}_chart"), title=title)
 
 
 def _shown(simulation: PlanSimulation | None, setup: Setup) -> Mapping[str, Any]:

@@ -1,14 +1,11 @@
 """Measures on public examples: against scikit-learn, against arithmetic by hand, and with intervals that cover."""
 
-import re
 import tracemalloc
-from datetime import UTC, datetime, timedelta
 
 import numpy as np
 import pytest
 from sklearn.metrics import confusion_matrix, f1_score
 
-from learner.charts.plots import MOST_DATES, accuracy_plot, confusion_plot, history_plot, reliability_plot
 from learner.linear_model import LinearModel
 from learner.releases.comparison import changed_values, weights_change
 from learner.releases.evaluation import calibration_error, count_outcomes, macro_f1, measures
@@ -116,25 +113,3 @@ def test_changed_values_name_what_came_and_went():
         ("c", 3, None),
         ("d", None, 4),
     ]
-
-
-@pytest.mark.parametrize("seconds", [9, 280, 700, 10_000, 260_000, 7_000_000, 90_000_000])
-def test_a_history_of_any_length_has_dates_that_fit(seconds):
-    """A locator that finds no interval warns, and what warns fails."""
-    began = datetime(2026, 11, 21, 18, 33, 55, tzinfo=UTC)
-    history = {"a": [(began, 0.0), (began + timedelta(seconds=seconds), 1.0)]}
-    drawn = history_plot(history, label="", title="t", words="w").decode()
-    dates = re.findall(r">(\d[\d:-]*)</text>", drawn.partition('id="matplotlib.axis_2"')[0])
-    assert 2 <= len(dates) <= MOST_DATES + 1
-
-
-def test_plots_say_what_they_show_and_repeat():
-    found = measures(count_outcomes(*outcomes(100, 3, seed=1)))
-    for draw in (
-        lambda: accuracy_plot({"a $set$": [(1, 0.5, 0.4, 0.6)]}, title="A & B", words="said <so>"),
-        lambda: reliability_plot(found["reliability"], title="A & B", words="said <so>"),
-        lambda: confusion_plot(found["confusion"], ["a", "b", "$c$"], title="A & B", words="said <so>"),
-    ):
-        svg = draw().decode()
-        assert "<title>A &amp; B</title>\n <desc>said &lt;so&gt;</desc>" in svg
-        assert svg == draw().decode()

@@ -19,8 +19,6 @@ from tests.markup import commas_in_numbers, tight
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-KINDS = ("reliability", "confusion")
-
 
 @pytest.fixture
 def manager(project):
@@ -57,8 +55,8 @@ def pages(project, version: int) -> list[str]:
 
 def plots(project, release) -> list[str]:
     dataset = release.evaluations.get().dataset_id
-    drawn = [reverse("learner:measure_plot", args=(project.slug, 1, kind, dataset)) for kind in KINDS]
-    return [reverse("learner:accuracy_plot", args=(project.slug, 1)), *drawn]
+    drawn = reverse("learner:measure_plot", args=(project.slug, 1, dataset))
+    return [reverse("learner:accuracy_plot", args=(project.slug, 1)), drawn]
 
 
 def test_a_manager_is_told_the_price_of_training_on_few_questions_and_says_the_word(manager):
@@ -252,8 +250,7 @@ def test_plots_are_pictures_of_what_was_measured(project, release):
         assert response["Content-Type"] == "image/svg+xml"
         assert b"<desc>" in response.content
     dataset = release.evaluations.get().dataset_id
-    for kind, number in (("other", dataset), ("confusion", dataset + 1)):
-        assert client.get(reverse("learner:measure_plot", args=(project.slug, 1, kind, number))).status_code == 404
+    assert client.get(reverse("learner:measure_plot", args=(project.slug, 1, dataset + 1))).status_code == 404
 
 
 def test_a_page_has_the_numbers_the_key_and_what_changed(project, manager):

@@ -14,7 +14,7 @@ from learner.pools.prices import next_round_event, round_price
 from learner.pools.selectors import training_event
 from learner.rounds import failures
 from learner.rounds.next_step import Step, project_status
-from learner.rounds.services import loop, selection
+from learner.rounds.services import loop
 from privacy.accounting.units import epsilon_to_nano
 from privacy.models import LedgerEntry
 from privacy.selectors import guarantee
@@ -173,7 +173,7 @@ class TestNothingLeftForTheModel:
     @staticmethod
     def too_dear(**settings):
         """Open a project whose account pays for a choice or for a model, not for both."""
-        return experts(**{"selection_epsilon": 4.0, "training_epsilon": 3.0, "pool_epsilon": 6.0} | settings)
+        return experts(**{"selection_epsilon": 2.4, "training_epsilon": 3.0, "pool_epsilon": 6.0} | settings)
 
     def test_it_is_said_before_anybody_is_asked(self):
         project = self.too_dear()
@@ -197,7 +197,7 @@ class TestNothingLeftForTheModel:
         project = self.too_dear(pool_epsilon=9.0)
         loop.advance_project(project_id=project.pk)
         chosen = Round.objects.get()
-        with pytest.raises(Killed), dying_at("round_chosen", selection):
+        with pytest.raises(Killed), dying_at("round_chosen", loop):
             loop.run_round(round_id=chosen.pk)
         if ended:
             end(chosen)
@@ -216,7 +216,7 @@ class TestNothingLeftForTheModel:
         project = self.too_dear(pool_epsilon=9.0)
         loop.advance_project(project_id=project.pk)
         chosen = Round.objects.get()
-        with pytest.raises(Killed), dying_at("round_chosen", selection):
+        with pytest.raises(Killed), dying_at("round_chosen", loop):
             loop.run_round(round_id=chosen.pk)
         end(chosen)
         again = loop.start_anew(row=Round.objects.get(pk=chosen.pk))
