@@ -31,9 +31,7 @@ def broken_selection_rules(settings: Mapping[str, Any]) -> dict[str, str]:
     choice = chosen_of(Kind.STRATEGY, settings)
     if choice is None:
         return {"selection": as_message("No selection is called {got}.", got=selection)}
-    broken = choice.broken_by({**settings, "n_features": features_of(settings)})
-    if "feature_dimension" in broken and _text_columns(settings) is not None:
-        broken[TEXT_COLUMNS] = broken.pop("feature_dimension")
+    broken = choice.broken_by(settings)
     if settings["oracle"] != "crowd" and settings.get("repeat_votes"):
         broken["repeat_votes"] = "Asking again about doubtful answers is free only behind a gate."
     return broken

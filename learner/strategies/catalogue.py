@@ -10,7 +10,6 @@ from learner.strategies.random import Chance
 from learner.strategies.secret_blocks import SecretBlocks
 from learner.strategies.top_c import NoisyRanking
 from learner.strategies.uncertainty import MostUncertain
-from learner.strategies.version_space import Undecided
 
 # What projects may choose, in the order in which forms list it; a new strategy joins by one line.
 CHOICES: tuple[type[StrategyChoice], ...] = (
@@ -18,7 +17,6 @@ CHOICES: tuple[type[StrategyChoice], ...] = (
     NoisyRanking,
     LimitedLooks,
     TwoRates,
-    Undecided,
     FallingRate,
     SpreadDoubt,
     MostUncertain,

@@ -1,6 +1,5 @@
 """Ask first about what the released model is least sure of, among texts that are already public."""
 
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final, Literal, cast, get_args
@@ -11,7 +10,6 @@ from numpy.typing import NDArray
 from learner.linear_model import LinearModel
 from learner.strategies.base import BlockwiseStrategy, Series, StrategyChoice
 from learner.strategies.draws import DrawStatistics, check_draws, statistics_over_draws
-from learner.strategies.dropout_network import deep_installed, statistics_over_dropout
 from learner.strategies.rows import NO_ROWS, Rows
 from learner.strategies.scoring import default_block_rows, score_blocks
 from privacy.accounting.events import Event, PostProcessingEvent
@@ -20,7 +18,7 @@ from privacy.mechanisms.randomness import RandomSource
 from privacy.wording import Message, as_message, as_plural_message
 from privacy.wording import gettext_noop as _
 
-Measure = Literal["entropy", "margin", "least_confidence", "variance", "mc_dropout"]
+Measure = Literal["entropy", "margin", "least_confidence", "variance"]
 
 # Enough for an average; more change the order by little and take as much longer.
 UNCERTAINTY_DRAWS = 20
@@ -29,10 +27,7 @@ MEASURE_WORDS: Final[Mapping[Measure, Message]] = {
     "margin": as_message("margin between the two likeliest classes"),
     "least_confidence": as_message("doubt about the likeliest class"),
     "variance": as_message("variance between several predictions"),
-    "mc_dropout": as_message("disagreement of a network over dropout (extra “deep”)"),
 }
-# Measures that take several draws which differ.
-VARYING = ("variance", "mc_dropout")
 
 
 class Uncertainty(BlockwiseStrategy):
@@ -40,12 +35,10 @@ class Uncertainty(BlockwiseStrategy):
 
     Parameters
     ----------
-    measure : {"entropy", "margin", "least_confidence", "variance", "mc_dropout"}
+    measure : {"entropy", "margin", "least_confidence", "variance"}
         Of the class probabilities averaged over the draws: their entropy, one minus the lead of the first class over
         the second, or one minus the probability of the first; these agree on two classes. Or how much the
-        probabilities vary from draw to draw, which takes more than one draw. "mc_dropout" is the entropy of what a
-        small network says on average, which learned from the released model and in each draw leaves out hidden
-        units; the extra `deep` must be installed.
+        probabilities vary from draw to draw, which takes more than one draw.
     draws : int
         Predictions of each candidate, >= 1, each with other weights left out; with 1 the model itself predicts.
     dropout_rate : float
@@ -71,7 +64,7 @@ class Uncertainty(BlockwiseStrategy):
         if measure not in get_args(Measure):
             raise ValueError(f"measure must be one of {get_args(Measure)}, got {measure!r}")
         check_draws(draws, dropout_rate)
-        if measure in VARYING and (draws < 2 or dropout_rate == 0):
+        if measure == "variance" and (draws < 2 or dropout_rate == 0):
             raise ValueError(f"{measure} takes at least 2 draws that differ, got {draws} at rate {dropout_rate}")
         self.measure: Measure = measure
         self.draws = int(draws)
@@ -113,13 +106,10 @@ class Uncertainty(BlockwiseStrategy):
     def statistics(self, X: NDArray[np.float32], candidates: NDArray[np.int64], model: LinearModel) -> DrawStatistics:
         """Return how sure the model is of each candidate over the draws."""
         rate = 0.0 if self.draws == 1 else self.dropout_rate
-        predict = statistics_over_dropout if self.measure == "mc_dropout" else statistics_over_draws
-        return predict(X, candidates, model, draws=self.draws, dropout_rate=rate)
+        return statistics_over_draws(X, candidates, model, draws=self.draws, dropout_rate=rate)
 
     def block_rows(self, dimension: int, model: LinearModel) -> int:
-        """Return how many candidates are scored at once; the network of `mc_dropout` learns from all of them."""
-        if self.measure == "mc_dropout":
-            return sys.maxsize
+        """Return how many candidates are scored at once."""
         rate = 0.0 if self.draws == 1 else self.dropout_rate
         return default_block_rows(dimension, len(model.coef) * (1 if rate == 0 else self.draws))
 
@@ -130,7 +120,7 @@ class Uncertainty(BlockwiseStrategy):
     def measured(self, probabilities: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the uncertainty of each row of class probabilities, shape (rows,), >= 0."""
         uncertainty: NDArray[np.float64]
-        if self.measure in ("entropy", "mc_dropout"):
+        if self.measure == "entropy":
             # 0 ln 0 = 0.
             logs = np.log(probabilities, out=np.zeros_like(probabilities), where=probabilities > 0)
             uncertainty = -(probabilities * logs).sum(axis=1)
@@ -179,7 +169,6 @@ class MostUncertain(StrategyChoice):
             "entropy": _("entropy of all classes"),
             "margin": _("margin between the two likeliest classes"),
             "least_confidence": _("doubt about the likeliest class"),
-            "mc_dropout": _("disagreement of a network over dropout (extra “deep”)"),
         },
         label=_("Measure of uncertainty"),
         help=_("What puts a text first; free behind the gate. With two classes all of them agree."),
@@ -202,12 +191,5 @@ class MostUncertain(StrategyChoice):
         )
 
     def simulated(self) -> Uncertainty:
-        """Return it without dropout, which needs a network on top; entropy stands for it."""
-        measure = "entropy" if self.uncertainty_measure == "mc_dropout" else self.uncertainty_measure
-        return Uncertainty(cast(Measure, measure))
-
-    def rules(self, settings: Mapping[str, Any]) -> Mapping[str, str]:
-        """Refuse a measure that this site lacks the packages for."""
-        if self.uncertainty_measure != "mc_dropout" or deep_installed():
-            return {}
-        return {"uncertainty_measure": _("MC dropout is not installed on this site: it needs the extra “deep”.")}
+        """Return it without draws."""
+        return Uncertainty(cast(Measure, self.uncertainty_measure))

@@ -405,7 +405,6 @@ def test_a_selection_fits_its_oracle():
         (fits, {"selection": "top_c", "selection_epsilon": 1.0, "oracle": "crowd"}),
         (fits, {"selection": "bernoulli_screen", "oracle": "crowd"}),
         (declared, {"selection": "exposure_capped_screen", "screen_low": 0.0}),
-        (declared, {"selection": "version_space_screen", "screen_high": 1.0}),
         (fits, {"selection": "bernoulli_screen", "screen_high": 0.1, "screen_low": 0.2}),
         (declared, {"selection": "exponential_screen", "selection_epsilon": 0.0}),
         (declared, {"selection": "exponential_screen", "selection_epsilon": 1.0, "exponential_threshold": 0.0}),

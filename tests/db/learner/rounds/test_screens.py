@@ -82,7 +82,6 @@ SETTINGS = {
     "exposure_capped_screen": {"screen_high": 0.5, "screen_low": 0.2, "exposures": 2},
     "bernoulli_screen": {"screen_high": 0.5, "screen_low": 0.2},
     "exponential_screen": {"selection_epsilon": 0.7},
-    "version_space_screen": {"screen_high": 0.5, "screen_low": 0.2, "feature_dimension": 8},
 }
 
 

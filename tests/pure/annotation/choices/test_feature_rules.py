@@ -4,7 +4,6 @@ import pytest
 
 from annotation.choices.presets import PRESETS, broken_rules
 from learner.features.encoder import PublicEncoder
-from learner.strategies import uncertainty
 
 TEXTS = {**PRESETS["voice-crowd"].defaults, "oracle": "crowd", "data_kind": "text", "classes": ["a", "b"]}
 IMAGES = {**PRESETS["pool-experts"].defaults, "oracle": "trusted", "data_kind": "image", "classes": ["a", "b"]}
@@ -15,13 +14,6 @@ def test_an_encoder_must_be_installed_and_reads_texts(monkeypatch, installed):
     monkeypatch.setattr(PublicEncoder, "missing", lambda: "" if installed else "is not installed")
     assert ("features" in broken_rules(TEXTS | {"features": "encoder"})) == (not installed)
     assert "features" in broken_rules(IMAGES | {"features": "encoder"})
-
-
-@pytest.mark.parametrize("installed", [False, True])
-def test_dropout_must_be_installed(monkeypatch, installed):
-    monkeypatch.setattr(uncertainty, "deep_installed", lambda: installed)
-    broken = broken_rules(TEXTS | {"selection": "uncertainty", "uncertainty_measure": "mc_dropout"})
-    assert ("uncertainty_measure" in broken) == (not installed)
 
 
 @pytest.mark.parametrize(

@@ -82,7 +82,6 @@ def test_more_noise_leaves_less() -> None:
         ("bernoulli_screen", RATES_OF_SCREEN),
         ("exposure_capped_screen", {**RATES_OF_SCREEN, "exposures": 3}),
         ("exponential_screen", {"exponential_threshold": 0.5, "selection_epsilon": 1.0}),
-        ("version_space_screen", {"screen_high": 0.4, "screen_low": 0.1, "half_angle": 0.2}),
         ("uncertainty", {"uncertainty_measure": "entropy"}),
     ],
 )
@@ -204,16 +203,6 @@ def test_a_falling_rate_in_hidden_windows_is_not_divided() -> None:
     falling = {"exponential_threshold": 0.5, "selection_epsilon": 1.0}
     setup = replace(OPEN, selection="exponential_screen", parameters=falling, stream=True, hidden=True)
     assert splits(setup, 4.0) == []
-
-
-def test_a_version_space_screen_is_divided_like_one_of_two_rates() -> None:
-    setup = replace(
-        OPEN, selection="version_space_screen", parameters={"screen_high": 0.4, "screen_low": 0.1, "half_angle": 0.2}
-    )
-    for split in splits(setup, 4.0):
-        event = ExposureCappedScreenEvent(split.parameters["screen_high"], split.parameters["screen_low"], exposures=1)
-        assert event.cost().epsilon <= split.selection_epsilon * (1 + 1e-9)
-        assert split.selection_epsilon + split.releases * split.training.epsilon == pytest.approx(4.0)
 
 
 @pytest.mark.parametrize("selection", ["random", "uncertainty"])

@@ -18,7 +18,6 @@ from learner.strategies.exposure_capped import ExposureCappedScreen
 from learner.strategies.random import RandomChoice
 from learner.strategies.secret_sample import SecretSample
 from learner.strategies.top_c import TopC
-from learner.strategies.version_space import VersionSpaceScreen
 from privacy.accounting.events import BernoulliScreenEvent, MinibatchSgdEvent, ScreenRoundEvent
 from privacy.mechanisms.randomness import SimulationRandom
 from privacy.mechanisms.screening import RESOLUTION, REST_BITS
@@ -33,7 +32,6 @@ SCREENS = [
     ExponentialScreen(),
     ExponentialScreen(0.1, norm_bound=2.0, epsilon=3.0),
     ExposureCappedScreen(),
-    VersionSpaceScreen(),
 ]
 
 

@@ -13,7 +13,6 @@ from learner.strategies import random, scoring, top_c, uncertainty
 from learner.strategies.bernoulli_screen import BernoulliScreen, TwoRates
 from learner.strategies.catalogue import CHOICES
 from learner.strategies.clustered_uncertainty import ClusteredUncertainty
-from learner.strategies.dropout_network import deep_installed
 from learner.strategies.every_record import EveryRecord
 from learner.strategies.exponential_screen import ExponentialScreen
 from learner.strategies.exposure_capped import ExposureCappedScreen
@@ -23,7 +22,6 @@ from learner.strategies.secret_blocks import SecretBlocks
 from learner.strategies.secret_sample import SecretSample
 from learner.strategies.top_c import NoisyRanking, TopC
 from learner.strategies.uncertainty import Uncertainty
-from learner.strategies.version_space import VersionSpaceScreen
 from privacy.accounting.events import (
     MinibatchSgdEvent,
     PostProcessingEvent,
@@ -66,9 +64,6 @@ STRATEGIES = [
     ExponentialScreen(),
     ExposureCappedScreen(exposures=2),
     ExposureCappedScreen(0.9, 0.3, exposures=2, looks=np.arange(120) % 2),
-    *([Uncertainty("mc_dropout", draws=3)] if deep_installed() else []),
-    VersionSpaceScreen(),
-    VersionSpaceScreen(method="sampled", half_angle=0.05),
     SecretSample(0.3),
     *registered(),
 ]
@@ -146,7 +141,6 @@ def test_each_strategy_stands_before_the_annotators_it_is_proved_for():
         "bernoulli_screen": {"trusted"},
         "exponential_screen": {"trusted"},
         "exposure_capped_screen": {"trusted"},
-        "version_space_screen": {"trusted"},
         "secret_sample": {"trusted"},
     }
     assert {name: set(kind.oracles) for name, kind in NAMED.items()} == proved

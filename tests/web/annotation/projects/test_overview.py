@@ -328,7 +328,6 @@ SELECTION_SETTINGS = {
     "exposure_capped_screen": {"screen_high", "screen_low", "screen_reach", "exposures", "round_size"},
     "bernoulli_screen": {"screen_high", "screen_low", "screen_reach", "round_size", "labels_per_release"},
     "exponential_screen": {"selection_epsilon", "exponential_threshold", "round_size", "labels_per_release"},
-    "version_space_screen": {"screen_high", "screen_low", "half_angle", "round_size", "labels_per_release"},
     "random": {"round_size", "labels_per_release"},
 }
 ALL_SETTINGS = set.union(*SELECTION_SETTINGS.values())
