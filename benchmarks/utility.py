@@ -299,7 +299,9 @@ def page(made: dict[str, Any]) -> str:
         "",
         "Two ways to choose within blocks lost to plain ones and are measured no more: asking less about what is far "
         "from the last release's boundary, and spreading the first block over clusters that are counted with noise. "
-        "Over 20 seeds neither was better beyond two standard errors on any task, and both were worse on several.",
+        "Over 20 seeds neither was better beyond two standard errors on any task, and both were worse on several. "
+        "A screen by the version space of the releases and uncertainty of a network under dropout won in no table and "
+        "are gone, too.",
         "",
         "## Chosen on, and held out",
         "",
