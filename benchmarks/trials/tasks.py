@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from sklearn.datasets import load_digits
 
 from dpal.features.clipping import clip_rows
 
@@ -35,30 +34,6 @@ class Task:
 def unit_rows(rows: np.ndarray) -> np.ndarray:
     """Scale every row to norm one by itself, rounding outward."""
     return clip_rows(rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1e-12), norm_bound=1.0)
-
-
-def pooled_pixels(images: np.ndarray, side: int) -> np.ndarray:
-    """Average square cells, centre on the middle grey and scale rows to norm one."""
-    cell = images.shape[1] // side
-    cells = images.reshape(len(images), side, cell, side, cell).mean(axis=(2, 4)).reshape(len(images), -1)
-    return unit_rows(cells / images.max() - 0.5)
-
-
-def digits_task() -> Task:
-    """Tell scikit-learn's digits below five from the others."""
-    data = load_digits()
-    X, y = unit_rows(data.data / 16 - 0.5), (data.target >= 5).astype(int)
-    order = np.random.default_rng(0).permutation(len(X))
-    pool, test = order[:1_300], order[1_300:]
-    return Task("digits", X[pool], y[pool], X[test], y[test])
-
-
-def mnist_task(folder: Path) -> Task:
-    """Tell nines from noughts by 7 x 7 pooled pixels."""
-    with np.load(folder / "mnist_0_9.npz") as data:
-        X, test_X = pooled_pixels(data["X_train"], 7), pooled_pixels(data["X_test"], 7)
-        y, test_y = (data["y_train"] == 9).astype(int), (data["y_test"] == 9).astype(int)
-    return Task("MNIST 0/9", X, y, test_X, test_y)
 
 
 def kdd_task(folder: Path) -> Task:
