@@ -1,4 +1,4 @@
-"""Base class of featurisers: fixed width, bounded norm, no look at the data set as a whole."""
+"""Base class of featurisers: clipped rows of declared dimension."""
 
 import hashlib
 import json
@@ -14,9 +14,28 @@ from numpy.typing import NDArray
 from dpal.features.base import scaled_to
 from dpal.features.clipping import clip_rows
 from learner.errors import EncoderMissing
-from learner.features.word_lists import word_lists
-from privacy.gate.normalizers import Normalizer, normalize_texts
+from privacy.gate.common_words import COMMON_WORDS
+from privacy.gate.normalizers import FUNCTION_WORDS, MASKS, NUMBER, OTHER, WORD_RULES, Normalizer, normalize_texts
 from privacy.wording import as_message
+
+WORDS = "words.json"
+SCHEMA = "dpal-words/1"
+
+
+def word_lists(normalizer: Normalizer) -> dict[str, bytes]:
+    """Return the file by its name; nothing for rules that look at characters alone."""
+    if normalizer not in WORD_RULES:
+        return {}
+    body = {
+        "schema": SCHEMA,
+        "masks": MASKS,
+        "number": NUMBER,
+        "other": OTHER,
+        "function_words": sorted(FUNCTION_WORDS),
+        "common_words": sorted(COMMON_WORDS),
+    }
+    return {WORDS: (json.dumps(body, sort_keys=True, indent=1) + "\n").encode()}
+
 
 RowScaling = Literal["bounded", "unit"]
 RecordKind = Literal["text", "table", "image"]

@@ -1,4 +1,4 @@
-"""Texts to vectors by a public sentence encoder, whose weights come with an installed package and not from data."""
+"""Sentence encoder whose public weights an extra brings."""
 
 import importlib.util
 import os
@@ -6,25 +6,50 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
+from scipy import special
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from dpal import encoders
+from dpal.features import transformer
 from dpal.features.clipping import check_norm_bound
 from dpal.features.images import sign_matrix
 from dpal.manifest import Listed
 from learner.errors import EncoderMissing
 from learner.features.base import Featurizer, TextFeaturizer, wanted_digest
 from learner.features.choice import PROJECTION_SEED, READS_TEXTS_ALONE, FeaturesChoice, RecordShape
-from learner.features.transformer import Transformer
 from privacy.choices import Sound
 from privacy.gate.normalizers import Normalizer
 from privacy.wording import as_message
 from privacy.wording import gettext_noop as _
+
+Activations = NDArray[np.float32]
+
+
+class Transformer(transformer.Transformer):
+    """Compute each row from its own text by the same operations in the same order, however many texts there are."""
+
+    @classmethod
+    def from_folder(cls, folder: Path) -> Self:
+        """Read `config.json` and `model.safetensors`."""
+        return cls.read(folder / encoders.PUBLISHED[encoders.CONFIG], folder / encoders.PUBLISHED[encoders.WEIGHTS])
+
+    @staticmethod
+    def erf(values: Activations) -> Activations:
+        """Return the error function to the last digit of float32."""
+        found: Activations = special.erf(values)
+        return found
+
+    def dense(self, hidden: Activations, name: str) -> Activations:
+        """Return a product for each text, of a size that no other text changes."""
+        product: Activations = np.matmul(hidden, self.weights[f"{name}.weight"])
+        product += self.weights[f"{name}.bias"]
+        return product
+
 
 # Packages that carry the weights of an encoder in this format: their names, and the digest of the weights that a
 # featuriser stores, so that another copy under the same name is refused.

@@ -1,9 +1,4 @@
-"""A version's card on a page: the file as it travels, or what it says in the reader's language.
-
-The file is English and stays as it was signed. Told in another language is what the same functions write from the same
-facts, and only where these give the file word for word in English: facts that have changed since are told to nobody as
-what a card says.
-"""
+"""Model cards as pages show them, in the reader's language."""
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -12,7 +7,9 @@ from functools import partial
 from typing import Any
 
 from django.utils.translation import get_language
+from markdown_it import MarkdownIt
 
+from annotation.markdown import PageRenderer
 from annotation.wording import localized
 from learner.errors import ArtifactCorrupt
 from learner.linear_model import LinearModel
@@ -20,12 +17,34 @@ from learner.models import ModelRelease
 from learner.pools import selectors
 from learner.releases import storage
 from learner.releases.cards.described import described_body
-from learner.releases.cards.page import card_html, without_front_matter
 from learner.releases.cards.rendering import Card, EntryLine, Privacy, card_body
 from learner.releases.cards.words import Telling
 from learner.releases.no_privacy import estimate_said
 from learner.releases.services import described, publishing
 from learner.releases.services.described import DescribedRelease
+
+FORMS = ("backticks", "escape", "fence", "heading", "list", "table")
+FENCE = "---\n"
+
+
+def without_front_matter(card: str) -> str:
+    """Return what a card says to people, as Markdown."""
+    return card.split(f"\n{FENCE}", 1)[-1].lstrip("\n") if card.startswith(FENCE) else card
+
+
+def card_html(card: str) -> str:
+    """Return the HTML of a card without its front matter and its title, which the page has already.
+
+    Parameters
+    ----------
+    card : str
+        Markdown of `learner.releases.cards.rendering.render_card`; HTML, links and pictures in it are escaped.
+    """
+    reader = MarkdownIt("zero", {"html": False}, renderer_cls=PageRenderer).enable(list(FORMS))
+    tokens = reader.parse(without_front_matter(card))
+    titled = bool(tokens) and tokens[0].type == "heading_open" and tokens[0].tag == "h1"
+    return str(reader.renderer.render(tokens[3:] if titled else tokens, reader.options, {}))
+
 
 Body = Callable[[Telling], str]
 

@@ -1,4 +1,4 @@
-"""The files of a released model: written all at once, readable without this project, checked by digest."""
+"""Files of a release, written from a released model."""
 
 import hashlib
 import io
@@ -6,23 +6,22 @@ import json
 import shutil
 import tempfile
 import zipfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
+from sklearn.pipeline import Pipeline
 
 from learner.errors import ArtifactCorrupt
 from learner.features.base import Featurizer, featurizer_class
 from learner.features.matrix import file_sha256
-from learner.linear_model import LinearModel
-from learner.releases.artifacts.licences import licences_text
+from learner.linear_model import SCHEMA, LinearModel
 from learner.releases.artifacts.model_signature import MODEL_SIGNATURE, check_bundle
 from learner.releases.artifacts.onnx_export import onnx_bytes
 from learner.releases.artifacts.provenance import Provenance
-from learner.releases.artifacts.safetensors_export import safetensors_bytes
-from learner.releases.artifacts.samples import samples_document
 from learner.releases.artifacts.signatures import Signer, check_signature
 from learner.releases.cards.described import VERSION as DESCRIBED
 from learner.releases.cards.described import described_card, described_document
@@ -30,6 +29,114 @@ from learner.releases.cards.privacy_document import privacy_document
 from learner.releases.cards.rendering import Card, Privacy, render_card
 from learner.releases.evaluation import Outcomes, thresholds_document
 from privacy.wording import as_message
+
+OURS = "Apache-2.0, like the program that wrote it"
+WEIGHTS = "as whoever runs the project says; the card names none of its own accord"
+LICENCES = {
+    "encoder.npz": "Apache-2.0 and the WordNet 3.0 licence; both notices are in encoder.md",
+    "encoder.md": "the notices themselves",
+    "words.json": OURS,
+    "features.json": OURS,
+    "samples.json": OURS + "; its records are made up",
+    "privacy.json": "CC0-1.0",
+    "thresholds.json": "CC0-1.0",
+    "card.md": "CC0-1.0",
+    "licences.md": "CC0-1.0",
+}
+
+
+def licences_text(names: Iterable[str], *, further: str) -> str:
+    """Return the document for the files of a release, with what its featuriser says of what is not among them."""
+    lines = [f"| `{name}` | {LICENCES.get(name, WEIGHTS)} |" for name in sorted(names)]
+    body = "\n".join(["# Licences of the parts", "", "| file | licence |", "|---|---|", *lines, ""])
+    return body + further
+
+
+SAMPLES_SCHEMA = "dpal-samples/1"
+
+
+def samples_document(model: LinearModel, featurizer: Featurizer) -> dict[str, Any]:
+    """Return the content of samples.json: what follows from the other files, and no record of a project."""
+    records = featurizer.example_records()
+    is_image = featurizer.reads == "image"
+    values = model.decision_function(featurizer.transform(np.array(records, dtype=np.uint8) if is_image else records))
+    return {
+        "schema": SAMPLES_SCHEMA,
+        "records": records,
+        "labels": model.named(values),
+        "probabilities": model.probabilities(values).tolist(),
+    }
+
+
+# Tables are found by their digest; texts travel inside.
+TEXT_ENDINGS = (".json",)
+
+
+class Features(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """The attributes of `dpal.pipeline.Features`, to be written."""
+
+    def __init__(self, described: str = "{}", attached: dict[str, str] | None = None) -> None:
+        self.described = described
+        self.attached = attached
+
+    def fit(self, records: Any, y: Any = None) -> "Features":
+        """Learn nothing."""
+        return self
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return True
+
+
+def pipeline_bytes(classifier: ClassifierMixin, *, described: bytes, attachments: dict[str, bytes]) -> bytes:
+    """Return the pipeline as a skops file whose first step is the client's class.
+
+    Parameters
+    ----------
+    classifier : ClassifierMixin
+        What `learner.releases.artifacts.files.sklearn_estimator` makes of the weights.
+    described : bytes
+        The content of features.json.
+    attachments : dict of str to bytes
+        The featuriser's other files; those that are no texts are named by digest in `described`.
+    """
+    import skops.io  # noqa: PLC0415  # slow import
+
+    texts = {name: body.decode() for name, body in sorted(attachments.items()) if name.endswith(TEXT_ENDINGS)}
+    steps = [("features", Features(described.decode(), texts)), ("classifier", classifier)]
+    return skops.io.dumps(Pipeline(steps), compression=zipfile.ZIP_STORED)  # type: ignore[no-any-return]
+
+
+def safetensors_bytes(model: LinearModel, *, featurizer: str) -> bytes:
+    """Return coef, float64 of shape (outputs, d), and intercept, (outputs,), with classes and schema as metadata.
+
+    Parameters
+    ----------
+    model : LinearModel
+        The released weights.
+    featurizer : str
+        Version of the featuriser the input must come from.
+    """
+    from safetensors.numpy import save  # noqa: PLC0415  # slow import
+
+    metadata = {
+        "schema": SCHEMA,
+        "classes": json.dumps(model.classes, ensure_ascii=False),
+        "multiclass": model.multiclass,
+        "featurizer": featurizer,
+    }
+    content: bytes = save({"coef": model.coef, "intercept": model.intercept}, metadata=metadata)
+    return _in_order(content)
+
+
+def _in_order(content: bytes) -> bytes:
+    """Write the header with sorted names: the library keeps metadata in an order of its own in every process."""
+    length = int.from_bytes(content[:8], "little")
+    header = json.loads(content[8 : 8 + length])
+    written = json.dumps(header, sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode()
+    # Tensors begin at a multiple of eight bytes.
+    written += b" " * (-len(written) % 8)
+    return len(written).to_bytes(8, "little") + written + content[8 + length :]
+
 
 if TYPE_CHECKING:
     from sklearn.linear_model import LogisticRegression
@@ -42,7 +149,7 @@ REISSUED = frozenset({"card.md", "privacy.json", MANIFEST, SIGNATURE, MODEL_SIGN
 # What a manifest cannot name, since it comes after it.
 UNLISTED = (MANIFEST, SIGNATURE, MODEL_SIGNATURE)
 # The featuriser of a pipeline is written as the class by which the client reads it.
-WRITTEN_BY, READ_BY = "learner.releases.artifacts.pipeline_export", "dpal.pipeline"
+WRITTEN_BY, READ_BY = "learner.releases.artifacts.files", "dpal.pipeline"
 PROVENANCE = ("configuration_sha256", "data", "ledger")
 ZIP_EPOCH = (1980, 1, 1, 0, 0, 0)
 
@@ -95,7 +202,6 @@ def write_artifacts(
         raise ValueError(f"model has {model.dimension} features, the featurizer makes {featurizer.dimension}")
     if directory.exists():
         raise FileExistsError(f"{directory.name} exists already")
-    from learner.releases.artifacts.pipeline_export import pipeline_bytes  # noqa: PLC0415  # slow import: all of scikit-learn
 
     estimator = sklearn_estimator(model)
     described = json_bytes({**json.loads(featurizer.to_json()), "version": featurizer.version})

@@ -1,14 +1,60 @@
-"""The page that travels with a released model: what it predicts, what it guarantees, how to load it."""
+"""Model card of a release in Markdown."""
 
+import json
+import re
+from collections.abc import Mapping
 from typing import Any, Literal, NotRequired, TypedDict
 
 from learner.linear_model import LinearModel
 from learner.releases.cards.accuracy import Metric, accuracy_section
-from learner.releases.cards.common_limit import account_limit_words
-from learner.releases.cards.front_matter import front_matter_lines
 from learner.releases.cards.words import Telling, code, markdown_table, number, number_pair, plain, stated_limit
 from privacy.wording import as_message, as_plural_message
 from privacy.wording import gettext_noop as _
+
+
+def account_limit_words(account: Mapping[str, Any]) -> str:
+    """Say whether other projects that hold records of the same people share a limit with an account of records."""
+    if account["unit"] not in ("record", "contributor") or "population" not in account:
+        return ""
+    if not account["population"]:
+        return _(
+            "When the version was released, the account was outside any common limit: whoever has records in other "
+            "projects, too, loses the sum of what they spend."
+        )
+    name = " ".join(account["population"].split()).replace("`", "'")
+    return as_message(
+        "When the version was released, the account belonged to the population `{name}`: its projects together stay "
+        "within a limit of their own, counted for a person with at most {records} records here.",
+        name=name,
+        records=account["records_per_person"],
+    )
+
+
+# What YAML does not take in a text, or takes for the end of a line.
+UNPRINTABLE = re.compile("[\x7f-\x9f\u2028\u2029\ud800-\udfff\ufeff\ufffe\uffff]")
+
+
+def front_matter_lines(fields: Mapping[str, Any]) -> list[str]:
+    """Return the lines of a front matter, one for each field, and an empty one."""
+    return ["---", *(f"{name}: {as_yaml(value)}" for name, value in fields.items()), "---", ""]
+
+
+def as_yaml(value: Any) -> str:
+    """Return a value on one line: JSON, but for two things that YAML 1.1 reads otherwise.
+
+    There 1e-06 is a text, since it lacks a point, and some characters that JSON leaves alone end a line.
+    """
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{as_yaml(name)}: {as_yaml(each)}" for name, each in value.items()) + "}"
+    if isinstance(value, list):
+        return "[" + ", ".join(map(as_yaml, value)) + "]"
+    if isinstance(value, float):
+        digits, exponent, power = repr(value).partition("e")
+        return digits + ("" if "." in digits else ".0") + exponent + power
+    if isinstance(value, str):
+        return UNPRINTABLE.sub(lambda found: f"\\u{ord(found[0]):04x}", json.dumps(value, ensure_ascii=False))
+    return json.dumps(value)
+
 
 # By what the records are.
 PIPELINE_TAGS = {

@@ -7,8 +7,8 @@ import pytest
 from sklearn.metrics import confusion_matrix, f1_score
 
 from learner.linear_model import LinearModel
-from learner.releases.comparison import changed_values, weights_change
 from learner.releases.evaluation import calibration_error, count_outcomes, macro_f1, measures
+from learner.releases.selectors import changed_values, weights_change
 from learner.releases.views import _taken_for
 
 

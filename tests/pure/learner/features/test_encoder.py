@@ -15,8 +15,7 @@ from dpal.errors import NotGenuine
 from learner.errors import EncoderMissing
 from learner.features import encoder as module
 from learner.features.base import featurizer_from_json
-from learner.features.encoder import SentenceEncoder, installed
-from learner.features.transformer import Transformer
+from learner.features.encoder import SentenceEncoder, Transformer, installed
 from tests.pure.learner.features.encoder_folder import HEADS, LAYERS, WIDTH, WORDS, reference_vector, write_package
 
 TEXTS = ["play some jazz", "lights off", "PLAY some musics", None, "", "jazz " * 300, "play some jazz"]

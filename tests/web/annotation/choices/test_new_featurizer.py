@@ -23,7 +23,7 @@ from learner.features.choice import FeaturesChoice
 from learner.linear_model import LinearModel
 from learner.models import ModelRelease
 from learner.pools.configuration import featurizer_of
-from learner.releases.artifacts.samples import samples_document
+from learner.releases.artifacts.files import samples_document
 from learner.releases.storage import folder_of
 from learner.simulation import plan_setups
 from privacy.choices import Sound, parameter

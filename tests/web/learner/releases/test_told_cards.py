@@ -9,8 +9,7 @@ from django.utils.translation import override
 
 from annotation.models import Role
 from learner.releases import storage
-from learner.releases.cards.page import without_front_matter
-from learner.releases.told_cards import shown_card
+from learner.releases.told_cards import shown_card, without_front_matter
 from tests import learning
 from tests.factories import add_members, make_user
 from tests.markup import tight

@@ -14,7 +14,7 @@ from learner.features.static_encoder import StaticEncoder
 from learner.features.tabular import TabularFeaturizer
 from learner.features.text import HashingTextFeaturizer
 from learner.linear_model import LinearModel
-from learner.releases.artifacts.samples import samples_document
+from learner.releases.artifacts.files import samples_document
 from privacy.gate.normalizers import Normalizer
 
 PIXELS = ImageFeaturizer(6, 5, pooled=(3, 2), centered=True)

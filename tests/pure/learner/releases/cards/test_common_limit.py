@@ -1,6 +1,6 @@
 """A card says under which common limit its records stand, and nothing about accounts of answers."""
 
-from learner.releases.cards.common_limit import account_limit_words
+from learner.releases.cards.rendering import account_limit_words
 
 
 def test_a_population_is_named_with_the_declared_number():
