@@ -17,7 +17,7 @@ ANSWERS = [
     ),
     Mutant(
         "a private start trained by what is proved for answers",
-        "learner/selectors/__init__.py",
+        "learner/pools/selectors/__init__.py",
         "    if answer_selectors.learns_from_questions(project):\n        raise UnsoundCombination(",
         "    if False:\n        raise UnsoundCombination(",
         (

@@ -35,7 +35,7 @@ FEATURES = [
     ),
     Mutant(
         "features found in the pool at a price that nobody reckons with",
-        "learner/selectors/__init__.py",
+        "learner/pools/selectors/__init__.py",
         "return [] if finding is None or",
         "return [] if True or",
         (f"{PAID}::test_it_waits_for_a_pool_and_is_counted_until_it_is_found",),
