@@ -376,8 +376,8 @@ ACCOUNTING = [
     Mutant(
         "sums whose grid nobody pays for",
         "privacy/accounting/sums.py",
-        "return Cost(exact.epsilon + GRID_EPSILON,",
-        "return Cost(exact.epsilon,",
+        "return Cost(exact.epsilon + GRID_EPSILON, min(1.0, self.delta",
+        "return Cost(exact.epsilon, min(1.0, self.delta",
         (f"{SUMS}::test_price_against_a_second_implementation",),
     ),
     Mutant(
