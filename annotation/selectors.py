@@ -32,7 +32,7 @@ from annotation.models import (
 from annotation.models.groups import GroupMember
 from annotation.models.joining import CrowdParticipant
 from annotation.models.prepared import fetch_one
-from annotation.models.questions import ANSWERED, ASKED
+from annotation.models.questions import ANSWERED, ASKED, UNREAD_BY_ANNOTATOR
 from annotation.models.rows import Columns
 from privacy.models import EntryKind, LedgerEntry
 
@@ -165,9 +165,7 @@ def desks_of(user: Person) -> QuerySet[Project]:
     returned = Report.objects.filter(
         project=OuterRef("pk"),
         annotator=user.pk,
-        kind__in=(ReportKind.RETURNED, ReportKind.REPLY),
-        resolved_at=None,
-    )
+    ).filter(UNREAD_BY_ANNOTATOR)
     return projects_of(user).annotate(
         sent_back=CountOf(returned.values("pk")),
         is_annotator=Exists(annotator),

@@ -131,7 +131,6 @@ urlpatterns = [
     path("projects/<slug:slug>/labelling/questions/", questions.questions, name="questions"),
     path("projects/<slug:slug>/labelling/questions/change/", questions.change_questions, name="change_questions"),
     path("projects/<slug:slug>/labelling/questions/<int:query_id>/history/", questions.question, name="question"),
-    path("projects/<slug:slug>/labelling/questions/<int:query_id>/write/", questions.reply, name="reply"),
     path("projects/<slug:slug>/labelling/questions/<int:query_id>/image", questions.asked_image, name="asked_image"),
     path("projects/<slug:slug>/labelling/questions/<int:query_id>/", labelling.decide, name="decide"),
     path("projects/<slug:slug>/labelling/reports/<int:report_id>/", labelling.resolve, name="resolve"),

@@ -33,7 +33,7 @@ GRANTS: Mapping[str, Sequence[str]] = {
     "annotation_assignment": ("SELECT", "INSERT", "UPDATE (state, leased_until, finished_at, skip_reason)"),
     "annotation_label": ("SELECT", "INSERT", "UPDATE (superseded_at)"),
     "annotation_consensus": ("SELECT", "INSERT", "DELETE"),
-    "annotation_report": ("SELECT", "INSERT", "UPDATE (resolved_at, resolved_by_id)"),
+    "annotation_report": ("SELECT", "INSERT", "UPDATE (resolved_at, resolved_by_id, read_at)"),
     "annotation_encounter": ("SELECT (id, project_id, annotator_id)", "INSERT"),
     "annotation_qualityreport": ("SELECT",),
     # Limits are what the page promises; what was spent is in the ledger, which is closed.

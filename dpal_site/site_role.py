@@ -30,7 +30,7 @@ LESS: Mapping[str, Sequence[str]] = {
     # Goes with its project, and is never rewritten.
     "annotation_action": (*ADDED, "DELETE"),
     # What was said is settled, and goes with its record; nobody rewrites it.
-    "annotation_report": (*ADDED, "DELETE", "UPDATE (resolved_at, resolved_by_id)"),
+    "annotation_report": (*ADDED, "DELETE", "UPDATE (resolved_at, resolved_by_id, reply, read_at)"),
     "annotation_projectchange": ADDED,
     "annotation_configuration": ADDED,
     "annotation_deletion": ADDED,

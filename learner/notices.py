@@ -93,10 +93,11 @@ def _returned(project: Project, since: datetime) -> Iterator[Told]:
 
 def _remarks(project: Project, since: datetime) -> Iterator[Told]:
     """Tell annotators that managers wrote, and managers that annotators did: once an hour at most."""
-    said = Report.objects.filter(project=project, resolved_at=None, created_at__gte=since).order_by("created_at")
-    for person, when in said.filter(kind=ReportKind.REPLY).values_list("annotator", "created_at"):
+    replies = Report.objects.filter(project=project, read_at=None, resolved_at__gte=since).exclude(reply="")
+    for person, when in replies.order_by("resolved_at").values_list("annotator", "resolved_at"):
         people = notices.members_in_roles(project, (Role.ANNOTATOR,)).filter(pk=person)
         yield people, MailKind.REMARK, f"to {person} at {when:%Y-%m-%d %H}", {}
+    said = Report.objects.filter(project=project, resolved_at=None, created_at__gte=since)
     hours = {f"{when:%Y-%m-%d %H}" for when in said.filter(kind__in=TO_MANAGERS).values_list("created_at", flat=True)}
     for hour in sorted(hours):
         people = notices.members_in_roles(project, (Role.MANAGER,))

@@ -85,10 +85,16 @@ class Scene:
             leased_until=now,
             finished_at=now,
         )
-        report = self.project.reports.create(query=disputed, annotator=annotator, kind="comment", comment="see here")
         self.project.reports.create(
-            query=disputed, annotator=annotator, kind="reply", comment="where exactly?", author=manager
+            query=disputed,
+            annotator=annotator,
+            kind="broken",
+            comment="cut off",
+            reply="where exactly?",
+            resolved_at=now,
+            resolved_by=manager,
         )
+        report = self.project.reports.create(query=disputed, annotator=annotator, kind="comment", comment="see here")
         invitation, _secret = invitations.create_invitation(
             project=self.project, owner=manager, role=Role.ANNOTATOR, maximum_uses=1, lifetime=timedelta(days=1)
         )

@@ -1852,7 +1852,6 @@ class Migration(FirstMigration):
                             ("sensitive", "sensitive"),
                             ("comment", "comment"),
                             ("returned", "sent back"),
-                            ("reply", "reply"),
                         ],
                         max_length=10,
                     ),
@@ -1891,16 +1890,10 @@ class Migration(FirstMigration):
                         to=settings.AUTH_USER_MODEL,
                     ),
                 ),
+                ("reply", models.CharField(blank=True, help_text="By the manager who settled it.", max_length=1000)),
                 (
-                    "author",
-                    models.ForeignKey(
-                        blank=True,
-                        help_text="The manager who wrote it to the annotator.",
-                        null=True,
-                        on_delete=django.db.models.deletion.PROTECT,
-                        related_name="+",
-                        to=settings.AUTH_USER_MODEL,
-                    ),
+                    "read_at",
+                    models.DateTimeField(blank=True, help_text="When the annotator read the reply.", null=True),
                 ),
             ],
             options={
@@ -1909,23 +1902,26 @@ class Migration(FirstMigration):
                         condition=models.Q(("resolved_at", None)),
                         fields=["project", "id"],
                         name="annotation_report_open",
-                    )
+                    ),
+                    models.Index(
+                        condition=models.Q(models.Q(("reply", ""), _negated=True), ("read_at", None)),
+                        fields=["annotator", "project"],
+                        name="annotation_report_unread",
+                    ),
                 ],
                 "constraints": [
                     models.UniqueConstraint(
-                        condition=models.Q(
-                            models.Q(("kind__in", ("comment", "reply")), _negated=True), ("resolved_at", None)
-                        ),
+                        condition=models.Q(("resolved_at", None)),
                         fields=("query", "annotator", "kind"),
                         name="annotation_report_flag_once",
                     ),
                     models.CheckConstraint(
                         condition=models.Q(
-                            models.Q(("author__isnull", False), ("kind", "reply")),
-                            models.Q(models.Q(("kind", "reply"), _negated=True), ("author", None)),
+                            models.Q(("read_at", None), ("reply", "")),
+                            models.Q(models.Q(("kind", "returned"), _negated=True), ("resolved_at__isnull", False)),
                             _connector="OR",
                         ),
-                        name="annotation_report_reply_by_somebody",
+                        name="annotation_report_reply_settles",
                     ),
                     models.CheckConstraint(
                         condition=models.Q(
@@ -1936,9 +1932,7 @@ class Migration(FirstMigration):
                         name="annotation_report_resolved",
                     ),
                     models.CheckConstraint(
-                        condition=models.Q(
-                            ("comment", ""), ("kind__in", ("comment", "returned", "reply")), _negated=True
-                        ),
+                        condition=models.Q(("comment", ""), ("kind__in", ("comment", "returned")), _negated=True),
                         name="annotation_report_comment_says_something",
                     ),
                 ],

@@ -286,35 +286,31 @@ class ReportKind(models.TextChoices):
     COMMENT = "comment", _("comment")
     # The other way: a manager asks whoever answered to look again.
     RETURNED = "returned", _("sent back")
-    # And writes to somebody who answered or said something.
-    REPLY = "reply", _("reply")
+
+
+# What a manager wrote and the annotator has not read, or not looked at again.
+UNREAD_BY_ANNOTATOR = Q(kind=ReportKind.RETURNED, resolved_at=None) | (~Q(reply="") & Q(read_at=None))
 
 
 class Report(NumberedModel):
-    """A flag or a comment on a question, for the project's managers, or theirs for an annotator; open until read."""
+    """An annotator's flag or comment on a question with a manager's reply, or a manager's request to look again."""
 
     project = models.ForeignKey(Project, models.CASCADE, related_name="reports", db_index=False)
     query = models.ForeignKey(Query, models.CASCADE, related_name="reports")
     annotator = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="+")
-    author = models.ForeignKey(
-        settings.AUTH_USER_MODEL,
-        models.PROTECT,
-        related_name="+",
-        null=True,
-        blank=True,
-        help_text=_("The manager who wrote it to the annotator."),
-    )
     kind = models.CharField(max_length=10, choices=ReportKind.choices)
     comment = models.CharField(max_length=1000, blank=True)
     created_at = models.DateTimeField(auto_now_add=True)
     resolved_at = models.DateTimeField(null=True, blank=True)
     resolved_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="+", null=True, blank=True)
+    reply = models.CharField(max_length=1000, blank=True, help_text=_("By the manager who settled it."))
+    read_at = models.DateTimeField(null=True, blank=True, help_text=_("When the annotator read the reply."))
 
     class Meta:
         constraints = (
             models.UniqueConstraint(
                 fields=("query", "annotator", "kind"),
-                condition=~Q(kind__in=("comment", "reply")) & Q(resolved_at=None),
+                condition=Q(resolved_at=None),
                 name="annotation_report_flag_once",
             ),
             models.CheckConstraint(
@@ -324,16 +320,28 @@ class Report(NumberedModel):
             ),
             models.CheckConstraint(
                 name="annotation_report_comment_says_something",
-                condition=~Q(kind__in=("comment", "returned", "reply"), comment=""),
+                condition=~Q(kind__in=("comment", "returned"), comment=""),
             ),
             models.CheckConstraint(
-                name="annotation_report_reply_by_somebody",
-                condition=Q(kind="reply", author__isnull=False) | (~Q(kind="reply") & Q(author=None)),
+                name="annotation_report_reply_settles",
+                condition=Q(reply="", read_at=None) | (~Q(kind="returned") & Q(resolved_at__isnull=False)),
             ),
         )
         indexes = (
             models.Index(fields=("project", "id"), condition=Q(resolved_at=None), name="annotation_report_open"),
+            models.Index(
+                fields=("annotator", "project"),
+                condition=~Q(reply="") & Q(read_at=None),
+                name="annotation_report_unread",
+            ),
         )
+
+    @property
+    def is_unread(self) -> bool:
+        """Say whether a manager wrote here and the annotator has not read it, or not looked again."""
+        if self.kind == ReportKind.RETURNED:
+            return self.resolved_at is None
+        return bool(self.reply) and self.read_at is None
 
 
 class Encounter(NumberedModel):

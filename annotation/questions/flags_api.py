@@ -9,10 +9,9 @@ from django.shortcuts import get_object_or_404
 from ninja import Field, Schema
 
 from annotation import selectors
-from annotation.errors import InvalidConfiguration
 from annotation.models import Query, ReportKind, Role
 from annotation.people.identity import person_of
-from annotation.questions.selectors.flags import own_words, questions_set_aside, reports_on_others, threads_of
+from annotation.questions.selectors.flags import own_words, questions_set_aside, reports_of, reports_on_others
 from annotation.questions.services import flags
 from annotation.questions.services.flags import MAX_COMMENT_LENGTH
 from annotation.work.rest import RoomRouter, own_assignment, project_for, row_id
@@ -103,26 +102,23 @@ def resolve_report(request: HttpRequest, slug: str, report_id: str) -> None:
     flags.resolve_report(project=project, report_id=report.pk, user=person_of(request))
 
 
-class CommentOut(Schema):
-    """One thing said about a question, as managers read it: by `annotator`, or by `author` to them."""
+class CommentOut(ReportOut):
+    """What an annotator said about a question, or with `returned` was asked to look at again, and what came of it."""
 
-    annotator: str
-    author: str | None
-    kind: ReportKind
-    text: str
-    created_at: datetime
-    read_at: datetime | None = Field(None, description="When whoever it is for had read it, or done what it asks for.")
+    resolved_at: datetime | None = Field(None, description="When a manager settled it, or the annotator looked again.")
+    reply: str
+    read_at: datetime | None = Field(None, description="When the annotator read the reply.")
 
 
 class OwnCommentOut(Schema):
-    """One thing the caller said about a question, or a manager to them; no manager is named."""
+    """What the caller said about a question, or a manager sent back, with a manager's reply; no manager is named."""
 
     assignment: UUID
     kind: ReportKind
-    from_manager: bool
     text: str
     created_at: datetime
-    is_unread: bool = Field(description="Whether a manager said it and the caller has not read it.")
+    reply: str
+    is_unread: bool = Field(description="Whether a manager wrote here and the caller has not read it.")
 
 
 class CommentIn(Schema):
@@ -131,63 +127,28 @@ class CommentIn(Schema):
     text: str = Field(min_length=1, max_length=MAX_COMMENT_LENGTH)
 
 
-class CommentToIn(CommentIn):
-    """What to say, and to whom: somebody who answered the question or said something of it."""
-
-    annotator: str = Field(max_length=150)
-
-
-class HeardIn(Schema):
-    """Whose comments were read."""
-
-    annotator: str = Field(max_length=150)
+@router.write("projects/{slug:slug}/reports/{report_id}", summary="Reply to what an annotator said, which settles it")
+def reply_to_report(request: HttpRequest, slug: str, report_id: str, body: CommentIn) -> None:
+    project = project_for(request, slug, Scope.PROJECTS_WRITE, Role.MANAGER)
+    report = get_object_or_404(project.reports, pk=row_id(report_id))
+    flags.reply(project=project, report_id=report.pk, text=body.text, author=person_of(request))
 
 
 @router.get(
     "projects/{slug:slug}/questions/{query_id}/comments",
     response=list[CommentOut],
-    summary="What was said about a question, by annotator, oldest first",
+    summary="What was said about a question, oldest first",
 )
 def list_comments(request: HttpRequest, slug: str, query_id: str) -> Any:
-    query = _asked(request, slug, query_id, Scope.LABELS_READ)
-    return [
-        {
-            "annotator": thread.name,
-            "author": said.author or None,
-            "kind": said.kind,
-            "text": said.text,
-            "created_at": said.when,
-            "read_at": said.read_at,
-        }
-        for thread in threads_of(query.project, query.pk)
-        for said in thread.said
-    ]
-
-
-@router.write(
-    "projects/{slug:slug}/questions/{query_id}/comments",
-    summary="Write to an annotator about a question; what they commented on it counts as read",
-)
-def write_comment(request: HttpRequest, slug: str, query_id: str, body: CommentToIn) -> None:
-    query = _asked(request, slug, query_id, Scope.PROJECTS_WRITE)
-    person = _named(query, body.annotator)
-    flags.reply(project=query.project, query_id=query.pk, person_id=person, text=body.text, author=person_of(request))
-
-
-@router.write(
-    "projects/{slug:slug}/questions/{query_id}/comments/read",
-    summary="Mark as read what an annotator commented on a question",
-)
-def mark_comments_heard(request: HttpRequest, slug: str, query_id: str, body: HeardIn) -> None:
-    query = _asked(request, slug, query_id, Scope.PROJECTS_WRITE)
-    person = _named(query, body.annotator)
-    flags.mark_heard(project=query.project, query_id=query.pk, person_id=person, reader=person_of(request))
+    project = project_for(request, slug, Scope.LABELS_READ, Role.MANAGER)
+    query = get_object_or_404(selectors.asked_questions(project), pk=row_id(query_id))
+    return reports_of(project, query.pk)
 
 
 @router.get(
     "projects/{slug:slug}/comments",
     response=list[OwnCommentOut],
-    summary="What the caller and managers said to each other, the newest 200, newest first",
+    summary="What the caller said about questions and managers wrote back, the newest 200, newest first",
 )
 def list_own_comments(request: HttpRequest, slug: str, unread: bool = False) -> Any:
     project = project_for(request, slug, Scope.LABELS_WRITE, Role.ANNOTATOR)
@@ -195,21 +156,18 @@ def list_own_comments(request: HttpRequest, slug: str, unread: bool = False) -> 
         {
             "assignment": assignment,
             "kind": said.kind,
-            "from_manager": said.from_manager,
-            "text": said.text,
-            "created_at": said.when,
-            "is_unread": said.from_manager and said.is_unread,
+            "text": said.comment,
+            "created_at": said.created_at,
+            "reply": said.reply,
+            "is_unread": said.is_unread,
         }
         for assignment, said in own_words(project, person_of(request).pk, unread=unread)
     ]
 
 
-@router.write(
-    "assignments/{assignment_id}/comments",
-    summary="Tell the managers something about a question; what they wrote of it counts as read",
-)
+@router.write("assignments/{assignment_id}/comments", summary="Tell the managers something about a question")
 def comment_on_assignment(request: HttpRequest, assignment_id: UUID, body: CommentIn) -> None:
-    flags.write_back(assignment=own_assignment(request, assignment_id, Scope.LABELS_WRITE), text=body.text)
+    flags.comment_on(assignment=own_assignment(request, assignment_id, Scope.LABELS_WRITE), comment=body.text)
 
 
 @router.write(
@@ -218,16 +176,3 @@ def comment_on_assignment(request: HttpRequest, assignment_id: UUID, body: Comme
 )
 def mark_comments_read(request: HttpRequest, assignment_id: UUID) -> None:
     flags.mark_read(assignment=own_assignment(request, assignment_id, Scope.LABELS_WRITE))
-
-
-def _asked(request: HttpRequest, slug: str, query_id: str, scope: Scope) -> Query:
-    project = project_for(request, slug, scope, Role.MANAGER)
-    asked = selectors.asked_questions(project).select_related("project")
-    return get_object_or_404(asked, pk=row_id(query_id))
-
-
-def _named(query: Query, name: str) -> int:
-    for thread in threads_of(query.project, query.pk):
-        if thread.name == name:
-            return thread.person_id
-    raise InvalidConfiguration(flags.NO_PARTNER)

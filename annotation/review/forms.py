@@ -12,7 +12,7 @@ from annotation.choices.question_plan import QuestionPlan
 from annotation.models import Dataset, DatasetRole, DatasetState, Oracle, Project, QueryState, ReportKind
 from annotation.models.quality import Aggregation
 from annotation.models.questions import ASKED
-from annotation.questions.forms import WordsField, answer_field
+from annotation.questions.forms import answer_field
 from annotation.questions.selectors.answers import answer_names, label_type, offered_answers
 from annotation.questions.services.flags import MAX_COMMENT_LENGTH
 from annotation.review.selectors.questions import PAGE, SHORTEST_SEARCH, WantedQuestions, known_annotators
@@ -50,7 +50,7 @@ AGES = (
     ("old30", _("no answer for thirty days")),
 )
 # Reports as long as they are open, which is as long as nobody read what was said.
-UNREAD = {ReportKind.COMMENT: _("unread comment"), ReportKind.REPLY: _("reply that is not read yet")}
+UNREAD = {ReportKind.COMMENT: _("unread comment")}
 FLAGS = [
     ("", _("any")),
     ("any", _("with any open report")),
@@ -136,13 +136,6 @@ class ChosenForm(forms.Form):
         field = self.fields["question"]
         assert isinstance(field, forms.MultipleChoiceField)
         field.choices = [(each, each) for each in sent]
-
-
-class ReplyForm(forms.Form):
-    """What a manager writes about a question, and to whom."""
-
-    person_id = forms.IntegerField(min_value=1, max_value=2**31 - 1)
-    text = WordsField(required=False)
 
 
 # In percent: more checks would leave little to learn from, and nobody is below none.

@@ -35,7 +35,7 @@ class QuestionsIn(Schema):
     agreement: Literal["", "all", "divided"] = ""
     round_number: int | None = Field(None, ge=1, le=2**31 - 1)
     age: Literal["", "new1", "new7", "old7", "old30"] = ""
-    flag: Literal["", "any", "talk", "broken", "sensitive", "comment", "returned", "reply"] = Field(
+    flag: Literal["", "any", "talk", "broken", "sensitive", "comment", "returned"] = Field(
         "", description="With such an open report, or `talk`: with any comment, read or not."
     )
     assigned: str = Field("", description="For whom it waits.")

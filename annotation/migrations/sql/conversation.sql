@@ -1,10 +1,13 @@
--- What is said about a question stays as it was said: it is settled once, and goes with its record or its project.
+-- What is said about a question stays as it was said: it is settled once and its reply read once, and goes with its
+-- record or its project.
 CREATE TRIGGER annotation_report_words_stay BEFORE UPDATE ON annotation_report
     FOR EACH ROW WHEN (
-        OLD.resolved_at IS NOT NULL
-        OR (OLD.id, OLD.project_id, OLD.query_id, OLD.annotator_id, OLD.author_id, OLD.kind, OLD.comment, OLD.created_at)
+        (OLD.id, OLD.project_id, OLD.query_id, OLD.annotator_id, OLD.kind, OLD.comment, OLD.created_at)
         IS DISTINCT FROM
-        (NEW.id, NEW.project_id, NEW.query_id, NEW.annotator_id, NEW.author_id, NEW.kind, NEW.comment, NEW.created_at)
+        (NEW.id, NEW.project_id, NEW.query_id, NEW.annotator_id, NEW.kind, NEW.comment, NEW.created_at)
+        OR (OLD.resolved_at IS NOT NULL AND (OLD.resolved_at, OLD.resolved_by_id, OLD.reply)
+            IS DISTINCT FROM (NEW.resolved_at, NEW.resolved_by_id, NEW.reply))
+        OR (OLD.read_at IS NOT NULL AND OLD.read_at IS DISTINCT FROM NEW.read_at)
     )
     EXECUTE FUNCTION annotation_refuse('what was said about a question never changes, and is settled once');
 
@@ -46,5 +49,5 @@ BEGIN
     RETURN NEW;
 END $$;
 
-CREATE TRIGGER annotation_report_reply_inside BEFORE INSERT ON annotation_report
-    FOR EACH ROW WHEN (NEW.kind IN ('reply', 'returned')) EXECUTE FUNCTION annotation_check_reply();
+CREATE TRIGGER annotation_report_reply_inside BEFORE INSERT OR UPDATE OF reply ON annotation_report
+    FOR EACH ROW WHEN (NEW.kind = 'returned' OR NEW.reply <> '') EXECUTE FUNCTION annotation_check_reply();

@@ -11,7 +11,7 @@ from django.db.models import Q
 from django.urls import reverse
 
 from annotation import selectors
-from annotation.models import Assignment, Label, Project, Query, QueryState, Record
+from annotation.models import Assignment, Label, Project, Query, QueryState, Record, Report
 from annotation.questions.selectors import flags
 from annotation.questions.selectors.answers import answer_name, answer_names, places_in
 
@@ -33,7 +33,7 @@ class OwnAnswer:
     name: str
     places: Sequence[int]
     guess: str | None
-    said: Sequence[flags.Said]
+    said: Sequence[Report]
     may_change: bool
 
     @property
@@ -48,12 +48,12 @@ class OwnAnswer:
 
 
 @dataclass(frozen=True, slots=True)
-class OtherThread:
+class OtherFlags:
     """What was said about a question that shows no answer of the person's, and what it asks while that may be seen."""
 
     query_id: int
     question: selectors.Question | None
-    said: Sequence[flags.Said]
+    said: Sequence[Report]
 
     @property
     def is_unread(self) -> bool:
@@ -66,7 +66,7 @@ class OwnPage:
     """Answers, newest first, what was said beside them, and where the next page begins; None where there is none."""
 
     answers: Sequence[OwnAnswer]
-    others: Sequence[OtherThread]
+    others: Sequence[OtherFlags]
     before: int | None
 
 
@@ -83,7 +83,7 @@ def own_answers(project: Project, user: AbstractBaseUser, *, before: int | None,
     labels = list(own.select_related("query", "assignment").order_by("-pk")[: most + 1])
     more, labels = len(labels) > most, labels[:most]
     others = _others(project, user, unread=unread) if before is None else []
-    conversations = flags.own_threads(
+    conversations = flags.own_flags(
         project, user.pk, [*(label.query_id for label in labels), *(turn.query_id for turn in others)]
     )
     queries = [*(label.query for label in labels), *(turn.query for turn in others if _is_shown(turn.query))]
@@ -107,7 +107,7 @@ def own_answers(project: Project, user: AbstractBaseUser, *, before: int | None,
         for label in labels
     ]
     beside = [
-        OtherThread(
+        OtherFlags(
             query_id=turn.query_id,
             question=_asked(project, turn.query, turn.pk) if _is_shown(turn.query) else None,
             said=conversations.get(turn.query_id, ()),
@@ -129,8 +129,8 @@ def _is_shown(query: Query) -> bool:
     return query.state != QueryState.SET_ASIDE and not query.emptied
 
 
-def _is_unread(said: Sequence[flags.Said]) -> bool:
-    return any(one.is_unread and one.from_manager for one in said)
+def _is_unread(said: Sequence[Report]) -> bool:
+    return any(one.is_unread for one in said)
 
 
 def _asked(project: Project, query: Query, turn_id: UUID) -> selectors.Question:

@@ -24,7 +24,6 @@ from annotation.models import (
 from annotation.questions.selectors import flags
 from annotation.work.services import jobs
 from privacy.choices import Kind
-from privacy.wording import as_message
 
 ANSWERED_OR_SKIPPED = (AssignmentState.LABELLED, AssignmentState.SKIPPED)
 # A machine that could not answer says nothing about the question.
@@ -148,81 +147,61 @@ def flag_question(*, assignment: Assignment, kind: ReportKind, comment: str = ""
 
 
 def comment_on(*, assignment: Assignment, comment: str) -> Report:
-    """Tell the managers something about a question; the same words twice are one comment."""
-    report, _created = Report.objects.get_or_create(
-        project=assignment.project,
-        query_id=assignment.query_id,
-        annotator_id=assignment.annotator_id,
-        kind=ReportKind.COMMENT,
-        comment=comment[:MAX_COMMENT_LENGTH],
-        resolved_at=None,
-    )
+    """Tell the managers something about a question, once until they settle it; a reply to it counts as read."""
+    access.refuse_if_closed(assignment.project)
+    words = plain_message(comment)
+    with transaction.atomic():
+        _hold(assignment.project, assignment.query_id)
+        mark_read(assignment=assignment)
+        report, _created = Report.objects.get_or_create(
+            project=assignment.project,
+            query_id=assignment.query_id,
+            annotator_id=assignment.annotator_id,
+            kind=ReportKind.COMMENT,
+            resolved_at=None,
+            defaults={"comment": words},
+        )
+        if report.comment != words:
+            raise InvalidConfiguration("Your comment on this question still waits for the managers.")
     return report
 
 
 def resolve_report(*, project: Project, report_id: int, user: AbstractBaseUser) -> None:
     """Take a report off the managers' list; it stays stored."""
-    Report.objects.filter(pk=report_id, project=project, resolved_at=None).update(
-        resolved_at=Now(), resolved_by=user.pk
-    )
+    open_reports(project, report_id).update(resolved_at=Now(), resolved_by=user.pk)
 
 
-NO_PARTNER = as_message(
-    "Nobody of this name among the project's annotators answered the question or said something of it."
-)
-LINE_ENDS = "\n\r\t"
-
-
-def reply(*, project: Project, query_id: int, person_id: int, text: str, author: AbstractBaseUser) -> Report:
-    """Write to an annotator about a question; what they commented on it counts as read. The same words wait once."""
+def reply(*, project: Project, report_id: int, text: str, author: AbstractBaseUser) -> None:
+    """Settle a flag or comment with a reply, which waits until its annotator has read it."""
     access.refuse_if_closed(project)
-    if (refused := flags.conversation_refusal(project)) is not None:
+    if (refused := flags.reply_refusal(project)) is not None:
         raise InvalidConfiguration(refused)
-    words = plain_message(text)
-    partners = {thread.person_id for thread in flags.threads_of(project, query_id) if thread.may_write}
-    if person_id not in partners:
-        raise InvalidConfiguration(NO_PARTNER)
-    with transaction.atomic():
-        _hold(project, query_id)
-        mark_heard(project=project, query_id=query_id, person_id=person_id, reader=author)
-        written, _new = Report.objects.get_or_create(
-            project=project,
-            query_id=query_id,
-            annotator_id=person_id,
-            kind=ReportKind.REPLY,
-            comment=words,
-            resolved_at=None,
-            defaults={"author_id": author.pk},
-        )
-    return written
+    settled = open_reports(project, report_id).update(
+        reply=plain_message(text), resolved_at=Now(), resolved_by=author.pk
+    )
+    if not settled:
+        raise InvalidConfiguration("This report is settled already.")
 
 
-def mark_heard(*, project: Project, query_id: int, person_id: int, reader: AbstractBaseUser) -> int:
-    """Take an annotator's comments on a question off what no manager has read; flags wait for a decision."""
-    said = Report.objects.filter(project=project, query=query_id, annotator=person_id, resolved_at=None)
-    return said.filter(kind=ReportKind.COMMENT).update(resolved_at=Now(), resolved_by=reader.pk)
+def open_reports(project: Project, report_id: int) -> QuerySet[Report]:
+    """Return a report of an annotator's if nobody has settled it."""
+    return Report.objects.filter(pk=report_id, project=project, kind__in=flags.FROM_ANNOTATORS, resolved_at=None)
 
 
-def write_back(*, assignment: Assignment, text: str) -> Report:
-    """Tell the managers something about a question one was asked; what they wrote of it counts as read."""
-    access.refuse_if_closed(assignment.project)
-    words = plain_message(text)
-    with transaction.atomic():
-        _hold(assignment.project, assignment.query_id)
-        mark_read(assignment=assignment)
-        return comment_on(assignment=assignment, comment=words)
-
-
-def mark_read(*, assignment: Assignment) -> int:
+def mark_read(*, assignment: Assignment) -> None:
     """Take what managers wrote about a question off what is unread.
 
     An answer that came back stays there until it is looked at again, or may be changed no more.
     """
-    kinds = list(flags.FROM_MANAGERS)
-    if selectors.correctable_assignments(assignment.annotator_id).filter(pk=assignment.pk).exists():
-        kinds.remove(ReportKind.RETURNED)
-    unread = Report.objects.filter(query=assignment.query_id, annotator=assignment.annotator_id, resolved_at=None)
-    return unread.filter(kind__in=kinds).update(resolved_at=Now(), resolved_by=assignment.annotator_id)
+    own = Report.objects.filter(query=assignment.query_id, annotator=assignment.annotator_id)
+    own.exclude(reply="").filter(read_at=None).update(read_at=Now())
+    if not selectors.correctable_assignments(assignment.annotator_id).filter(pk=assignment.pk).exists():
+        own.filter(kind=ReportKind.RETURNED, resolved_at=None).update(
+            resolved_at=Now(), resolved_by=assignment.annotator_id
+        )
+
+
+LINE_ENDS = "\n\r\t"
 
 
 def plain_message(text: str) -> str:

@@ -15,14 +15,15 @@ from annotation.access import managed_project
 from annotation.budget.label_budget import label_budget as budget_of_labels
 from annotation.models import Project, Query
 from annotation.models.joining import CrowdParticipant, Platform
-from annotation.people.identity import person_of
+from annotation.people.identity import note_nothing, person_of
 from annotation.people.views.crowd import SESSION_KEY
 from annotation.questions import label_forecast
-from annotation.questions.forms import FLAGS, SKIP_REASONS, LabelBudgetForm, LabellingForm
+from annotation.questions.forms import FLAGS, SKIP_REASONS, CommentForm, LabelBudgetForm, LabellingForm
 from annotation.questions.selectors.flags import (
     count_for_managers,
     may_read_questions,
     questions_set_aside,
+    reply_refusal,
     reports_on_others,
 )
 from annotation.questions.services import flags, participations
@@ -100,6 +101,7 @@ def reported(request: HttpRequest, slug: str) -> HttpResponse:
         "others": reports_on_others(project),
         "readable": may_read_questions(project, request.user),
         "reasons": SKIP_REASONS | FLAGS,
+        "writes_nobody": reply_refusal(project),
     }
     return render(request, "annotation/questions/reported.html", context)
 
@@ -120,8 +122,18 @@ def decide(request: HttpRequest, slug: str, query_id: int) -> HttpResponse:
 @login_required
 @require_POST
 def resolve(request: HttpRequest, slug: str, report_id: int) -> HttpResponse:
-    """Take a report off the list."""
+    """Settle what an annotator said, with a reply or without."""
     project = managed_project(request, slug)
     report = get_object_or_404(project.reports, pk=report_id)
-    flags.resolve_report(project=project, report_id=report.pk, user=person_of(request))
+    form = CommentForm(request.POST)
+    if "reply" not in request.POST:
+        flags.resolve_report(project=project, report_id=report.pk, user=person_of(request))
+    elif form.is_valid():
+        flags.reply(project=project, report_id=report.pk, text=form.cleaned_data["comment"], author=person_of(request))
+        messages.success(request, _("Sent. The annotator sees it on the label page."))
+    else:
+        messages.error(request, str(next(iter(form.errors.values()))[0]))
+        note_nothing(request)
+    if "question" in request.POST:
+        return redirect("annotation:question", slug=slug, query_id=report.query_id)
     return redirect("annotation:reported", slug=slug)

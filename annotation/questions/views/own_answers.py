@@ -14,7 +14,7 @@ from annotation.people.identity import person_of
 from annotation.questions.forms import CommentForm, LabelForm
 from annotation.questions.selectors import own_answers as presenters
 from annotation.questions.selectors.answers import label_type, offered_answers
-from annotation.questions.selectors.flags import conversation_refusal
+from annotation.questions.selectors.flags import reply_refusal
 from annotation.questions.services import correcting, flags
 from annotation.work.rest import row_id
 
@@ -44,7 +44,7 @@ def own_answers(request: HttpRequest, slug: str) -> HttpResponse:
         "choices": choices,
         "takes_several": label_type(project).takes_several,
         "only": UNREAD if unread else "",
-        "writes_back": conversation_refusal(project) is None,
+        "writes_back": reply_refusal(project) is None,
     }
     return render(request, "annotation/questions/own_answers.html", context)
 
@@ -77,7 +77,7 @@ def write_back(request: HttpRequest, slug: str, query_id: int) -> HttpResponse:
     if "read" in request.POST:
         flags.mark_read(assignment=assignment)
     elif form.is_valid():
-        flags.write_back(assignment=assignment, text=form.cleaned_data["comment"])
+        flags.comment_on(assignment=assignment, comment=form.cleaned_data["comment"])
         messages.success(request, _("Your comment is with the managers."))
     else:
         messages.error(request, str(next(iter(form.errors.values()))[0]))

@@ -35,9 +35,9 @@ from annotation.questions.selectors.answers import answer_name, counted, counted
 
 PAGE = 50
 # What managers and annotators say to each other, beside what they report.
-TALK = (ReportKind.COMMENT, ReportKind.RETURNED, ReportKind.REPLY)
+TALK = (ReportKind.COMMENT, ReportKind.RETURNED)
 # What whoever they are for did in the end; reports are settled.
-ENDED = {ReportKind.COMMENT: "read", ReportKind.REPLY: "read", ReportKind.RETURNED: "looked_again"}
+ENDED = {ReportKind.COMMENT: "read", ReportKind.RETURNED: "looked_again"}
 # Shorter ones fit nearly everything.
 SHORTEST_SEARCH = 3
 
@@ -178,8 +178,7 @@ def _narrowed(project: Project, wanted: WantedQuestions, *, readable: bool) -> Q
     if wanted.flag:
         open_reports = Report.objects.filter(query=OuterRef("pk"), resolved_at=None)
         wanted_reports = {
-            # What annotators have not read yet waits for no manager.
-            "any": open_reports.exclude(kind=ReportKind.REPLY),
+            "any": open_reports,
             "talk": Report.objects.filter(query=OuterRef("pk"), kind__in=TALK),
         }
         found = found.filter(Exists(wanted_reports.get(wanted.flag, open_reports.filter(kind=wanted.flag))))
@@ -223,15 +222,13 @@ def history_of(project: Project, query: Query) -> list[QuestionEvent]:
             events.append(QuestionEvent(turn.finished_at, turn.annotator.get_username(), "skipped", turn.skip_reason))
     for turn in turns.filter(state=AssignmentState.LEASED):
         events.append(QuestionEvent(turn.created_at, turn.annotator.get_username(), "held"))
-    for report in Report.objects.filter(query=query).select_related("annotator", "author", "resolved_by"):
+    for report in Report.objects.filter(query=query).select_related("annotator", "resolved_by"):
         who = report.annotator.get_username()
-        if report.author is not None:
-            events.append(QuestionEvent(report.created_at, report.author.get_username(), str(report.kind), who))
-        else:
-            events.append(QuestionEvent(report.created_at, who, str(report.kind)))
+        events.append(QuestionEvent(report.created_at, who, str(report.kind)))
         if report.resolved_at is not None and report.resolved_by is not None:
-            ended = ENDED.get(ReportKind(report.kind), "resolved")
-            events.append(QuestionEvent(report.resolved_at, report.resolved_by.get_username(), ended))
+            ended = "reply" if report.reply else ENDED.get(ReportKind(report.kind), "resolved")
+            to = who if report.reply else ""
+            events.append(QuestionEvent(report.resolved_at, report.resolved_by.get_username(), ended, to))
     consensus: Any = Consensus.objects.filter(query=query).select_related("settled_by").first()
     if consensus is not None and not query.emptied:
         who = consensus.settled_by.get_username() if consensus.settled_by else ""

@@ -19,9 +19,8 @@ from annotation.budget.action_words import SENTENCES
 from annotation.models import QueryState
 from annotation.people.identity import note_nothing, person_of
 from annotation.questions.images import size_ahead
-from annotation.questions.selectors.flags import conversation_refusal, may_read_questions, threads_of
-from annotation.questions.services import flags
-from annotation.review.forms import ChosenForm, QuestionFilter, ReplyForm
+from annotation.questions.selectors.flags import may_read_questions, reply_refusal, reports_of
+from annotation.review.forms import ChosenForm, QuestionFilter
 from annotation.review.images import readable_image
 from annotation.review.selectors import questions as browsing
 from annotation.review.selectors.questions import QuestionEvent
@@ -63,7 +62,7 @@ HAPPENED = {
     "sensitive": gettext_lazy("flagged as sensitive"),
     "comment": gettext_lazy("commented"),
     "returned": gettext_lazy("was asked to look again"),
-    "reply": gettext_lazy("wrote to"),
+    "reply": gettext_lazy("replied to"),
     "read": gettext_lazy("read it"),
     "looked_again": gettext_lazy("looked again"),
 }
@@ -90,7 +89,7 @@ def questions(request: HttpRequest, slug: str) -> HttpResponse:
         "older": urlencode({**chosen, "before": str(found.before)}) if found.before else "",
         "is_later": before is not None,
         "may_change": not project.settings.get(Kind.RANDOMIZER.key),
-        "may_send_back": conversation_refusal(project) is None,
+        "may_send_back": reply_refusal(project) is None,
         "may_assign": assigns is None,
         "assigns_nothing": assigns,
         "people": changing.assignable_annotators(project).values_list("user", "user__username")
@@ -147,32 +146,10 @@ def question(request: HttpRequest, slug: str, query_id: int) -> HttpResponse:
         "events": events,
         "disputed": query.state in (QueryState.DISPUTED, QueryState.IN_REVIEW),
         "waits_for": query.assigned_to if query.state == QueryState.OPEN else None,
-        "writes_nobody": conversation_refusal(project),
-        "threads": threads_of(project, query.pk),
+        "writes_nobody": reply_refusal(project),
+        "reports": reports_of(project, query.pk),
     }
     return render(request, "annotation/review/question.html", context)
-
-
-@login_required
-@require_POST
-def reply(request: HttpRequest, slug: str, query_id: int) -> HttpResponse:
-    """Write to an annotator about a question, or mark as read what they said of it."""
-    project = managed_project(request, slug)
-    query = get_object_or_404(selectors.asked_questions(project), pk=query_id)
-    form = ReplyForm(request.POST)
-    if not form.is_valid():
-        messages.error(request, str(next(iter(form.errors.values()))[0]))
-        note_nothing(request)
-    elif "read" in request.POST:
-        person, reader = form.cleaned_data["person_id"], person_of(request)
-        flags.mark_heard(project=project, query_id=query.pk, person_id=person, reader=reader)
-    elif not form.cleaned_data["text"]:
-        messages.error(request, _("Write something first."))
-        note_nothing(request)
-    else:
-        flags.reply(project=project, query_id=query.pk, author=person_of(request), **form.cleaned_data)
-        messages.success(request, _("Sent. It stands with the person’s answers."))
-    return redirect("annotation:question", slug=slug, query_id=query_id)
 
 
 @login_required

@@ -100,19 +100,20 @@ def test_who_is_written_to_is_told_once_an_hour_and_nothing_of_what_was_said():
     learning.fill_trusted(project)
     own, _other = (reached(name, project, Role.ANNOTATOR) for name in ("own", "other"))
     learning.work_off(project)
+    reports = []
     for word in ("the apple", "the apple again"):
         held = queue.claim_next(project=project, user=own)
         labels.submit_label(assignment=held, choice=0)
-        flags.write_back(assignment=held, text=word)
+        reports.append(flags.comment_on(assignment=held, comment=word))
     for _again in range(2):
         notices.record_notices()
     assert [row[1] for row in told() if row[0] == MailKind.REMARK] == ["boss"]
-    for word in ("a pear", "a pear again"):
-        flags.reply(project=project, query_id=held.query_id, person_id=own.pk, text=word, author=manager)
+    for report, word in zip(reports, ("a pear", "a pear again"), strict=True):
+        flags.reply(project=project, report_id=report.pk, text=word, author=manager)
     notices.record_notices()
     rows = list(Notice.objects.filter(kind=MailKind.REMARK).order_by("pk"))
     assert [row.person.get_username() for row in rows] == ["boss", "own"]
-    assert [letter_words.letter_about([row]).items[0].link.rpartition("/projects/")[2] for row in rows] == [
+    assert [letter_words.letter_about(row).item.link.rpartition("/projects/")[2] for row in rows] == [
         f"{project.slug}/labelling/reports/",
         f"{project.slug}/label/mine/answers/?only=unread",
     ]

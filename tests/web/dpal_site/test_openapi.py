@@ -345,7 +345,7 @@ class Site:
         turn = Assignment.objects.filter(project=self.project, annotator=self.person).order_by("created_at").first()
         if turn is None:
             turn = learning.queue.claim_next(project=self.project, user=self.person)
-        flags.write_back(assignment=turn, text="blurred")
+        flags.comment_on(assignment=turn, comment="blurred")
         return str(turn.query_id)
 
     def answered(self, project: Any) -> str:
@@ -411,8 +411,7 @@ class Site:
             "/label": {"choice": 0},
             "/skip": {"reason": "blurred"},
             "/assignments/{assignment_id}/comments": {"text": "blurred"},
-            "/{query_id}/comments": {"annotator": self.person.get_username(), "text": "is it?"},
-            "/{query_id}/comments/read": {"annotator": self.person.get_username()},
+            "/reports/{report_id}": {"text": "is it?"},
             "/configuration": {"settings": {}},
             "/plan/simulation": {"records": 300},
             "/predict": {"texts": ["apple pear"]},

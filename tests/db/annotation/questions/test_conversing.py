@@ -1,4 +1,4 @@
-"""Managers and annotators write to each other: who may, to whom, unread until read, and gone with the record."""
+"""Annotators comment and managers reply: who may, to whom, unread until read, and gone with the record."""
 
 import threading
 from contextlib import contextmanager
@@ -11,7 +11,7 @@ from annotation.choices.secrecy import hides_selection
 from annotation.data.services import forgetting
 from annotation.errors import InvalidConfiguration, ProjectClosed
 from annotation.models import Assignment, Consensus, Project, Query, QueryState, Record, Report, ReportKind
-from annotation.questions.selectors.flags import about_other_questions, own_threads, own_words, threads_of, unread_by
+from annotation.questions.selectors.flags import about_other_questions, own_flags, own_words, reports_of, unread_by
 from annotation.questions.services import correcting, flags, labels, queue
 from annotation.questions.services.labels import mark_labels_used
 from tests.factories import (
@@ -60,70 +60,63 @@ def manager(project):
     return make_manager(project)
 
 
-def reply(project, turn, person, author, text="why music?"):
-    return flags.reply(project=project, query_id=turn.query_id, person_id=person.pk, text=text, author=author)
+def commented(project, person, text="is a piano music?"):
+    turn = answered(project, person)
+    return turn, flags.comment_on(assignment=turn, comment=text)
+
+
+def reply(report, author, text="it is"):
+    flags.reply(project=report.project, report_id=report.pk, text=text, author=author)
 
 
 def unread(project, person):
-    return list(unread_by(project, person.pk).values_list("comment", flat=True))
+    return [one.reply or one.comment for one in unread_by(project, person.pk)]
 
 
-def test_both_ways_in_order_and_unread_until_read(project, people, manager):
-    turn = answered(project, people[0])
-    flags.write_back(assignment=turn, text="  is a piano music?\n ")
-    (thread,) = threads_of(project, turn.query_id)
-    assert (thread.person_id, thread.is_unread, thread.may_write) == (people[0].pk, True, True)
-    reply(project, turn, people[0], manager, "it is")
-    (thread,) = threads_of(project, turn.query_id)
-    assert [(one.text, one.author, one.from_manager) for one in thread.said] == [
-        ("is a piano music?", "", False),
-        ("it is", "manager", True),
+def test_a_comment_is_answered_once_and_the_reply_unread_until_read(project, people, manager):
+    turn, comment = commented(project, people[0], "  is a piano music?\n ")
+    assert comment.comment == "is a piano music?"
+    reply(comment, manager)
+    assert list(reports_of(project, turn.query_id).values_list("comment", "reply", "resolved_by", "read_at")) == [
+        ("is a piano music?", "it is", manager.pk, None)
     ]
-    # Who writes has read.
-    assert not thread.is_unread
+    with pytest.raises(InvalidConfiguration, match="settled already"):
+        reply(comment, manager, "no")
     assert unread(project, people[0]) == ["it is"]
-    flags.write_back(assignment=turn, text="thanks")
+    # Who writes has read.
+    flags.comment_on(assignment=turn, comment="thanks")
     assert unread(project, people[0]) == []
-    (thread,) = threads_of(project, turn.query_id)
-    assert [one.text for one in thread.said] == ["is a piano music?", "it is", "thanks"]
-    assert flags.mark_heard(project=project, query_id=turn.query_id, person_id=people[0].pk, reader=manager) == 1
-    assert not threads_of(project, turn.query_id)[0].is_unread
 
 
-def test_the_same_words_wait_once_and_may_be_said_again_later(project, people, manager):
-    turn = answered(project, people[0])
-    first = reply(project, turn, people[0], manager)
-    assert reply(project, turn, people[0], manager) == first
-    flags.mark_read(assignment=turn)
-    assert reply(project, turn, people[0], manager) != first
+def test_a_comment_waits_once_until_it_is_settled(project, people, manager):
+    turn, comment = commented(project, people[0])
+    assert flags.comment_on(assignment=turn, comment="is a piano music?") == comment
+    with pytest.raises(InvalidConfiguration, match="still waits"):
+        flags.comment_on(assignment=turn, comment="or a flute?")
+    flags.resolve_report(project=project, report_id=comment.pk, user=manager)
+    assert flags.comment_on(assignment=turn, comment="or a flute?") != comment
+    assert unread(project, people[0]) == []
 
 
 def test_nobody_reads_what_others_say(project, people, manager):
-    turns = [answered(project, person) for person in people]
-    assert turns[0].query_id == turns[1].query_id
-    flags.write_back(assignment=turns[0], text="the first says")
-    reply(project, turns[1], people[1], manager, "to the second")
+    turns = [commented(project, person, f"says {place}") for place, person in enumerate(people)]
+    assert turns[0][0].query_id == turns[1][0].query_id
+    reply(turns[1][1], manager, "to the second")
     told = [
-        [one.text for one in own_threads(project, person.pk, [turns[0].query_id])[turns[0].query_id]]
+        [one.comment for one in own_flags(project, person.pk, [turns[0][0].query_id])[turns[0][0].query_id]]
         for person in people
     ]
-    assert told == [["the first says"], ["to the second"]]
-    assert [said.text for _turn, said in own_words(project, people[1].pk, unread=False)] == ["to the second"]
-    # The second's reply is none of the first's comments read.
-    assert threads_of(project, turns[0].query_id)[0].is_unread
+    assert told == [["says 0"], ["says 1"]]
+    assert [said.reply for _turn, said in own_words(project, people[0].pk, unread=False)] == [""]
+    assert [said.reply for _turn, said in own_words(project, people[1].pk, unread=True)] == ["to the second"]
+    flags.mark_read(assignment=turns[0][0])
+    assert unread(project, people[1]) == ["to the second"]
 
 
-def test_managers_write_to_those_alone_who_were_asked(project, people, manager):
+def test_managers_write_to_those_alone_who_were_asked(project, people):
     turn = answered(project, people[0])
-    with pytest.raises(InvalidConfiguration, match="Nobody of this name"):
-        reply(project, turn, people[1], manager)
     with refused("annotation_report_to_who_was_asked"):
-        Report.objects.create(
-            project=project, query=turn.query, annotator=people[1], kind="reply", comment="x", author=manager
-        )
-    project.memberships.filter(user=people[0]).delete()
-    with pytest.raises(InvalidConfiguration, match="Nobody of this name"):
-        reply(project, turn, people[0], manager)
+        Report.objects.create(project=project, query=turn.query, annotator=people[1], kind="returned", comment="x")
 
 
 def test_a_crowd_is_told_nothing_and_may_speak(manager):
@@ -131,33 +124,29 @@ def test_a_crowd_is_told_nothing_and_may_speak(manager):
     candidates = make_candidates(project, ["play jazz"])
     queue.open_queries(project=project, round_number=1, query_ids=[candidates[0].pk])
     (person,) = make_annotators(project, 1)
-    turn = answered(project, person)
-    flags.write_back(assignment=turn, text="what is jazz?")
-    (thread,) = threads_of(project, turn.query_id)
-    assert (thread.is_unread, thread.may_write) == (True, False)
+    turn, comment = commented(project, person, "what is jazz?")
     with pytest.raises(InvalidConfiguration, match="In front of a crowd"):
-        reply(project, turn, person, manager)
-    for kind, author in (("reply", manager), ("returned", None)):
-        with refused("annotation_report_no_word_to_a_crowd"):
-            Report.objects.create(
-                project=project, query=turn.query, annotator=person, kind=kind, comment="x", author=author
-            )
+        reply(comment, manager)
+    with refused("annotation_report_no_word_to_a_crowd"):
+        Report.objects.filter(pk=comment.pk).update(reply="x", resolved_at=Now(), resolved_by=manager)
+    with refused("annotation_report_no_word_to_a_crowd"):
+        Report.objects.create(project=project, query=turn.query, annotator=person, kind="returned", comment="x")
 
 
 def test_where_answers_are_randomised_managers_write_to_nobody(monkeypatch, project, people, manager):
-    turn = answered(project, people[0])
+    _turn, comment = commented(project, people[0])
     monkeypatch.setattr(Project, "settings", {"label_randomizer": "randomized_answers"})
     with pytest.raises(InvalidConfiguration, match="randomised"):
-        reply(project, turn, people[0], manager)
+        reply(comment, manager)
 
 
 def test_where_questions_are_secret_those_who_were_asked_read_it(project, people, manager):
     write_settings(project, selection="secret_sample")
     project = Project.objects.get(pk=project.pk)
     assert hides_selection(project.settings)
-    turn = answered(project, people[0])
-    reply(project, turn, people[0], manager)
-    assert unread(project, people[0]) == ["why music?"]
+    _turn, comment = commented(project, people[0])
+    reply(comment, manager)
+    assert unread(project, people[0]) == ["it is"]
     assert unread(project, people[1]) == []
 
 
@@ -173,21 +162,21 @@ def test_where_questions_are_secret_those_who_were_asked_read_it(project, people
 def test_words_are_plain_and_bounded(project, people, manager, text, rule):
     turn = answered(project, people[0])
     with pytest.raises(InvalidConfiguration, match=rule):
-        flags.write_back(assignment=turn, text=text)
-    with pytest.raises(InvalidConfiguration, match=rule):
-        reply(project, turn, people[0], manager, text)
+        flags.comment_on(assignment=turn, comment=text)
     assert not Report.objects.exists()
-    flags.write_back(assignment=turn, text="two\nlines\tand <b>marks</b>" + "x" * 900)
+    comment = flags.comment_on(assignment=turn, comment="two\nlines\tand <b>marks</b>" + "x" * 900)
+    with pytest.raises(InvalidConfiguration, match=rule):
+        reply(comment, manager, text)
 
 
 def test_an_archived_project_is_only_read(project, people, manager):
-    turn = answered(project, people[0])
+    turn, comment = commented(project, people[0])
     Project.objects.filter(pk=project.pk).update(state="archived")
-    turn = Assignment.objects.get(pk=turn.pk)
+    turn, comment = Assignment.objects.get(pk=turn.pk), Report.objects.get(pk=comment.pk)
     with pytest.raises(ProjectClosed):
-        flags.write_back(assignment=turn, text="still there?")
+        flags.comment_on(assignment=turn, comment="still there?")
     with pytest.raises(ProjectClosed):
-        reply(Project.objects.get(pk=project.pk), turn, people[0], manager)
+        reply(comment, manager)
 
 
 def test_an_answer_that_came_back_waits_until_it_may_change_no_more(project, people):
@@ -201,25 +190,15 @@ def test_an_answer_that_came_back_waits_until_it_may_change_no_more(project, peo
     assert unread(project, people[1]) == ["is it?"]
 
 
-def test_flags_wait_for_a_decision_whoever_reads_them(project, people, manager):
+def test_what_stands_beside_no_answer_is_found(project, people, manager):
     held = queue.claim_next(project=project, user=people[0])
-    flags.flag_question(assignment=held, kind=ReportKind.BROKEN, comment="half of it is missing")
-    reply(project, held, people[0], manager, "thank you")
-    assert Report.objects.get(kind="broken").resolved_at is None
-    (thread,) = threads_of(project, held.query_id)
-    assert [one.kind for one in thread.said] == ["broken", "reply"]
-
-
-def test_what_stands_beside_no_answer_is_found_unread_first(project, people, manager):
-    held = queue.claim_next(project=project, user=people[0])
-    flags.flag_question(assignment=held, kind=ReportKind.BROKEN)
-    turn = answered(project, people[0])
-    reply(project, held, people[0], manager, "about the broken one")
-    reply(project, turn, people[0], manager, "about the answer")
+    reply(flags.flag_question(assignment=held, kind=ReportKind.BROKEN), manager, "about the broken one")
+    turn, comment = commented(project, people[0])
+    reply(comment, manager, "about the answer")
     assert about_other_questions(project, people[0].pk, unread=False) == [held.query_id]
     Query.objects.filter(pk=turn.query_id).update(state=QueryState.SET_ASIDE)
     flags.mark_read(assignment=turn)
-    assert about_other_questions(project, people[0].pk, unread=False) == [held.query_id, turn.query_id]
+    assert about_other_questions(project, people[0].pk, unread=False) == [turn.query_id, held.query_id]
     assert about_other_questions(project, people[0].pk, unread=True) == [held.query_id]
 
 
@@ -227,10 +206,10 @@ class TestWords:
     """What was said stays as it was said."""
 
     @pytest.fixture
-    def said(self, project, people, manager):
-        return reply(project, answered(project, people[0]), people[0], manager)
+    def said(self, project, people):
+        return commented(project, people[0])[1]
 
-    @pytest.mark.parametrize("change", [{"comment": "another"}, {"kind": "comment", "author": None}])
+    @pytest.mark.parametrize("change", [{"comment": "another"}, {"kind": "broken"}])
     def test_never_change(self, said, change):
         # The site's own role may not even try.
         with pytest.raises(Exception, match="permission denied"), transaction.atomic():
@@ -238,26 +217,25 @@ class TestWords:
         with as_owner(), refused("annotation_report_words_stay"):
             Report.objects.filter(pk=said.pk).update(**change)
 
-    def test_are_settled_once(self, said, manager, people):
-        Report.objects.filter(pk=said.pk).update(resolved_at=Now(), resolved_by=manager)
+    def test_are_settled_and_read_once(self, said, manager):
+        reply(said, manager)
+        for change in ({"resolved_at": None, "resolved_by": None, "reply": ""}, {"reply": "it is not"}):
+            with refused("annotation_report_words_stay"):
+                Report.objects.filter(pk=said.pk).update(**change)
+        Report.objects.filter(pk=said.pk).update(read_at=Now())
         with refused("annotation_report_words_stay"):
-            Report.objects.filter(pk=said.pk).update(resolved_at=None, resolved_by=None)
+            Report.objects.filter(pk=said.pk).update(read_at=None)
 
-    def test_a_reply_is_by_somebody_and_says_something(self, said, manager):
-        same = {"project": said.project, "query": said.query, "annotator": said.annotator}
-        for fields in (
-            {"kind": "reply", "comment": "x"},
-            {"kind": "comment", "comment": "x", "author": manager},
-        ):
-            with refused("annotation_report_reply_by_somebody"):
-                Report.objects.create(**same, **fields)
+    def test_a_reply_settles_and_a_comment_says_something(self, said):
+        with refused("annotation_report_reply_settles"):
+            Report.objects.filter(pk=said.pk).update(reply="it is")
         with refused("annotation_report_comment_says_something"):
-            Report.objects.create(**same, kind="reply", comment="", author=manager)
+            Report.objects.create(project=said.project, query=said.query, annotator=said.annotator, kind="returned")
 
     def test_belong_to_the_projects_own_question(self, said):
         with refused("annotation_report_own_project"):
             Report.objects.create(
-                project=make_project(), query=said.query, annotator=said.annotator, kind="comment", comment="x"
+                project=make_project(), query=said.query, annotator=said.annotator, kind="broken", comment="x"
             )
 
 
@@ -279,8 +257,7 @@ class TestForgetting:
         manager = make_user("manager")
         turns = [answered(project, person) for _record in records]
         for turn in turns:
-            flags.write_back(assignment=turn, text="she says Ada")
-            reply(project, turn, person, manager, "never mind Ada")
+            reply(flags.comment_on(assignment=turn, comment="she says Ada"), manager, "never mind Ada")
         return project, turns, person, manager
 
     def test_words_go_with_the_record_they_are_about(self, asked):
@@ -288,20 +265,17 @@ class TestForgetting:
         gone = forget_one(project, turns)
         (kept,) = [turn for turn in turns if turn != gone]
         assert set(Report.objects.values_list("query", flat=True)) == {kept.query_id}
-        assert threads_of(project, gone.query_id)[0].said == ()
-        assert [turn for turn, _said in own_words(project, person.pk, unread=False)] == [kept.pk] * 2
+        assert [turn for turn, _said in own_words(project, person.pk, unread=False)] == [kept.pk]
 
     def test_nothing_is_said_afterwards(self, asked):
-        project, turns, person, manager = asked
+        project, turns, _person, _manager = asked
         gone = forget_one(project, turns)
-        for write in (
-            lambda: flags.write_back(assignment=gone, text="Ada, was it?"),
-            lambda: reply(project, gone, person, manager, "Ada, was it?"),
-        ):
-            with pytest.raises(InvalidConfiguration, match="asked no more"):
-                write()
-        with refused("annotation_report_not_forgotten"):
+        with pytest.raises(InvalidConfiguration, match="asked no more"):
             flags.comment_on(assignment=gone, comment="Ada, was it?")
+        with refused("annotation_report_not_forgotten"):
+            Report.objects.create(
+                project=project, query_id=gone.query_id, annotator=gone.annotator, kind="comment", comment="Ada"
+            )
 
     def test_words_that_come_while_it_is_forgotten_wait_and_are_refused(self, asked):
         project, turns, _person, _manager = asked
@@ -310,7 +284,13 @@ class TestForgetting:
         def write():
             emptied.wait(120)
             try:
-                flags.comment_on(assignment=turns[0], comment="a late word")
+                Report.objects.create(
+                    project=project,
+                    query_id=turns[0].query_id,
+                    annotator=turns[0].annotator,
+                    kind="comment",
+                    comment="a late word",
+                )
             except IntegrityError as error:
                 outcome.append(error.__cause__.diag.constraint_name)
             finally:

@@ -147,9 +147,8 @@ def test_open_questions_are_withdrawn_and_leases_end() -> None:
     learning.label_everything(project, annotator, at_most=1)
     held = queue.claim_next(project=project, user=annotator)
     assert held is not None
-    flags.write_back(assignment=held, text="I know her")
-    said = {"project": project, "query": held.query, "annotator": annotator, "comment": "Do you?"}
-    Report.objects.create(**said, kind="reply", author=project.created_by)
+    report = flags.comment_on(assignment=held, comment="I know her")
+    flags.reply(project=project, report_id=report.pk, text="Do you?", author=project.created_by)
     forget(project)
     with pytest.raises(Exception, match="somebody else has it now"):
         labels.submit_label(assignment=held, choice=0)

@@ -278,7 +278,6 @@ class TestReports:
         queue.claim_next(project=project, user=person)
         said = {"project": project, "query": query, "annotator": person, "comment": "look again"}
         Report.objects.create(kind=ReportKind.RETURNED, **said)
-        Report.objects.create(kind=ReportKind.REPLY, author=project.created_by, **said)
         assert webhook_events.record_events() == 0
 
     def test_where_the_choice_is_secret_nobody_is_told(self, receiver):

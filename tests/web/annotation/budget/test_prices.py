@@ -45,8 +45,7 @@ FREE = """
     annotation:add_guideline_picture annotation:drop_guideline_picture
     api:add_guideline_picture api:delete_guideline_picture
     api:change_questions
-    annotation:reply annotation:write_back api:comment_on_assignment api:mark_comments_heard api:mark_comments_read
-    api:write_comment
+    annotation:write_back api:comment_on_assignment api:mark_comments_read api:reply_to_report
     annotation:crowd_start annotation:decide annotation:decide_limit
     annotation:decide_population annotation:delete_group annotation:flag annotation:from_file annotation:gate
     annotation:give_group_role annotation:group annotation:group_invitations annotation:groups annotation:guidelines

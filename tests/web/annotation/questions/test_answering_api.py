@@ -98,7 +98,8 @@ def test_those_alone_that_a_manager_wrote_about(project, ann, program):
         turns.append(queue.claim_next(project=project, user=ann))
         labels.submit_label(assignment=turns[-1], choice=0)
     boss = make_manager(project)
-    flags.reply(project=project, query_id=turns[0].query_id, person_id=ann.pk, text="look again", author=boss)
+    report = flags.comment_on(assignment=turns[0], comment="is it?")
+    flags.reply(project=project, report_id=report.pk, text="look again", author=boss)
     at = f"projects/{project.slug}/answers"
     assert len(program.get(at).json()["answers"]) == 2
     unread = program.get(at, unread="true")

@@ -65,8 +65,9 @@ def write_back(project, client, query_id, **sent):
     return client.post(reverse("annotation:write_back", args=[project.slug, query_id]), sent)
 
 
-def reply(project, client, query_id, person, **sent):
-    return client.post(reverse("annotation:reply", args=[project.slug, query_id]), {"person_id": person.pk, **sent})
+def settle(project, client, **sent):
+    report = Report.objects.latest("pk")
+    return client.post(reverse("annotation:resolve", args=[project.slug, report.pk]), {"question": "1", **sent})
 
 
 def one_question(project, client, query_id):
@@ -89,18 +90,13 @@ def test_they_write_to_each_other_and_each_sees_what_is_new(project, people, man
         == table(project, boss, "any")
         == [turn.query_id]
     )
-    shown = one_question(project, boss, turn.query_id)
-    told = shown.content.decode()
+    told = one_question(project, boss, turn.query_id).content.decode()
     # Plain text, whatever stands in it.
     assert "does a flute &amp; a &lt;b&gt;drum&lt;/b&gt; count?" in told
-    assert [(thread.person_id, thread.is_unread) for thread in shown.context["threads"]] == [
-        (people[0].pk, True),
-        (people[1].pk, False),
-    ]
-    sent = reply(project, boss, turn.query_id, people[0], text="both do")
+    sent = settle(project, boss, reply="1", comment="both do")
     assert sent["Location"] == reverse("annotation:question", args=[project.slug, turn.query_id])
     assert table(project, boss, "comment") == table(project, boss, "any") == []
-    assert table(project, boss, "talk") == table(project, boss, "reply") == [turn.query_id]
+    assert table(project, boss, "talk") == [turn.query_id]
     assert "not read yet" in one_question(project, boss, turn.query_id).content.decode()
 
     assert (
@@ -119,7 +115,7 @@ def test_they_write_to_each_other_and_each_sees_what_is_new(project, people, man
 
 def test_an_annotator_never_reads_what_another_wrote_or_was_told(project, people, manager, turn):
     write_back(project, browser_of(people[0]), turn.query_id, comment="a flute says")
-    reply(project, browser_of(manager), turn.query_id, people[0], text="to the flute")
+    settle(project, browser_of(manager), reply="1", comment="to the flute")
     other = browser_of(people[1])
     for address in ("own_answers", "label"):
         content = other.get(reverse(f"annotation:{address}", args=[project.slug])).content.decode()
@@ -127,7 +123,7 @@ def test_an_annotator_never_reads_what_another_wrote_or_was_told(project, people
         assert "is unread" not in content
     # And marks nothing of it as read.
     write_back(project, other, turn.query_id, read="1")
-    assert Report.objects.get(kind="reply").resolved_at is None
+    assert Report.objects.get().read_at is None
 
 
 def test_who_was_never_asked_finds_no_question(project, manager, turn):
@@ -140,55 +136,49 @@ def test_who_was_never_asked_finds_no_question(project, manager, turn):
 def test_a_comment_is_read_without_an_answer_and_the_log_says_who(project, people, manager, turn):
     write_back(project, browser_of(people[0]), turn.query_id, comment=WORDS)
     boss = browser_of(manager)
-    reply(project, boss, turn.query_id, people[0], read="1")
+    settle(project, boss)
     assert Report.objects.get().resolved_by_id == manager.pk
-    action = Action.objects.get(route="annotation:reply")
-    assert (action.actor, action.target) == ("manager", {"query_id": turn.query_id})
+    action = Action.objects.get(route="annotation:resolve")
+    assert (action.actor, action.target) == ("manager", {"report_id": Report.objects.get().pk})
     kinds = [event.kind for event, _words in one_question(project, boss, turn.query_id).context["events"]]
-    assert kinds[-3:] == ["comment", "read", "action"]
+    assert kinds[-2:] == ["comment", "read"]
 
 
 TOO_MUCH = "at most 1000 characters"
 
 
 @pytest.mark.parametrize(
-    ("sent", "words"),
+    ("text", "words"),
     [
-        ({"text": " "}, "Write something first."),
-        ({}, "Write something first."),
-        ({"text": "x" * 1001}, TOO_MUCH),
-        ({"text": "x\0"}, "Null characters are not allowed."),
+        (" ", "Write something first."),
+        ("x" * 1001, TOO_MUCH),
+        ("x\0", "Null characters are not allowed."),
     ],
 )
-def test_nothing_and_too_much_are_refused_in_words(project, people, manager, turn, sent, words):
-    boss = browser_of(manager)
-    told = boss.get(reply(project, boss, turn.query_id, people[0], **sent)["Location"]).content.decode()
-    assert words in told
-    annotator = browser_of(people[0])
-    comment = {"comment": sent.get("text", "")}
-    told = annotator.get(write_back(project, annotator, turn.query_id, **comment)["Location"]).content.decode()
+def test_nothing_and_too_much_are_refused_in_words(project, people, manager, turn, text, words):
+    annotator, boss = browser_of(people[0]), browser_of(manager)
+    told = annotator.get(write_back(project, annotator, turn.query_id, comment=text)["Location"]).content.decode()
     assert words in told
     assert not Report.objects.exists()
-    assert not Action.objects.filter(route="annotation:reply").exists()
+    write_back(project, annotator, turn.query_id, comment=WORDS)
+    told = boss.get(settle(project, boss, reply="1", comment=text)["Location"]).content.decode()
+    assert words in told
+    assert Report.objects.get().resolved_at is None
+    assert not Action.objects.filter(route="annotation:resolve").exists()
 
 
 def test_an_end_of_a_line_is_one_letter_as_in_the_browser_that_counts_them(project, people, manager, turn):
     lines = "\r\n".join(["x"] * 500)
     write_back(project, browser_of(people[0]), turn.query_id, comment=lines)
-    reply(project, browser_of(manager), turn.query_id, people[0], text=lines)
-    assert {one.comment for one in Report.objects.all()} == {"\n".join(["x"] * 500)}
-
-
-def test_who_cannot_be_written_to_is_named(project, manager, turn):
-    refused = reply(project, browser_of(manager), turn.query_id, manager, text="hello me")
-    assert refused.status_code == 422
-    assert b"Nobody of this name" in refused.content
+    settle(project, browser_of(manager), reply="1", comment=lines)
+    said = Report.objects.get()
+    assert {said.comment, said.reply} == {"\n".join(["x"] * 500)}
 
 
 def test_a_reply_to_a_flag_stands_beside_no_answer(project, people, manager):
     held = queue.claim_next(project=project, user=people[0])
     flags.flag_question(assignment=held, kind=ReportKind.SENSITIVE, comment="a name")
-    reply(project, browser_of(manager), held.query_id, people[0], text="well seen")
+    settle(project, browser_of(manager), reply="1", comment="well seen")
     annotator = browser_of(people[0])
     assert (
         "1 comment of a manager is unread"
@@ -222,14 +212,14 @@ def test_behind_a_gate_annotators_speak_and_nobody_answers():
     content = one_question(project, boss, turn.query_id).content.decode()
     assert "In front of a crowd nobody writes back" in content
     assert "does a flute" in content
-    assert 'name="text"' not in content
-    assert reply(project, boss, turn.query_id, person, text="yes").status_code == 422
-    reply(project, boss, turn.query_id, person, read="1")
+    assert 'name="comment"' not in content
+    assert settle(project, boss, reply="1", comment="yes").status_code == 422
+    settle(project, boss)
     assert Report.objects.get().resolved_at is not None
 
 
 def test_reports_lead_to_the_question_they_are_about_and_not_to_hidden_checks(project, people, manager, turn):
-    flags.write_back(assignment=turn, text=WORDS)
+    flags.comment_on(assignment=turn, comment=WORDS)
     boss = browser_of(manager)
     address = reverse("annotation:question", args=[project.slug, turn.query_id])
     reported = reverse("annotation:reported", args=[project.slug])
@@ -245,10 +235,8 @@ def test_statements_do_not_grow_with_what_was_said(project, people, manager, tur
     numbers = []
     for _ in range(2):
         for word in range(4):
-            flags.write_back(assignment=turn, text=f"word {word} of {len(numbers)}")
-            flags.reply(
-                project=project, query_id=turn.query_id, person_id=people[0].pk, text=f"yes {word}", author=manager
-            )
+            report = flags.comment_on(assignment=turn, comment=f"word {word} of {len(numbers)}")
+            flags.reply(project=project, report_id=report.pk, text=f"yes {word}", author=manager)
         with CaptureQueriesContext(connection) as own:
             own_page(project, annotator)
         with CaptureQueriesContext(connection) as managed:

@@ -67,24 +67,20 @@ def test_both_sides_write_and_read_and_no_answer_repeats_it(project, people, man
         assert (said.status_code, said.content) == (204, b"")
     assert Report.objects.count() == 1
     (comment,) = boss.get(about).json()
-    assert (comment["annotator"], comment["author"], comment["kind"], comment["text"], comment["read_at"]) == (
+    assert (comment["annotator"], comment["kind"], comment["comment"], comment["resolved_at"], comment["reply"]) == (
         people[0].get_username(),
-        None,
         "comment",
         "is it Ada?",
         None,
+        "",
     )
-    assert "id" not in comment
-    answer = boss.post(about, {"annotator": people[0].get_username(), "text": "no, not Ada"}, key="two")
+    replied = f"projects/{project.slug}/reports/{comment['report']}"
+    answer = boss.post(replied, {"text": "no, not Ada"}, key="two")
     assert (answer.status_code, answer.content) == (204, b"")
-    comment, written = boss.get(about).json()
-    assert comment["read_at"] is not None
-    assert (written["author"], written["read_at"]) == ("manager", None)
+    (comment,) = boss.get(about).json()
+    assert (comment["reply"], comment["read_at"]) == ("no, not Ada", None)
     own = annotator.get(f"projects/{project.slug}/comments").json()
-    assert [(one["text"], one["from_manager"], one["is_unread"]) for one in own] == [
-        ("no, not Ada", True, True),
-        ("is it Ada?", False, False),
-    ]
+    assert [(one["text"], one["reply"], one["is_unread"]) for one in own] == [("is it Ada?", "no, not Ada", True)]
     assert {one["assignment"] for one in own} == {str(turns[0].pk)}
     assert "manager" not in {value for one in own for value in one.values()}
     assert len(annotator.get(f"projects/{project.slug}/comments", unread="true").json()) == 1
@@ -99,10 +95,8 @@ def test_a_manager_marks_as_read_and_finds_what_is_unread(project, people, manag
     boss = Caller(manager)
     about = f"projects/{project.slug}/questions"
     assert [row["id"] for row in boss.get(about, flag="comment").json()["questions"]] == [turns[1].query_id]
-    assert (
-        boss.post(f"{about}/{turns[1].query_id}/comments/read", {"annotator": people[1].get_username()}).status_code
-        == 204
-    )
+    (report,) = boss.get(f"projects/{project.slug}/reports").json()
+    assert boss.client.delete(f"/api/v1/projects/{project.slug}/reports/{report['report']}").status_code == 204
     assert boss.get(about, flag="comment").json()["questions"] == []
     assert [row["id"] for row in boss.get(about, flag="talk").json()["questions"]] == [turns[1].query_id]
 
@@ -115,11 +109,7 @@ def test_questions_and_people_that_are_not_there(project, people, manager, turns
     assert annotator.get(f"{about}/{turns[0].query_id}/comments").status_code == 404
     for number in (turns[0].query_id + 1000, 2**63, 0):
         assert boss.get(f"{about}/{number}/comments").status_code == 404
-        sent = boss.post(f"{about}/{number}/comments", {"annotator": "x", "text": "y"})
-        assert sent.status_code == 404
-    nobody = boss.post(f"{about}/{turns[0].query_id}/comments", {"annotator": "manager", "text": "y"})
-    assert nobody.status_code == 422
-    assert "Nobody of this name" in nobody.json()["detail"]
+        assert boss.post(f"projects/{project.slug}/reports/{number}", {"text": "y"}).status_code == 404
     for text in ("", "x" * 1001, "a\x00b"):
         assert annotator.post(f"assignments/{turns[0].pk}/comments", {"text": text}).status_code == 422
     assert not Report.objects.exists()

@@ -88,7 +88,6 @@ def found(client, project, **chosen):
         ({"flag": "comment"}, [3]),
         ({"flag": "sensitive"}, []),
         ({"flag": "talk"}, [3]),
-        ({"flag": "reply"}, []),
         ({"age": "new7"}, [2, 1, 0]),
         # What was opened just now waits for nobody yet.
         ({"age": "old7"}, []),
@@ -363,7 +362,7 @@ class TestOwnAnswers:
         label_page = client.get(reverse("annotation:label", args=[project.slug])).content.decode()
         assert "1 comment of a manager is unread" in label_page
         (one,) = client.get(self.mine(project), {"only": "unread"}).context["page"].answers
-        assert (one.query_id, one.is_unread, [said.text for said in one.said]) == (asked[0], True, ["is it red?"])
+        assert (one.query_id, one.is_unread, [said.comment for said in one.said]) == (asked[0], True, ["is it red?"])
         change = reverse("annotation:correct_answer", args=[project.slug, asked[0]])
         assert client.post(change, {"choice": 0, "only": "unread"})["Location"].endswith("?only=unread")
         assert not client.get(self.mine(project), {"only": "unread"}).context["page"].answers
