@@ -1,7 +1,7 @@
 """Application configuration."""
 
 from django.apps import AppConfig
-from django.db.models.signals import post_migrate
+from django.db.models.signals import m2m_changed, post_delete, post_migrate, pre_delete
 
 from annotation.choices.catalogue import CATALOGUE
 from annotation.choices.declared import ASKED, annotation_choices
@@ -13,10 +13,16 @@ class AnnotationConfig(AppConfig):
     name = "annotation"
 
     def ready(self) -> None:
-        """Let every migration end with the database knowing which choices there are."""
+        """Let migrations note the choices there are, and memberships follow Django's groups."""
+        from django.contrib.auth.models import Group, User  # noqa: PLC0415  # tables are known by now
+
+        from annotation.people.services import groups  # noqa: PLC0415  # as above
         from annotation.projects.services.known_choices import note_choices  # noqa: PLC0415  # optional
 
         for kind, base in ASKED.items():
             CATALOGUE.require(kind, base)
         CATALOGUE.add_source(annotation_choices)
         post_migrate.connect(note_choices, sender=self)
+        m2m_changed.connect(groups.follow_places, sender=User.groups.through)
+        pre_delete.connect(groups.before_group_ends, sender=Group)
+        post_delete.connect(groups.after_group_ended, sender=Group)

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
-from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
+from django.contrib.auth.models import AbstractBaseUser, AnonymousUser, User
 from django.db import connection
 from django.db.models import Exists, F, IntegerField, OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import Now
@@ -29,7 +29,6 @@ from annotation.models import (
     ReportKind,
     Role,
 )
-from annotation.models.groups import GroupMember
 from annotation.models.joining import CrowdParticipant
 from annotation.models.prepared import fetch_one
 from annotation.models.questions import ANSWERED, ASKED, UNREAD_BY_ANNOTATOR
@@ -103,7 +102,7 @@ def is_participant_alone(user: Person) -> bool:
     by_link = CrowdParticipant.objects.filter(user=user.pk, link__project=OuterRef("project"))
     at_home = Exists(by_link) & Q(role=Role.ANNOTATOR, project__oracle=Oracle.CROWD)
     elsewhere = Membership.objects.filter(~at_home, user=user.pk)
-    in_group = GroupMember.objects.filter(user=user.pk)
+    in_group = User.groups.through.objects.filter(user=user.pk)
     return is_participant(user) and not elsewhere.exists() and not in_group.exists()
 
 

@@ -56,17 +56,6 @@ urlpatterns = [
     path(
         "populations/<slug:population>/wishes/<int:wish_id>/", populations.decide_population, name="decide_population"
     ),
-    path("groups/", groups.groups, name="groups"),
-    path("groups/<int:group_id>/", groups.group, name="group"),
-    path("groups/<int:group_id>/name/", groups.rename_group, name="rename_group"),
-    path("groups/<int:group_id>/delete/", groups.delete_group, name="delete_group"),
-    path("groups/<int:group_id>/people/<int:place_id>/remove/", groups.remove_from_group, name="remove_from_group"),
-    path("groups/<int:group_id>/invitations/", groups.group_invitations, name="group_invitations"),
-    path(
-        "groups/<int:group_id>/invitations/<int:invitation_id>/revoke/",
-        groups.revoke_group_invitation,
-        name="revoke_group_invitation",
-    ),
     path("projects/<slug:slug>/people/crowd/", crowd.crowd_links, name="crowd_links"),
     path("projects/<slug:slug>/people/crowd/<int:link_id>/revoke/", crowd.revoke_crowd_link, name="revoke_crowd_link"),
     path("projects/<slug:slug>/label/done/", labelling.crowd_done, name="crowd_done"),

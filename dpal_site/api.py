@@ -42,7 +42,6 @@ ROUTES = (
     "annotation.budget.managers_api",
     "annotation.people.members_api",
     "annotation.people.joining_api",
-    "annotation.people.groups_api",
     "annotation.people.mails_api",
     "annotation.gates.api",
     "annotation.review.quality_api",

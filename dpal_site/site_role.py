@@ -38,7 +38,7 @@ LESS: Mapping[str, Sequence[str]] = {
     # A registered table's files are those that were read then.
     "annotation_sourcefile": (*ADDED, "DELETE"),
     "annotation_guidelinepicture": (*ADDED, "DELETE"),
-    "annotation_groupmember": (*ADDED, "DELETE"),
+    "auth_user_groups": (*ADDED, "DELETE"),
     "annotation_grouprole": (*ADDED, "DELETE"),
     "annotation_populationmanager": ADDED,
     "annotation_populationrequest": ("SELECT", "INSERT", "UPDATE"),

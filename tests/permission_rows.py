@@ -48,13 +48,6 @@ PAGES = {
     "annotation:population_limit": MANAGERS,
     "annotation:population_managers": MANAGERS,
     "annotation:decide_population": MANAGERS,
-    "annotation:groups": "Lxxxx+xx",
-    "annotation:group": "Lxxxx+xx",
-    "annotation:rename_group": "Lxxxx+xx",
-    "annotation:delete_group": "Lxxxx+xx",
-    "annotation:remove_from_group": "Lxxxx+xx",
-    "annotation:group_invitations": "Lxxxx+xx",
-    "annotation:revoke_group_invitation": "Lxxxx+xx",
     "annotation:crowd_links": MANAGERS,
     "annotation:revoke_crowd_link": MANAGERS,
     **dict.fromkeys(
@@ -394,14 +387,6 @@ ROUTES: dict[str, tuple[str, Scope]] = {
     "remove_webhook": (MANAGERS, Scope.PROJECTS_WRITE),
     "change_webhook": (MANAGERS, Scope.PROJECTS_WRITE),
     "rotate_webhook_secret": (MANAGERS, Scope.PROJECTS_WRITE),
-    **dict.fromkeys(("list_groups", "get_group", "list_group_invitations"), ("Lxxxx+xx", Scope.GROUPS_READ)),
-    **dict.fromkeys(
-        (
-            *("make_group", "rename_group", "delete_group", "add_group_people", "remove_group_people"),
-            *("remove_from_group", "make_group_invitation", "revoke_group_invitation"),
-        ),
-        ("Lxxxx+xx", Scope.GROUPS_WRITE),
-    ),
     "get_mails": ("L+++++++", Scope.MAILS_WRITE),
     "choose_mails": ("L+++++++", Scope.MAILS_WRITE),
     "get_operations": ("Lxxxx+xx", Scope.OPERATIONS_READ),
@@ -473,12 +458,6 @@ BODIES: dict[str, Any] = {
     "endorse_model": {"reason": "r"},
     "add_webhook": {"url": "https://hooks.example/", "events": ["round"]},
     "change_webhook": {"events": ["round"]},
-    "make_group": {"name": "Day shift"},
-    "rename_group": {"name": "Late shift"},
-    "delete_group": {"typed": "another"},
-    "add_group_people": {"people": ["annotator"]},
-    "remove_group_people": {"people": ["annotator"]},
-    "make_group_invitation": {},
     "choose_mails": {"wanted": False},
 }
 # Routes that take a file instead, and what one of them asks for beside it.

@@ -6,6 +6,7 @@ from typing import Any
 from uuid import UUID
 
 from django.conf import settings
+from django.contrib.auth.models import Group
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.db import transaction
 from django.shortcuts import resolve_url
@@ -140,12 +141,9 @@ class Scene:
         wanted = self.project.limit_requests.create(
             kind="alone", reason="she leaves", requested_by=manager, expires_at=invitation.expires_at
         )
-        group = groups.create_group(name=f"Night shift{named}", owner=self.people["administrator"])
-        groups.add_people(group=group, people=[make_user()], actor="administrator")
+        group = Group.objects.create(name=f"Night shift{named}")
+        group.user_set.add(make_user())
         given = groups.give_role(group=group, project=self.project, role=Role.ANNOTATOR)
-        into_group, _secret = invitations.create_invitation(
-            group=group, owner=self.people["administrator"], maximum_uses=1, lifetime=timedelta(days=1)
-        )
         common = populations.open_population(
             name=f"Everybody{named}",
             unit="contributor",
@@ -159,9 +157,7 @@ class Scene:
         self.arguments: dict[str, Any] = {
             "population": common.slug,
             "wish_id": wish.pk,
-            "group_id": group.pk,
             "given_id": given.pk,
-            "place_id": group.members.get().pk,
             "webhook_id": webhook.pk,
             "delivery_id": delivery.pk,
             "slug": self.project.slug,
@@ -216,8 +212,6 @@ class Scene:
         written = self.written(self.project)
         (behind_gate,) = make_records(crowd, ["play jazz"])
         self.own: dict[str, dict[str, Any]] = {name: {"slug": crowd.slug} for name in crowd_pages} | {
-            "annotation:revoke_group_invitation": {"invitation_id": into_group.pk},
-            "api:revoke_group_invitation": {"invitation_id": into_group.pk},
             "api:send_work_again": {"kind": "job", "work_id": str(pool.job_id)},
             "api:stop_work": {"kind": "job", "work_id": str(pool.job_id)},
             "operations:send_again": {"kind": "job", "key": str(pool.job_id)},

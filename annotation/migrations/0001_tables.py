@@ -52,6 +52,7 @@ RULES = (
 
 class Migration(FirstMigration):
     dependencies = [
+        ("auth", "0012_alter_user_first_name_max_length"),
         ("privacy", "0001_tables"),
         migrations.swappable_dependency(settings.AUTH_USER_MODEL),
     ]
@@ -375,57 +376,6 @@ class Migration(FirstMigration):
             ],
             options={
                 "constraints": [models.UniqueConstraint(fields=("kind", "name"), name="annotation_known_choice")],
-            },
-        ),
-        migrations.CreateModel(
-            name="PeopleGroup",
-            fields=[
-                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
-                ("name", models.CharField(max_length=80, verbose_name="name")),
-                ("created_at", models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
-                (
-                    "created_by",
-                    models.ForeignKey(
-                        on_delete=django.db.models.deletion.PROTECT, related_name="+", to=settings.AUTH_USER_MODEL
-                    ),
-                ),
-            ],
-            options={
-                "constraints": [
-                    models.UniqueConstraint(
-                        django.db.models.functions.text.Lower("name"), name="annotation_group_name_once"
-                    ),
-                    models.CheckConstraint(
-                        condition=models.Q(("name", ""), _negated=True), name="annotation_group_named"
-                    ),
-                ],
-            },
-        ),
-        migrations.CreateModel(
-            name="GroupMember",
-            fields=[
-                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
-                ("created_at", models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
-                (
-                    "user",
-                    models.ForeignKey(
-                        on_delete=django.db.models.deletion.CASCADE,
-                        related_name="group_places",
-                        to=settings.AUTH_USER_MODEL,
-                    ),
-                ),
-                (
-                    "group",
-                    models.ForeignKey(
-                        db_index=False,
-                        on_delete=django.db.models.deletion.CASCADE,
-                        related_name="members",
-                        to="annotation.peoplegroup",
-                    ),
-                ),
-            ],
-            options={
-                "constraints": [models.UniqueConstraint(fields=("group", "user"), name="annotation_groupmember_once")],
             },
         ),
         migrations.CreateModel(
@@ -812,7 +762,7 @@ class Migration(FirstMigration):
             name="Invitation",
             fields=[
                 ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
-                ("role", models.CharField(blank=True, max_length=10)),
+                ("role", models.CharField(max_length=10)),
                 ("digest", models.CharField(max_length=64, unique=True)),
                 ("note", models.CharField(blank=True, max_length=80)),
                 ("maximum_uses", models.PositiveIntegerField(default=1)),
@@ -827,20 +777,8 @@ class Migration(FirstMigration):
                     ),
                 ),
                 (
-                    "group",
-                    models.ForeignKey(
-                        blank=True,
-                        null=True,
-                        on_delete=django.db.models.deletion.CASCADE,
-                        related_name="invitations",
-                        to="annotation.peoplegroup",
-                    ),
-                ),
-                (
                     "project",
                     models.ForeignKey(
-                        blank=True,
-                        null=True,
                         on_delete=django.db.models.deletion.CASCADE,
                         related_name="invitations",
                         to="annotation.project",
@@ -851,16 +789,6 @@ class Migration(FirstMigration):
                 "constraints": [
                     models.CheckConstraint(
                         condition=models.Q(("uses__lte", models.F("maximum_uses"))), name="annotation_invitation_uses"
-                    ),
-                    models.CheckConstraint(
-                        condition=models.Q(
-                            models.Q(
-                                ("group", None), ("project__isnull", False), models.Q(("role", ""), _negated=True)
-                            ),
-                            models.Q(("group__isnull", False), ("project", None), ("role", "")),
-                            _connector="OR",
-                        ),
-                        name="annotation_invitation_into_one",
                     ),
                 ],
             },
@@ -951,7 +879,7 @@ class Migration(FirstMigration):
                         db_index=False,
                         on_delete=django.db.models.deletion.CASCADE,
                         related_name="roles",
-                        to="annotation.peoplegroup",
+                        to="auth.group",
                     ),
                 ),
                 (

@@ -10,13 +10,10 @@ from annotation.models.numbered import NumberedModel
 
 
 class Invitation(NumberedModel):
-    """A link into a project or a group for whoever holds it; stored as a digest, limited in time and number."""
+    """A link into a project for whoever holds it; stored as a digest, limited in time and number."""
 
-    project = models.ForeignKey("annotation.Project", models.CASCADE, related_name="invitations", null=True, blank=True)
-    group = models.ForeignKey(
-        "annotation.PeopleGroup", models.CASCADE, related_name="invitations", null=True, blank=True
-    )
-    role = models.CharField(max_length=10, blank=True)
+    project = models.ForeignKey("annotation.Project", models.CASCADE, related_name="invitations")
+    role = models.CharField(max_length=10)
     digest = models.CharField(max_length=64, unique=True)
     note = models.CharField(max_length=80, blank=True)
     maximum_uses = models.PositiveIntegerField(default=1)
@@ -29,11 +26,6 @@ class Invitation(NumberedModel):
     class Meta:
         constraints = (
             models.CheckConstraint(name="annotation_invitation_uses", condition=Q(uses__lte=F("maximum_uses"))),
-            models.CheckConstraint(
-                name="annotation_invitation_into_one",
-                condition=Q(project__isnull=False, group=None) & ~Q(role="")
-                | Q(project=None, group__isnull=False, role=""),
-            ),
         )
 
 

@@ -15,7 +15,6 @@ from ninja import Field, Schema
 from annotation.errors import InvalidConfiguration
 from annotation.models import Role
 from annotation.models.joining import CrowdLink, Invitation, Platform
-from annotation.people.forms.groups import GroupInvitationForm
 from annotation.people.forms.joining import CrowdLinkForm, InvitationForm, filled_in
 from annotation.people.identity import person_of
 from annotation.people.services import crowd_links, invitations, letters
@@ -27,21 +26,16 @@ router = RoomRouter()
 NO_MAIL = as_message("This site sends no mail: give the link to whom it is for.")
 
 
-class InvitationFields(Schema):
-    """What is told of a link that lets somebody in, wherever it leads."""
+class InvitationOut(Schema):
+    """A link that still lets somebody in; the link itself was told when it was made."""
 
     invitation: int
+    role: Role
     note: str
     uses: int
     maximum_uses: int
     expires_at: datetime
     mail: str = Field(description="How far the mail with it is; empty where none goes.")
-
-
-class InvitationOut(InvitationFields):
-    """A link that still lets somebody in; the link itself was told when it was made."""
-
-    role: Role
 
 
 class InvitationMadeOut(InvitationOut):
@@ -50,20 +44,15 @@ class InvitationMadeOut(InvitationOut):
     link: str
 
 
-class MailedIn(Schema):
-    """An invitation; with an address it goes by mail, too."""
+class InvitationIn(Schema):
+    """An invitation into a project; with an address it goes by mail, too."""
 
+    role: Role
     maximum_uses: int = Field(1, ge=1, le=1000)
     days: int = Field(7, ge=1, le=90, description="Until it ends.")
     note: str = Field("", max_length=80, description="For managers: whom it is for.")
     address: str = Field("", max_length=254, description="Forgotten once the mail is sent; for one person.")
     language: Literal["", "en", "de"] = Field("", description="Language of the mail.")
-
-
-class InvitationIn(MailedIn):
-    """An invitation into a project; with an address it goes by mail, too."""
-
-    role: Role
 
 
 class CrowdLinkOut(Schema):
@@ -113,8 +102,13 @@ def list_invitations(request: HttpRequest, slug: str) -> Any:
 )
 def make_invitation(request: HttpRequest, slug: str, body: InvitationIn) -> Any:
     project = project_for(request, slug, Scope.PROJECTS_WRITE, Role.MANAGER)
-    made, link = invited(request, body, InvitationForm, project=project)
-    return _invitation(made) | {"link": link}
+    leaves = letters.leaves_the_site()
+    if body.address and not leaves:
+        raise InvalidConfiguration(NO_MAIL)
+    form = InvitationForm(body.dict(), by_mail=leaves)
+    checked(form)
+    made, secret = letters.invite(owner=person_of(request), project=project, **form.values())
+    return _invitation(made) | {"link": request.build_absolute_uri(reverse("annotation:join", args=[secret]))}
 
 
 @router.remove("projects/{slug:slug}/invitations/{invitation_id}", summary="End an invitation; who came by it stays")
@@ -154,39 +148,16 @@ def revoke_crowd_link(request: HttpRequest, slug: str, link_id: str) -> None:
 
 
 def _invitation(one: Invitation) -> dict[str, Any]:
-    return invitation_fields(one) | {"role": one.role}
-
-
-def invitation_fields(one: Invitation) -> dict[str, Any]:
-    """Return what is told of an invitation, wherever it leads."""
     letter = getattr(one, "letter", None)
     return {
         "invitation": one.pk,
+        "role": one.role,
         "note": one.note,
         "uses": one.uses,
         "maximum_uses": one.maximum_uses,
         "expires_at": one.expires_at,
         "mail": "" if letter is None else letter.state,
     }
-
-
-def invited(
-    request: HttpRequest, body: MailedIn, form_type: type[InvitationForm | GroupInvitationForm], **into: Any
-) -> tuple[Invitation, str]:
-    """Make an invitation, send it where an address is named, and return it with its link.
-
-    Raises
-    ------
-    InvalidConfiguration
-        If a field breaks its rule, or an address is named where no mail leaves.
-    """
-    leaves = letters.leaves_the_site()
-    if body.address and not leaves:
-        raise InvalidConfiguration(NO_MAIL)
-    form = form_type(body.dict(), by_mail=leaves)
-    checked(form)
-    made, secret = letters.invite(owner=person_of(request), **into, **form.values())
-    return made, request.build_absolute_uri(reverse("annotation:join", args=[secret]))
 
 
 def _crowd_link(one: CrowdLink) -> dict[str, Any]:

@@ -64,16 +64,8 @@ def letter_about(notice: Notice) -> WrittenLetter:
 def invitation_letter(invitation: Invitation, secret: str) -> WrittenLetter:
     """Write the letter that brings an invitation."""
     who = invitation.created_by.get_username()
-    into = invitation.project.name if invitation.project is not None else ""
-    if invitation.group is not None:
-        into = invitation.group.name
-        sentence = _("%(who)s invites you. Whoever is in the group takes part in its projects.") % {"who": who}
-    else:
-        sentence = _("%(who)s invites you to take part as: %(role)s.") % {
-            "who": who,
-            "role": Role(invitation.role).label,
-        }
-    headline = _("You are invited to %(name)s") % {"name": into}
+    sentence = _("%(who)s invites you to take part as: %(role)s.") % {"who": who, "role": Role(invitation.role).label}
+    headline = _("You are invited to %(name)s") % {"name": invitation.project.name}
     ends = date_format(timezone.localtime(invitation.expires_at), "DATETIME_FORMAT")
     return WrittenLetter(
         subject=_one_line(headline),

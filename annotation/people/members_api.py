@@ -2,13 +2,14 @@
 
 from typing import Any, Literal
 
+from django.contrib.auth.models import Group
 from django.http import HttpRequest
 from django.shortcuts import get_object_or_404
 from ninja import Field, Schema
 
 from annotation.errors import RoleRefused
 from annotation.models import Membership, Role
-from annotation.models.groups import GroupRole, PeopleGroup
+from annotation.models.groups import GroupRole
 from annotation.models.machines import MachineAnnotator
 from annotation.people import group_presenters
 from annotation.people.forms.joining import MemberForm
@@ -64,7 +65,7 @@ class GroupRolesOut(Schema):
 class GroupRoleIn(Schema):
     """A group by its name, and the role of everybody in it."""
 
-    group: str = Field(max_length=80)
+    group: str = Field(max_length=150)
     role: Role
 
 
@@ -118,16 +119,16 @@ def list_group_roles(request: HttpRequest, slug: str) -> Any:
     project = project_for(request, slug, Scope.PROJECTS_READ, Role.MANAGER)
     return {
         "given": [_given(one.given, one.people) for one in group_presenters.groups_in(project)],
-        "groups": list(PeopleGroup.objects.order_by("name").values_list("name", flat=True)),
+        "groups": list(Group.objects.order_by("name").values_list("name", flat=True)),
     }
 
 
 @router.write("projects/{slug:slug}/groups", response={201: GroupRoleOut}, summary="Give everybody of a group a role")
 def give_group_role(request: HttpRequest, slug: str, body: GroupRoleIn) -> Any:
     project = project_for(request, slug, Scope.PROJECTS_WRITE, Role.MANAGER)
-    group = get_object_or_404(PeopleGroup, name=body.group)
+    group = get_object_or_404(Group, name=body.group)
     given = groups.give_role(group=group, project=project, role=body.role)
-    return _given(given, group.members.count())
+    return _given(given, group.user_set.count())
 
 
 @router.remove(

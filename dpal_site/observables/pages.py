@@ -111,14 +111,14 @@ COMING_AND_GOING = (
     ),
     Shown(
         "annotation/people/mails.html annotation/people/_mail_stays.html",
-        "form address leaves morning zone links",
+        "form address leaves links",
         EVERYBODY,
         Basis.OWN,
         "what the viewer wants by mail, where it goes, and whether this site sends any",
     ),
     Shown(
         "annotation/people/join.html",
-        "invitation.created_by.get_username invitation.group invitation.group.name invitation.project.name role",
+        "invitation.created_by.get_username invitation.project.name role",
         EVERYBODY,
         Basis.PUBLIC,
         "for whoever holds the secret in the address: who invites where, in which role",
@@ -376,8 +376,7 @@ FOR_MANAGERS = (
     ),
     for_operators(
         "pages",
-        "annotation:choose_preset annotation:group annotation:group_invitations annotation:groups"
-        " annotation:new_population annotation:new_project annotation:wizard learner:draft_plan"
+        "annotation:choose_preset annotation:new_population annotation:new_project annotation:wizard learner:draft_plan"
         " learner:draft_plan_plot operations:work admin:*",
         "whoever may open projects, and whoever runs the site, who reads the database, too",
     ),

@@ -14,11 +14,6 @@ from dpal_site.observables.kinds import (
 
 REST_PEOPLE = (
     for_managers("WishOut", "*", "what a population's managers ask of each other, with the words they gave for it"),
-    for_operators(
-        "GroupOut WholeGroupOut PlaceOut GroupPlaceOut PeopleChangedOut GroupInvitationOut GroupInvitationMadeOut",
-        "*",
-        "groups, as on their pages: administrators of the site keep them; an invitation's link once, to who made it",
-    ),
     Shown("MailsOut", "*", EVERYBODY, Basis.OWN, "what the caller is told by mail, and their own address"),
     for_operators(
         "StandingOut QueueOut LeasesOut LongWorkOut ActedOut",

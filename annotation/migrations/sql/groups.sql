@@ -4,7 +4,7 @@
 CREATE FUNCTION annotation_role_by_group(project bigint, person int, wanted text) RETURNS boolean
 LANGUAGE sql STABLE AS $$
     SELECT EXISTS (
-        SELECT FROM annotation_grouprole given JOIN annotation_groupmember place USING (group_id)
+        SELECT FROM annotation_grouprole given JOIN auth_user_groups place USING (group_id)
         WHERE given.project_id = $1 AND given.role = $3 AND place.user_id = $2
     )
 $$;
@@ -37,9 +37,9 @@ CREATE CONSTRAINT TRIGGER annotation_membership_has_source
 CREATE FUNCTION annotation_check_group() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     IF TG_OP <> 'DELETE' AND EXISTS (
-        SELECT FROM annotation_grouprole given JOIN annotation_groupmember place USING (group_id)
+        SELECT FROM annotation_grouprole given JOIN auth_user_groups place USING (group_id)
         WHERE given.group_id = NEW.group_id
-          AND (CASE TG_TABLE_NAME WHEN 'annotation_groupmember' THEN place.id ELSE given.id END) = NEW.id
+          AND (CASE TG_TABLE_NAME WHEN 'auth_user_groups' THEN place.id ELSE given.id END) = NEW.id
           AND NOT EXISTS (
               SELECT FROM annotation_membership member
               WHERE member.project_id = given.project_id AND member.user_id = place.user_id
@@ -53,7 +53,7 @@ BEGIN
         SELECT FROM annotation_membership member
         WHERE NOT member.is_direct
           AND (CASE TG_TABLE_NAME
-               WHEN 'annotation_groupmember' THEN member.user_id = (to_jsonb(OLD) ->> 'user_id')::int
+               WHEN 'auth_user_groups' THEN member.user_id = (to_jsonb(OLD) ->> 'user_id')::int
                ELSE member.project_id = (to_jsonb(OLD) ->> 'project_id')::bigint END)
           AND NOT annotation_role_by_group(member.project_id, member.user_id, member.role)
     ) THEN
@@ -63,7 +63,7 @@ BEGIN
     RETURN NULL;
 END $$;
 
-CREATE CONSTRAINT TRIGGER annotation_groupmember_has_roles AFTER INSERT OR DELETE ON annotation_groupmember
+CREATE CONSTRAINT TRIGGER annotation_groupmember_has_roles AFTER INSERT OR DELETE ON auth_user_groups
     DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION annotation_check_group();
 
 CREATE CONSTRAINT TRIGGER annotation_grouprole_has_members AFTER INSERT OR DELETE ON annotation_grouprole
@@ -73,20 +73,20 @@ CREATE CONSTRAINT TRIGGER annotation_grouprole_has_members AFTER INSERT OR DELET
 CREATE FUNCTION annotation_lock_group() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     IF TG_OP = 'DELETE' THEN
-        PERFORM FROM annotation_peoplegroup WHERE id = OLD.group_id FOR NO KEY UPDATE;
+        PERFORM FROM auth_group WHERE id = OLD.group_id FOR NO KEY UPDATE;
         RETURN OLD;
     END IF;
-    PERFORM FROM annotation_peoplegroup WHERE id = NEW.group_id FOR NO KEY UPDATE;
+    PERFORM FROM auth_group WHERE id = NEW.group_id FOR NO KEY UPDATE;
     RETURN NEW;
 END $$;
 
-CREATE TRIGGER annotation_groupmember_in_turn BEFORE INSERT OR DELETE ON annotation_groupmember
+CREATE TRIGGER annotation_groupmember_in_turn BEFORE INSERT OR DELETE ON auth_user_groups
     FOR EACH ROW EXECUTE FUNCTION annotation_lock_group();
 
 CREATE TRIGGER annotation_grouprole_in_turn BEFORE INSERT OR DELETE ON annotation_grouprole
     FOR EACH ROW EXECUTE FUNCTION annotation_lock_group();
 
-CREATE TRIGGER annotation_groupmember_kept BEFORE UPDATE ON annotation_groupmember
+CREATE TRIGGER annotation_groupmember_kept BEFORE UPDATE ON auth_user_groups
     FOR EACH ROW EXECUTE FUNCTION annotation_refuse('a place in a group is taken and left, never changed');
 
 CREATE TRIGGER annotation_grouprole_kept BEFORE UPDATE ON annotation_grouprole
@@ -102,5 +102,5 @@ BEGIN
     RETURN NEW;
 END $$;
 
-CREATE TRIGGER annotation_groupmember_no_stranger BEFORE INSERT ON annotation_groupmember
+CREATE TRIGGER annotation_groupmember_no_stranger BEFORE INSERT ON auth_user_groups
     FOR EACH ROW EXECUTE FUNCTION annotation_refuse_stranger();

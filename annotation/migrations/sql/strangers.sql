@@ -26,7 +26,7 @@ CREATE TRIGGER annotation_membership_no_stranger BEFORE INSERT OR UPDATE OF proj
 CREATE FUNCTION annotation_check_participant() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     IF EXISTS (SELECT FROM auth_user WHERE id = NEW.user_id AND (is_staff OR is_superuser))
-        OR EXISTS (SELECT FROM annotation_groupmember WHERE user_id = NEW.user_id)
+        OR EXISTS (SELECT FROM auth_user_groups WHERE user_id = NEW.user_id)
         OR EXISTS (
             SELECT FROM annotation_membership member
             WHERE member.user_id = NEW.user_id AND NOT (

@@ -1,18 +1,19 @@
-"""Groups of people: who is in them, what they may do where, and the memberships that follow from both.
+"""Roles that Django's groups have in projects, and the memberships that follow from people and roles.
 
 The sources change first, which locks the group; then the memberships concerned are locked, and what they should be is
 read in a later statement, so that of two sessions the second one sees what the first one did.
 """
 
 from collections.abc import Collection, Iterable
+from typing import Any
 
-from django.contrib.auth.models import User
-from django.db import IntegrityError, connection, transaction
+from django.contrib.auth.models import Group, User
+from django.db import connection, transaction
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from annotation.errors import GroupRefused
 from annotation.models import Assignment, AssignmentState, Membership, Project, ProjectState, Role
-from annotation.models.groups import GroupMember, GroupRole, PeopleGroup
+from annotation.models.groups import GroupRole
 from annotation.models.joining import CrowdParticipant
 from annotation.people.services import appointing
 from annotation.work.services import history, leases
@@ -24,7 +25,7 @@ JOINED, LEFT = "group:joined", "group:left"
 GIVE = """
 INSERT INTO annotation_membership (project_id, user_id, role, is_direct, pause_reason, created_at)
 SELECT given.project_id, place.user_id, given.role, false, '', now()
-FROM annotation_grouprole given JOIN annotation_groupmember place USING (group_id)
+FROM annotation_grouprole given JOIN auth_user_groups place USING (group_id)
 WHERE given.group_id = %(group)s
   AND (%(people)s::int[] IS NULL OR place.user_id = ANY(%(people)s))
   AND (%(given)s::bigint IS NULL OR given.id = %(given)s)
@@ -33,66 +34,47 @@ ON CONFLICT (project_id, user_id, role) DO UPDATE SET is_direct = annotation_mem
 """
 
 
-def create_group(*, name: str, owner: User) -> PeopleGroup:
-    """Make an empty group; names differ by more than capitals."""
-    try:
-        with transaction.atomic():
-            return PeopleGroup.objects.create(name=name, created_by=owner)
-    except IntegrityError as error:
-        raise GroupRefused("A group of this name is there already.") from error
-
-
-def rename_group(*, group: PeopleGroup, name: str) -> PeopleGroup:
-    """Give a group another name."""
-    try:
-        with transaction.atomic():
-            PeopleGroup.objects.filter(pk=group.pk).update(name=name)
-    except IntegrityError as error:
-        raise GroupRefused("A group of this name is there already.") from error
-    group.name = name
-    return group
-
-
-def delete_group(*, group: PeopleGroup, actor: str) -> None:
-    """End a group: whatever it gave ends with it."""
-    with transaction.atomic():
-        lock(group)
-        people = list(group.members.values_list("user_id", flat=True))
-        roles = list(group.roles.all())
-        _note(group, actor=actor, route=LEFT, people=len(people))
-        group.delete()
-        _take_back(_memberships(roles, people))
-
-
-def add_people(*, group: PeopleGroup, people: Iterable[User], actor: str) -> int:
-    """Put people into a group, which gives them its roles; return how many were not in it before."""
-    wanted = {person.pk for person in people}
-    if CrowdParticipant.objects.filter(user__in=wanted).exists():
+def refuse_strangers(people: Iterable[int]) -> None:
+    """Refuse to put people into a group who came by a crowd platform."""
+    if CrowdParticipant.objects.filter(user__in=people).exists():
         raise GroupRefused("Whoever came by a crowd platform is a stranger and joins no group.")
-    with transaction.atomic():
-        lock(group)
-        new = wanted - set(group.members.filter(user__in=wanted).values_list("user_id", flat=True))
-        GroupMember.objects.bulk_create(GroupMember(group=group, user_id=person) for person in sorted(new))
-        _give(group, people=sorted(new))
-        if new:
-            _note(group, actor=actor, route=JOINED, people=len(new))
-    return len(new)
 
 
-def remove_people(*, group: PeopleGroup, people: Iterable[User], actor: str) -> int:
-    """Take people out of a group, and with it what nothing else gives them; what they labelled stays theirs."""
-    with transaction.atomic():
-        lock(group)
-        places = group.members.filter(user__in=[person.pk for person in people])
-        gone = list(places.values_list("user_id", flat=True))
-        places.delete()
-        _take_back(_memberships(list(group.roles.all()), gone))
-        if gone:
-            _note(group, actor=actor, route=LEFT, people=len(gone))
-    return len(gone)
+def follow_places(*, instance: Any, action: str, reverse: bool, pk_set: set[int] | None, **_signal: Any) -> None:
+    """Give and take roles when people come to a group or leave it; receives `m2m_changed` of `User.groups`."""
+    if action == "pre_clear":
+        field = instance.user_set if reverse else instance.groups
+        instance.leaving = set(field.values_list("pk", flat=True))
+    others = sorted(instance.leaving if action.endswith("_clear") else pk_set or ())
+    groups, people = ([instance.pk], others) if reverse else (others, [instance.pk])
+    if action.startswith("pre_"):
+        if action == "pre_add":
+            refuse_strangers(people)
+        lock(groups)
+        return
+    for group in Group.objects.filter(pk__in=groups).order_by("pk"):
+        if action == "post_add":
+            _give(group, people=people)
+        else:
+            _take_back(_memberships(list(group.roles.all()), people))
+        if people:
+            _note(group, route=JOINED if action == "post_add" else LEFT, people=len(people))
 
 
-def give_role(*, group: PeopleGroup, project: Project, role: str) -> GroupRole:
+def before_group_ends(*, instance: Group, **_signal: Any) -> None:
+    """Note what a group gave before it is deleted; receives `pre_delete`."""
+    lock([instance.pk])
+    people = list(instance.user_set.values_list("pk", flat=True))
+    _note(instance, route=LEFT, people=len(people))
+    instance.gave = (list(instance.roles.all()), people)  # type: ignore[attr-defined]
+
+
+def after_group_ended(*, instance: Group, **_signal: Any) -> None:
+    """Take back what a deleted group gave; receives `post_delete`."""
+    _take_back(_memberships(*instance.gave))  # type: ignore[attr-defined]
+
+
+def give_role(*, group: Group, project: Project, role: str) -> GroupRole:
     """Give everybody of a group a role in a project; giving it twice changes nothing."""
     with transaction.atomic():
         # Deleting a project takes the same lock, so no role is given behind its back.
@@ -108,8 +90,8 @@ def give_role(*, group: PeopleGroup, project: Project, role: str) -> GroupRole:
 def take_role(*, given: GroupRole) -> None:
     """Take a role from a group: who has it by nothing else is out at once."""
     with transaction.atomic():
-        lock(given.group)
-        people = list(given.group.members.values_list("user_id", flat=True))
+        lock([given.group_id])
+        people = list(given.group.user_set.values_list("pk", flat=True))
         kept = GroupRole(group=given.group, project_id=given.project_id, role=given.role)
         given.delete()
         _take_back(_memberships([kept], people))
@@ -120,12 +102,12 @@ def take_all_roles(*, project: Project, role: str) -> None:
     GroupRole.objects.filter(project=project, role=role).delete()
 
 
-def lock(group: PeopleGroup) -> None:
-    """Have whoever else changes the group wait until the caller's transaction ends."""
-    PeopleGroup.objects.select_for_update(no_key=True).get(pk=group.pk)
+def lock(groups: Collection[int]) -> None:
+    """Have other changes of the groups wait until the caller's transaction ends."""
+    list(Group.objects.select_for_update(no_key=True).filter(pk__in=groups).order_by("pk"))
 
 
-def _give(group: PeopleGroup, *, people: Collection[int] | None = None, given: int | None = None) -> None:
+def _give(group: Group, *, people: Collection[int] | None = None, given: int | None = None) -> None:
     values = {"group": group.pk, "people": None if people is None else list(people), "given": given}
     with connection.cursor() as cursor:
         cursor.execute(GIVE, values)
@@ -134,9 +116,7 @@ def _give(group: PeopleGroup, *, people: Collection[int] | None = None, given: i
 def by_group() -> Exists:
     """Return the condition that a group gives the membership."""
     return Exists(
-        GroupRole.objects.filter(
-            project=OuterRef("project"), role=OuterRef("role"), group__members__user=OuterRef("user")
-        )
+        GroupRole.objects.filter(project=OuterRef("project"), role=OuterRef("role"), group__user=OuterRef("user"))
     )
 
 
@@ -167,16 +147,21 @@ def _take_back(concerned: QuerySet[Membership]) -> None:
         leases.end_reviews(project_id=each.project_id, user_id=each.user_id)
 
 
-def _note(group: PeopleGroup, *, actor: str, route: str, people: int) -> None:
+def _note(group: Group, *, route: str, people: int) -> None:
     """Say in the log of every project the group is in that people came or went."""
     for project in Project.objects.filter(group_roles__group=group).distinct().order_by("pk"):
-        history.note_effect(project=project, actor=actor, route=route, target={"group_id": group.pk, "people": people})
+        history.note_effect(
+            project=project,
+            actor=history.current_actor(),
+            route=route,
+            target={"group_id": group.pk, "people": people},
+        )
 
 
 def refuse_own_way_out(*, given: GroupRole, user: User) -> None:
     """Refuse somebody who would take the manager's role from themselves, and perhaps leave nobody who has it."""
-    by_this = given.role == Role.MANAGER and given.group.members.filter(user=user).exists()
-    others = GroupRole.objects.filter(project=given.project_id, role=Role.MANAGER, group__members__user=user)
+    by_this = given.role == Role.MANAGER and given.group.user_set.filter(pk=user.pk).exists()
+    others = GroupRole.objects.filter(project=given.project_id, role=Role.MANAGER, group__user=user)
     direct = Membership.objects.filter(project=given.project_id, user=user, role=Role.MANAGER, is_direct=True)
     if by_this and not direct.exists() and not others.exclude(pk=given.pk).exists():
         raise GroupRefused(

@@ -12,9 +12,8 @@ from django.utils import timezone
 from annotation import access
 from annotation.errors import LinkEnded
 from annotation.models import Membership, Project
-from annotation.models.groups import PeopleGroup
 from annotation.models.joining import Invitation
-from annotation.people.services import appointing, groups, members
+from annotation.people.services import appointing, members
 from annotation.work.services.tokens import secret_digest
 
 MAXIMUM_LIFETIME = timedelta(days=90)
@@ -22,25 +21,22 @@ MAXIMUM_LIFETIME = timedelta(days=90)
 
 def create_invitation(
     *,
-    project: Project | None = None,
-    group: PeopleGroup | None = None,
-    role: str = "",
+    project: Project,
+    role: str,
     maximum_uses: int,
     lifetime: timedelta,
     owner: User,
     note: str = "",
     secret: str = "",
 ) -> tuple[Invitation, str]:
-    """Make an invitation into a project with a role, or into a group; return it with the only copy of its secret."""
+    """Make an invitation into a project with a role; return it with the only copy of its secret."""
     if not timedelta(0) < lifetime <= MAXIMUM_LIFETIME:
         raise ValueError(f"lifetime must be above 0 and at most 90 days, got {lifetime}")
-    if project is not None:
-        appointing.refuse_alone(project=project, role=role)
-        appointing.refuse_reviewer(project=project, role=role)
+    appointing.refuse_alone(project=project, role=role)
+    appointing.refuse_reviewer(project=project, role=role)
     secret = secret or secrets.token_urlsafe(32)
     invitation = Invitation.objects.create(
         project=project,
-        group=group,
         role=role,
         digest=secret_digest(secret),
         note=note,
@@ -59,9 +55,7 @@ def live_invitations() -> QuerySet[Invitation]:
 
 def find_invitation(*, secret: str) -> Invitation:
     """Return the live invitation behind a link; a wrong, ended or used one is told apart by nobody."""
-    found = (
-        live_invitations().select_related("project", "group", "created_by").filter(digest=secret_digest(secret)).first()
-    )
+    found = live_invitations().select_related("project", "created_by").filter(digest=secret_digest(secret)).first()
     if found is None:
         raise LinkEnded(
             "This invitation does not exist or has ended. If you took it already, what it led to is among your "
@@ -78,9 +72,6 @@ def is_live(invitation_id: int | None) -> bool:
 def accept_invitation(*, invitation: Invitation, user: User) -> bool:
     """Make the person a member and say so; who is one already uses nothing up."""
     with transaction.atomic():
-        if invitation.group is not None:
-            # In the order in which a group is deleted, with its invitations.
-            groups.lock(invitation.group)
         # One after another: else the last place goes to many, or one person takes two.
         own = Invitation.objects.select_for_update(no_key=True).filter(pk=invitation.pk)
         if own.first() is not None and _is_in(invitation, user):
@@ -88,16 +79,11 @@ def accept_invitation(*, invitation: Invitation, user: User) -> bool:
         if not live_invitations().filter(pk=invitation.pk).exists():
             raise LinkEnded("This invitation has ended. Ask whoever sent it for a new one.")
         own.update(uses=F("uses") + 1)
-        if invitation.group is not None:
-            groups.add_people(group=invitation.group, people=[user], actor=user.get_username())
-        elif invitation.project is not None:
-            members.add_member(project=invitation.project, user=user, role=invitation.role)
+        members.add_member(project=invitation.project, user=user, role=invitation.role)
     return True
 
 
 def _is_in(invitation: Invitation, user: User) -> bool:
-    if invitation.group is not None:
-        return invitation.group.members.filter(user=user).exists()
     held = Membership.objects.filter(project=invitation.project_id, user=user, role=invitation.role, is_direct=True)
     return held.exists()
 

@@ -134,7 +134,7 @@ def _settle(own: Any, state: LetterState, **more: Any) -> None:
 def _written(letter: Letter) -> tuple[str, WrittenLetter | None]:
     """Return where a letter goes and what it says now; nothing where it concerns nobody any more."""
     if letter.invitation_id is not None:
-        live = invitations.live_invitations().select_related("project", "group", "created_by")
+        live = invitations.live_invitations().select_related("project", "created_by")
         invitation = live.filter(pk=letter.invitation_id).first()
         if invitation is None or letter.salt is None:
             return "", None

@@ -1,7 +1,5 @@
 """Invitations: a manager makes them, whoever holds one joins."""
 
-from typing import Any
-
 from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
@@ -30,30 +28,24 @@ TRIES, WINDOW_SECONDS = 30, 600
 def invitations(request: HttpRequest, slug: str) -> HttpResponse:
     """List the live invitations and make one; its link is shown this once."""
     project = managed_project(request, slug)
-    form = InvitationForm(request.POST or None, by_mail=letters.leaves_the_site())
-    page = "annotation/people/invitations.html"
-    return invitations_page(request, page, form, {"roles": dict(Role.choices)}, project=project)
-
-
-def invitations_page(
-    request: HttpRequest, page: str, form: InvitationForm, more: dict[str, Any], **into: Any
-) -> HttpResponse:
-    """List the live invitations into something and make one, which goes by mail where the form names an address."""
     leaves = letters.leaves_the_site()
+    form = InvitationForm(request.POST or None, by_mail=leaves)
     link = sent_to = None
     if request.method == "POST" and form.is_valid():
         values = form.values()
-        _invitation, secret = letters.invite(owner=person_of(request), **values, **into)
+        _invitation, secret = letters.invite(owner=person_of(request), project=project, **values)
         link, sent_to = request.build_absolute_uri(reverse("annotation:join", args=[secret])), values.get("address", "")
-        form = type(form)(by_mail=leaves)
+        form = InvitationForm(by_mail=leaves)
     context = {
+        "project": project,
+        "roles": dict(Role.choices),
         "form": form,
         "link": link,
         "sent_to": sent_to,
         "leaves": leaves,
-        "invitations": service.live_invitations().filter(**into).select_related("letter").order_by("-pk"),
+        "invitations": service.live_invitations().filter(project=project).select_related("letter").order_by("-pk"),
     }
-    return render(request, page, context | into | more, status=422 if form.errors else 200)
+    return render(request, "annotation/people/invitations.html", context, status=422 if form.errors else 200)
 
 
 @login_required
@@ -75,9 +67,6 @@ def join(request: HttpRequest, secret: str) -> HttpResponse:
             note_nothing(request)
         mail_choices.keep_language(person=person_of(request), language=get_language() or settings.LANGUAGE_CODE)
         request.session.pop("invitation", None)
-        if invitation.project is None:
-            messages.success(request, _("You are in the group. Its projects are listed here."))
-            return redirect("annotation:projects")
         note_about(request, invitation.project_id)
         messages.success(request, _("Welcome to the project."))
         return redirect("annotation:project", slug=invitation.project.slug)
@@ -85,7 +74,7 @@ def join(request: HttpRequest, secret: str) -> HttpResponse:
     request.session["invitation"] = invitation.pk
     context = {
         "invitation": invitation,
-        "role": Role(invitation.role).label if invitation.role else None,
+        "role": Role(invitation.role).label,
         "is_participant": selectors.is_participant(request.user),
     }
     return render(request, "annotation/people/join.html", context)

@@ -91,6 +91,13 @@ def note_effect(*, project: Project, actor: str, route: str, target: Mapping[str
     return Action.objects.create(project=project, actor=actor, route=route, target=dict(target))
 
 
+def current_actor() -> str:
+    """Return the name that `acting` told the database; empty outside of it."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT coalesce(current_setting('dpal.actor', true), '')")
+        return str(cursor.fetchone()[0])
+
+
 @contextmanager
 def acting(name: str) -> Iterator[None]:
     """Let the database know who changes what until the end of the block.

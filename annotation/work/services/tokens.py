@@ -71,8 +71,6 @@ class Scope(StrEnum):
     # What the token's person is told by mail: whoever could leave it out silently would not be noticed.
     MAILS_WRITE = "mails:write"
     # The site's administration, for those who administer it.
-    GROUPS_READ = "groups:read"
-    GROUPS_WRITE = "groups:write"
     OPERATIONS_READ = "operations:read"
     OPERATIONS_WRITE = "operations:write"
 

@@ -13,7 +13,7 @@ from uuid import uuid4
 
 import pytest
 import schemathesis
-from django.contrib.auth.models import Permission
+from django.contrib.auth.models import Group, Permission
 from django.db.models.functions import Now
 from hypothesis import Phase, given
 from hypothesis import seed as seeded
@@ -27,7 +27,6 @@ from annotation.data.services import forgetting
 from annotation.exports.services import kept_files
 from annotation.gates.comparison import own_settings
 from annotation.models import Assignment, Job, Picture, Project, Query, Role
-from annotation.models.groups import PeopleGroup
 from annotation.models.quality import GoldQuery
 from annotation.people.services import crowd_links, groups, invitations, limits, members
 from annotation.projects.forms.configuration_file import file_of
@@ -231,8 +230,6 @@ class Site:
             "request_id": self.wished,
             "kind": lambda: self.waiting.kind_in(operation.path),
             "work_id": lambda: self.waiting.id_in(operation.path),
-            "group_id": lambda: str(self.shift().pk),
-            "place_id": self.placed,
             "webhook_id": lambda: str(self.waiting.delivery(self.project).webhook_id),
             "delivery_id": lambda: str(self.waiting.delivery(self.project).pk),
             "dataset_id": lambda: str(
@@ -240,27 +237,18 @@ class Site:
                 if operation.path.endswith("/survey")
                 else self.waiting.upload().pk
             ),
-            **self.real_people(into_group="{group_id}" in operation.path),
+            **self.real_people(),
             "check_id": lambda: str(self.check_in(self.named(operation.path)).pk),
             "report_id": lambda: str(self.project.reports.filter(query=self.commented()).latest("pk").pk),
         }
         return {one.name: known[one.name]() for one in operation.path_parameters}
 
-    def shift(self) -> PeopleGroup:
-        """Return a group that one of the routes deletes."""
-        return PeopleGroup.objects.get_or_create(name="Day shift", created_by=self.person)[0]
-
-    def placed(self) -> str:
-        """Return the place of somebody new in the group."""
-        groups.add_people(group=self.shift(), people=[make_user()], actor="t")
-        return str(self.shift().members.latest("pk").pk)
-
-    def real_people(self, *, into_group: bool) -> dict[str, Callable[[], str]]:
+    def real_people(self) -> dict[str, Callable[[], str]]:
         """Return who takes part and how people come, each made anew, since most routes take them away."""
         role, days = Role.ANNOTATOR, timedelta(days=1)
         link = {"platform": "prolific", "study": "", "answers_wanted": 1, "maximum_participants": 1}
-        group = PeopleGroup.objects.get(name="Night shift")
-        into: dict[str, Any] = {"group": self.shift()} if into_group else {"project": self.project, "role": role}
+        group = Group.objects.get(name="Night shift")
+        into: dict[str, Any] = {"project": self.project, "role": role}
         return {
             "membership_id": lambda: str(members.add_member(project=self.project, user=make_user(), role=role).pk),
             "given_id": lambda: str(groups.give_role(group=group, project=self.project, role=role).pk),
@@ -425,8 +413,7 @@ class Site:
             },
             "/population": {"population": self.population.slug, "records_per_person": 1},
             "/members": {"username": "second", "role": "annotator"},
-            "/groups": {"group": "Night shift", "role": "engineer", "name": f"shift {uuid4()}"},
-            "/groups/{group_id}": {"name": "Day shift"},
+            "/groups": {"group": "Night shift", "role": "engineer"},
             **{ending: {"people": ["second"]} for ending in ("/people", "/people/removal")},
             "/mails": {"wanted": False},
             "/invitations": {"role": "annotator"},
@@ -506,7 +493,7 @@ def site(remembered: Callable[..., Project]) -> Site:
     person = project.created_by
     person.is_staff = True
     person.save()
-    person.user_permissions.add(*Permission.objects.filter(codename__in=("add_project", "change_peoplegroup")))
+    person.user_permissions.add(*Permission.objects.filter(codename="add_project"))
     learning.work_off(project)
     learning.upload(project, [["apple saw", "anna"]], ["text", "contributor"])
     # While an upload waits to be read a new request would be refused; this one stands.
@@ -523,7 +510,7 @@ def site(remembered: Callable[..., Project]) -> Site:
         owner=person,
         second=make_user("second"),
     )
-    groups.create_group(name="Night shift", owner=person)
+    Group.objects.create(name="Night shift")
     crowd = open_paid_crowd(person)
     connect(crowd, person)
     open_study(crowd, person, places=1000, reward_cents=1)

@@ -14,7 +14,7 @@ from allauth.mfa.totp.internal.auth import (
 )
 from allauth.usersessions.models import UserSession
 from cryptography.fernet import InvalidToken
-from django.contrib.auth.models import Permission, User
+from django.contrib.auth.models import Group, Permission, User
 from django.core import mail
 from django.core.cache import cache
 from django.db import connection
@@ -22,9 +22,8 @@ from django.test import Client
 from django.urls import reverse
 
 from annotation.models import Membership, Role
-from annotation.models.groups import GroupMember
 from annotation.models.joining import CrowdParticipant
-from annotation.people.services import crowd_links, groups
+from annotation.people.services import crowd_links
 from dpal_site.accounts import second_factor
 from dpal_site.accounts.adapter import SecondFactorAdapter
 from tests import learning
@@ -198,11 +197,11 @@ class TestWhoIsAsked:
             elsewhere = make_project()
             with as_owner(), connection.cursor() as cursor:
                 cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
-                for table in ("annotation_membership", "annotation_groupmember"):
+                for table in ("annotation_membership", "auth_user_groups"):
                     cursor.execute(f"ALTER TABLE {table} DISABLE TRIGGER USER")
             if becomes == "in a group":
-                group = groups.create_group(name="Night shift", owner=project.created_by)
-                GroupMember.objects.create(group=group, user=person)
+                group = Group.objects.create(name="Night shift")
+                User.groups.through.objects.create(group=group, user=person)
             else:
                 Membership.objects.create(project=elsewhere, user=person, role=role)
         assert second_factor.is_asked_of(User.objects.get(pk=person.pk))

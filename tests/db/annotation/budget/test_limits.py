@@ -6,7 +6,7 @@ from datetime import timedelta
 from threading import Barrier
 
 import pytest
-from django.contrib.auth.models import User
+from django.contrib.auth.models import Group, User
 from django.db import IntegrityError, connection, transaction
 from django.test import Client
 from django.urls import reverse
@@ -266,8 +266,8 @@ class TestAppointingManagers:
         assert request.used_at is not None
 
     def test_by_a_group(self, project: Project, asking: User, double: User) -> None:
-        group = groups.create_group(name="Night shift", owner=asking)
-        groups.add_people(group=group, people=[double], actor="root")
+        group = Group.objects.create(name="Night shift")
+        group.user_set.add(double)
         with pytest.raises(RoleRefused):
             groups.give_role(group=group, project=project, role=Role.MANAGER)
         groups.give_role(group=group, project=project, role=Role.ENGINEER)
@@ -279,8 +279,8 @@ class TestAppointingManagers:
         open_one = opening.create_project(
             name="Open", preset="pool-experts", owner=asking, data_kind="text", classes=["a", "b"], question="?"
         )
-        group = groups.create_group(name="Night shift", owner=asking)
-        groups.add_people(group=group, people=[second], actor="root")
+        group = Group.objects.create(name="Night shift")
+        group.user_set.add(second)
         given = groups.give_role(group=group, project=open_one, role=Role.MANAGER)
         with pytest.raises(LimitRequestRefused, match="A group makes managers"):
             limits.demand_second_manager(project=open_one)

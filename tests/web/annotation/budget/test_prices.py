@@ -47,14 +47,14 @@ FREE = """
     api:change_questions
     annotation:write_back api:comment_on_assignment api:mark_comments_read api:reply_to_report
     annotation:crowd_start annotation:decide annotation:decide_limit
-    annotation:decide_population annotation:delete_group annotation:flag annotation:from_file annotation:gate
-    annotation:give_group_role annotation:group annotation:group_invitations annotation:groups annotation:guidelines
+    annotation:decide_population annotation:flag annotation:from_file annotation:gate
+    annotation:give_group_role annotation:guidelines
     annotation:invitations annotation:join annotation:join_population annotation:kind annotation:label
     annotation:label_budget annotation:labelling annotation:mails annotation:new_population annotation:new_project
     annotation:open_beside annotation:people annotation:population_limit annotation:population_managers
-    annotation:quality annotation:read_guidelines annotation:remove_from_group annotation:remove_member
-    annotation:rename_group annotation:resolve annotation:retention annotation:retire_check
-    annotation:revoke_crowd_link annotation:revoke_group_invitation annotation:revoke_invitation
+    annotation:quality annotation:read_guidelines annotation:remove_member
+    annotation:resolve annotation:retention annotation:retire_check
+    annotation:revoke_crowd_link annotation:revoke_invitation
     annotation:revoke_token annotation:second_manager annotation:set_pause annotation:settings annotation:settle
     annotation:skip annotation:submit annotation:survey annotation:take_group_role annotation:tokens annotation:undo
     annotation:review annotation:undo_review api:claim_review api:decide_review api:undo_review
@@ -78,8 +78,7 @@ FREE = """
     api:open_beside api:compare_projects api:cancel_work api:check_again api:endorse_model
     api:add_webhook api:remove_webhook api:send_webhook_again
     webhooks:change_webhook webhooks:rotate_webhook_secret api:change_webhook api:rotate_webhook_secret
-    api:make_group api:rename_group api:delete_group api:add_group_people api:remove_group_people api:remove_from_group
-    api:make_group_invitation api:revoke_group_invitation api:choose_mails api:send_work_again api:stop_work
+    api:choose_mails api:send_work_again api:stop_work
 """
 
 

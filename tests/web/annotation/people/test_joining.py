@@ -7,7 +7,7 @@ from datetime import timedelta
 from threading import Barrier
 
 import pytest
-from django.contrib.auth.models import User
+from django.contrib.auth.models import Group, User
 from django.db import IntegrityError, OperationalError, connection, transaction
 from django.test import Client
 from django.urls import reverse
@@ -16,7 +16,7 @@ from django.utils import timezone
 from annotation.errors import InvalidConfiguration, LinkEnded, RoleRefused, TooOften
 from annotation.models import Assignment, Membership, Role
 from annotation.models.joining import CrowdLink, CrowdParticipant, Invitation
-from annotation.people.services import crowd_links, groups, invitations, members
+from annotation.people.services import crowd_links, invitations, members
 from annotation.projects.services import kinds, opening
 from annotation.questions.services import labels, participations, queue
 from annotation.work.services import rates
@@ -136,15 +136,8 @@ class TestManyAtOnce:
         with ThreadPoolExecutor(len(calls)) as pool:
             return Counter(pool.map(run, calls))
 
-    @pytest.mark.parametrize("into", ["project", "group"])
-    def test_the_places_are_given_once_and_the_rest_are_told(self, crowd, manager, into):
-        where = {"project": crowd, "role": Role.ANNOTATOR}
-        if into == "group":
-            where = {"group": groups.create_group(name="Night shift", owner=manager)}
-            groups.give_role(group=where["group"], project=crowd, role=Role.ANNOTATOR)
-        invitation, _ = invitations.create_invitation(
-            **where, owner=manager, maximum_uses=3, lifetime=timedelta(days=1)
-        )
+    def test_the_places_are_given_once_and_the_rest_are_told(self, crowd, manager):
+        invitation, _ = invite(crowd, manager, maximum_uses=3)
         people = [make_user() for _ in range(20)]
         took = self.at_once(
             *(lambda user=user: invitations.accept_invitation(invitation=invitation, user=user) for user in people)
@@ -376,8 +369,8 @@ class TestParticipants:
         link = make_link(crowd, manager)
         engineer, place, chief = make_user(), make_user(), make_user(is_staff=True)
         add_members(trusted, engineer, role=Role.ENGINEER)
-        group = groups.create_group(name="Night shift", owner=manager)
-        groups.add_people(group=group, people=[place], actor="root")
+        group = Group.objects.create(name="Night shift")
+        group.user_set.add(place)
         for number, user in enumerate((manager, engineer, place, chief)):
             with pytest.raises(IntegrityError, match="takes no other role"), transaction.atomic():
                 CrowdParticipant.objects.create(link=link, user=user, pid_digest=bytes([number] * 16))

@@ -10,7 +10,7 @@ from annotation.models import Role
 from annotation.models.joining import Invitation
 from annotation.models.letters import Letter, MailChoice, MailKind, Notice
 from annotation.people import letter_words
-from annotation.people.services import groups, letters
+from annotation.people.services import letters
 from tests.factories import add_members, make_project, make_user
 
 pytestmark = pytest.mark.django_db
@@ -105,20 +105,6 @@ def test_a_site_without_a_mail_server_says_so_and_offers_the_link(project, manag
     assert "data-copy" in made.content.decode()
     assert not Letter.objects.exists()
     assert "This site sends no mail" in web(manager).get(reverse("annotation:mails")).content.decode()
-
-
-def test_an_invitation_into_a_group_goes_by_mail_as_well():
-    administrator = make_user(is_staff=True, is_superuser=True)
-    group = groups.create_group(name="Night shift", owner=administrator)
-    address = reverse("annotation:group_invitations", args=[group.pk])
-    page = web(administrator).post(
-        address, {"maximum_uses": 1, "days": 3, "note": "", "address": "ann@example.org", "language": "en"}
-    )
-    assert page.status_code == 200
-    invitation = Invitation.objects.get(group=group)
-    written = letter_words.invitation_letter(invitation, "secret")
-    assert "Night shift" in written.subject
-    assert written.item.link.endswith("/join/secret/")
 
 
 @pytest.mark.parametrize("language", ["en", "de"])
