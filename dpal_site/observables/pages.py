@@ -22,7 +22,7 @@ EVERY_PAGE = (
     Shown(
         "base.html annotation/_project_nav.html",
         "language right_to_left request.path user.pk user.get_username user.is_authenticated user.is_staff"
-        " user.is_superuser project.viewer_manages request.session.crowd_participant",
+        " project.viewer_manages request.session.crowd_participant",
         EVERYBODY,
         Basis.OWN,
         "who looks, and at what",
