@@ -183,7 +183,7 @@ def test_each_file_has_a_route_that_reads_the_same():
         for name, pattern in named_patterns(get_resolver().url_patterns)
         if not name.startswith(OTHERS) and A_FILE.search(str(pattern.pattern))
     }
-    assert len(files) > 9
+    assert len(files) > 8
     assert files <= READING.keys()
     assert {name for names in READING.values() for name in names.split()} <= {
         name for name, method in api_routes() if method == "GET"

@@ -87,6 +87,7 @@ def test_they_talk_by_keys_alone(page, live_server, project, manager, people):
     page.locator("tbody th a").focus()
     page.keyboard.press("Enter")
     report = page.get_by_role("region", name=f"{people[1].get_username()}: comment")
+    expect(report).to_be_visible()
     sound(page, "question-unread")
     report.get_by_label("Reply to").focus()
     page.keyboard.type("Yes: a fee is what the bank books.")
