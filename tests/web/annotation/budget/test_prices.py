@@ -97,7 +97,7 @@ RESERVING = {
     "learner/rounds/services/streams.py": "api:post_records",
     "learner/rounds/services/training.py": "by itself as declared; train_on_few, close_block, retry_work, set_state",
 }
-RESERVES = r"(ledger\.reserve|attempts\.(reserve_attempt|pay_whole)|reserving\.reserve_choice)\("
+RESERVES = r"(ledger\.reserve|attempts\.(reserve_attempt|pay_whole)|selection\.reserve_choice)\("
 ROOT = Path(charges.__file__).parents[2]
 
 
