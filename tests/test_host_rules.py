@@ -9,7 +9,7 @@ from tests.test_source_rules import OURS, ROOT, sources
 # These know whether files lie on a file system, and do otherwise where not.
 MAY_KNOW_PATHS = {
     "annotation/work/services/files.py",
-    "annotation/data/services/emptying.py",
+    "annotation/data/services/forgetting.py",
     "learner/releases/storage.py",
     "learner/pools/features.py",
     "learner/releases/services/publishing.py",

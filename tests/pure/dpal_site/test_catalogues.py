@@ -216,6 +216,10 @@ NEVER_ONE = {
     "For these %(n)s": "one record has a sentence of its own",
     "of %(planted)s": "the faults of the manual",
     "{project} labels": "the name of a project, and no number",
+    "About {expected:.1f}": "no whole number",
+    "About <strong>%(expected)s": "no whole number",
+    "has {columns:,} columns": "more than a limit of the program",
+    "Only the first %(rows)s": "thousands",
 }
 
 
