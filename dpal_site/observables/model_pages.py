@@ -120,7 +120,7 @@ RELEASES = (
     Shown(
         "learner/releases/release.html learner/releases/_state.html learner/releases/_measures.html"
         " learner/releases/_difference.html learner/_accuracy.html learner/releases/_how_well.html"
-        " learner/releases/_hero.html",
+        " learner/releases/_hero.html annotation/projects/_loses.html",
         "accuracies beaten_by card card.html card.told checks found digest files history release.held_back measured"
         " one.constant one.dataset one.described one.examples one.high one.low one.value one.macro_f1"
         " one.loses_to loses_to"
@@ -131,7 +131,8 @@ RELEASES = (
         " now.value now.low now.high difference.weights difference.weights.*",
         MODELS,
         Basis.DERIVED,
-        "the released weights, alone or on public examples, and audits of files, ledger and a canary",
+        "the released weights, alone or on public examples, whether version 0 or a constant does as well there, and"
+        " audits of files, ledger and a canary",
     ),
     Shown(
         "learner/releases/release.html learner/releases/_difference.html",
@@ -149,7 +150,7 @@ RELEASES = (
     ),
     Shown(
         "learner/releases/release.html",
-        "release.mechanism_audit.charged_epsilon release.mechanism_audit.epsilon_lower_bound",
+        "release.mechanism_audit release.mechanism_audit.charged_epsilon release.mechanism_audit.epsilon_lower_bound",
         MODELS,
         Basis.DERIVED,
         "a canary sent through the mechanism on made-up data",
@@ -183,9 +184,9 @@ DASHBOARD = (
         "versions trained on what was said at random, applied to what passed the gate",
     ),
     Shown(
-        "learner/_chart.html learner/_drawing.html learner/dashboard/_bars.html learner/dashboard/dashboard.html"
-        " learner/releases/release.html learner/releases/_measures.html",
-        "chart.* curve.* mark.* tick.* one.name one.place caption title charts.spending"
+        "learner/_chart.html learner/_drawing.html learner/chart.svg learner/dashboard/_bars.html"
+        " learner/dashboard/dashboard.html learner/releases/release.html learner/releases/_measures.html",
+        "chart.* curve.* mark.* tick.* one.name one.place one.dashed place y caption title charts.spending"
         " charts.purposes charts.releases bars name what percent history_chart one.reliability_chart heat",
         MODELS,
         Basis.DERIVED,

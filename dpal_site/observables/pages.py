@@ -94,10 +94,10 @@ COMING_AND_GOING = (
     ),
     Shown(
         "annotation/projects/projects.html learner/_card.html annotation/projects/_card_stands.html"
-        " annotation/projects/_loses.html annotation/budget/_meter.html",
+        " annotation/budget/_meter.html",
         "card.budgets sheet.guarantee.epsilon_limit sheet.guarantee.epsilon_reserved"
         " sheet.guarantee.epsilon_spent sheet.percent_spent sheet.percent_settled card.model card.model.version"
-        " card.model.accuracy card.model.constant card.model.described card.model.loses_to sheet.is_full loses_to",
+        " card.model.accuracy card.model.constant card.model.described card.model.loses_to sheet.is_full",
         MODELS,
         Basis.BOOKKEEPING,
         "what was spent of each limit, and the newest released version on public examples, as on the project's pages",

@@ -249,13 +249,6 @@ REST = (
         "audits of the ledger and the files, and a canary on made-up data",
     ),
     Shown(
-        "EvidenceOut EvidenceRunOut AuditsOut AuditedFileOut CanaryRunOut FaultsOut FaultKindOut AskedOut",
-        "*",
-        MODELS,
-        Basis.DERIVED,
-        "audits of the program, of the ledger and the files, and canaries: all on made-up data or on what is released",
-    ),
-    Shown(
         "ModelOut",
         "stopping",
         MODELS,
@@ -355,7 +348,7 @@ REST = (
         "what managers chose, by the names of the settings; guidelines are left out, for they may quote a record",
     ),
     Shown(
-        "ModelOut.checks ModelOut.checks_as_code AskedOut.checks",
+        "ModelOut.checks ModelOut.checks_as_code",
         "entries files ledger mechanism",
         MODELS,
         Basis.DERIVED,
