@@ -14,7 +14,7 @@ from annotation.models import Consensus, Project, Query, Role
 from annotation.people.services import members
 from annotation.questions.services import labels, queue
 from learner.models import Round
-from learner.pools import records, selectors
+from learner.pools import selectors
 from learner.rounds.services import loop
 from tests import learning, streaming
 from tests.counting import begin_over
@@ -156,7 +156,7 @@ def telling(eyes: Eyes, project: Project) -> Sight:
 
     asked_in = selectors.asked_in
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(records, "asked_in", told)
+        patch.setattr(selectors, "asked_in", told)
         return eyes.look(project, "engineer", at="/rounds")
 
 
