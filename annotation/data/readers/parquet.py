@@ -121,7 +121,8 @@ def read_parquet(
             line += batch.num_rows
     except MemoryError:
         raise
-    except (pa.ArrowException, OSError):
+    # A name of a column that is no UTF-8 shows where pyarrow decodes it.
+    except (pa.ArrowException, OSError, UnicodeDecodeError):
         raise InvalidUpload(
             as_message("file: the Parquet file is damaged after row {line}", line=line) if line else DAMAGED
         ) from None

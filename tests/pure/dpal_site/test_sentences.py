@@ -38,7 +38,14 @@ TOLD_VALUE_ERRORS = (
     "privacy/gate/threshold.py",
 )
 # The samplers' own checks: what they refuse has passed the rules of the project before.
-PROGRAMS_ONLY = ("need multiples of 2**-53 with", "probabilities must be numbers")
+PROGRAMS_ONLY = (
+    "need multiples of 2**-53 with",
+    "probabilities must be numbers",
+    "epsilon must be >= 0, got",
+    "delta must lie in [0, 1), got",
+    "people must be >= 1",
+    "scale must be >= 2**20",
+)
 # Where sentences for people stand besides refusals: keyword or position by the name of what is called.
 STORED = {"error", "message"}
 STORING = {"fail_work", "finish_work", "report"}

@@ -34,7 +34,7 @@ def documented(service):
     shell = {key: value.replace("$SITE", COMMAND[1]) for key, value in (w.split("=", 1) for w in COMMAND[2].split())}
 
     def filled(value):
-        return re.sub(r"\$\{(\w+):-(.*)\}", lambda found: shell.get(found[1], found[2]), str(value))
+        return re.sub(r"\$\{(\w+):?-(.*)\}", lambda found: shell.get(found[1], found[2]), str(value))
 
     return {key: filled(value) for key, value in SERVICES[service]["environment"].items()}
 
