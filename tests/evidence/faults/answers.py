@@ -10,7 +10,7 @@ CLASSIFIER_FILE = "learner/estimators/randomized_answers.py"
 ANSWERS = [
     Mutant(
         "in front of a crowd, disputed questions outlive the period of answers",
-        "annotation/data/services/periods.py",
+        "annotation/data/services/retention.py",
         "finished = (*FINISHED, QueryState.DISPUTED) if project.oracle == Oracle.CROWD else FINISHED",
         "finished = FINISHED if project.oracle == Oracle.CROWD else FINISHED",
         ("tests/web/annotation/questions/test_crowd_secrets.py::test_what_is_kept_of_old_answers_follows_no_answer",),

@@ -111,7 +111,7 @@ POPULATIONS = [
     ),
     Mutant(
         "one manager who raises a common limit alone",
-        "annotation/budget/services.py",
+        "annotation/budget/services/populations.py",
         "    if epsilon <= account.epsilon_limit_nano and delta <= account.delta_limit_atto:",
         "    if delta <= account.delta_limit_atto:",
         (f"{PEOPLE}::test_a_higher_limit_takes_two_managers",),
@@ -163,7 +163,7 @@ POPULATIONS = [
     ),
     Mutant(
         "a data subject who is not told of projects that have forgotten them",
-        "annotation/budget/who_lost_what.py",
+        "annotation/data/who_lost_what.py",
         "        if project.pk not in by_project and not forgotten:",
         "        if project.pk not in by_project:",
         (f"{PEOPLE}::test_who_was_forgotten_stays_covered",),

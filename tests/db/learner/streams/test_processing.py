@@ -389,7 +389,7 @@ def test_a_release_that_fails_is_tried_again_and_then_waits_for_a_person(monkeyp
     def fail(run, lease):
         raise OSError("disk")
 
-    monkeypatch.setattr(training.releases, "release_version", fail)
+    monkeypatch.setattr(training.streams, "release_version", fail)
     streaming.answer(project, make_user())
     for _ in range(5):
         rounds_streams.run_stream(project_id=project.pk)

@@ -150,8 +150,8 @@ def test_secret_blocks_add_their_sums_up():
             if ModelRelease.objects.filter(project=project, version=version).exists():
                 break
             answer_truly(project, person)
-            if learning.secret_selectors.open_block(project) is not None:
-                learning.secret_blocks.close_block(project=project)
+            if learning.records.open_block(project) is not None:
+                learning.selection.close_block(project=project)
     sums = [run.sums for run in project.training_runs.order_by("version")]
     assert [np.frombuffer(bytes(each.class_sums)).reshape(-1, each.dimension).shape for each in sums] == [(4, 17)] * 2
 

@@ -127,7 +127,7 @@ def test_sums_are_written_once_and_with_their_release(project, monkeypatch):
     monkeypatch.setattr(publishing, "fault_point", fault_point)
     learning.work_off(project)
     learning.label_everything(project, make_user())
-    learning.secret_blocks.close_block(project=project)
+    learning.selection.close_block(project=project)
     learning.loop.advance_project(project_id=project.pk)
     run = TrainingRun.objects.get()
     with pytest.raises(Killed):

@@ -209,7 +209,7 @@ def test_an_upload_is_received_and_listed(crowd: Project, manager: User) -> None
     url = reverse("annotation:data", args=[crowd.slug])
     fields = {"role": "pool", "text_column": "text", "contributor_column": "person", "has_header": "on"}
     fields["agreed"] = charges.token_of(charges.gate_charge(crowd))
-    response = client_of(manager).post(url, {**fields, "file": file, "bad_rows": "keep_good"})
+    response = client_of(manager).post(url, {**fields, "file": file, "bad_rows": "keep_good", "confirm_few": "on"})
     assert response.status_code == 302
     assert Dataset.objects.get().mapping == {"text": "text", "contributor": "person", "has_header": True}
     assert "log.csv" in client_of(manager).get(url).content.decode()
@@ -241,7 +241,7 @@ def test_a_private_start_is_uploaded_with_the_limit_of_its_own_account(crowd: Pr
     assert missing.status_code == 422
     assert "start_epsilon" in missing.context["form"].errors
     small = client.post(url, start_fields(start_epsilon=crowd.settings["training_epsilon"] / 2))
-    assert "too small for the training" in str(small.context["form"].errors["file"])
+    assert "too small for the training" in str(small.context["form"].errors), small.context["form"].errors
     assert not Dataset.objects.exists()
     limit = crowd.settings["training_epsilon"] * 2
     assert client.post(url, start_fields(start_epsilon=limit)).status_code == 302
