@@ -17,7 +17,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 RICH = {"training_epsilon": 60.0, "pool_epsilon": 400.0, "feature_dimension": 16, "maximum_releases": 3}
 ROUNDS = {"round_size": 12, "labels_per_release": 12}
 VARIANTS = {
-    "secret sample": {},
+    "secret sample": {"block_growth": 2},
     "private top-c": {"selection": "top_c", **ROUNDS},
     "screen with capped looks": {
         "selection": "exposure_capped_screen",

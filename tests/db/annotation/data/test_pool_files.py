@@ -12,6 +12,7 @@ from django.utils import timezone
 
 from annotation.budget.services import populations
 from annotation.data.services import datasets, pool_files, retention
+from annotation.data.services import forgetting as data_forgetting
 from annotation.data.services.forgetting import pseudonym_of, request_forgetting
 from annotation.data.who_lost_what import who_lost_what
 from annotation.gates.services import pool_rows, runs
@@ -184,7 +185,7 @@ def test_a_forgetting_that_is_killed_is_taken_up_and_leaves_no_old_file(monkeypa
 
     with monkeypatch.context() as patch:
         if step == "before it is durable":
-            patch.setattr(forgetting.records.emptying, "empty_records", die)
+            patch.setattr(data_forgetting, "empty_records", die)
         else:
             patch.setattr(pool_files.files, "delete", die)
         with pytest.raises(Killed):

@@ -142,7 +142,7 @@ def check_files(folder, model, release):
 
 
 def test_secret_blocks_add_their_sums_up():
-    project = open_sets(selection="secret_sample", selection_rate=0.4, block_hours=24)
+    project = open_sets(selection="secret_sample", selection_rate=0.4, block_growth=1, block_hours=24)
     person = make_user()
     for version in (1, 2):
         for _ in range(4):

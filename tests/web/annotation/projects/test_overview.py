@@ -241,7 +241,7 @@ def test_a_private_start_is_uploaded_with_the_limit_of_its_own_account(crowd: Pr
     assert missing.status_code == 422
     assert "start_epsilon" in missing.context["form"].errors
     small = client.post(url, start_fields(start_epsilon=crowd.settings["training_epsilon"] / 2))
-    assert "too small for the training" in str(small.context["form"].errors), small.context["form"].errors
+    assert "too small for the training" in str(small.context["form"].errors)
     assert not Dataset.objects.exists()
     limit = crowd.settings["training_epsilon"] * 2
     assert client.post(url, start_fields(start_epsilon=limit)).status_code == 302
@@ -249,7 +249,7 @@ def test_a_private_start_is_uploaded_with_the_limit_of_its_own_account(crowd: Pr
     assert stored.account is not None
     assert (stored.account.unit, guarantee(stored.account).epsilon_limit) == ("record", pytest.approx(limit))
     again = client.post(url, start_fields(start_epsilon=limit))
-    assert "has a private start already" in str(again.context["form"].errors["file"])
+    assert "has a private start already" in str(again.context["form"].errors)
     page = client.get(reverse("annotation:budget", args=[crowd.slug])).content.decode()
     assert "Account of the private start" in page
     assert "among the private examples that started the first model" in page
