@@ -56,7 +56,7 @@ EXCUSED = {
 
 def named_elsewhere() -> set[str]:
     """Return every word of templates and SQL, and what a string names by its path, as settings name middleware."""
-    kinds = ("*.html", "*.txt", "*.sql", "*.js")
+    kinds = ("*.html", "*.svg", "*.txt", "*.sql", "*.js")
     texts = [path.read_text() for room in PRODUCT[:5] for kind in kinds for path in (ROOT / room).rglob(kind)]
     return {word for text in texts for word in re.findall(r"\w+", text)} | set(named_by_path())
 
