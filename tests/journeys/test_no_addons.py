@@ -22,7 +22,7 @@ def run(*command: str, **environment: str) -> str:
     done = subprocess.run(
         [sys.executable, *command],
         cwd=settings.BASE_DIR,
-        env=os.environ | {"DPAL_ADDONS": "", "PYTEST_XDIST_WORKER": "no-addons"} | environment,
+        env=os.environ | {"DPAL_ADDONS": "", "PYTEST_XDIST_WORKER": "gw7"} | environment,
         capture_output=True,
         text=True,
         check=False,
