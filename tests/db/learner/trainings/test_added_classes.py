@@ -98,7 +98,7 @@ def test_the_next_secret_block_learns_one_class_more_within_its_series(chosen):
 
 def test_sums_of_blocks_before_have_none_of_the_further_class():
     """False alarm: < 1e-10; 200 coins of 20 % come up eight times at most, or noise of 0.03 exceeds 3."""
-    project = learning.open_secret(make_user(), maximum_releases=None, **(QUIET | SECRET[0]))
+    project = learning.open_secret(make_user(), maximum_releases=None, block_growth=1, **(QUIET | SECRET[0]))
     learning.fill_trusted(project, number=200)
     learning.run_to_release(project, make_user(), version=1)
     project = add(project)
