@@ -1,5 +1,3 @@
-"""The import rules that import-linter cannot see: its names are no patterns, and nothing is loaded."""
-
 import os
 import subprocess
 import sys

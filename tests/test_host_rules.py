@@ -1,5 +1,3 @@
-"""What would hold on one host alone, or in one session of the database; each rule finds a planted breach."""
-
 import re
 
 import pytest
@@ -27,7 +25,6 @@ PATHS = re.compile(r"default_storage\.path\(|\.(?:upload|pixels|file)\.path\b")
 
 
 def breaches(name, source):
-    """Yield what a source does that a pooler or a second host would break."""
     for what, pattern in SESSION.items():
         if re.search(pattern, source):
             yield what

@@ -1,5 +1,3 @@
-"""Links of the manuals lead somewhere, and templates of the built manual can be read."""
-
 import re
 from pathlib import Path
 

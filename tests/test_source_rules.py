@@ -1,5 +1,3 @@
-"""What the code never does, read from its syntax tree, and what its libraries are; each rule finds a planted breach."""
-
 import ast
 import importlib.metadata
 import json
@@ -83,7 +81,6 @@ def called(tree):
 
 
 def breaches(name, source):
-    """Yield what a source file does that none of ours may do."""
     tree = ast.parse(source)
     for module in imported(tree):
         yield from forbidden_import(name, module)
@@ -278,12 +275,10 @@ def test_our_scripts_break_no_rule():
 
 
 def plain(library):
-    """Return the name of a pinned library as an index writes it."""
     return re.split(r"==|\[", library)[0].lower().replace("_", "-")
 
 
 def locked(name):
-    """Return every pinned library that a lock file has for this Python, with the number of its hashes."""
     found = {}
     for block in re.split(r"\n(?=\S)", (ROOT / name).read_text()):
         head = block.split("\n")[0]
@@ -304,7 +299,6 @@ def test_every_library_is_pinned_to_bytes(name):
 
 
 def known_problems(libraries):
-    """Yield the advisories that a lock's versions fall under."""
     for advisory in json.loads((ROOT / "deploy" / "advisories.json").read_text())["advisories"]:
         since, fixed = Version(advisory["introduced"]), advisory["fixed_in"]
         for library in libraries:

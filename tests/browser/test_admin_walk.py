@@ -1,8 +1,3 @@
-"""A manager's walk through a project's pages in a browser: data in, labels out, what was spent, settings, the end.
-
-What workers would do happens here, between two clicks: the pages must show it by themselves where they say so.
-"""
-
 import csv
 import io
 import json
@@ -52,7 +47,6 @@ def manager() -> User:
 
 @pytest.fixture
 def go(page: "Page", live_server, manager: User) -> Callable[..., None]:
-    """Return what opens a page of a project as its manager."""
     client = Client()
     client.force_login(manager)
     cookie = client.cookies[settings.SESSION_COOKIE_NAME]
@@ -67,7 +61,6 @@ def go(page: "Page", live_server, manager: User) -> Callable[..., None]:
 
 
 def downloaded(page: "Page", name: str) -> Path:
-    """Press a link and return the file it brings."""
     with page.expect_download() as found:
         page.get_by_role("link", name=name, exact=True).click()
     return found.value.path()
@@ -78,7 +71,6 @@ def rows_of(path: Path) -> list[dict[str, str]]:
 
 
 def said(page: "Page", words: str) -> None:
-    """Wait for a sentence."""
     page.get_by_text(words).first.wait_for()
 
 

@@ -1,5 +1,3 @@
-"""From a site without a single account to the first question on an annotator's page, by its pages alone."""
-
 import time
 from typing import TYPE_CHECKING
 
@@ -40,7 +38,6 @@ class Newcomer:
 
 
 def first_question(page: "Page") -> None:
-    """Wait for it, and say what there is in its place where it does not come."""
     try:
         page.get_by_text("you won prize").first.wait_for(timeout=WAIT)
     except Error:

@@ -1,7 +1,3 @@
-"""Every page of a manager and an engineer, in both themes, on a desk and on a phone: axe finds nothing, nothing scrolls
-sideways, and a first project can be opened and filled by keyboard alone.
-"""
-
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
@@ -40,7 +36,6 @@ def manager() -> User:
 
 @pytest.fixture
 def project(manager: User) -> Project:
-    """Open a project that has one upload with bad rows, a member, and a limit that was raised."""
     opened = open_messages(manager)
     members.add_member(project=opened, user=User.objects.create_user("ann"), role=Role.ANNOTATOR)
     return opened
@@ -48,7 +43,6 @@ def project(manager: User) -> Project:
 
 @pytest.fixture
 def crowd(manager: User) -> Project:
-    """Open a crowd project with a pool whose texts are said twice."""
     opened = opening.create_project(
         name="Voice queries",
         preset="voice-crowd",
@@ -71,8 +65,6 @@ def crowd(manager: User) -> Project:
 
 @pytest.fixture
 def log_in(page: "Page", live_site: Supervisor) -> Callable[[User], None]:
-    """Give the browser a session of the person."""
-
     def enter(user: User) -> None:
         client = Client()
         client.force_login(user)
@@ -83,7 +75,6 @@ def log_in(page: "Page", live_site: Supervisor) -> Callable[[User], None]:
 
 
 def sideways(page: "Page") -> int:
-    """Return by how many pixels the page is wider than the window."""
     return page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
 
 
@@ -170,10 +161,7 @@ def test_pages_are_clean(
     group = Group.objects.create(name="Night shift")
     group.user_set.add(manager)
     groups.give_role(group=group, project=project, role=Role.ENGINEER)
-    of_administrators = [
-        reverse("operations:work"),
-        reverse("annotation:new_population"),
-    ]
+    of_administrators = [reverse("operations:work"), reverse("annotation:new_population")]
     refused = {"/nowhere/": 404, reverse("annotation:compare_answers", args=[project.slug]): 405}
     for path in [*paths, *refused, *of_administrators]:
         if path == of_administrators[0]:

@@ -119,7 +119,6 @@ my top-up was declined,top_up_failed,eva
 
 
 def bank_messages(number: int, *, seed: int) -> dict[str, int]:
-    """Return messages of a sentence about their topic and one more, with the number of the topic."""
     rng = np.random.default_rng(seed)
     said: dict[str, int] = {}
     while len(said) < number:
@@ -131,13 +130,11 @@ def bank_messages(number: int, *, seed: int) -> dict[str, int]:
 
 
 def keep(picture: bytes, path: Path) -> int:
-    """Store a picture small and return its size in bytes."""
     Image.open(io.BytesIO(picture)).convert("RGB").quantize(COLOURS).save(path, optimize=True)
     return path.stat().st_size
 
 
 def by_chance() -> dict[str, Any]:
-    """Return the settings that spend the preset's limit on as many labels chosen by chance."""
     preset = PRESETS["pool-experts"]
     labels = round(POOL * ASKED / BLOCKS)
     settings: dict[str, Any] = {"selection": "random", "selection_epsilon": 0.0, "selection_rate": None}
@@ -147,7 +144,6 @@ def by_chance() -> dict[str, Any]:
 
 
 def fill_wizard(page: "Page", address: str) -> None:
-    """Take the step of a new project that has no defaults."""
     page.goto(address)
     page.fill("[name=name]", "Bank messages")
     page.fill("[name=question]", QUESTION)

@@ -1,5 +1,3 @@
-"""Each test process, a worker of many too, keeps its files in a folder of its own."""
-
 import os
 
 from django.conf import settings

@@ -1,5 +1,3 @@
-"""What a test begins with: put back as it was built, with every rule in force, and only in an empty site."""
-
 import shutil
 from pathlib import Path
 
@@ -25,7 +23,6 @@ def kept() -> dict[str, remembering.Beginning]:
 
 
 def empty_site(storage: Path) -> None:
-    """Leave nothing of a test, as between two of them."""
     empty_tables()
     begin_over()
     shutil.rmtree(storage)

@@ -1,5 +1,3 @@
-"""The test database can be emptied, and has the same rules afterwards."""
-
 import psycopg
 import pytest
 from django.contrib.auth.models import User

@@ -30,7 +30,6 @@ EACH = pytest.mark.parametrize(
 
 @pytest.fixture(scope="module")
 def copy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Copy]:
-    """Copy the program once for each process."""
     made = Copy(tmp_path_factory.mktemp("mutants"))
     yield made
     made.close()
@@ -88,7 +87,6 @@ def test_the_manual_names_every_fault_with_the_tests_that_notice():
 
 @cache
 def killers_in(path: Path) -> frozenset[tuple[str, ...]]:
-    """Return the tests of a file, with the classes they stand in."""
     found: set[tuple[str, ...]] = set()
 
     def look(body: list[ast.stmt], classes: tuple[str, ...]) -> None:

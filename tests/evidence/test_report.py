@@ -17,7 +17,6 @@ CANARY_TOLD = {"name": "sums", "charged": 1.0, "trials": 40}
 
 @pytest.fixture(autouse=True)
 def whole_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ask for parts where a test does, whatever the run asks for that this one is part of."""
     for name in ("DPAL_EVIDENCE_PART", "DPAL_EVIDENCE_RESUME"):
         monkeypatch.delenv(name, raising=False)
 
@@ -105,7 +104,6 @@ def test_verdicts_on_other_sources_are_not_kept(tmp_path, monkeypatch):
 
 
 def collected(*names: str) -> tuple[list[str], int]:
-    """Return what is left of collected tests, all of them faults, and how many were left out."""
     items = [SimpleNamespace(nodeid=name, get_closest_marker=lambda kind: kind == "mutants") for name in names]
     gone: list[object] = []
     config = SimpleNamespace(hook=SimpleNamespace(pytest_deselected=lambda items: gone.extend(items)))

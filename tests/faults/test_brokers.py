@@ -20,13 +20,10 @@ __all__ = ["borrowed"]
 
 
 class SiteOn(BorrowedSite):
-    """A site whose broker is one of its own."""
-
     def __init__(self, site, broker):
         self.processes, self._owner_url, self.broker = site.processes, site._owner_url, broker
 
     def strike_broker(self, dead_for):
-        """Kill it and start it again, or empty it."""
         if dead_for < 0.5:
             self.broker.empty()
             return
@@ -36,7 +33,6 @@ class SiteOn(BorrowedSite):
 
 @pytest.fixture(params=KINDS)
 def broker_of_its_own(request, tmp_path):
-    """Start a private instance of the kind, and end it."""
     started = KINDS[request.param](tmp_path / request.param)
     try:
         started.start()
@@ -62,7 +58,6 @@ def test_a_site_runs_its_loop_whatever_befalls_its_broker(borrowed, broker_of_it
 
 
 def assert_nobody_comes_otherwise(broker):
-    """Refuse who comes without TLS, and have the site refuse a certificate of nobody it knows or for another name."""
     plain = broker.url.replace("rediss:", "redis:").replace("amqps:", "amqp:")
     assert not broker.answers(url=plain, ssl=None)
     assert not broker.answers(ssl=broker_tls(broker.url))

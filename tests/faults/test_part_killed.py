@@ -1,9 +1,3 @@
-"""A worker killed with -9 in the middle of a part of split work: somebody else does it, and nothing shows that it was.
-
-A lock that the test holds makes the worker wait at a known place, for most by a trigger of the test's own, so each kill
-hits it there, whatever the machine is busy with.
-"""
-
 import os
 import signal
 import sys
@@ -49,7 +43,6 @@ MAPPING = {"text": "text", "contributor": "contributor"}
 
 @pytest.fixture
 def predictable(monkeypatch, settings, tmp_path):
-    """Take lost work over soon, and know what must come out."""
     monkeypatch.setenv("WORK_LEASE_SECONDS", str(LEASE_SECONDS))
     monkeypatch.setenv("LEDGER_COUNTER_PATH", str(tmp_path / "ledger-counter.json"))
     settings.WORK_LEASE_SECONDS = LEASE_SECONDS
@@ -59,8 +52,6 @@ def predictable(monkeypatch, settings, tmp_path):
 
 @pytest.fixture
 def workers(predictable, supervisor):
-    """Start two worker processes under one parent, which starts another one for each that dies."""
-
     def start():
         options = ["--concurrency", "2", "--queues", "heavy", "--without-gossip", "--without-mingle"]
         supervisor.start("worker", [sys.executable, "-m", "tests.faults.small_parts", *options])
@@ -71,8 +62,6 @@ def workers(predictable, supervisor):
 
 @dataclass(frozen=True)
 class Waiting:
-    """A worker process that waits at a held place, and the task it works on."""
-
     pid: int
     task: str
 
@@ -102,7 +91,6 @@ class Held:
         )
 
     def waiting(self):
-        """Return who waits here."""
         found = self.session.execute(
             "SELECT application_name FROM pg_stat_activity JOIN pg_locks USING (pid)"
             " WHERE locktype = 'advisory' AND NOT granted AND objid = %s ORDER BY 1",
@@ -111,7 +99,6 @@ class Held:
         return [Waiting(int(pid), task) for pid, _, task in (name.partition(" ") for (name,) in found)]
 
     def wait_for(self, count):
-        """Return who waits here by task, once so many do."""
         wait_until(lambda: len(self.waiting()) == count)
         return {each.task: each for each in self.waiting()}
 
@@ -125,7 +112,6 @@ class Held:
 
 @pytest.fixture
 def hold(embedded_servers):
-    """Hold a place until the test ends or lets it go."""
     places = []
 
     def begin(*where, key=None):
@@ -237,7 +223,6 @@ def check_import_and_gate(workers, hold, victim, whole, dataset):
 
 
 def pool_of(owner):
-    """Return a project with a start and its pool."""
     project = learning.open_trusted(owner)
     known = [[text, learning.CLASSES[learning.truth_of(text)]] for text in learning.sentences(20, seed=2)]
     learning.upload(project, known, ["text", "label"], role="public_start")
@@ -250,7 +235,6 @@ def asked(project):
 
 
 def expected_choice(project, dataset):
-    """Return the features' digest and the rows that one process would ask about, and leave no feature file."""
     matrix = features.ensure_matrix(dataset)
     candidates = pool_selectors.open_records(project)
     strategy = strategy_of(project, "top_c")

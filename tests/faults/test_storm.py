@@ -40,7 +40,6 @@ UNION ALL SELECT 'release', 'unchecked', count(*) FROM learner_modelrelease WHER
 
 
 def strike(site: BorrowedSite | OwnSite, part: str, rng: random.Random) -> str:
-    """Kill one part, leave it dead for a moment, and start it again as a supervisor of services would."""
     dead_for = rng.uniform(0.0, 1.5)
     if isinstance(site, ClusteredSite) and part in SPARK_PARTS:
         part = site.strike_spark(part, dead_for, rng)
@@ -60,7 +59,6 @@ def strike(site: BorrowedSite | OwnSite, part: str, rng: random.Random) -> str:
 
 
 def unfinished(site: BorrowedSite | OwnSite) -> list[tuple[str, str, int]]:
-    """Return what still waits or runs."""
     return [row for row in site.ask(UNFINISHED) if row[2]]
 
 
@@ -101,7 +99,6 @@ def judged(site: BorrowedSite | OwnSite, judge: Callable[[], dict[str, Any]]) ->
 
 
 def told(load: Load, struck: list[str], found: dict[str, Any]) -> None:
-    """Print what happened, and hold the site to what it acknowledged."""
     seen = load.seen
     print(json.dumps(found["summary"], indent=1))
     print(f"struck {len(struck)} times: {struck}")
@@ -137,7 +134,6 @@ def test_what_was_acknowledged_survives_a_short_storm(borrowed):
 
 
 def long_storm(site: OwnSite, lake: Path | None = None, *, first: list[str]) -> list[str]:
-    """Storm over a site with servers of its own, judge it, and return what was struck."""
     print(f"storm of {SECONDS:.0f} s with seed {SEED}")
     load_of = json.loads(site.python("-m", "tests.faults.storm.stage").splitlines()[-1])
     site.start_all(site.web_port)

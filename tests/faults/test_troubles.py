@@ -1,8 +1,3 @@
-"""What goes wrong around a site: a flushed broker, a full disk, clocks that jump, a slow database, tasks without end.
-
-Each is told in a sentence, and passes with its cause.
-"""
-
 import contextlib
 import os
 import resource
@@ -74,7 +69,6 @@ def bearer(user):
 
 
 def left_behind():
-    """Return what half a file would be called."""
     return [path for path in Path(default_storage.location).rglob("*") if path.name.startswith(".")]
 
 
@@ -176,9 +170,7 @@ def test_an_import_without_room_says_so_and_is_done_when_there_is_some(broker, s
     header = "label," + ",".join(f"pixel_{n}" for n in range(64))
     row = "sport," + ",".join(["7"] * 64)
     dataset = datasets.receive_upload(
-        project=project,
-        file=ContentFile("\n".join([header, *[row] * 400]).encode(), name="rows.csv"),
-        name="rows.csv",
+        project=project, file=ContentFile("\n".join([header, *[row] * 400]).encode(), name="rows.csv"), name="rows.csv"
     )
     with no_room_for_more_than(ROOM_BYTES), pytest.raises(OSError, match=r"File too large|Errno"):
         datasets.import_dataset(job_id=dataset.job_id)

@@ -1,5 +1,3 @@
-"""A worker killed with -9 in the middle of rounds and trainings: the loop ends where it would have ended anyway."""
-
 import os
 import signal
 import time

@@ -41,13 +41,7 @@ class PrivatePooler:
     """Two server sessions for whoever comes; the pages' address gives each of theirs a time limit."""
 
     def __init__(
-        self,
-        folder: Path,
-        database_url: str,
-        *,
-        sessions: int = 2,
-        label_url: str = "",
-        tls: PoolerTls | None = None,
+        self, folder: Path, database_url: str, *, sessions: int = 2, label_url: str = "", tls: PoolerTls | None = None
     ) -> None:
         self.folder, self.port = folder, quiet_port(set())
         self._behind = parse_database_url(database_url)

@@ -1,5 +1,3 @@
-"""The compose file's database and broker as real servers: who comes without TLS, or trusts another, stays outside."""
-
 import socket
 import ssl
 
@@ -16,7 +14,6 @@ pytestmark = [pytest.mark.faults, pytest.mark.hosts, pytest.mark.slow]
 
 @pytest.fixture(scope="module")
 def servers(tmp_path_factory):
-    """Start both, and end them."""
     started = ComposeServers(tmp_path_factory.mktemp("compose") / "servers")
     try:
         started.start()
@@ -27,14 +24,12 @@ def servers(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def another_authority(tmp_path_factory):
-    """Give the certificate of another site's authority."""
     folder = tmp_path_factory.mktemp("other") / "secrets"
     make_secrets(folder)
     return folder / "authority"
 
 
 def tls_of(url):
-    """Return what a database connection says about itself."""
     with psycopg.connect(url) as connection:
         query = "SELECT ssl, version FROM pg_stat_ssl WHERE pid = pg_backend_pid()"
         return connection.execute(query).fetchone()
@@ -68,7 +63,6 @@ def test_a_database_of_another_authority_is_not_talked_to(servers, another_autho
 
 
 def reaches(url, authority):
-    """Say whether a task could be sent, as the site's settings would have it."""
     with Connection(url, ssl=broker_tls(url, str(authority)), connect_timeout=30) as connection:
         connection.ensure_connection(max_retries=1, interval_start=0, interval_step=0, timeout=60)
         return connection.connected
@@ -105,8 +99,6 @@ def test_the_broker_answers_nobody_without_tls(servers):
 
 
 def shake_hands(context, port):
-    """Open a TLS connection and nothing more."""
-
     with (
         socket.create_connection(("localhost", port), 30) as plain,
         context.wrap_socket(plain, server_hostname="localhost"),

@@ -1,8 +1,3 @@
-"""A site whose every connection is encrypted and checked: Debian's Postgres, PgBouncer and Redis, label process apart.
-
-The servers run by the compose file's own commands; PgBouncer lends sessions by transaction.
-"""
-
 import json
 import re
 from urllib.parse import urlsplit
@@ -42,8 +37,6 @@ print(client.cookies["sessionid"].value)
 
 
 class EncryptedSite(OwnSite):
-    """Pages, label pages, worker and clock, each with the addresses docs/operations.md gives it."""
-
     def __init__(self, folder, servers, pooler):
         super().__init__(folder)
         self._servers, self._pooler = servers, pooler
@@ -94,7 +87,6 @@ class _Borrowed:
 
 @pytest.fixture(scope="module")
 def servers(tmp_path_factory):
-    """Start database and broker, and end them."""
     started = ComposeServers(tmp_path_factory.mktemp("compose") / "servers")
     try:
         started.start()
@@ -105,7 +97,6 @@ def servers(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def pooler(servers, tmp_path_factory):
-    """Put PgBouncer before the database, with a certificate of the same authority."""
     secrets = servers.secrets
     tls = PoolerTls(secrets / "authority", secrets / "postgres_certificate", secrets / "postgres_key")
     addresses = servers.database_url("database_url"), servers.database_url("label_database_url")

@@ -1,5 +1,3 @@
-"""Files in a bucket of a real S3 store: kept, copied with their digest checked, read in part, deleted for good."""
-
 import hashlib
 import os
 import urllib.error
@@ -35,7 +33,6 @@ pytestmark = [pytest.mark.faults, pytest.mark.hosts, pytest.mark.slow, pytest.ma
 
 
 def use(settings, address):
-    """Have this process store its files there."""
     settings.STORAGES = settings.STORAGES | {"default": storage_settings(address)}
     storages._storages.clear()
     default_storage._wrapped = empty
@@ -43,7 +40,6 @@ def use(settings, address):
 
 @pytest.fixture
 def in_bucket(store, bucket, settings, monkeypatch, tmp_path):
-    """Store files in a new bucket, and copies under this test's folder."""
     for name, value in store.environment.items():
         monkeypatch.setenv(name, value)
     settings.FILE_CACHE_DIR = tmp_path / "copies"

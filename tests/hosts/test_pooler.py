@@ -1,5 +1,3 @@
-"""Behind PgBouncer in transaction mode, where two sessions serve everybody and belong to nobody."""
-
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
@@ -29,7 +27,6 @@ HELD = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND classid = 
 
 @pytest.fixture
 def pooler(transactional_db, embedded_servers, tmp_path):
-    """Start a pooler before this test's database."""
     started = PrivatePooler(tmp_path / "pooler", embedded_servers.database_url)
     try:
         started.start()
@@ -47,13 +44,10 @@ def pooled(pooler, monkeypatch):
 
 
 class Person:
-    """A thread with a connection of its own, like one request after another of one web thread."""
-
     def __init__(self):
         self._pool = ThreadPoolExecutor(1)
 
     def does(self, what, *given, **named):
-        """Carry it out there, and return what came of it."""
         return self._pool.submit(what, *given, **named).result(60)
 
     def begins(self, what, *given):
@@ -66,7 +60,6 @@ class Person:
 
 @pytest.fixture
 def people():
-    """Three threads."""
     with ExitStack() as stack:
         found = [Person() for _ in range(3)]
         for person in found:
@@ -76,7 +69,6 @@ def people():
 
 @contextmanager
 def acting_in_the_session(name):
-    """Name the person to the session, as one would without a pooler."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT set_config('dpal.actor', %s, false)", [name])
         yield
@@ -137,7 +129,6 @@ def test_a_name_ends_with_a_transaction_that_fails(pooled, people):
 
 
 def read_by_turns(people, project):
-    """Read records piece by piece in one thread while another uses every session between two pieces."""
     records = people[0].does(
         lambda: Record.objects.filter(dataset__project=project).order_by("pk").iterator(chunk_size=2)
     )

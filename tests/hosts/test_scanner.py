@@ -1,5 +1,3 @@
-"""Uploads before a real clamd: what it finds alone and in archives, and how it says that it read in part."""
-
 import io
 import zipfile
 
@@ -17,7 +15,6 @@ VIRUS = Found(name="Eicar-Test-Signature.UNOFFICIAL")
 
 @pytest.fixture(scope="module")
 def scanner(tmp_path_factory):
-    """Start a scanner that knows one signature."""
     started = RealScanner(tmp_path_factory.mktemp("scanner") / "clamd", files=FILES)
     try:
         started.start()

@@ -1,5 +1,3 @@
-"""Two hosts that share nothing but addresses: pages on one, the worker and the clock on the other."""
-
 import hashlib
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -26,8 +24,6 @@ PATIENCE_SECONDS = 300
 
 
 class Site:
-    """What a person on the network sees of it."""
-
     def __init__(self, url, token):
         self.url, self._headers = f"{url}/api/v1", {"Authorization": f"Bearer {token}"}
 
@@ -56,7 +52,6 @@ def label_until_released(site, slug, *, enough):
 
 
 def share_the_counter(store, url, settings, monkeypatch):
-    """Begin the ledger's counter in a bucket of its own, for this process as well."""
     for name, value in store.environment.items():
         monkeypatch.setenv(name, value)
     settings.LEDGER_COUNTER_URL = url
@@ -67,7 +62,6 @@ def share_the_counter(store, url, settings, monkeypatch):
 
 @pytest.fixture
 def pooler(embedded_servers, transactional_db, tmp_path):
-    """Put PgBouncer before the database."""
     started = PrivatePooler(tmp_path / "pooler", embedded_servers.database_url)
     try:
         started.start()
@@ -105,10 +99,7 @@ def test_what_one_host_writes_another_reads(
     manager = Site(url, token_of(project, "manager"))
     people = [Site(url, token_of(project, "annotator")) for _ in range(2)]
     tested = [f"{text},{learning.CLASSES[learning.truth_of(text)]}" for text in learning.sentences(60, seed=2)]
-    files = {
-        "pool": ["text", *learning.sentences(200)],
-        "public_test": ["text,label", *tested],
-    }
+    files = {"pool": ["text", *learning.sentences(200)], "public_test": ["text,label", *tested]}
     for role, lines in files.items():
         form = {"role": role, "text_column": "text"} | ({"label_column": "label"} if role != "pool" else {})
         body = "\n".join(lines).encode()

@@ -1,5 +1,3 @@
-"""An auditor with exported files and no account checks statement, release and ledger, in a Python without a site."""
-
 import json
 import os
 import shutil

@@ -1,5 +1,3 @@
-"""`dpal-client` against a running site: three lines to predictions, and one sentence for whatever may fail."""
-
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -30,7 +28,6 @@ TEXTS = ["an example", "What's THIS \u2013 a pear, or a hammer?", "apple apple s
 
 @pytest.fixture(autouse=True)
 def home(tmp_path, monkeypatch) -> Path:
-    """Keep what the client keeps in the test's folder."""
     monkeypatch.setenv("DPAL_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("DPAL_CONFIG", str(tmp_path / "config"))
     monkeypatch.delenv("DPAL_TOKEN", raising=False)
@@ -52,7 +49,6 @@ def token_for(project, *scopes: str, role: str = Role.ENGINEER) -> str:
 
 
 def kept(home: Path) -> set[str]:
-    """Return what a program that looks into the cache would find, without what is still being fetched."""
     files = {path for path in (home / "cache").rglob("*") if path.is_file() and not path.name.startswith(".")}
     for path in files:
         if path.parent.parent.name == "files":
@@ -61,7 +57,6 @@ def kept(home: Path) -> set[str]:
 
 
 def refused(error: type[errors.DpalError], sentence: str, *asked: Any, **given: Any) -> None:
-    """Load something that must be refused with one sentence."""
     with pytest.raises(error) as caught:
         dpal.load(*asked, **given)
     said = str(caught.value)
@@ -185,7 +180,6 @@ def test_a_download_that_breaks_off_goes_on_from_there(live_server, project, hom
 
 
 def certificate(folder: Path, *, until: timedelta) -> tuple[Path, Path]:
-    """Write a certificate for localhost that ends some time from now, and its key."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "localhost")])
     now = datetime.now(UTC)

@@ -1,5 +1,3 @@
-"""The client as somebody installs it: its wheel alone, the documents' examples as printed, and the command line."""
-
 import csv
 import io
 import json

@@ -1,5 +1,3 @@
-"""The terminal against a running site: labels, versions and channels, a statement checked from its file."""
-
 import hashlib
 import json
 import re
@@ -29,13 +27,11 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 @pytest.fixture
 def terminal(live_site, tmp_path, monkeypatch):
-    """Give a function that runs a command as somebody with a role and some scopes."""
     return terminal_at(live_site.url, tmp_path, monkeypatch)
 
 
 @pytest.fixture
 def terminal_within(live_server, tmp_path, monkeypatch):
-    """Give the same at a site within this process, whose ledger has the test's counter."""
     return terminal_at(live_server.url, tmp_path, monkeypatch)
 
 
@@ -68,7 +64,6 @@ def refused(done: tuple[int, str], sentence: str) -> None:
 
 
 def signed(content: bytes) -> bytes:
-    """Put the site's signature under a statement that was changed."""
     before = content.rpartition(SIGNED_BEFORE)[0]
     return before + signature_of(hashlib.sha256(before).hexdigest(), SiteKey.from_secret(site_settings.SIGNING_KEY))
 

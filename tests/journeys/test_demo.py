@@ -1,5 +1,3 @@
-"""The demonstration: small and with one release; and as a stranger runs it, its worker killed on the way."""
-
 import os
 import re
 import signal
@@ -73,7 +71,6 @@ def small_demo(
     monkeypatch: pytest.MonkeyPatch,
     tmp_path: Path,
 ) -> Iterator[None]:
-    """Let the demo run on the test's servers with a few questions, its label process under its own role."""
     database = embedded_servers.database_url.rpartition("/")[2].partition("?")[0]
     role = f"demo_{database}"
     _, _, address = embedded_servers.database_url.rpartition("@")
@@ -116,7 +113,6 @@ def test_a_small_demo_ends_with_its_table(small_demo: None) -> None:
 
 
 def worker_of(demo: int) -> int:
-    """Return the process id of the demo's worker."""
     pattern = "celery -A dpal_site.celery:app worker"
     found = subprocess.run(["pgrep", "-P", str(demo), "-f", pattern], capture_output=True)
     return int(found.stdout.split()[0])

@@ -1,5 +1,3 @@
-"""An engineer with nothing but a token: the documents' examples run as printed, whatever was changed is refused."""
-
 import base64
 import hashlib
 import os
@@ -26,21 +24,13 @@ from tests.factories import make_user
 
 pytestmark = pytest.mark.django_db(transaction=True)
 LARGE = 200 * 2**20
-WITH_A_TOKEN = (
-    "latest.sh",
-    "download.sh",
-    "verify.py",
-    "numpy_model.py",
-    "use.py",
-    "predict.sh",
-)
+WITH_A_TOKEN = ("latest.sh", "download.sh", "verify.py", "numpy_model.py", "use.py", "predict.sh")
 # tests/journeys/test_client_examples.py runs them where nothing but the client is installed.
 WITH_THE_CLIENT = ("load.py", "guarantee.py", "terminal.sh", "batches.sh", "folder.py", "client.py")
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """Write the examples where an engineer would run them."""
     documented.write_examples(tmp_path)
     return tmp_path
 
@@ -78,12 +68,7 @@ def test_no_example_goes_unrun():
 def test_the_examples_run_as_printed_and_forgeries_are_refused(live_site, folder, project):
     release = learning.run_to_release(project, make_user(), version=1)
     token, secret = token_for(project, "models:read")
-    known = {
-        "SITE": live_site.url,
-        "PROJECT": project.slug,
-        "TOKEN": secret,
-        "PUBLIC_KEY": storage.signer().public_key,
-    }
+    known = {"SITE": live_site.url, "PROJECT": project.slug, "TOKEN": secret, "PUBLIC_KEY": storage.signer().public_key}
     # A download that broke off goes on where it stopped.
     begun = (storage.folder_of(release) / "model.onnx").read_bytes()[:100]
     (folder / "model.onnx.part").write_bytes(begun)
@@ -135,7 +120,6 @@ def test_the_examples_run_as_printed_and_forgeries_are_refused(live_site, folder
 
 
 def download_of_200_mebibytes(site, project, release, secret: str) -> None:
-    """Fetch a large file from the running site, whole and in part, while its processes grow by no more than a block."""
     folder = storage.folder_of(release).with_name("large")
     folder.mkdir()
     with (folder / "model.onnx").open("wb") as file:
@@ -170,7 +154,6 @@ def download_of_200_mebibytes(site, project, release, secret: str) -> None:
 
 
 def memory_of(site) -> dict[str, int]:
-    """Return what each process of the web server holds in memory, in bytes."""
     master = site.pid("web")
     children = Path(f"/proc/{master}/task/{master}/children").read_text().split()
     assert children

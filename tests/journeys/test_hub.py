@@ -1,5 +1,3 @@
-"""The library of Hugging Face with HF_ENDPOINT set to the site: whole snapshots, pinned ones, and what is refused."""
-
 import hashlib
 import json
 import os

@@ -1,5 +1,3 @@
-"""The core without any add-on: nothing of them is loaded, and a project gets from its upload to a release."""
-
 import os
 import subprocess
 import sys

@@ -1,5 +1,3 @@
-"""From an upload to the third release, for each way a pool may be chosen from and trained on; the ledger is audited."""
-
 import pytest
 from django.core.management import call_command
 

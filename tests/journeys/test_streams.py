@@ -1,5 +1,3 @@
-"""From the first record posted over REST to the third release: senders, annotators and workers, each over HTTP."""
-
 import json
 import re
 from collections.abc import Callable
@@ -88,7 +86,6 @@ def travel(preset: str, *, meanwhile: Callable[..., None] = lambda project: None
 
 
 def numbers_of(promise, slug: str) -> set[float]:
-    """Every number that stands in a promise, in its sentences too, digests, days and the project's name left out."""
     said = re.sub(r"\b[0-9a-f]{64}\b|\b\d{4}-\d\d-\d\d\b", "", json.dumps(promise).replace(slug, ""))
     return {float(number) for number in re.findall(r"(?<![\w.])\d+(?:\.\d+)?(?![\w.]*\w)", said)}
 

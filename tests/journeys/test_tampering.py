@@ -1,5 +1,3 @@
-"""Who catches what: each file of a release, each entry of a statement and each checkpoint, tampered with in turn."""
-
 import base64
 import hashlib
 import json
@@ -220,7 +218,6 @@ def of_releases(files: Files) -> list[Tampering]:
         return lambda files: (files.release / name).unlink()
 
     def forged(files: Files) -> None:
-        """Change a file and sign the manifest anew by another key, in the place of the site's."""
         path = files.release / "manifest.json"
         body = json.loads(path.read_text())
         card = files.release / "card.md"

@@ -1,5 +1,3 @@
-"""From an upload to the third release, in one process: what a manager, annotators and a worker do together."""
-
 import pytest
 from django.core.management import call_command
 

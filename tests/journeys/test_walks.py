@@ -1,5 +1,3 @@
-"""No module of services is entered again while it waits: work goes down through the rooms and comes back up once."""
-
 import sys
 from importlib import util
 from textwrap import dedent

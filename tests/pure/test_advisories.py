@@ -1,5 +1,3 @@
-"""An export of osv.dev becomes the list of advisories that the lock is held against."""
-
 import json
 import zipfile
 

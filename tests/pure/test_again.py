@@ -1,5 +1,3 @@
-"""Which tests are tried again, by a small suite of its own: a browser that goes away, and nothing else."""
-
 import os
 import re
 import subprocess

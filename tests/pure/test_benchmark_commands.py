@@ -1,5 +1,3 @@
-"""Benchmarks start: one of them has the name of a package, which must hide it from none."""
-
 import importlib
 import subprocess
 import sys
@@ -22,7 +20,6 @@ def test_it_says_how_it_is_run(name):
 
 
 def figures(rows, executors, **changed):
-    """Return what a gate of so many records took, well within the limits."""
     told = {"rows": rows, "executors": executors, "digest": "same", "wall_seconds": 2.0, "ready_seconds": 1.0}
     told |= {"processor_seconds": rows * 1e-7, "postgres_seconds": 0.1, "process_mib": 100.0, "together_mib": 200.0}
     return told | {"load": 1.0} | changed

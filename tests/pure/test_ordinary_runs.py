@@ -1,5 +1,3 @@
-"""Of a family of cases an ordinary run takes every nth."""
-
 import os
 import subprocess
 import sys

@@ -1,5 +1,3 @@
-"""What is out of date: images by their listed weaknesses, their bytes and later patches."""
-
 import json
 import os
 from datetime import date, timedelta

@@ -20,7 +20,6 @@ PLAIN = {"plain.py": b"SAID = 'installed'\n"}
 
 
 def wheel(folder, name, version, files, *, runs=()):
-    """Write a wheel of these files, and return its line of a lock."""
     info = f"{name}-{version}.dist-info"
     files = files | {
         f"{info}/METADATA": f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n".encode(),
@@ -41,8 +40,6 @@ def wheel(folder, name, version, files, *, runs=()):
 
 
 class Checkout:
-    """A folder with the script and a lock, beside a folder of wheels instead of an index."""
-
     def __init__(self, folder):
         self.folder, self.wheels, self.lines = folder / "checkout", folder / "wheels", {}
         self.python = self.folder / ".venv" / "bin" / "python"
@@ -70,7 +67,6 @@ class Checkout:
         self.write("".join(self.lines[known] for known in sorted(self.lines)))
 
     def has_uv(self, *, program=None):
-        """Have the wheel of this environment's uv, or one whose program is another."""
         version = distribution("uv").version
         content = Path(sys.executable).with_name("uv").read_bytes() if program is None else program
         script = f"uv-{version}.data/scripts/uv"

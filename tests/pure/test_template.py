@@ -1,5 +1,3 @@
-"""The name of the database that test processes copy: another one as soon as anything that makes tables is another."""
-
 import pytest
 
 from tests.template import APPS, BESIDE, template_name

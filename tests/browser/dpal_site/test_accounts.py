@@ -1,5 +1,3 @@
-"""Every page of accounts and joining: axe finds nothing in both themes, nothing scrolls sideways; a passkey works."""
-
 from datetime import timedelta
 
 import pytest
@@ -43,7 +41,6 @@ def address(live_server):
 
 
 def problems(page):
-    """Return what is wrong with the page as it stands."""
     violations = axe.violations(page)
     found = [f"{item['id']}: {item['nodes'][0]['html'][:150]}" for item in violations]
     wide = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
@@ -58,7 +55,6 @@ def log_in(page, address, user):
 
 
 def confirm_password(page):
-    """Give the password again where a page asks for it."""
     if "reauthenticate" in page.url:
         page.get_by_label("Password").fill(PASSWORD)
         page.get_by_role("button", name="Confirm").click()

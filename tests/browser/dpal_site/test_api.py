@@ -1,5 +1,3 @@
-"""The REST interface's own page shows its routes under the site's Content-Security-Policy."""
-
 from typing import TYPE_CHECKING
 
 import pytest

@@ -1,5 +1,3 @@
-"""Every page obeys its own content security policy and asks no other host; the fixture that checks this can fail."""
-
 import pytest
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]

@@ -1,5 +1,3 @@
-"""The checks of a deployment that ask the database: do statements of pages end, and does its log keep rows out?"""
-
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -15,13 +13,11 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def pooled(settings):
-    """Serve pages behind a pooler, as far as the settings say."""
     settings.DATABASE_POOLER, settings.SITE_PART = "transaction", "web"
     return settings
 
 
 def give_a_limit(limit):
-    """Do what `connect_query` does for a pooler's address."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT set_config('statement_timeout', %s, true)", [limit])
 

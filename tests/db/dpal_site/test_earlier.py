@@ -1,5 +1,3 @@
-"""A database that another version made is refused before anything in it changes."""
-
 import shutil
 from importlib import import_module
 

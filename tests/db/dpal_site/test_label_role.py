@@ -1,5 +1,3 @@
-"""The database role of the label process, tried out on every table: what is not declared is refused."""
-
 import contextlib
 import re
 from secrets import token_hex
@@ -91,7 +89,6 @@ def refused(role, statement, values=()):
 
 
 def granted(role, table):
-    """Return every right the role has on a table, column by column where it has it on some."""
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT verb FROM unnest(%s::text[]) verb WHERE has_table_privilege(%s, %s::regclass, verb)",
@@ -200,7 +197,6 @@ class TestWhoeverTookTheProcessOver:
         return browser.get("/operations/").status_code == 200
 
     def all_it_reads(self, role):
-        """Return every value of every column it may read, as one text."""
         found = []
         for table in tables():
             for column in columns(table):
@@ -240,10 +236,7 @@ class TestWhoeverTookTheProcessOver:
 
     def test_functions_tell_only_by_the_secret(self, role, browsers):
         """What the table holds is no secret, whoever got hold of that."""
-        asked = {
-            "dpal_site_session_of(%s)": "session_data",
-            "dpal_site_visitor(%s, '', '')": "username",
-        }
+        asked = {"dpal_site_session_of(%s)": "session_data", "dpal_site_visitor(%s, '', '')": "username"}
         secret, key = browsers["visitor"].cookies["sessionid"].value, browsers["visitor"].session.session_key
         for function, column in asked.items():
             with acting_as(role) as cursor:

@@ -1,5 +1,3 @@
-"""What the models name is in the database: altering a field may drop another index over its column, and say nothing."""
-
 import pytest
 from django.apps import apps
 from django.conf import settings

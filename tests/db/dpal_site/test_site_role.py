@@ -1,5 +1,3 @@
-"""The role of web servers and workers: table by table what is declared, and nothing above the rules it is held to."""
-
 from secrets import token_hex
 
 import pytest

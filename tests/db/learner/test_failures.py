@@ -1,5 +1,3 @@
-"""What failed, how often in a row, and which of it a person may start anew."""
-
 import pytest
 from django.utils import timezone
 

@@ -1,5 +1,3 @@
-"""What a project does next while an upload is on its way to be asked about: it is read, then it is at the gate."""
-
 import io
 
 import pytest

@@ -1,5 +1,3 @@
-"""What happens in a project becomes something to tell, once, and to those whose role may read it."""
-
 from datetime import timedelta
 from decimal import Decimal
 
@@ -180,7 +178,6 @@ def test_a_reviewer_is_called_to_what_they_may_decide_once_a_day_and_not_again_f
 
 
 def lower(project, share):
-    """Lower the pool's limit until `share` of it is what was spent."""
     (account,) = guarantee_accounts(project)
     now = guarantee(account)
     limit = Decimal(repr(round(now.epsilon_spent / share, 6)))

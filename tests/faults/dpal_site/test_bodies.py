@@ -1,5 +1,3 @@
-"""An upload that has no room is refused when its length is known, and not when all of it has been sent."""
-
 import shutil
 import socket
 import tempfile
@@ -21,7 +19,6 @@ BEGINNING = b'--b\r\nContent-Disposition: form-data; name="file"; filename="rows
 
 
 def answer_to(url, path, headers, length):
-    """Send the head and the beginning of an upload, and return what is answered while the rest does not come."""
     with socket.create_connection((host.LOOPBACK, int(url.rpartition(":")[2])), 15) as connection:
         head = b"POST %s HTTP/1.1\r\nHost: 127.0.0.1\r\n%s%sContent-Length: %d\r\n\r\n"
         connection.sendall(head % (path.encode(), FORM, headers, length) + BEGINNING)

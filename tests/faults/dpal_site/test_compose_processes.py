@@ -1,9 +1,3 @@
-"""What `docker compose up` would start, started: the same commands in the same order with the same environment.
-
-Database and broker are the embedded ones, whose builds have no TLS: they are reached through a front that has it, with
-the certificates the compose file's servers get. The servers' own commands are run in tests/hosts.
-"""
-
 import contextlib
 import json
 import os
@@ -35,7 +29,6 @@ BIN = Path(sys.executable).parent
 
 
 def command_of(name):
-    """Return a service's command, or the image's, with this environment's programs."""
     command = COMPOSE["services"][name].get("command")
     if command is None:
         stage = DOCKERFILE.rpartition("\nFROM ")[2]
@@ -44,7 +37,6 @@ def command_of(name):
 
 
 def order():
-    """Return our services, each after those it waits for."""
     placed = []
     ours = {name: set(each.get("depends_on", ())) for name, each in COMPOSE["services"].items() if "build" in each}
     while len(placed) < len(ours):
@@ -54,7 +46,6 @@ def order():
 
 @pytest.fixture
 def site(transactional_db, embedded_servers, broker, tmp_path):
-    """Put the secrets where the compose file mounts them, and the image's folders under the test's own."""
     secrets = tmp_path / "secrets"
     made = {"SECRETS": str(secrets), "PATH": os.environ["PATH"]}
     subprocess.run(["sh", REPOSITORY / "deploy" / "secrets.sh"], env=made, check=True, capture_output=True)

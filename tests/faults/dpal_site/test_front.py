@@ -1,5 +1,3 @@
-"""One address for both processes of a site: whoever comes by whatever name labels where they came."""
-
 import http.client
 import os
 import re
@@ -56,7 +54,6 @@ def project():
 
 
 def ask(site: Supervisor, path: str, method: str = "GET", body: bytes | None = None, **headers: str):
-    """Send a request to the one address as it stands, following nothing."""
     connection = http.client.HTTPConnection(urlsplit(site.url).netloc, timeout=120)
     try:
         connection.request(method, path, body, {name.replace("_", "-"): value for name, value in headers.items()})

@@ -1,9 +1,3 @@
-"""The restore of docs/operations.md, drilled on the compose file's volumes: what was spent after the backup stays so.
-
-The environment is the one that the file gives a worker, its volumes are folders, and the database's copy is made and
-put back by Postgres's own programs.
-"""
-
 import os
 import re
 import shutil
@@ -73,8 +67,6 @@ with make_server("127.0.0.1", 0, application) as server:
 
 
 class Drill:
-    """A site by the compose file, its volumes and its backup."""
-
     def __init__(self, server: EmbeddedPostgres, folder: Path) -> None:
         self.server, self.folder = server, folder
         mounts = [mount.split(":")[:2] for mount in WORKER["volumes"]]
@@ -208,7 +200,6 @@ def test_what_was_put_back_in_time_goes_on(drill):
 
 @contextmanager
 def served(drill):
-    """Run the drilled site's pages, and give their address."""
     command = [sys.executable, "-c", SERVE]
     with subprocess.Popen(command, cwd=REPOSITORY, env=drill.environment, stdout=subprocess.PIPE, text=True) as server:
         try:

@@ -1,5 +1,3 @@
-"""The whole site: started by one command, stopped by one key, its processes replaceable while it runs."""
-
 import os
 import re
 import signal
@@ -48,18 +46,15 @@ def answers_ready(url):
 
 
 def children_of(site):
-    """Return the process ids of what a site started."""
     found = subprocess.run(["pgrep", "-P", str(site.pid)], capture_output=True)
     return [int(pid) for pid in found.stdout.split()]
 
 
 def serving(site, port):
-    """Return the children that listen at a port, by their command."""
     return [pid for pid in children_of(site) if f"--bind 127.0.0.1:{port}" in command_of(pid)]
 
 
 def address_in(said):
-    """Return where a site says that it runs, or None."""
     found = [line for line in said if line.startswith("The site runs at")]
     return re.search(r"http://127\.0\.0\.1:\d+", found[0]) if found else None
 
@@ -116,7 +111,6 @@ def test_one_command_runs_a_site_and_ctrl_c_leaves_nothing_behind(tmp_path):
 
 
 def waiting_consumers(broker_url):
-    """Tell which connections to the broker's database wait for a task."""
     with redis.Redis.from_url(broker_url) as broker:
         number = str(broker.connection_pool.connection_kwargs["db"])
         return [client for client in broker.client_list() if client["db"] == number and client["cmd"] == "brpop"]

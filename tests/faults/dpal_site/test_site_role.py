@@ -1,5 +1,3 @@
-"""What somebody could do who runs SQL in a web server or worker: each attack is tried as that process would do it."""
-
 import sys
 from pathlib import Path
 from secrets import token_hex
@@ -70,19 +68,16 @@ REFUSED = {
 
 @pytest.fixture
 def owner(embedded_servers):
-    """Name the role that owns the tables."""
     return parse_database_url(embedded_servers.owner_url)["USER"]
 
 
 @pytest.fixture
 def address(supervisor):
-    """Return the address that is given to the processes."""
     return supervisor._environment["DATABASE_URL"]
 
 
 @pytest.fixture
 def spent(transactional_db):
-    """Leave something in the ledger."""
     return make_account(epsilon_limit=3.0)
 
 
@@ -112,7 +107,6 @@ def test_no_attack_by_sql_gets_past_the_rules(live_site, address, owner, spent):
 
 
 def environment_of(pid):
-    """Return what a process was told, which is empty for as long as it is not the program yet."""
     told = Path(f"/proc/{pid}/environ")
     assert host.wait_until(lambda: bool(told.read_bytes()), 120)
     return told.read_bytes().decode()

@@ -1,5 +1,3 @@
-"""Who says nothing, or says it slowly, keeps nobody else out of a site without a proxy."""
-
 import contextlib
 import http.client
 import socket

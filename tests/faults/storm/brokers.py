@@ -159,8 +159,7 @@ class PrivateRabbitMQ(PrivateBroker):
             listeners += f"ssl_options.certfile = {self._pair['certificate']}\n"
             listeners += f"ssl_options.keyfile = {self._pair['key']}\nssl_options.versions.1 = tlsv1.3"
         host.write_private_file(
-            settings,
-            f"{listeners}\ndefault_user = dpal\ndefault_pass = {self.password}\nconsumer_timeout = 21660000\n",
+            settings, f"{listeners}\ndefault_user = dpal\ndefault_pass = {self.password}\nconsumer_timeout = 21660000\n"
         )
         (self.folder / "plugins").write_text("[].\n")
         environment = {

@@ -118,12 +118,7 @@ class Load:
     def told(self) -> dict[str, Any]:
         """Return what `verdict` judges by."""
         seen = self.seen
-        return {
-            "labels": seen.labels,
-            "uploads": seen.uploads,
-            "posts": seen.posts,
-            "staged": self._places["staged"],
-        }
+        return {"labels": seen.labels, "uploads": seen.uploads, "posts": seen.posts, "staged": self._places["staged"]}
 
     def _run(self, act: Callable[[str, Client, random.Random], None], name: str, token: str) -> None:
         rng = random.Random(f"{self._seed} {len(self._threads)}")

@@ -1,5 +1,3 @@
-"""A release as a folder for MLflow: the module it names loads it, verified; what was changed is refused."""
-
 import importlib
 import json
 import tomllib

@@ -1,5 +1,3 @@
-"""A folder of a release becomes a model that predicts as the site does, or is refused; tables go in and out whole."""
-
 import base64
 import hashlib
 import json
@@ -37,7 +35,6 @@ LEAVES = [merkle.leaf_hash(bytes.fromhex(each)) for each in HASHES]
 
 
 def place_of(signer=SIGNER, sequences=(1, 4, 7), size=7, **changes) -> dict[str, Any]:
-    """Return an account of a manifest, as the site's own code proves it."""
     checkpoint = notes.Checkpoint("dpal-1/project:voice:pool", size, merkle.root_of(LEAVES[:size]))
     entries = [
         {
@@ -131,8 +128,6 @@ def test_a_guarantee_of_two_accounts_is_never_told_as_one(tmp_path):
 
 
 class TestForgeries:
-    """What was not signed is not used."""
-
     @pytest.fixture
     def folder(self, tmp_path):
         write(tmp_path / "release")

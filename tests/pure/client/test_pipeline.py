@@ -1,5 +1,3 @@
-"""The pipeline of a release predicts from raw records what the release does, and trusts one class alone."""
-
 import json
 
 import numpy as np

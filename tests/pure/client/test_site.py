@@ -1,5 +1,3 @@
-"""Requests of the client: what is sent, and how refusals read."""
-
 import json
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer

@@ -1,5 +1,3 @@
-"""A broker over TLS: whoever has no certificate for that host from that authority is refused."""
-
 import datetime
 import socket
 import ssl
@@ -21,7 +19,6 @@ ELSEWHERE = x509.DNSName("elsewhere.example.org")
 
 
 def certificate(folder, alternative):
-    """Write a certificate that signs itself, and its key, to one file."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "a broker")])
     now = datetime.datetime.now(datetime.UTC)

@@ -1,5 +1,3 @@
-"""Every message has a German translation, the compiled catalogue is the written one, and placeholders survive."""
-
 import gettext
 import io
 import re
@@ -88,7 +86,6 @@ class TestCatalogues:
 
 
 def of_libraries():
-    """Return the messages of the libraries whose German ours takes the place of."""
     found = {message.key for message in messages_in([THEIRS])}
     for root in (THEIRS, Path(django.__file__).parent):
         for compiled in root.rglob("locale/de/LC_MESSAGES/*.mo"):
@@ -98,7 +95,6 @@ def of_libraries():
 
 
 def said_nowhere(catalogue, marked):
-    """Return what has a translation and is marked neither in our files nor in a library's."""
     return sorted(set(catalogue) - {message.key for message in marked} - of_libraries() - {""})
 
 
@@ -113,13 +109,11 @@ def test_a_sentence_that_has_gone_is_found(marked):
 
 
 def said_by_account_pages():
-    """Return what the pages of accounts say, which are another project's."""
     folders = [THEIRS / "templates" / name for name in ("account", "mfa", "socialaccount", "usersessions")]
     return {message.text for message in messages_in(folders) if not message.plural}
 
 
 def title_case(text):
-    """Whether a heading or a button writes a word like a name, which another than the first is not."""
     words = re.findall(r"[A-Za-z][\w'-]*", PLACEHOLDER.sub("", text))
     return len(words) < SENTENCE and any(re.match(r"[A-Z][a-z]", word) for word in words[1:])
 
@@ -224,13 +218,11 @@ NEVER_ONE = {
 
 
 def plural_words(text):
-    """Return the words of a form that end as plurals do, without the names of its fields."""
     return set(re.findall(r"\b[a-z]+s\b", re.sub(r"%\(\w+\)[sd]|\{\w+[^{}]*\}", "", text)))
 
 
 @pytest.fixture(scope="module")
 def counted_things(marked):
-    """Return what is counted somewhere, by the words that only stand in plurals."""
     things = {
         word
         for message in marked

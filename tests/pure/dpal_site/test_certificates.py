@@ -1,5 +1,3 @@
-"""Certificates that `deploy/secrets.sh` makes: what they are good for, and when they are made anew."""
-
 import datetime
 import os
 import shutil
@@ -36,7 +34,6 @@ def public(key):
 
 
 def belong_together(folder, server):
-    """Say whether the server's certificate is the authority's and for its key."""
     authority, certificate = read(folder, "authority"), read(folder, f"{server}_certificate")
     certificate.verify_directly_issued_by(authority)
     key = serialization.load_pem_private_key((folder / f"{server}_key").read_bytes(), None)
@@ -53,7 +50,6 @@ def made(tmp_path_factory):
 
 @pytest.fixture
 def secrets(made, tmp_path):
-    """Give what a first run makes."""
     return Path(shutil.copytree(made, tmp_path / "secrets"))
 
 
@@ -92,7 +88,6 @@ def test_what_is_still_good_stays(secrets):
 
 
 def sign(secrets, server, days):
-    """Put a certificate in place that lasts so many days."""
     request = secrets.parent / "request"
     key, authority = secrets / f"{server}_key", secrets / "authority"
     subprocess.run(["openssl", "req", "-new", "-subj", "/CN=x", "-key", key, "-out", request], check=True)

@@ -1,5 +1,3 @@
-"""What a container engine would read: the image's recipe, the compose file, and the lock of the image."""
-
 import os
 import re
 import shutil
@@ -30,7 +28,6 @@ def pinned(name):
 
 
 def merged():
-    """Return the file with YAML's merges done and every variable at its default, as an engine reads it."""
     # The specification knows a tag or a digest; Docker takes both, and goes by the digest.
     told = re.sub(r":[\w.-]+@sha256:", "@sha256:", yaml.safe_dump(COMPOSE, sort_keys=False))
     return re.sub(r"\$\{\w+:-([^}]*)\}", r"\1", told)
@@ -70,7 +67,6 @@ def test_every_service_is_confined(name):
 
 
 def neighbours(name):
-    """Return the services that share a network with one."""
     own = set(SERVICES[name]["networks"])
     return {other for other in SERVICES if other != name and own & set(SERVICES[other]["networks"])}
 

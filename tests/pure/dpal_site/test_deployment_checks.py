@@ -1,5 +1,3 @@
-"""The check of a deployment finds servers on other hosts that are reached without TLS, and a site without factors."""
-
 from types import SimpleNamespace
 
 import pytest
@@ -14,7 +12,6 @@ from dpal_site.operations.deployment_checks import (
 
 
 def found(database="postgresql://dpal:x@127.0.0.1:5432/dpal", broker="redis://:x@localhost:6379/0", **changed):
-    """Return which settings are remarked of a site whose servers are on its own machine but for what is changed."""
     site = {
         "EMAIL_HOST": "localhost",
         "EMAIL_USE_TLS": False,

@@ -1,5 +1,3 @@
-"""Settings from variables and from files that variables name."""
-
 import pytest
 from django.core.exceptions import ImproperlyConfigured
 from environs import EnvValidationError

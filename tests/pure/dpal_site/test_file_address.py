@@ -1,5 +1,3 @@
-"""STORAGE_URL as Django's settings."""
-
 import pytest
 from django.core.exceptions import ImproperlyConfigured
 
@@ -8,7 +6,6 @@ from dpal_site.environment import storage_settings, table_places
 
 @pytest.fixture(autouse=True)
 def no_key(monkeypatch):
-    """Start without a key of the developer's."""
     for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
         monkeypatch.delenv(name, raising=False)
         monkeypatch.delenv(f"{name}_FILE", raising=False)

@@ -1,5 +1,3 @@
-"""EMAIL_URL becomes Django's settings; what cannot be meant is refused."""
-
 from pathlib import Path
 
 import pytest

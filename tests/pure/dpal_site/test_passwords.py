@@ -1,5 +1,3 @@
-"""Easy passwords are refused by what they are made of; no rule says which characters one must have."""
-
 import pytest
 from django.conf import settings
 from django.contrib.auth.password_validation import get_default_password_validators, validate_password

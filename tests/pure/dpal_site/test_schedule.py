@@ -1,5 +1,3 @@
-"""What runs by the clock, and which queue a task waits in, are tasks that there are."""
-
 from django.utils.module_loading import import_string
 
 from dpal_site.celery import app

@@ -1,5 +1,3 @@
-"""Every sentence that a person may read can be told in another language, with its values."""
-
 import ast
 import builtins
 import re
@@ -75,7 +73,6 @@ OWN = own_errors()
 
 
 def sentences(tree: ast.AST) -> Iterator[ast.expr]:
-    """Yield every expression in a module that becomes a sentence a person reads."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Call):
             name = _name(node.func)
@@ -96,14 +93,12 @@ def sentences(tree: ast.AST) -> Iterator[ast.expr]:
 
 
 def bare_in(tree: ast.Module) -> list[int]:
-    """Return the lines of sentences that stand in English alone, those that constants hold included."""
     named = {_name(one.targets[0]): one.value for one in tree.body if isinstance(one, ast.Assign)}
     found = (named.get(said.id, said) if isinstance(said, ast.Name) else said for said in sentences(tree))
     return [said.lineno for said in found if bare(said)]
 
 
 def bare(said: ast.expr) -> bool:
-    """Say whether a sentence is put together, or stands, in English alone."""
     if isinstance(said, ast.Constant):
         return isinstance(said.value, str) and bool(said.value) and not any(GERMAN.get(said.value, [""]))
     if isinstance(said, ast.JoinedStr | ast.BinOp):
@@ -213,7 +208,6 @@ def test_a_message_that_is_lost_is_found(source, lost):
 
 
 def lost_in(tree: ast.AST) -> list[int]:
-    """Return the lines where a message becomes a text that nobody can tell any more."""
     found = set()
     for node in ast.walk(tree):
         parts: list[ast.AST] = []

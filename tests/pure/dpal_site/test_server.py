@@ -1,5 +1,3 @@
-"""The web server takes one request for one, and says of requests neither address nor sender."""
-
 import logging
 
 import pytest
@@ -11,7 +9,6 @@ HEAD = b"POST /login/ HTTP/1.1\r\nHost: example.org\r\n"
 
 
 def requests(sent):
-    """Return path, body and refusal of every request in what a connection brought."""
     found = []
     while sent:
         request = Request(Adjustments())

@@ -1,5 +1,3 @@
-"""Django's own deployment check and the settings of a site as docs/operations.md has it deployed."""
-
 import json
 import os
 import re
@@ -30,7 +28,6 @@ print(json.dumps(said | {"SECOND_FACTOR": sorted(settings.SECOND_FACTOR)}))
 
 
 def documented(service):
-    """Return the environment the compose file and the documented command give a service."""
     shell = {key: value.replace("$SITE", COMMAND[1]) for key, value in (w.split("=", 1) for w in COMMAND[2].split())}
 
     def filled(value):

@@ -1,5 +1,3 @@
-"""The tabs of a project lead to what the viewer may see: all of them for a manager, fewer for an engineer."""
-
 import re
 
 import pytest
@@ -21,7 +19,6 @@ def project(remembered):
 
 
 def tabs_of(page):
-    """Return the addresses of a page's tabs by the last part of each."""
     nav = re.search(r'<nav class="tabs".*?</nav>', page, re.S)
     assert nav, "the page has tabs"
     return {address.rstrip("/").rsplit("/", 1)[-1]: address for address in re.findall(r'href="([^"]+)"', nav[0])}
@@ -29,10 +26,7 @@ def tabs_of(page):
 
 def pages_of(project):
     names = ("learner:dashboard", "annotation:budget", "annotation:statement", "learner:releases")
-    return [
-        *(reverse(name, args=[project.slug]) for name in names),
-        reverse("learner:release", args=[project.slug, 1]),
-    ]
+    return [*(reverse(name, args=[project.slug]) for name in names), reverse("learner:release", args=[project.slug, 1])]
 
 
 def client_with(project, role):

@@ -1,5 +1,3 @@
-"""The REST routes of annotation: tokens and scopes, uploads, questions, the ledger, problem documents."""
-
 from datetime import timedelta
 
 import pytest

@@ -1,5 +1,3 @@
-"""What services say of values, as a German reader's pages tell it."""
-
 import json
 from datetime import UTC, datetime, timedelta
 

@@ -1,5 +1,3 @@
-"""The forms of accounts as the standard wants them: what a password may be, what a link opens, what nothing asks."""
-
 import re
 from datetime import timedelta
 

@@ -111,7 +111,6 @@ SUFFIXES = ("changelist", "add", "change", "delete", "history")
 
 @pytest.fixture
 def clients() -> dict[str, Client]:
-    """One browser for each kind of person."""
     project = make_project()
     people: dict[str, User | None] = {"anonymous": None}
     for kind in KINDS[1:]:
@@ -138,7 +137,6 @@ def account_address(name: str, pattern: URLPattern, pk: int) -> str:
 
 
 def nameless(patterns: list[Any], prefix: str = "/") -> list[str]:
-    """Return the addresses of the patterns outside the administration that have no name."""
     found = []
     for pattern in patterns:
         if isinstance(pattern, URLResolver):

@@ -1,5 +1,3 @@
-"""What changes something is told by who did it: pages that only show write nothing, whoever looks or sends."""
-
 import contextlib
 import re
 from collections.abc import Iterator
@@ -39,10 +37,7 @@ BY_ITSELF = {
 
 
 def written(send: Any) -> set[str]:
-    """Return the tables a request writes to."""
-    with CaptureQueriesContext(
-        connection,
-    ) as captured:
+    with CaptureQueriesContext(connection) as captured:
         undone(send)
     found = {table for query in captured for table in WRITES.findall(query["sql"])}
     return found - NOTES
@@ -75,7 +70,6 @@ SENDING = ("POST", "PUT", "PATCH", "DELETE")
 
 
 def addresses(scene: Scene, person: str = "") -> Iterator[tuple[str, str]]:
-    """Yield every address whose parts the scene has, with its name."""
     for name, pattern in named_patterns(get_resolver().url_patterns):
         with contextlib.suppress(KeyError, NoReverseMatch):
             yield name, scene.address(name, pattern, person)

@@ -1,5 +1,3 @@
-"""Accounts: who may open one, what they may find out about others, and the second factor."""
-
 import re
 from datetime import timedelta
 
@@ -58,7 +56,6 @@ def invite(client: Client, project) -> str:
 
 
 def reset(client: Client, email: str) -> str:
-    """Have a link sent, set another password by it and return that."""
     client.post(reverse("account_reset_password"), {"email": email})
     page = client.get(link_in(mail.outbox[0]), follow=True)
     client.post(page.request["PATH_INFO"], {"password1": "another long one", "password2": "another long one"})

@@ -1,5 +1,3 @@
-"""Django's administration: facts can be looked at and by nobody changed; what staff must not see is not there."""
-
 import re
 from collections.abc import Iterator
 from typing import Any
@@ -14,17 +12,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from annotation.data.services import retention
-from annotation.models import (
-    ApiToken,
-    Assignment,
-    Encounter,
-    GateRun,
-    Label,
-    Query,
-    Record,
-    RecordPost,
-    Report,
-)
+from annotation.models import ApiToken, Assignment, Encounter, GateRun, Label, Query, Record, RecordPost, Report
 from annotation.models.deletions import Deletion
 from annotation.models.forgetting import Forgetting
 from annotation.models.history import Action
@@ -93,7 +81,6 @@ def test_what_lies_inside_a_project_is_not_there() -> None:
 
 @pytest.fixture
 def full_site(superuser) -> None:
-    """A site in which nearly every model of the administration has a row."""
     project = learning.open_trusted(make_user())
     learning.fill_trusted(project)
     learning.run_to_release(project, make_user(), version=1)
@@ -127,7 +114,6 @@ def contents(model: type[Any]) -> list[dict[str, Any]]:
 
 
 def writing_tries(model: type[Any], page: Any, row: Any) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield every address and form by which the administration could write to a model, and what would be sent."""
     name = f"admin:{model._meta.app_label}_{model._meta.model_name}"
     fields = {field.name: "1" for field in model._meta.concrete_fields}
     listed, change = reverse(f"{name}_changelist"), reverse(f"{name}_change", args=[row.pk])

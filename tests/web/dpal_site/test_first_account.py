@@ -1,5 +1,3 @@
-"""The first account: made from the site's own machine alone, and only while there is none."""
-
 import pytest
 from django.contrib.auth.models import User
 from django.test import Client

@@ -1,9 +1,3 @@
-"""An id of another project is no id: every address that names something, with another project's in its place.
-
-Nothing here is listed by hand. Two scenes hold everything an address can name; wherever somebody is let in at an
-address of the first one, each part of it that is another in the second one is put there, and then all of them.
-"""
-
 from collections.abc import Callable
 from typing import Any
 

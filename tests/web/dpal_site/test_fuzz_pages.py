@@ -1,5 +1,3 @@
-"""Whatever a person sends to a page, the answer is none of 5xx: odd addresses, odd parameters, odd forms."""
-
 import contextlib
 import random
 import re
@@ -34,7 +32,6 @@ WORDS = ("a", "x" * 200, "nul%00", "..", "é", "a.b", "latest")
 
 
 def answered(send):
-    """Send a request, read its answer, take back what it did, and return its status."""
     with transaction.atomic():
         answer = send()
         b"".join(answer)
@@ -52,7 +49,6 @@ def odd_fields(names, rng):
 
 
 def odd_addresses(name, pattern, scene, rng):
-    """Yield the page's own address, and one about things that are not there."""
     wanted = pattern.pattern.converters or dict.fromkeys(getattr(pattern.pattern, "regex", NONE).groupindex)
     known = {"object_id": 1} | scene.arguments | scene.own.get(name, {})
     with contextlib.suppress(NoReverseMatch):
@@ -120,7 +116,6 @@ def test_no_page_breaks(monkeypatch, settings, tmp_path):
 
 
 def addresses():
-    """Return every address of the site but those of API routes, which test_openapi.py asks, and the files beside it."""
     routes = {f"api:{name}" for name, _method in api_routes()}
     return [each for each in named_patterns(get_resolver().url_patterns) if each[0] and each[0] not in routes]
 

@@ -1,5 +1,3 @@
-"""A German reader's pages hold no sentence the catalogue has a translation of."""
-
 import re
 from html import unescape
 
@@ -39,7 +37,6 @@ FIELD = re.compile(r"%\(\w+\)[sd]|\{[^{}]*\}|%%")
 
 
 def pieces(message: str) -> list[str]:
-    """Return the parts of a message between its fields and tags that are long enough to be known again."""
     return [part.strip() for part in FIELD.split(TAG.sub("{}", message)) if len(part.strip().split()) >= 3]
 
 
@@ -53,7 +50,6 @@ ENGLISH = {
 
 
 def english_in(html: str) -> set[str]:
-    """Return the parts of English messages a page shows."""
     shown = " ".join(unescape(TAG.sub(" ", UNREAD.sub(" ", html))).split())
     return {part for part in ENGLISH if part in shown}
 
@@ -73,7 +69,6 @@ def manager() -> User:
 
 @pytest.fixture
 def project(manager: User) -> Project:
-    """Open a project whose upload has bad rows and whose limit was raised."""
     return open_messages(manager)
 
 

@@ -1,9 +1,3 @@
-"""The kinds of hole other labelling platforms had: each probe catches a planted one, and finds none here.
-
-A probe is a function over a client, a page or a file. Every one is run twice: against views, settings or loaders of
-this file that have the hole on purpose, and against ours.
-"""
-
 import contextlib
 import pickle
 import re
@@ -70,8 +64,6 @@ def quiet(monkeypatch, settings, tmp_path):
 
 @pytest.fixture
 def plant(settings):
-    """Serve views with a hole beside our own."""
-
     def planted(**views):
         settings.ROOT_URLCONF = tuple([path(f"planted/{name}/", view) for name, view in views.items()]) + tuple(
             dpal_site.urls.urlpatterns
@@ -81,7 +73,6 @@ def plant(settings):
 
 
 def looked_at(send):
-    """Send a request, read its answer to the end, and take back whatever it did."""
     with transaction.atomic():
         answer = send()
         answer.text_sent = b"".join(answer).decode(errors="replace")
@@ -100,7 +91,6 @@ def logged_in(user):
 
 @pytest.fixture
 def asked(monkeypatch):
-    """Note every host that Python code of this process would talk to, and let it talk to none."""
     hosts = []
 
     def refuse(*address, **_options):
@@ -257,7 +247,6 @@ class TestQueriesByFieldName:
 
 class TestKnownKeys:
     def reset_with(self, user, key):
-        """Say whether a reset link that somebody made with a key of theirs opens the account."""
         generator = type(default_token_generator)()
         generator.secret = key
         link = reverse(
@@ -284,8 +273,6 @@ PAYLOAD = "<script>alert(1)</script><svg onload=alert(2)><img src=x onerror=aler
 
 
 class Live(HTMLParser):
-    """Collects what a browser would run."""
-
     def __init__(self, text):
         super().__init__()
         self.found = []
@@ -377,7 +364,6 @@ class TestTakingAccountsOver:
         return ann
 
     def with_a_stolen_session(self, ann):
-        """Say whether who holds a session, and no password, can lead the account's mail to themselves."""
         client = logged_in(ann)
         client.post(reverse("account_email"), {"action_add": "", "email": "thief@example.org"})
         return EmailAddress.objects.filter(email="thief@example.org").exists()
@@ -414,11 +400,7 @@ class TestTakingAccountsOver:
     def test_an_invitation_gives_its_role_to_who_takes_it_and_to_nobody_else(self, ann):
         project = make_project()
         _invitation, secret = invitations.create_invitation(
-            project=project,
-            owner=project.created_by,
-            role=Role.ANNOTATOR,
-            maximum_uses=5,
-            lifetime=timedelta(days=1),
+            project=project, owner=project.created_by, role=Role.ANNOTATOR, maximum_uses=5, lifetime=timedelta(days=1)
         )
         address = reverse("annotation:join", args=[secret])
         assert not self.joined_by_looking(address, ann)
@@ -431,8 +413,6 @@ class TestTakingAccountsOver:
 
 
 class Mark:
-    """Unpickled, it writes a file."""
-
     def __init__(self, target):
         self.target = target
 
@@ -446,7 +426,6 @@ class TestUnpickling:
         return tmp_path / "ran"
 
     def ran(self, mark, load, content, name, tmp_path):
-        """Say whether loading a file runs what it holds."""
         mark.unlink(missing_ok=True)
         file = tmp_path / name
         file.write_bytes(content)

@@ -1,5 +1,3 @@
-"""Who asks is found by session and id, with the same refusals as Django's own stores and backends."""
-
 from datetime import timedelta
 
 import pytest
@@ -31,8 +29,6 @@ def is_in(client):
 
 
 class TestAPersonComesWithTheSession:
-    """The same one, read in the same statement, for one request and one question."""
-
     @pytest.fixture
     def store(self, ann, client):
         client.force_login(ann)
@@ -139,8 +135,6 @@ class TestSessions:
 
 
 class TestTheLabelProcess:
-    """What it does without reading a table of people or sessions."""
-
     @pytest.fixture
     def visitor(self, ann, client, settings):
         """Log somebody in, and go on as the label process; gives the secret."""

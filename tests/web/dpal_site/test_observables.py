@@ -1,9 +1,3 @@
-"""Everything that can be read is declared with who may read it and why, and nobody reads what their role may not.
-
-The description of the REST interface and the templates are walked for what could be read in any state of a project, the
-pages and answers of one site for what each kind of person does read, and for where they are let in at all.
-"""
-
 import json
 import re
 from collections.abc import Iterator
@@ -50,7 +44,6 @@ SENDING = re.compile(r"import .*(EmailMessage|EmailMultiAlternatives|send_mail)|
 
 @pytest.fixture(scope="module")
 def walk(django_db_setup: None, django_db_blocker: Any) -> Iterator[Walk]:
-    """Read one site as everybody."""
     with django_db_blocker.unblock(), pytest.MonkeyPatch.context() as patch:
         patch.setattr("celery.app.base.Celery.send_task", lambda app, name, *args, **kwargs: None)
         yield walk_through(Scene())
@@ -59,7 +52,6 @@ def walk(django_db_setup: None, django_db_blocker: Any) -> Iterator[Walk]:
 
 
 def undeclared_fields(rows: tuple[Shown, ...]) -> list[tuple[str, str]]:
-    """Return what an answer could hold that no row speaks of."""
     described = {field for schema in answer_schemas().values() for field in fields_in(schema, schemas())}
     assert len(described) > 90
     described |= {("Problem", field) for field in schemas()["Problem"]["properties"]}
@@ -67,7 +59,6 @@ def undeclared_fields(rows: tuple[Shown, ...]) -> list[tuple[str, str]]:
 
 
 def forbidden_fields(walk: Walk, rows: tuple[Shown, ...]) -> list[tuple[str, str, str, str]]:
-    """Return what somebody was answered that their role may not read."""
     told = answer_schemas()
     return sorted(
         {
@@ -80,7 +71,6 @@ def forbidden_fields(walk: Walk, rows: tuple[Shown, ...]) -> list[tuple[str, str
 
 
 def forbidden_names(walk: Walk, rows: tuple[Shown, ...]) -> list[tuple[str, str, str]]:
-    """Return what a page looked up for somebody whose role may not read it."""
     return sorted(
         {
             (page.name, page.person, name)
@@ -93,7 +83,6 @@ def forbidden_names(walk: Walk, rows: tuple[Shown, ...]) -> list[tuple[str, str,
 
 
 def undeclared_names(rows: tuple[Shown, ...]) -> list[tuple[str, str]]:
-    """Return what stands in the templates of the table and in no row for them, reached or not."""
     places = {place for row in rows for place in row.places}
     return sorted(
         (place, name)
@@ -108,7 +97,6 @@ def is_language(name: str) -> bool:
 
 
 def without(rows: tuple[Shown, ...], place: str, name: str) -> tuple[Shown, ...]:
-    """Return the table as it would be had somebody added a value and declared nothing."""
     return tuple(
         replace(row, what=" ".join(own for own in row.names if own != name)) if place in row.places else row
         for row in rows
@@ -117,7 +105,6 @@ def without(rows: tuple[Shown, ...], place: str, name: str) -> tuple[Shown, ...]
 
 @contextmanager
 def as_template(monkeypatch: pytest.MonkeyPatch, name: str, added: str) -> Iterator[None]:
-    """Have something more stand in a template."""
     loaders = engines["django"].engine.template_loaders  # type: ignore[attr-defined]
     for each in [*loaders, *(inner for outer in loaders for inner in getattr(outer, "loaders", []))]:
         if hasattr(each, "get_contents") and not hasattr(each, "loaders"):
@@ -225,11 +212,7 @@ def test_whatever_others_than_managers_get_is_a_declared_template(walk: Walk) ->
     places = {place for row in PAGES for place in row.places}
     got = {one for page in walk.pages if page.person in OTHERS for one in page.templates if not one.startswith(WIDGETS)}
     assert got - places == set()
-    assert {
-        "learner/releases/release.html",
-        "annotation/questions/label.html",
-        "annotation/budget/budget.html",
-    } <= got
+    assert {"learner/releases/release.html", "annotation/questions/label.html", "annotation/budget/budget.html"} <= got
 
 
 def test_every_page_is_declared_or_for_managers(walk: Walk) -> None:

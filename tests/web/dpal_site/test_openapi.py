@@ -1,9 +1,3 @@
-"""The REST interface answers as its OpenAPI description says: statuses, media types, schemas and headers, every route.
-
-Requests are made up from the description itself, fitting and not fitting, with a fixed seed; a sound one for each route
-is written here, so that every route is seen to succeed. Whatever comes back is checked by schemathesis.
-"""
-
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -46,15 +40,7 @@ from learner.simulation.rows import planned_rows
 from learner.simulation.services import fingerprint_of
 from tests import learning, streaming, studies
 from tests.counting import new_counter
-from tests.factories import (
-    a_png,
-    make_project,
-    make_records,
-    make_user,
-    open_preset,
-    open_records,
-    write_settings,
-)
+from tests.factories import a_png, make_project, make_records, make_user, open_preset, open_records, write_settings
 from tests.fuzzing import TIMES, fuzz
 from tests.studies import connect, open_paid_crowd, open_study
 
@@ -117,8 +103,6 @@ def own_counter(settings, tmp_path, monkeypatch) -> None:
 
 @dataclass
 class Waiting:
-    """Projects that wait for something a manager does, and are made to wait again each time."""
-
     stuck: Any
     gated: Any
     secret: Any
@@ -141,7 +125,6 @@ class Waiting:
         return cls(stuck, gated, secret, few)
 
     def projects(self, path: str) -> dict[str, Any]:
-        """Return them by how the paths end that they wait for."""
         if path.endswith("/block/close"):
             Round.objects.filter(project=self.secret).update(closes_at=Now() + timedelta(days=1))
         if path.endswith("/trainings"):
@@ -155,7 +138,6 @@ class Waiting:
         return "round" if path.endswith("/retry") else "job"
 
     def id_in(self, path: str) -> str:
-        """Return work that can be cancelled, or started anew."""
         if path.endswith(("/cancel", "/send")):
             return str(Job.objects.create(project=self.stuck, kind="compare").pk)
         rounds = Round.objects.filter(project=self.stuck)
@@ -163,20 +145,16 @@ class Waiting:
         return str(rounds.latest("pk").pk)
 
     def upload(self) -> Any:
-        """Return an upload that may go through the gate again."""
         Job.objects.filter(project=self.gated, kind="gate").update(state="failed", error="no", finished_at=Now())
         return self.gated.datasets.get()
 
     def delivery(self, project: Any) -> WebhookDelivery:
-        """Return a message to a webhook that is there."""
         made = Webhook.objects.create(project=project, url="https://hooks.example/", events=["round"], salt=b"s")
         return WebhookDelivery.objects.create(webhook=made, event="round", subject="round 1", body="{}")
 
 
 @dataclass
 class Site:
-    """A project with a release, a stream, a person with every role, and tokens."""
-
     person: Any
     project: Any
     stream: Any
@@ -191,7 +169,6 @@ class Site:
     asked: bool = False
 
     def ask(self, case: Any, *, secret: str | None = None, **changes: dict[str, Any]) -> int:
-        """Send a request, check the answer against the description, and return its status."""
         for part, values in changes.items():
             setattr(case, part, {**(getattr(case, part) or {}), **values})
         headers = {"Authorization": f"Bearer {self.secret if secret is None else secret}"}
@@ -202,7 +179,6 @@ class Site:
         return response.status_code
 
     def job_in(self, path: str) -> str:
-        """Return a job of the project, or one that wrote a file."""
         if not path.endswith("/file"):
             return str(Job.objects.filter(project=self.project).first().pk)
         job = kept_files.start_export(project=self.project, owner=self.person, format="csv").job
@@ -266,7 +242,6 @@ class Site:
         }
 
     def check_in(self, project: Any) -> GoldQuery:
-        """Return a hidden check of a project."""
         fields = {"rows": 1, "pixels": "pixels.npy"} if project == self.pictured else {"texts": ["a check"]}
         (record,) = make_records(project, role="public_test", **fields)
         if project == self.pictured:
@@ -277,13 +252,11 @@ class Site:
         return GoldQuery.objects.create(query=asked, choice=0, source="public", added_by=self.person)
 
     def set_aside(self) -> str:
-        """Return a question that nobody gets further with."""
         (query,) = open_records(self.project, 1, round_number=99)
         flags.set_aside(project=self.project, query=query)
         return str(query.pk)
 
     def given(self) -> str:
-        """Return a turn of the person's at a question that they answered just now."""
         open_records(self.project, 1, round_number=98)
         turn = learning.queue.claim_next(project=self.project, user=self.person)
         labels.submit_label(assignment=turn, choice=0)
@@ -315,13 +288,11 @@ class Site:
         }
 
     def moved(self) -> str:
-        """Return a channel that was another version before."""
         for release in self.project.releases.filter(state="released").order_by("version"):
             channels.move_channel(release=release, channel="stable", reason="r", actor=self.person)
         return "stable"
 
     def question_in(self, path: str) -> str:
-        """Return a question that a route has something to say of."""
         if "/set-aside/" in path:
             return self.set_aside()
         if path.endswith("/image"):
@@ -329,7 +300,6 @@ class Site:
         return self.answered(self.project) if "/reviews/" in path else self.commented()
 
     def commented(self) -> str:
-        """Return a question that the person was asked and said something of."""
         turn = Assignment.objects.filter(project=self.project, annotator=self.person).order_by("created_at").first()
         if turn is None:
             turn = learning.queue.claim_next(project=self.project, user=self.person)
@@ -337,7 +307,6 @@ class Site:
         return str(turn.query_id)
 
     def answered(self, project: Any) -> str:
-        """Return a question that waits for review."""
         write_settings(project, reviewed="all")
         waiting = reviewing.queue_of(project, self.person)
         if not waiting.exists():
@@ -346,7 +315,6 @@ class Site:
         return str(waiting.first().pk)
 
     def named(self, path: str) -> Any:
-        """Return the project that a route is asked about."""
         if "/studies" in path or "/crowd-links" in path or path.endswith("/tables"):
             return self.crowd
         by_ending = {
@@ -363,7 +331,6 @@ class Site:
         return next((found for ending, found in by_ending.items() if path.endswith(ending)), self.project)
 
     def wished(self) -> str:
-        """Return what another manager of the spare project asked for."""
         open_ones = self.spare.limit_requests.filter(state="open")
         if not open_ones.exists():
             second = self.spare.memberships.exclude(user=self.person).get().user
@@ -371,12 +338,10 @@ class Site:
         return str(open_ones.get().pk)
 
     def drawn(self) -> str:
-        """Return a picture of the guidelines."""
         add = guideline_pictures.add_guideline_picture
         return str(add(project=self.project, data=a_png(), description="grey", by=self.person).digest)
 
     def claimed(self, project: Any) -> str:
-        """Return a question leased to the person."""
         assignment = learning.queue.claim_next(project=project, user=self.person)
         return str(assignment.pk) if assignment else str(uuid4())
 
@@ -390,7 +355,6 @@ class Site:
         return {"/merges": about | {"into": into}, "/merges/back": {"name": further.name}}
 
     def sound(self, operation: Any) -> Any:
-        """Return a request to a route that must succeed."""
         bodies: dict[str, Any] = {
             "/pictures": {"file": a_png(), "description": "grey"},
             "/datasets": {"file": b"text\nhello\n", "text_column": "text"},
@@ -606,8 +570,6 @@ def test_what_is_made_up_is_answered_as_described(site, settings, part):
 
 
 def altered(change: Callable[[dict[str, Any]], None]) -> Any:
-    """Return the site with another description of itself."""
-
     def app(environ: Any, start_response: Any) -> Any:
         if environ["PATH_INFO"] != "/api/v1/openapi.json":
             return application(environ, start_response)

@@ -1,5 +1,3 @@
-"""The page of queues and stuck work: what it shows, what its buttons do, and what it never says."""
-
 from datetime import timedelta
 
 import pytest

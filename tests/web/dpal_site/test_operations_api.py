@@ -1,5 +1,3 @@
-"""Queues and stuck work by REST: what the page shows to administrators, and no manager's token reaches it."""
-
 from datetime import timedelta
 
 import pytest

@@ -1,8 +1,3 @@
-"""What a page changes a program can change, and what a page gives as a file a program can read.
-
-Each page that takes something, and each file, names its routes, or why there is none.
-"""
-
 import inspect
 import re
 from collections.abc import Iterator
@@ -160,7 +155,6 @@ OTHERS = ("admin:", "api:", "hub:", "account_", "mfa_", "socialaccount_", "openi
 
 
 def pages_that_change() -> Iterator[str]:
-    """Yield the name of every page of the site's own whose view takes a POST."""
     for name, pattern in named_patterns(get_resolver().url_patterns):
         view = inspect.unwrap(pattern.callback)
         if not name.startswith(OTHERS) and inspect.isfunction(view) and "POST" in inspect.getsource(view):
@@ -196,7 +190,6 @@ def test_a_page_without_a_row_is_noticed():
 
 
 def buttons_by_template() -> dict[str, set[str]]:
-    """Return what the buttons of each template send, where it has such buttons."""
     apps = ("annotation", "learner", *(f"addons/{name}" for name in settings.ADDONS))
     found = {
         str(path.relative_to(folder)): set(BUTTON.findall(path.read_text()))

@@ -1,5 +1,3 @@
-"""The label pages work under their role, and each process serves its own part of the site."""
-
 import contextlib
 from secrets import token_hex
 
@@ -37,7 +35,6 @@ PATTERNS = {name: str(pattern.pattern) for name, pattern in named_patterns(get_r
 
 @pytest.fixture
 def role(settings):
-    """Run what a test's block does under a label role of its own, as the process of the label pages does it."""
     made = RoleAddress(f"label_{token_hex(6)}", token_hex(16))
     with as_owner():
         label_role.grant_label_role(made)
@@ -64,8 +61,6 @@ def held():
 
 
 class TestTheRoleIsEnough:
-    """Every label page, with what it stores, in the rights of the role."""
-
     @pytest.fixture
     def ann(self):
         return make_person("ann")

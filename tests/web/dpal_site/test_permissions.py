@@ -1,9 +1,3 @@
-"""Every address and every route of the interface has a row, and those that are open to all give nothing away.
-
-The rows are in `tests/permission_rows.py`; `test_observables.py` goes through the site as everybody and compares. The
-pages of the sign-in library and of the administration are in `test_account_permissions.py`.
-"""
-
 import pytest
 from django.test import Client
 from django.urls import get_resolver, reverse

@@ -1,5 +1,3 @@
-"""Who must have a second factor is led to set one up before anything else, and everybody else is left alone."""
-
 from datetime import timedelta
 
 import pytest

@@ -1,5 +1,3 @@
-"""Sessions end: when idle, when old, when the password changes, when somebody says so; and a login begins a new one."""
-
 import math
 import re
 import time
@@ -327,11 +325,8 @@ def test_many_guesses_at_once_are_one_after_another(monkeypatch):
 
 
 class TestNobodyLearnsWhoHasAnAccount:
-    """The same page and, counted in password hashes and mails, the same time."""
-
     @pytest.fixture
     def cost(self, monkeypatch):
-        """Count the slow steps of one request."""
         hashes = []
         slow = PBKDF2PasswordHasher.encode
         monkeypatch.setattr(

@@ -1,5 +1,3 @@
-"""What every answer carries, whoever gives it, and which requests are refused before anything looks at them."""
-
 import pytest
 from django.contrib.auth.models import User
 from django.test import Client
@@ -31,7 +29,6 @@ POLICY = {
 
 
 def behind_tls(settings):
-    """Turn on what settings.py turns on with HTTPS=1, and return a client whose requests come by TLS."""
     settings.SECURE_SSL_REDIRECT = True
     settings.SECURE_HSTS_SECONDS = 31_536_000
     settings.SECURE_HSTS_INCLUDE_SUBDOMAINS = True

@@ -1,5 +1,3 @@
-"""Sites that differ in one record or one answer look the same to everybody from whom these are protected."""
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
@@ -55,7 +53,6 @@ def opened(project: Project, eyes: Eyes) -> Project:
 
 
 def fill(project: Project, changed: Mapping[int, str]) -> None:
-    """Upload a pool in which some rows are others, and a public test set."""
     rows = [changed.get(place, text) for place, text in enumerate(learning.sentences(60))]
     learning.upload(project, [[text] for text in rows], ["text"])
     tested = [[text, learning.CLASSES[learning.truth_of(text)]] for text in learning.sentences(30, seed=2)]
@@ -75,7 +72,6 @@ class Site:
 def experts(
     eyes: Eyes, draws: Draws, changed: Mapping[int, str] = NOTHING, *, seed: int = SEED, **settings: Any
 ) -> Site:
-    """Show a project of experts at its first questions and after two releases."""
     draws.begin(seed=seed)
     with a_site():
         opening = learning.open_secret if "selection_rate" in settings else learning.open_trusted
@@ -132,7 +128,6 @@ def crowd(
 
 
 def stream(eyes: Eyes, draws: Draws, changed: Mapping[int, Any] = NOTHING, *, seed: int = SEED) -> Site:
-    """Show a stream with hidden windows when its first questions are open and when it has learned from them."""
     draws.begin(seed=seed)
     with a_site():
         project = opened(streaming.open_stream(eyes.people["manager"], **HIDDEN), eyes)
@@ -148,8 +143,6 @@ def stream(eyes: Eyes, draws: Draws, changed: Mapping[int, Any] = NOTHING, *, se
 
 
 def telling(eyes: Eyes, project: Project) -> Sight:
-    """Look at rounds as if they told how many answers were like the majority, or of a secret block how many it asks."""
-
     def told(chosen: Round) -> dict[str, Any]:
         agreeing = Consensus.objects.filter(project=project).aggregate(n=Sum("agreeing", default=0))["n"]
         return asked_in(chosen) | {"selected": agreeing if chosen.block is None else chosen.selected}

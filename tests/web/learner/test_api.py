@@ -1,5 +1,3 @@
-"""The REST routes of released models and rounds: what a program gets, with which token."""
-
 import hashlib
 import re
 from datetime import timedelta

@@ -1,9 +1,3 @@
-"""A crowd project attacked from outside: what engineers and annotators may read must not follow one answer.
-
-The neighbour of a site is the same site with one answer of one person replaced. Each test puts both in the same place
-and reads what an engineer reads by REST, and what the queue hands to annotators.
-"""
-
 import hashlib
 import json
 import re
@@ -41,7 +35,6 @@ def crowd(remembered):
 
 
 def half_asked():
-    """A crowd project with one release and half of its texts asked, the newer half of those still unanswered."""
     project = learning.open_crowd(make_user(), overlap=OVERLAP, labels_per_release=8, round_size=8)
     learning.fill_crowd(project, texts=32)
     make_annotators(project, OVERLAP + 2)
@@ -80,7 +73,6 @@ def read(engineer: Client, project, what: str) -> Any:
 
 @contextmanager
 def taken_back() -> Iterator[None]:
-    """Undo whatever happens inside."""
     outer = transaction.atomic()
     # As Django's own test case marks its transaction: what must be durable may run inside, and be undone.
     outer._from_testcase = True  # type: ignore[attr-defined]
@@ -92,7 +84,6 @@ def taken_back() -> Iterator[None]:
 
 
 def next_round(project) -> Round:
-    """Take the project's next step, which chooses questions, as a worker would."""
     loop.advance_project(project_id=project.pk)
     chosen = Round.objects.filter(project=project).latest("number")
     loop.run_round(round_id=chosen.pk)
@@ -101,7 +92,6 @@ def next_round(project) -> Round:
 
 
 def told(engineer: Client, project) -> dict[str, Any]:
-    """Return what REST tells an engineer of rounds and ledger, without clocks and what hangs on them."""
     moving = {"created_at", "finished_at", "hash", "output_digest"}
     found = {what: read(engineer, project, what) for what in ("rounds", "ledger/entries", "ledger")}
     for rows in found.values():
@@ -112,7 +102,6 @@ def told(engineer: Client, project) -> dict[str, Any]:
 
 
 def handed_out(project) -> list[tuple[int, int]]:
-    """Return what the queue would hand to annotators, in order, and to how many."""
     waiting = Query.objects.filter(project=project, state=QueryState.OPEN).order_by("priority", "pk")
     return list(waiting.values_list("pk", "open_slots"))
 
@@ -180,7 +169,6 @@ def test_when_a_model_is_trained_follows_no_answer():
 
 
 def versions(engineer: Client, project) -> list[tuple[int, int]]:
-    """Return each version that was released and how many questions were asked for it."""
     return [(model["version"], model["questions_asked"]) for model in read(engineer, project, "models")]
 
 

@@ -1,5 +1,3 @@
-"""A manager takes a study on Prolific from its draft to a bonus by keys alone; its pages on a phone and in the dark."""
-
 import os
 from pathlib import Path
 
@@ -39,7 +37,6 @@ def sign_in(page, live_server, person, size=DESK, scheme="light"):
 
 
 def sound(page, name):
-    """Nothing is wrong with a page, and no part of it is wider than the screen."""
     if KEEP:
         page.screenshot(path=Path(KEEP) / f"studies-{name}.png", full_page=True)
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")

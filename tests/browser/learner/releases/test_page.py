@@ -1,5 +1,3 @@
-"""A release, its plots, another version beside it, channels, webhooks: axe finds nothing, nothing scrolls sideways."""
-
 from typing import TYPE_CHECKING
 
 import pytest

@@ -1,5 +1,3 @@
-"""Planning and raising a budget in a browser: the simulated plan's pictures and tables, a request and its approval."""
-
 from typing import TYPE_CHECKING
 
 import pytest
@@ -32,7 +30,6 @@ pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
 
 def page_of(browser: "Browser", live_site: Supervisor, user: User) -> "Page":
-    """Return a page without JavaScript in which the person is logged in."""
     client = Client()
     client.force_login(user)
     cookie = client.cookies[settings.SESSION_COOKIE_NAME]

@@ -1,5 +1,3 @@
-"""A language model as one annotator among people: against a server of ours, by HTTP, with all it may get wrong."""
-
 import json
 import time
 

@@ -1,6 +1,3 @@
-"""Bonuses are paid once: the platform pays as often as it is asked, so a payment that may have happened is not asked
-for again."""
-
 from datetime import timedelta
 from uuid import uuid4
 

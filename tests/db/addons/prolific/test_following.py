@@ -1,5 +1,3 @@
-"""A worker carries out what is written down about a study, once, whatever gets lost on the way."""
-
 from datetime import timedelta
 
 import pytest

@@ -1,5 +1,3 @@
-"""The database keeps all studies of a project within its limit in money, whoever writes, and two at once."""
-
 import threading
 from datetime import timedelta
 
@@ -27,7 +25,6 @@ INSERT INTO prolific_crowdstudy SELECT (jsonb_populate_record(study, jsonb_build
 
 
 def another(study, places, number=1):
-    """Write a study past every service."""
     link = study.project.crowd_links.create(
         digest=f"digest {number}",
         platform="prolific",
@@ -58,7 +55,6 @@ def promised():
 
 
 def wait_until_blocked() -> None:
-    """Return when another session waits for this one."""
     pause = threading.Event()
     for _attempt in range(6000):
         with connection.cursor() as cursor:

@@ -1,5 +1,3 @@
-"""The interface by itself: what it sends, what it reads, and what it says when it is told no."""
-
 import json
 
 import pytest
@@ -104,8 +102,7 @@ def test_error_documents_of_every_shape_are_told(document, words):
 
 
 @pytest.mark.parametrize(
-    "document",
-    [None, [], "x", {"id": 3, "status": "ACTIVE"}, {"id": "a/../b", "status": "ACTIVE"}, {"id": "a"}],
+    "document", [None, [], "x", {"id": 3, "status": "ACTIVE"}, {"id": "a/../b", "status": "ACTIVE"}, {"id": "a"}]
 )
 def test_an_answer_of_another_shape_is_a_fault(interface, server, document):
     opened = interface.open_draft(draft())

@@ -1,17 +1,8 @@
-"""What a manager may open: within the project's money, for a crowd alone, where an administrator lets them."""
-
 import pytest
 from django.db import IntegrityError, transaction
 
 from addons.prolific.errors import StudyRefused
-from addons.prolific.models import (
-    BonusLine,
-    BonusSheet,
-    CrowdStudy,
-    CrowdSubmission,
-    CrowdVerdict,
-    PlatformAccount,
-)
+from addons.prolific.models import BonusLine, BonusSheet, CrowdStudy, CrowdSubmission, CrowdVerdict, PlatformAccount
 from addons.prolific.selectors import money_of, studies_of
 from addons.prolific.services import accounts
 from annotation.errors import InvalidConfiguration
@@ -100,8 +91,7 @@ def test_the_database_keeps_amounts_and_what_was_promised(study, crowd, manager)
     link = study.link
     CrowdStudy.objects.filter(link=other).delete()
     breaks(
-        "prolific_crowdstudy_amounts",
-        lambda: CrowdStudy.objects.create(**values, link=other, places=0, reward_cents=1),
+        "prolific_crowdstudy_amounts", lambda: CrowdStudy.objects.create(**values, link=other, places=0, reward_cents=1)
     )
     breaks(
         "prolific_crowdstudy_opened_once",

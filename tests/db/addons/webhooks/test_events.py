@@ -1,5 +1,3 @@
-"""What programs are told of a project: each event once, and nothing that its reader may not see."""
-
 import json
 from datetime import timedelta
 
@@ -41,12 +39,10 @@ def project():
 
 
 def listen(project, event):
-    """Add a webhook for one event, past the rule that refuses some."""
     return Webhook.objects.create(project=project, url="https://hooks.example/", events=[event], salt=b"salt")
 
 
 def told(hook):
-    """Look twice and return what is said beside event and project."""
     webhook_events.record_events()
     assert webhook_events.record_events() == 0
     said = [json.loads(one.body) for one in WebhookDelivery.objects.filter(webhook=hook).order_by("created_at")]

@@ -1,5 +1,3 @@
-"""What the demonstration says where a project could not pay for its last release."""
-
 import pytest
 
 from annotation.models import Project
@@ -16,7 +14,6 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 def project_with(epsilon: float, *, releases: int, measured: bool = True) -> Project:
-    """Return a project that ends for want of budget after so many releases of epsilon 2."""
     project = learning.open_trusted(make_user(), selection="random", pool_epsilon=epsilon, maximum_releases=None)
     if measured:
         learning.fill_trusted(project)

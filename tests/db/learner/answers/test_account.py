@@ -1,5 +1,3 @@
-"""The account of a crowd's answers holds what is true: of one answer, replaced by any other one."""
-
 import json
 
 import pytest
@@ -36,7 +34,6 @@ CROWD_ESTIMATORS = sorted(
 
 
 def worth_of_another_answer(name: str, event: Event) -> float:
-    """Return what a changed answer loses at most under a training's noise, without asking the event that charges it."""
     training = event.inner if isinstance(event, LabelTrainingEvent) else event
     logistic = name.startswith("logistic")
     return training.cost(adjacency="null" if logistic else "replace").epsilon

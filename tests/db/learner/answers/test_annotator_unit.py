@@ -1,5 +1,3 @@
-"""All answers of one annotator protected together: an account of that unit, and a cap that holds whoever writes."""
-
 import json
 import threading
 from decimal import Decimal

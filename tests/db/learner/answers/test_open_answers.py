@@ -1,5 +1,3 @@
-"""Answers that are declared not to be secret: no account, no charge, and everything that is printed says so."""
-
 import json
 
 import pytest
@@ -114,9 +112,7 @@ def test_a_manager_settles_what_people_disagree_about_since_no_response_is_drawn
 
 @pytest.mark.parametrize(
     ("given", "rule"),
-    [
-        ({"estimator": "logistic"}, "estimator: Answers that are not secret are learned from by channel alone"),
-    ],
+    [({"estimator": "logistic"}, "estimator: Answers that are not secret are learned from by channel alone")],
 )
 def test_only_what_costs_nothing_learns_from_them(given, rule):
     with pytest.raises(InvalidConfiguration, match=rule):

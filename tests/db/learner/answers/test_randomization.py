@@ -1,5 +1,3 @@
-"""Answers that leave through a randomised response: paid once, drawn once, and read by everything outside."""
-
 import json
 from contextlib import contextmanager
 from uuid import uuid4
@@ -74,7 +72,6 @@ def crowd(remembered, request):
 
 
 def asked():
-    """Build a crowd project whose first questions are open."""
     project = open_randomized()
     learning.fill_crowd(project)
     make_annotators(project, 3)
@@ -83,7 +80,6 @@ def asked():
 
 
 def said_once():
-    """Build one whose first answers are said and learned from."""
     project = asked()
     reach(project, 1)
     return project
@@ -94,7 +90,6 @@ def charged(project):
 
 
 def reach(project, version, opinions=None):
-    """Answer and work until a version is there."""
     for _ in range(4 * version):
         learning.work_off(project, version=version)
         release = ModelRelease.objects.filter(project=project, version=version).first()
@@ -132,10 +127,7 @@ def test_an_account_that_cannot_pay_for_all_answers_asks_nobody():
     project = open_randomized()
     learning.fill_crowd(project)
     ledger.reserve(
-        account=project.labels_account,
-        event=RandomizedAnswersEvent(0.5, 2),
-        purpose="something else",
-        key=uuid4(),
+        account=project.labels_account, event=RandomizedAnswersEvent(0.5, 2), purpose="something else", key=uuid4()
     )
     learning.work_off(project)
     assert next_step.project_status(project).step == next_step.Step.CANNOT_PAY
@@ -163,8 +155,7 @@ def test_what_was_said_is_never_drawn_again_by_an_attempt_that_follows(crowd, mo
     """The second attempt would be a second look at the same answers, for one price."""
     answer_all(crowd)
     monkeypatch.setattr(
-        "learner.rounds.services.training.fault_point",
-        lambda name: (_ for _ in ()).throw(RuntimeError(name)),
+        "learner.rounds.services.training.fault_point", lambda name: (_ for _ in ()).throw(RuntimeError(name))
     )
     with pytest.raises(RuntimeError, match="training_fitted"):
         learning.work_off(crowd)
@@ -186,8 +177,7 @@ def test_what_was_said_is_never_drawn_again_by_an_attempt_that_follows(crowd, mo
 def test_what_dies_before_it_stores_its_draw_has_shown_nothing(crowd, monkeypatch):
     answer_all(crowd)
     monkeypatch.setattr(
-        "learner.rounds.services.randomization.fault_point",
-        lambda name: (_ for _ in ()).throw(RuntimeError(name)),
+        "learner.rounds.services.randomization.fault_point", lambda name: (_ for _ in ()).throw(RuntimeError(name))
     )
     with pytest.raises(RuntimeError, match="answers_said"):
         learning.work_off(crowd)
@@ -260,8 +250,6 @@ def test_an_answer_that_was_taken_back_in_time_is_not_said_of(crowd):
 
 
 class TestTheDatabaseRefuses:
-    """Each rule broken on purpose, past all services."""
-
     @pytest.fixture
     def said(self, crowd):
         return RandomizedLabel.objects.first()

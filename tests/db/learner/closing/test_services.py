@@ -1,5 +1,3 @@
-"""Archived, a project can only be read; deleted, what others were promised is left. Each rule is broken on purpose."""
-
 import json
 import os
 from contextlib import contextmanager
@@ -81,7 +79,6 @@ def ledger():
 
 @contextmanager
 def refused(rule):
-    """The statement inside is refused under this name, and what follows goes on."""
     with pytest.raises(IntegrityError) as caught, transaction.atomic():
         yield
     assert caught.value.__cause__.diag.constraint_name == rule
@@ -267,12 +264,7 @@ def test_the_database_keeps_the_tombstone(released) -> None:
 def test_a_new_project_never_takes_a_deleted_ones_name(project, manager) -> None:
     delete(project)
     again = opening.create_project(
-        name=project.name,
-        preset="pool-experts",
-        owner=manager,
-        data_kind="text",
-        classes=["a", "b"],
-        question="Which?",
+        name=project.name, preset="pool-experts", owner=manager, data_kind="text", classes=["a", "b"], question="Which?"
     )
     assert again.slug != project.slug
     assert again.pool_account.scope != project.pool_account.scope

@@ -1,5 +1,3 @@
-"""What experts' projects have unless they choose another: encoder, noisy gradient steps, words as a prior."""
-
 import numpy as np
 import pytest
 from django.core.management import call_command

@@ -1,5 +1,3 @@
-"""Measuring releases on public test sets: each once, those that come later too, and by the weights that are out."""
-
 import numpy as np
 import pytest
 from django.db import IntegrityError, transaction

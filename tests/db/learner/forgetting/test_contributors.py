@@ -1,5 +1,3 @@
-"""Forgetting a contributor: what is erased, what stays as it was, and that a killed attempt is taken up again."""
-
 import csv
 import io
 import os
@@ -35,14 +33,12 @@ ANNA = "anna"
 
 
 def fill(project, *, number=60, every=6):
-    """Upload sentences, every sixth of them Anna's."""
     texts = learning.sentences(number)
     people = [ANNA if place % every == 0 else f"person {place}" for place in range(number)]
     return learning.upload(project, list(zip(texts, people, strict=True)), ["text", "contributor"])
 
 
 def forget(project, name=ANNA):
-    """Ask for it and do a worker's work."""
     request = records.request_forgetting(project=project, name=name, actor="manager", send=False)
     rounds_forgetting.forget_contributor(job_id=request.job_id)
     request.refresh_from_db()
@@ -64,7 +60,6 @@ def emptied_slots(project):
 
 @pytest.fixture
 def project(db, remembered):
-    """A project with one release, in which Anna's records were asked about and answered."""
     return remembered("a release that Anna is in", with_anna)
 
 
@@ -192,7 +187,6 @@ def test_images_and_tables_are_erased_in_their_files(png_archive) -> None:
 
 @pytest.fixture
 def png_archive(db):
-    """Return an image project with four images of ones, as an import stores them."""
     project = learning.open_images(make_user())
     dataset = Dataset.objects.create(
         project=project, job=project.jobs.create(kind="import"), name="images", state="ready", row_count=4

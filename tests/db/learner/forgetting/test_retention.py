@@ -1,5 +1,3 @@
-"""What is over its period goes, what is not stays, and the database lets nobody wipe the log."""
-
 import io
 from datetime import timedelta
 
@@ -36,7 +34,6 @@ def days_ago(days):
 
 
 def keep(project, **days):
-    """Keep everything for ever but these."""
     retention.set_retention(project=project, actor="m", **{f"{kind}_days": days.get(kind) for kind in KINDS})
 
 
@@ -105,7 +102,6 @@ def test_a_streams_records_go_by_the_day_they_came(project) -> None:
 
 
 def answered(project, *, days):
-    """One question answered so long ago."""
     (query,) = open_records(project)
     assignment = Assignment.objects.create(
         project=project,

@@ -1,5 +1,3 @@
-"""A round says by what it was chosen in the words of that choice."""
-
 import pytest
 from django.utils import translation
 

@@ -1,5 +1,3 @@
-"""Images whose classes differ in hue alone: an archive of files in, features out, as a project reads them."""
-
 import io
 import zipfile
 
@@ -34,7 +32,6 @@ def opened(**settings):
 
 
 def uploaded(project, *, seed, number=80, role="public_test"):
-    """Upload patterns of one hue each, half of them PNG and half JPEG, twice as large as the project reads them."""
     rng = np.random.default_rng(seed)
     sink = io.BytesIO()
     with zipfile.ZipFile(sink, "w") as target:
@@ -53,7 +50,6 @@ def uploaded(project, *, seed, number=80, role="public_test"):
 
 
 def accuracy(project):
-    """Return how well a plain model of one half of a public set tells the other half's classes by their features."""
     dataset = uploaded(project, seed=1)
     X = np.asarray(features.open_features(dataset)[:])
     assert np.linalg.norm(X.astype(np.float64), axis=1).max() <= featurizer_of(project).norm_bound

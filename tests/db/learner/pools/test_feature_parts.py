@@ -1,5 +1,3 @@
-"""Features made in parts are those one process makes, to the last bit, whoever makes which part."""
-
 import os
 import signal
 import time
@@ -26,20 +24,14 @@ from tests.crews import batch_workers
 from tests.factories import make_user
 
 pytestmark = pytest.mark.django_db(transaction=True)
-COLUMNS = [
-    {"name": "age", "low": 0, "high": 120},
-    {"name": "town", "categories": ["Bonn", "Köln"]},
-]
+COLUMNS = [{"name": "age", "low": 0, "high": 120}, {"name": "town", "categories": ["Bonn", "Köln"]}]
 
 
 class Slow(HashingTextFeaturizer):
-    """A featuriser of which a row takes long."""
-
     worth_a_cluster = True
 
 
 def kept(project):
-    """Return the names of the parts that are kept of a project's features."""
     return list(files.names_in(f"features/{project.pk}/parts"))
 
 
@@ -53,7 +45,6 @@ def cut_small(monkeypatch):
 
 @pytest.fixture
 def large(cut_small):
-    """Return an upload that is cut into five parts."""
     project = learning.open_trusted(make_user())
     learning.fill_trusted(project)
     dataset = Dataset.objects.select_related("project").get(project=project, role="pool")
@@ -63,7 +54,6 @@ def large(cut_small):
 
 
 def counted(monkeypatch):
-    """Note the rows that are made features of."""
     rows = []
     real = features.sent_batches
 
@@ -76,7 +66,6 @@ def counted(monkeypatch):
 
 
 def made_in_one_piece(dataset, monkeypatch):
-    """Return digest and rows of the file that one process makes, and forget it."""
     with monkeypatch.context() as patch:
         patch.setattr(features, "is_made_in_parts", lambda dataset: False)
         whole = features.ensure_matrix(dataset)
@@ -86,18 +75,15 @@ def made_in_one_piece(dataset, monkeypatch):
 
 
 def empty(dataset, row):
-    """Empty a record."""
     with transaction.atomic():
         forgetting.empty_records(Record.objects.filter(dataset=dataset, row_number=row), project=dataset.project)
 
 
 class Killed(BaseException):
-    """Ends a worker in the middle of its work."""
+    pass
 
 
 def die_at(number):
-    """Return what is told of parts, and dies as the numbered one begins."""
-
     def tell(done, total):
         if done == number:
             raise Killed
@@ -288,7 +274,6 @@ def test_whoever_comes_second_takes_the_file_of_the_first(large, monkeypatch):
 
 
 def made_hours_ago(project, hours):
-    """Have the parts of a project be so old."""
     then = time.time() - hours * 3600
     for name in kept(project):
         os.utime(default_storage.path(name), (then, then))

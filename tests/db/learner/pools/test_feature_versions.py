@@ -1,5 +1,3 @@
-"""Another version of the featuriser has a file of its own: rows of two versions never meet in one matrix."""
-
 import numpy as np
 import pytest
 
@@ -26,8 +24,6 @@ class NextVersion(HashingTextFeaturizer):
 
 
 def upgrade(monkeypatch) -> None:
-    """Let every later look at a project find the next version."""
-
     def featurizer_of(project):
         return NextVersion(project.feature_dimension, normalizer=project.normalizer or "L1")
 

@@ -1,5 +1,3 @@
-"""Feature matrices of uploads: written once, checked when opened, read as one."""
-
 from pathlib import Path
 
 import numpy as np

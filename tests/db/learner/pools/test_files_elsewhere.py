@@ -32,8 +32,6 @@ NAMES = [f"pixel_{number}" for number in range(16)]
 
 
 class Elsewhere(InMemoryStorage):
-    """Storage without paths, which counts what is fetched whole."""
-
     def __init__(self):
         super().__init__()
         self.fetched = []

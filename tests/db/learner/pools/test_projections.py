@@ -1,5 +1,3 @@
-"""Principal directions in a live project: paid once before an image is read, part of every release."""
-
 import numpy as np
 import pytest
 from django.db import IntegrityError, connection, transaction

@@ -1,5 +1,3 @@
-"""Classes with which a secret block would cost more than its series gives it are refused, and only those."""
-
 import pytest
 
 from annotation.choices.class_changes import FurtherClass

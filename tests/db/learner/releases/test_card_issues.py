@@ -1,5 +1,3 @@
-"""Limits on signed cards: what an offered card prints is never less than what the account allows."""
-
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -43,7 +41,6 @@ def release(project: Project) -> ModelRelease:
 
 
 def raise_to(project: Project, manager: User, epsilon: float) -> None:
-    """Raise the pool's limit as a manager does."""
     account = project.pool_account
     limits.change_limit(
         project=project, account=account, epsilon_limit=epsilon, delta_limit=0.0, reason="one more", actor=manager
@@ -51,13 +48,11 @@ def raise_to(project: Project, manager: User, epsilon: float) -> None:
 
 
 def text_of(release: ModelRelease, name: str) -> str:
-    """Return a file of a release once it matches its digest."""
     with storage.open_file(release=release, name=name) as file:
         return file.read().decode()
 
 
 def limit_printed(release: ModelRelease) -> float:
-    """Return what the signed card promises, as a program reads it."""
     verify_release(storage.folder_of(release), public_key=storage.signer().public_key)
     told = json.loads(text_of(release, "privacy.json"))
     return float(told["accounts"][0]["guarantee"]["epsilon"])

@@ -1,5 +1,3 @@
-"""Nothing is offered that was not paid for, audited and checked."""
-
 from functools import partial
 
 import pytest
@@ -30,7 +28,6 @@ def project(broker, remembered):
 
 
 def candidate_of(project, monkeypatch):
-    """Train a version whose worker dies before it could ask the gate."""
     with monkeypatch.context() as patch:
         patch.setattr(checks, "check_release", lambda **_: None)
         return learning.run_to_release(project, make_user(), version=1)

@@ -1,5 +1,3 @@
-"""Releases taken back, and a manager's word for one that a constant beats."""
-
 import pytest
 from django.db import IntegrityError, transaction
 

@@ -1,5 +1,3 @@
-"""The loop and the choice of questions: each step once, whoever asks for it, and charged when it dies half-way."""
-
 import threading
 from uuid import uuid4
 
@@ -43,13 +41,10 @@ def started_round(project) -> Round:
 
 
 def lapse(row) -> None:
-    """Let the lease of a running row end, as if its worker had been killed."""
     type(row).objects.filter(pk=row.pk).update(leased_until="2000-01-01T00:00Z")
 
 
 def die_at(monkeypatch, step: str):
-    """Stop the attempt at a named point, leaving behind what `kill -9` would."""
-
     class Killed(BaseException):
         pass
 
@@ -74,7 +69,6 @@ IN_RHO = {
 
 @pytest.fixture
 def unpaid(remembered):
-    """A project of experts whose delta lets its account be of either kind."""
     return remembered("a pool of experts with a delta", lambda: learning.filled_experts(pool_delta=1e-5))
 
 
@@ -310,8 +304,6 @@ def test_a_pool_smaller_than_a_round_is_asked_whole_and_trained_on_at_a_managers
 
 
 class TestFewLabels:
-    """A second upload once had a model trained on two new answers for the price of a whole one."""
-
     @pytest.fixture
     def asked_whole(self, remembered):
         return remembered("a pool that was asked whole", self.ask_whole)

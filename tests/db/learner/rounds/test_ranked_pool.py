@@ -1,5 +1,3 @@
-"""Rounds of a crowd project take from the ranked pool: most uncertain over draws first, within the budget."""
-
 from decimal import Decimal
 
 import numpy as np
@@ -33,13 +31,11 @@ def own_counter(settings, tmp_path):
 
 @pytest.fixture(autouse=True)
 def sent(monkeypatch):
-    """Nothing reaches a broker."""
     monkeypatch.setattr("celery.app.base.Celery.send_task", lambda *args, **kwargs: None)
 
 
 @pytest.fixture
 def released(remembered):
-    """Return a crowd project with one release, whose next round is due."""
     return remembered("a release of a crowd", released_crowd)
 
 
@@ -55,7 +51,6 @@ def asked_in(number):
 
 
 def entropies(project, queries):
-    """Return what a plain loop finds for each of these texts."""
     model = LinearModel.from_json(selectors.latest_release(project).weights)
     featurizer = featurizer_of(project)
     X = np.vstack([featurizer.transform([query.text]) for query in queries]).astype(np.float32)

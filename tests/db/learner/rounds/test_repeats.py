@@ -1,5 +1,3 @@
-"""Asking again: once half of the texts were asked, each release names what it doubts, and that gets more answers."""
-
 import numpy as np
 import pytest
 
@@ -30,13 +28,11 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 def answer(project, person, choices) -> None:
-    """Give one answer to each open question, as `choices` has it by the question's id."""
     while (held := queue.claim_next(project=project, user=person)) is not None:
         labels.submit_label(assignment=held, choice=choices[held.query_id])
 
 
 def answered(overlap=3, texts=6, asked=4):
-    """Return a crowd project in which three people answered four of six texts, and these questions, unsure first."""
     project = make_project(oracle="crowd", selection="uncertainty", overlap=overlap, repeat_votes=True)
     make_candidates(project, [f"text {n}" for n in range(texts)])
     ids = list(Query.objects.order_by("pk").values_list("pk", flat=True))[:asked]
@@ -127,7 +123,6 @@ def test_a_round_of_repeats_is_free_recorded_and_within_the_label_budget():
 
 
 def least_sure(project, release, *, asked_first: int) -> list[int]:
-    """Return the questions of the first round, what the release is least sure of first, by entropy as it predicts."""
     passed = list(Query.objects.filter(gate_run__isnull=False).order_by("gate_run__dataset_id", "id"))
     rows = [place for place, query in enumerate(passed) if query.round_number is not None]
     assert len(rows) == asked_first

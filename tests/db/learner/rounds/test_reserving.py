@@ -1,5 +1,3 @@
-"""Before each attempt at a choice of questions it is asked whether the model stays payable, as before the first."""
-
 import pytest
 
 from annotation.models import WorkState
@@ -19,10 +17,6 @@ VISIBLE = [({"selection": "top_c", "selection_epsilon": 0.5}, loop), (SCREEN, se
 
 
 def about_to_choose(**settings):
-    """Open a project with a model whose account pays for one more choice and the training it is for, and little more.
-
-    It pays for a second choice too, and then no longer for the training.
-    """
     project = learning.open_trusted(make_user(), **settings)
     learning.fill_trusted(project, number=150)
     learning.run_to_release(project, make_user(), version=1)

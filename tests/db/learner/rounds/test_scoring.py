@@ -1,5 +1,3 @@
-"""Rounds that hold no list of their pool choose what one that held it would choose, and read no record for it."""
-
 import numpy as np
 import pytest
 from django.db import connection
@@ -27,7 +25,6 @@ BLOCK = 16
 
 @pytest.fixture(autouse=True)
 def in_small_blocks(monkeypatch):
-    """Take few rows at once, from the database and to score, and have no broker told."""
     for module in (top_c, uncertainty):
         monkeypatch.setattr(module, "default_block_rows", lambda dimension, outputs: BLOCK)
     monkeypatch.setattr(random, "BLOCK_ROWS", BLOCK)
@@ -39,7 +36,6 @@ def in_small_blocks(monkeypatch):
 
 @pytest.fixture
 def second_round(remembered):
-    """Return a round that scores two uploads with a release, some of whose records were asked about."""
     project = remembered("a second round over two uploads", before_a_second_round)
     chosen = Round.objects.select_related("project__pool_account", "model").get(project=project, strategy="top_c")
     assert chosen.state == "waiting"
@@ -56,7 +52,6 @@ def before_a_second_round():
 
 
 def listed(project):
-    """Return id and stacked row of each record nobody was asked about, read one by one."""
     found = pool_selectors.unasked_records(project).order_by("dataset_id", "row_number")
     starts, first = {}, 0
     for dataset in pool_selectors.pool_datasets(project):

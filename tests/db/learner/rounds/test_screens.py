@@ -1,5 +1,3 @@
-"""Screens on a pool: looks are counted up only, and the rates they were paid at stay."""
-
 import numpy as np
 import pytest
 from django.core.management import call_command
@@ -86,8 +84,6 @@ SETTINGS = {
 
 
 def die_at(monkeypatch, step: str):
-    """Stop the attempt at a named point, leaving behind what `kill -9` would."""
-
     class Killed(BaseException):
         pass
 

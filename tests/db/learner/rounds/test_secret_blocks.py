@@ -1,5 +1,3 @@
-"""Secret blocks: each record has one coin, each block gives one amplified model, and nothing tells the sample."""
-
 import json
 from contextlib import contextmanager
 from hashlib import sha256
@@ -47,8 +45,6 @@ def asked(round_number: int) -> set[int]:
 
 
 def die_at(monkeypatch, step: str):
-    """Stop the attempt at a named point, leaving behind what `kill -9` would."""
-
     class Killed(BaseException):
         pass
 
@@ -135,7 +131,6 @@ def test_coins_and_the_rate_they_were_drawn_at_stay_whoever_writes(secret):
 
 @contextmanager
 def _only_coins():
-    """Take the rule away that looks at the account, until the end of the block."""
     with as_owner(), transaction.atomic(), connection.cursor() as cursor:
         cursor.execute("ALTER TABLE annotation_project DISABLE TRIGGER annotation_project_successor")
         yield
@@ -309,7 +304,6 @@ def test_a_block_whose_training_keeps_failing_is_left_aside(secret, monkeypatch)
 
 
 def planned_for_all_of_the_limit():
-    """Open a project whose three blocks spend all of its limit, as nobody said what a training costs."""
     project = create_project(
         name="Planned",
         preset="pool-experts",

@@ -1,5 +1,3 @@
-"""What a released model takes questions for: there before anybody is asked, made of nothing else, never changed."""
-
 import json
 
 import pytest
@@ -28,7 +26,6 @@ SUGGESTED = {"suggestions": "released_model", "blind_share": 0.5}
 
 
 def predicted(release: ModelRelease, text: str) -> tuple[int, int]:
-    """Return what a release says of a text, by its published files alone."""
     X = featurizer_from_json(json.dumps(release.features)).transform([text])
     shares = LinearModel.from_json(release.weights).predict_proba(X)[0]
     return int(shares.argmax()), round(100 * shares.max())

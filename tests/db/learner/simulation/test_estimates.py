@@ -1,5 +1,3 @@
-"""No privacy beside a release: what the newest simulation of its settings reached, or that nobody made one."""
-
 import hashlib
 import importlib
 from dataclasses import replace

@@ -1,5 +1,3 @@
-"""The forecast of a plan beside what the loop then does."""
-
 import pytest
 
 from annotation.models import Project
@@ -31,7 +29,6 @@ def walk(project: Project) -> tuple[int, int]:
 
 
 def agrees(project: Project) -> PlanForecast:
-    """Hold the forecast against what happens."""
     told = plan_forecast(project)
     assert told is not None
     assert walk(project) == (told.rounds, told.releases)

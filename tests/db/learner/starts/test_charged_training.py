@@ -1,5 +1,3 @@
-"""Private examples start the first model: paid once on an account of their own, before a row is read, and stated."""
-
 import json
 
 import pytest

@@ -1,5 +1,3 @@
-"""Public examples start the first model: chosen by at once, leaned on, and free."""
-
 import numpy as np
 import pytest
 
@@ -167,7 +165,6 @@ def test_words_about_classes_start_a_stream_of_texts(preset):
 
 
 def open_text_stream(classes, **settings):
-    """Return a stream of texts nobody wrote about, as it ships, and its learner."""
     given = {"data_kind": "text", "columns": [], "classes": classes} | settings
     project = streaming.open_stream(make_user(), as_shipped=True, **given)
     return project, learner_of(project, featurizer_of(project))

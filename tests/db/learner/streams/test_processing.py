@@ -1,5 +1,3 @@
-"""Streams in motion: each record once and in order, one charge, hidden windows that tell nothing, updates in order."""
-
 import math
 import threading
 
@@ -41,7 +39,6 @@ SMALL = {"window_length": 5, "updates_per_release": 2}
 
 
 def examined(project):
-    """Return the slots that have a question, in the order they are asked."""
     return list(Query.objects.filter(project=project).order_by("priority").values_list("priority", flat=True))
 
 

@@ -1,5 +1,3 @@
-"""A stream of running sums: paid once, every version made of all answers so far, nothing private kept of them."""
-
 import json
 
 import numpy as np

@@ -1,5 +1,3 @@
-"""After a class was added trainings learn one more, at the price they had; what was released keeps its list."""
-
 import numpy as np
 import pytest
 from django.test import Client
@@ -26,11 +24,7 @@ SECRET = [
     {"estimator": "planned", "features": "planned", "text_columns": 16, "smoothing": 1.0},
     {"estimator": "softmax_steps", "features": "planned", "text_columns": 16},
 ]
-OPEN = [
-    {"estimator": "logistic", "training_delta": 0.0},
-    {"estimator": "huber_svm_gaussian"},
-    {"estimator": "sums"},
-]
+OPEN = [{"estimator": "logistic", "training_delta": 0.0}, {"estimator": "huber_svm_gaussian"}, {"estimator": "sums"}]
 
 
 def add(project, name="spare part"):
@@ -58,7 +52,6 @@ def pages_of(project):
 
 
 def checked(project):
-    """The two releases know the classes of their times and were measured on sets of before and after."""
     rows = [[text, "spare part" if place % 2 else "tool"] for place, text in enumerate(learning.sentences(10, seed=4))]
     learning.upload(project, rows, ["text", "label"], role="public_test")
     for release in ModelRelease.objects.all():

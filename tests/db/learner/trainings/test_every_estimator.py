@@ -1,5 +1,3 @@
-"""Every estimator a project may choose trains, is charged by its event, and is released under its own name."""
-
 from uuid import uuid4
 
 import pytest

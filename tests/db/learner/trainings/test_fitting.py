@@ -1,5 +1,3 @@
-"""One training, one release: paid before a label is read, stored whole or not at all, never twice."""
-
 import json
 from pathlib import Path
 
@@ -35,7 +33,6 @@ def trusted(remembered):
 
 
 def due_training(project) -> TrainingRun:
-    """Label until a training waits."""
     learning.work_off(project)
     learning.label_everything(project, make_user())
     loop.advance_project(project_id=project.pk)
@@ -56,7 +53,6 @@ def lapse(row) -> None:
 
 
 def release_folders() -> list[str]:
-    """Return every folder of releases, hidden ones too."""
     root = Path(default_storage.path("releases"))
     return sorted(str(path.relative_to(root)) for path in root.glob("*/*"))
 

@@ -1,5 +1,3 @@
-"""Several classes a record, from the answers to a released model and how well it does."""
-
 import json
 
 import numpy as np
@@ -48,7 +46,6 @@ def truth_of(text):
 
 
 def said(number, *, seed):
-    """Texts of fruit, of tools, of both and of neither."""
     rng = np.random.default_rng(seed)
     texts = []
     for place in range(number):

@@ -1,5 +1,3 @@
-"""Retraining as far as the account can pay: the forecast says so before, and afterwards only the models stop."""
-
 import re
 
 import pytest
@@ -29,7 +27,6 @@ def owner():
 
 @pytest.fixture
 def short_of_money(owner):
-    """A project whose account pays for one model, with more questions open than that model waits for."""
     project = learning.open_trusted(
         owner, selection="random", round_size=30, labels_per_release=12, pool_epsilon=3.0, maximum_releases=None
     )

@@ -1,5 +1,3 @@
-"""Projects of many Gaussian releases: their account sums rhos, and every release is charged its rho alone."""
-
 import pytest
 
 from annotation.errors import InvalidConfiguration

@@ -1,5 +1,3 @@
-"""Noisy sums of secret blocks add up: every release is made of all blocks so far, and reads its own block alone."""
-
 from uuid import uuid4
 
 import numpy as np
@@ -42,12 +40,10 @@ def filled_for_sums():
 
 
 def counted(sums: ReleasedSums) -> float:
-    """Return how many rows the sums hold, as the constant column says."""
     return float(np.frombuffer(bytes(sums.class_sums)).reshape(-1, sums.dimension)[:, -1].sum()) / CONSTANT
 
 
 def noise(sums: ReleasedSums, errors: float = 6.0) -> float:
-    """Return how far `counted` lies from the rows at most, in `errors` standard errors."""
     classes = len(bytes(sums.class_sums)) // 8 // sums.dimension
     return errors * float(np.sqrt(classes * sums.class_variance)) / CONSTANT
 

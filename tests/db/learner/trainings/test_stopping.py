@@ -1,5 +1,3 @@
-"""The stop rule at work: written with a version, from released models and gate output, and never rewritten."""
-
 import json
 
 import numpy as np
@@ -32,7 +30,6 @@ def crowd():
 
 
 def said_by(release, project):
-    """Return what a release says of everything that passed the gate, computed from the released weights alone."""
     datasets = list(pool_selectors.pool_datasets(project))
     X = np.asarray(features.stacked_features(datasets, dimension=len(release.weights["coef"][0])))
     model = LinearModel.from_json(release.weights)

@@ -1,5 +1,3 @@
-"""Cancelled work stops at its next safe point, its reservation is settled, and starting anew pays for itself alone."""
-
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
 
@@ -26,7 +24,6 @@ def cancel(row) -> None:
 
 
 def cancel_at(monkeypatch, module, step: str, row) -> None:
-    """Cancel when the attempt reaches a named point."""
     monkeypatch.setattr(module, "fault_point", lambda reached: cancel(row) if reached == step else None)
 
 

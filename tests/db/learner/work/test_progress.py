@@ -1,5 +1,3 @@
-"""Progress of trainings: steps that never go back, and numbers that no answer moves."""
-
 import pytest
 
 from annotation.work.services import attempts
@@ -13,7 +11,6 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 @pytest.fixture
 def told(monkeypatch):
-    """Return what trainings have told, oldest first."""
     found = []
 
     def report(lease, **fields):

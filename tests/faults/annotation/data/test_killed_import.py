@@ -1,5 +1,3 @@
-"""kill -9 on a real import: no half rows, no doubles, and another worker ends what the first began."""
-
 import os
 import signal
 import subprocess
@@ -22,7 +20,6 @@ REPOSITORY = Path(__file__).resolve().parents[4]
 
 @pytest.fixture
 def import_process(transactional_db, embedded_servers, broker, tmp_path):
-    """Start the import command on a file in a process of its own."""
     file = tmp_path / "rows.csv"
     file.write_text("id,text\n" + "".join(f'{n},"row {n}\n of many"\n' for n in range(ROWS)))
     environment = os.environ | {
@@ -56,7 +53,6 @@ def wait_until(condition, seconds=60):
 
 
 def copying():
-    """Say whether another session is within its COPY of rows, past the first hundred thousand."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT count(*) FROM pg_stat_progress_copy WHERE tuples_processed > %s", [ROWS // 3])
         return cursor.fetchone() == (1,)

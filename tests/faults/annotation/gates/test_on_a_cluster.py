@@ -1,5 +1,3 @@
-"""A site whose gates a cluster counts, by the lines of the manual and the compose file, and kill -9 while one runs."""
-
 import os
 import shlex
 import signal
@@ -27,12 +25,10 @@ FILE_ROWS = 20
 
 @pytest.fixture(autouse=True)
 def small_files(monkeypatch):
-    """Have a pool of several hundred rows be dozens of tasks."""
     monkeypatch.setattr(pool_files, "PART_ROWS", FILE_ROWS)
 
 
 def pointed_at(cluster, executors, monkeypatch, settings):
-    """Point this process's site at the cluster."""
     told = cluster.configuration(f"{executors} executors, {os.urandom(4).hex()}", **{"spark.cores.max": executors})
     for name, value in told.items():
         monkeypatch.setenv(name, value)
@@ -40,7 +36,6 @@ def pointed_at(cluster, executors, monkeypatch, settings):
 
 
 def struck(monkeypatch, strike):
-    """Strike once each time the engine tells that more was read, as often as `strike` wants it."""
     counted = SparkEngine.counted
 
     def counting(engine, gate, files, *, key, tell):

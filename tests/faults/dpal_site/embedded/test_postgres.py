@@ -1,5 +1,3 @@
-"""The embedded Postgres keeps its promises when things go wrong."""
-
 import contextlib
 import os
 import shutil

@@ -1,5 +1,3 @@
-"""A supervisor leaves nothing behind, however it ends."""
-
 import os
 import signal
 import socket
@@ -130,7 +128,6 @@ def test_what_ends_by_itself_is_started_again_and_the_others_go_on(tmp_path):
 
 @pytest.fixture
 def own_broker(tmp_path, monkeypatch):
-    """Run a broker of this process, whose end a supervisor notices."""
     monkeypatch.setenv("DPAL_VAR", str(tmp_path / "var"))
     monkeypatch.setenv("DPAL_NO_SERVERS", "")
     monkeypatch.setattr(servers, "_used", {})
@@ -154,10 +151,7 @@ def test_where_a_server_comes_back_at_another_port_all_are_started_again(tmp_pat
         assert own_broker.status == "ready"
         assert own_broker.port != port
         assert site.pid("polite") != polite
-    assert told[1:] == [
-        "The broker runs again.",
-        "Another program took the old port; polite are started again.",
-    ]
+    assert told[1:] == ["The broker runs again.", "Another program took the old port; polite are started again."]
 
 
 def test_a_server_that_does_not_come_back_is_tried_again_later_and_the_others_go_on(tmp_path, own_broker):

@@ -1,5 +1,3 @@
-"""Two processes that need the servers at the same moment get the same ones."""
-
 import os
 import subprocess
 import sys

@@ -22,8 +22,6 @@ SOMEBODY = {"Cookie": "sessionid=" + "a" * 32}
 
 
 class RunningSite:
-    """`manage.py run` with servers of its own."""
-
     def __init__(self, folder):
         self.port, self.said = host.free_port(), folder / "said"
         self.postgres, self.valkey = EmbeddedPostgres(folder / "var/postgres"), EmbeddedValkey(folder / "var/valkey")
@@ -36,7 +34,6 @@ class RunningSite:
         assert host.wait_until(lambda: "The site runs at" in self.said.read_text(), 300, 0.2), self.said.read_text()
 
     def stop(self):
-        """End all of it as Ctrl-C does."""
         for pid in self.database_processes():
             os.kill(pid, signal.SIGCONT)
         self.process.send_signal(signal.SIGINT)
@@ -44,11 +41,9 @@ class RunningSite:
         assert (self.postgres.status, self.valkey.status) == ("stopped", "stopped")
 
     def database_processes(self):
-        """Return the processes of the database, all of them."""
         return [self.postgres.pid, *descendants(self.postgres.pid)] if self.postgres.pid else []
 
     def ask(self, path):
-        """Return status, page and seconds of one answer."""
         began = time.monotonic()
         connection = http.client.HTTPConnection(host.LOOPBACK, self.port, timeout=120)
         try:
@@ -59,7 +54,6 @@ class RunningSite:
             connection.close()
 
     def answers(self):
-        """Say whether pages and the processes' checks are as they should be."""
         return self.ask("/")[0] == 302 and self.ask("/readyz?check=database&check=broker")[0] == 200
 
 

@@ -1,5 +1,3 @@
-"""The embedded Valkey keeps its promises when things go wrong."""
-
 import os
 import signal
 import socket

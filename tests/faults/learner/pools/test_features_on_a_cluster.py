@@ -1,5 +1,3 @@
-"""The features of a large upload made by a cluster, whose executors and drivers are killed, and the attempt as well."""
-
 import os
 import signal
 
@@ -19,7 +17,6 @@ pytestmark = [pytest.mark.faults, pytest.mark.django_db(transaction=True), needs
 
 @pytest.fixture
 def large(monkeypatch):
-    """Return an upload of five parts with eight batches each, whose featuriser is worth a cluster, and no other way."""
     monkeypatch.setattr(features, "BATCH_ROWS", 2)
     monkeypatch.setattr(features, "PART_BATCHES", 8)
     monkeypatch.setattr(HashingTextFeaturizer, "worth_a_cluster", True)

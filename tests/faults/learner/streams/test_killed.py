@@ -1,5 +1,3 @@
-"""A stream whose worker is killed: each record examined once and in order, one charge, no update lost or doubled."""
-
 import os
 import signal
 import time
@@ -49,7 +47,6 @@ def work_until(step, project):
 
 
 def check_whole(project):
-    """Check that the stream ended as if nothing had happened."""
     asked = list(Query.objects.filter(project=project).order_by("pk").values_list("priority", "round_number"))
     assert asked == [(slot, slot // 5 + 1) for slot in range(RECORDS)]
     assert Record.objects.filter(dataset__project=project).count() == RECORDS

@@ -1,5 +1,3 @@
-"""No crash between reserving and publishing gives budget back, or lets an output out that is not paid for."""
-
 import hashlib
 import signal
 from datetime import timedelta
@@ -88,7 +86,6 @@ def test_a_process_killed_at_any_step(account, processes, tmp_path, step):
 
 
 def outputs_with_their_commit() -> list[str]:
-    """Return the outputs, having held each against the digest of one commit."""
     outputs = [group.name for group in Group.objects.order_by("pk")]
     digests = [hashlib.sha256(output.encode()).hexdigest() for output in outputs]
     # Workers at the same time may store and commit in different orders, so only the pairing counts.
@@ -161,7 +158,6 @@ def test_workers_at_the_same_time_with_room_for_one_publish_once(processes, tmp_
 
 
 def cut_connection() -> None:
-    """Have the server drop this thread's connection, as a failing server or an impatient administrator would."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_backend_pid()")
         (pid,) = cursor.fetchone()
@@ -183,8 +179,6 @@ def store_with_commit(reservation: LedgerEntry) -> None:
 
 @pytest.fixture
 def cut_at(monkeypatch):
-    """Cut the connection when the ledger first reaches a step."""
-
     def cut(step: str) -> None:
         steps = [step]
 

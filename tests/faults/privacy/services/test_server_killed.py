@@ -1,5 +1,3 @@
-"""What a reservation promised survives the death of the database server, and the counter is never ahead of it."""
-
 import contextlib
 import hashlib
 import os
@@ -35,7 +33,6 @@ STEPS = {
 
 
 def kill(server: EmbeddedPostgres) -> None:
-    """Kill the server with all its backends, as a machine that loses its power would."""
     with psycopg.connect(server.url()) as connection:
         backends = [pid for (pid,) in connection.execute("SELECT pid FROM pg_stat_activity").fetchall()]
     for pid in (server.pid, *backends):

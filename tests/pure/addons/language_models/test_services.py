@@ -1,5 +1,3 @@
-"""What a language model is asked, and what of its replies is an answer."""
-
 import inspect
 
 import pytest

@@ -1,5 +1,3 @@
-"""Language models in the environment: named with address and model, a key each, nothing half."""
-
 import pytest
 from django.core.exceptions import ImproperlyConfigured
 

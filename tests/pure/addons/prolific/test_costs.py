@@ -1,5 +1,3 @@
-"""Money of studies: the fee is added, fractions of a hundredth are rounded up, an hour is rounded down."""
-
 from decimal import Decimal
 
 import pytest

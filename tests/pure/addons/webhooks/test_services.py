@@ -1,5 +1,3 @@
-"""Messages go to the address that was checked."""
-
 import socket
 
 import pytest

@@ -1,5 +1,3 @@
-"""The clipped rows honour the bound in exact arithmetic."""
-
 from fractions import Fraction
 
 import numpy as np

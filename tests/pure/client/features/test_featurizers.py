@@ -1,5 +1,3 @@
-"""The client makes of raw records what the site makes of them, by the files of a release alone."""
-
 import json
 import tempfile
 from pathlib import Path
@@ -66,7 +64,6 @@ FEATURIZERS = {
 
 
 def write(folder: Path, featurizer: Featurizer, *, classes: int = 3) -> dict[str, Path]:
-    """Write a release and return its files by name."""
     rng = np.random.default_rng(5)
     outputs = 1 if classes == 2 else classes
     model = LinearModel(

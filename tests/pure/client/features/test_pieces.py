@@ -1,5 +1,3 @@
-"""Words are cut as the published tokeniser cuts them."""
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -21,7 +19,6 @@ TEXTS = [
 
 @pytest.fixture(scope="module")
 def published():
-    """The library's own tokeniser over the shipped vocabulary."""
     numbers = read_table(next(iter(TABLES))).pieces._numbers
     tokenizer = Tokenizer(models.WordPiece(numbers, unk_token="[UNK]", max_input_chars_per_word=100))
     tokenizer.normalizer = normalizers.BertNormalizer()

@@ -1,5 +1,3 @@
-"""A release of a sentence encoder predicts from raw texts wherever the encoder's files are found."""
-
 import hashlib
 import json
 import math
@@ -38,7 +36,6 @@ READ_ALIKE = st.text(PLAIN, max_size=40) | st.just("re\u0301sume\u0301")
 
 @pytest.fixture
 def site(tmp_path, monkeypatch):
-    """Install a tiny encoder on the site alone."""
     folder = write_package(tmp_path)
     monkeypatch.setenv("DPAL_CACHE", str(tmp_path / "cache"))
     monkeypatch.setitem(encoder.PACKAGES, "tiny", "tiny_encoder")

@@ -1,5 +1,3 @@
-"""What a simulated annotator reads off a page, and how often it errs."""
-
 from collections import Counter
 
 from dpal_site.demo.annotators import LabelPage, SimulatedAnnotator

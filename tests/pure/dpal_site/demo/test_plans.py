@@ -1,5 +1,3 @@
-"""What the demonstration opens: budgets that add up, files that hold what annotators know the truth of."""
-
 import io
 
 import numpy as np
@@ -57,8 +55,6 @@ def test_people_err_at_their_rate_and_never_by_chance_rightly():
 
 
 class OneImage:
-    """A browser that knows a single picture."""
-
     def __init__(self, pixels: np.ndarray) -> None:
         self._pixels = pixels
 

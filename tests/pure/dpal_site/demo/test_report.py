@@ -1,5 +1,3 @@
-"""A run that loses says so in one line."""
-
 import pytest
 
 from dpal_site.demo.report import verdict

@@ -1,5 +1,3 @@
-"""A database URL says the same to Django as to libpq."""
-
 import pytest
 
 from dpal_site.embedded.database_address import parse_database_url, through_pooler

@@ -1,5 +1,3 @@
-"""Processes, ports, locks and private files."""
-
 import os
 import socket
 import subprocess

@@ -1,5 +1,3 @@
-"""Which server a site uses when nothing, or something, is configured."""
-
 import psycopg
 import pytest
 

@@ -1,5 +1,3 @@
-"""Log lines: which request or task they belong to, and nothing of what was in a row."""
-
 import io
 import json
 import logging
@@ -16,7 +14,6 @@ SECRET = "meet me at the harbour"
 
 @pytest.fixture
 def lines(request):
-    """Log through the site's own settings, kept apart from the test run's."""
     sink = io.StringIO()
     settings = logs.logging_settings(request.param, "INFO")
     formatter = settings["formatters"]["lines"]

@@ -1,5 +1,3 @@
-"""Charts as geometry: points where their numbers are, round ticks, and nothing outside the frame."""
-
 from itertools import pairwise
 
 import pytest

@@ -1,5 +1,3 @@
-"""What pages draw says the numbers of the tables beside it, in the reader's language."""
-
 import re
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta

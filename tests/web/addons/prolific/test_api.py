@@ -1,5 +1,3 @@
-"""Studies by REST: where they stand and what they cost, and all that managers do with them."""
-
 from datetime import timedelta
 from uuid import uuid4
 
@@ -57,8 +55,6 @@ WHY = "The same class was given to every question, within a second each, and two
 
 
 class Program:
-    """A program of a manager's, with a token that may write."""
-
     def __init__(self, client, project, person, scopes=(Scope.PROJECTS_READ, Scope.STUDIES_WRITE)):
         _, secret = tokens.create_token(user=person, name="t", scopes=list(scopes), lifetime=timedelta(days=1))
         self.client, self.base = client, f"/api/v1/projects/{project.slug}/studies"

@@ -1,5 +1,3 @@
-"""Who comes by a link that asks for Prolific's signature: the signed and nobody else, whatever an address says."""
-
 import time
 from datetime import timedelta
 
@@ -31,7 +29,6 @@ def make_link(project, manager, **changes):
 
 @pytest.fixture
 def address(server, crowd, manager):
-    """The address of a link that asks for signatures, the platform's keys being here."""
     _link, secret = make_link(crowd, manager)
     signing_keys.fetch_due_keys()
     return reverse("annotation:crowd_start", args=[secret])

@@ -1,5 +1,3 @@
-"""Pages of studies: what a manager types, what is refused by field, and what nobody is ever shown."""
-
 import logging
 from uuid import uuid4
 

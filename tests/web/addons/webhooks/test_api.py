@@ -1,5 +1,3 @@
-"""Webhooks by REST: added with a secret that is shown once and stored nowhere, listed, sent again, removed."""
-
 import pytest
 from django.db import connection
 
@@ -19,7 +17,6 @@ URL = "https://hooks.example/dpal"
 
 @pytest.fixture(autouse=True)
 def sent(monkeypatch, settings):
-    """Nothing reaches a broker."""
     settings.WEBHOOK_HOSTS = ["hooks.example"]
     tasks = []
     monkeypatch.setattr("annotation.work.services.sending.current_app.send_task", lambda task, **_: tasks.append(task))

@@ -1,5 +1,3 @@
-"""Webhooks, from the page to a real HTTPS server and back: signed, sent again, given up, never redirected or misled."""
-
 import datetime
 import ipaddress
 import json
@@ -40,15 +38,12 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 @pytest.fixture(autouse=True)
 def sent(monkeypatch):
-    """Nothing reaches a broker."""
     tasks = []
     monkeypatch.setattr("annotation.work.services.sending.current_app.send_task", lambda task, **_: tasks.append(task))
     return tasks
 
 
 class Receiver(HTTPServer):
-    """A web server of the test's own that answers what it is told to."""
-
     def __init__(self, certificate: ssl.SSLContext) -> None:
         self.statuses: list[int] = []
         self.taken: list[tuple[dict[str, str], bytes]] = []
@@ -230,7 +225,6 @@ def test_an_upload_that_went_through_the_gate_is_told(manager, receiver):
 
 class TestReports:
     def report(self, project):
-        """Say something about each of three questions."""
         (person,) = make_annotators(project, 1)
         asked = open_records(project, 3)
         for kind in (ReportKind.BROKEN, ReportKind.SENSITIVE):

@@ -1,5 +1,3 @@
-"""A crowd's upload that lets too few texts pass is refused before it is charged, and leaves no trace."""
-
 import io
 import re
 from pathlib import Path
@@ -40,7 +38,6 @@ FEW, ENOUGH = log(often=4), log(often=12)
 
 @pytest.fixture(autouse=True)
 def sent(monkeypatch):
-    """Nothing reaches a broker."""
     monkeypatch.setattr("celery.app.base.Celery.send_task", lambda *args, **kwargs: None)
 
 
@@ -55,7 +52,6 @@ def crowd(owner):
 
 
 def stored(project):
-    """Return what a refused upload could leave behind."""
     reserved = LedgerEntry.objects.filter(account=project.pool_account, kind=EntryKind.RESERVE).count()
     return Dataset.objects.count(), Job.objects.count(), reserved, IdempotentAnswer.objects.count()
 

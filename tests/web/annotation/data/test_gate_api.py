@@ -1,5 +1,3 @@
-"""An upload sent through the gate again by REST, at a price that is agreed to."""
-
 import pytest
 from django.utils import timezone
 
@@ -14,7 +12,6 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 @pytest.fixture(autouse=True)
 def sent(monkeypatch):
-    """Nothing reaches a broker."""
     monkeypatch.setattr("celery.app.base.Celery.send_task", lambda *args, **kwargs: None)
 
 
@@ -37,10 +34,7 @@ def test_after_a_gate_that_failed(project, dataset, manager):
     ask = Program(manager, project)
     path = f"datasets/{dataset.pk}/gate"
     refused = ask("POST", path, {})
-    assert (refused.status_code, refused.json()["code"]) == (
-        422,
-        "This upload has gone through the gate, or is in it.",
-    )
+    assert (refused.status_code, refused.json()["code"]) == (422, "This upload has gone through the gate, or is in it.")
     ended = {"state": WorkState.FAILED, "finished_at": timezone.now(), "error": "It did not end well."}
     Job.objects.filter(kind="gate").update(**ended)
     dataset.refresh_from_db()

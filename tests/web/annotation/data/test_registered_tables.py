@@ -1,5 +1,3 @@
-"""A table is registered from the data page and by REST, at the price that stands there, and shown with its snapshot."""
-
 import html
 import re
 from datetime import timedelta
@@ -49,7 +47,6 @@ def data_page(web, project):
 
 
 def rows_of(page):
-    """Return what a page says of the rows of its one upload."""
     (said,) = re.findall(r"""(?:<dt>Rows</dt>\s*<dd>|data-label="Rows">)([^<]*)""", page)
     return said.strip()
 

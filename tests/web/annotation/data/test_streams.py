@@ -1,5 +1,3 @@
-"""Posting records over REST, opening a stream by its form, and every page a manager and an annotator sees of one."""
-
 import json
 import math
 import re
@@ -106,7 +104,6 @@ FORM = {
 
 
 def shown_in(page):
-    """Return what a browser would send of the form as it is."""
     form = page.context["form"]
     shown = {name: form.get_initial_for_field(field, name) for name, field in form.fields.items()}
     return {name: value for name, value in shown.items() if value is not None}
@@ -184,12 +181,7 @@ def test_other_streams_are_not_warned_about(manager, client):
     assert "nats" not in page
 
 
-CHOICES = {
-    "data_kind": "table",
-    "selection": "bernoulli_screen",
-    "estimator": "minibatch_svm",
-    "update_policy": "flmb",
-}
+CHOICES = {"data_kind": "table", "selection": "bernoulli_screen", "estimator": "minibatch_svm", "update_policy": "flmb"}
 
 
 @pytest.mark.parametrize(

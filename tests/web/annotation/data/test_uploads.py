@@ -1,5 +1,3 @@
-"""A look before an upload: the rows as they would be read, which column is which, and what becomes of the file."""
-
 import csv
 import io
 import json
@@ -55,7 +53,6 @@ def client_of(user: User) -> Client:
 
 
 def look(manager: User, project: Project, data: bytes, name: str = "rows.csv", **fields: object) -> str:
-    """Send a file for a look and return the address of its page."""
     values = {"role": "pool", "bad_rows": "keep_good", "has_header": "on", "look": "1", **fields}
     file = SimpleUploadedFile(name, data)
     response = client_of(manager).post(reverse("annotation:data", args=[project.slug]), {**values, "file": file})

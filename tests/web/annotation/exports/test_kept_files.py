@@ -1,5 +1,3 @@
-"""Files of labels that a worker writes: whoever may get them, for how long, and what takes them away."""
-
 import hashlib
 import json
 from datetime import timedelta
@@ -36,7 +34,6 @@ pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("
 
 @pytest.fixture(autouse=True)
 def sent(monkeypatch):
-    """Nothing reaches a broker."""
     told = []
     monkeypatch.setattr("celery.app.base.Celery.send_task", lambda app, name, *args, **kwargs: told.append(name))
     return told
@@ -49,7 +46,6 @@ def manager():
 
 @pytest.fixture
 def project(manager):
-    """A project in which Anna's record and others are answered."""
     opened = make_project(owner=manager)
     members.add_member(project=opened, user=manager, role=Role.MANAGER)
     (person,) = make_annotators(opened, 1)
@@ -90,7 +86,6 @@ def ask(manager):
 
 
 def written(project, *, format_name="csv", owner=None):
-    """Have a file written and do a worker's work."""
     export = kept_files.start_export(project=project, owner=owner or project.created_by, format=format_name)
     kept_files.make_export(job_id=str(export.job_id))
     return Export.objects.get(pk=export.pk)

@@ -1,5 +1,3 @@
-"""The gate of a crowd project over the REST interface: compared by price, chosen while unpaid, planned on uploads."""
-
 import pytest
 
 from annotation.budget import charges

@@ -1,5 +1,3 @@
-"""Odd input where people meet it: the upload form, the new project's form and the gate page, for both gates."""
-
 import json
 import re
 
@@ -52,7 +50,6 @@ def people(text: str, number: int = OFTEN) -> bytes:
 
 
 def upload(client: Client, project: Project, rows: bytes, *, name: str = "pool.csv") -> tuple[Dataset, str]:
-    """Send rows by the form, let the workers read them and the gate run, and return what the data page says."""
     url = reverse("annotation:data", args=[project.slug])
     values = {"role": "pool", "text_column": "text", "contributor_column": "who", "has_header": "on"}
     body = b"text,who\n" + rows if name.endswith(".csv") else rows

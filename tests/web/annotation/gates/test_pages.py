@@ -1,5 +1,3 @@
-"""The planner's page, what the data page says when nothing passed, and what annotators read about each gate."""
-
 import math
 import re
 

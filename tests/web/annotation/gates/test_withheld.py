@@ -1,5 +1,3 @@
-"""What the gate held back is nowhere: in no page, no answer of the API, no log line and no error, for anybody."""
-
 import logging
 from datetime import timedelta
 
@@ -32,7 +30,6 @@ ARGUMENTS = {"slug", "dataset_id", "account_id", "project_slug", "job_id"}
 
 @pytest.fixture(autouse=True)
 def sent(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """What was handed to the broker, as text."""
     calls: list[str] = []
     monkeypatch.setattr(
         "celery.app.base.Celery.send_task", lambda app, name, *args, **kwargs: calls.append(f"{name} {args} {kwargs}")
@@ -63,7 +60,6 @@ def crowd(manager: User, **settings: object) -> Project:
 
 
 def addresses(project: Project) -> list[str]:
-    """Return every address of the site that the project's own numbers complete."""
     dataset = Dataset.objects.get(project=project)
     values = {
         "slug": project.slug,

@@ -1,5 +1,3 @@
-"""What simulated annotators read on a label page: the question, and nothing else that the page holds."""
-
 import pytest
 from django.test import Client
 from django.urls import reverse

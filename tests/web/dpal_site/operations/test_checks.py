@@ -1,5 +1,3 @@
-"""Health, readiness and metrics as a load balancer and a scraper meet them."""
-
 from datetime import timedelta
 
 import pytest

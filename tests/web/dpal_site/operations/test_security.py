@@ -1,5 +1,3 @@
-"""What decides who may do what leaves a line: of which kind, whose, from which network; never a name or a secret."""
-
 import io
 import json
 import logging
@@ -34,7 +32,6 @@ def quick(settings):
 
 @pytest.fixture
 def lines():
-    """Collect security lines as the site's own settings write them."""
     formatter = logs.logging_settings("json", "INFO")["formatters"]["lines"]
     written = []
 
@@ -53,7 +50,6 @@ def lines():
 
 @pytest.fixture
 def everything():
-    """Collect all lines, whoever writes them, as the site's own settings do."""
     formatter = logs.logging_settings("json", "INFO")["formatters"]["lines"]
     sink = io.StringIO()
     handler = logging.StreamHandler(sink)
@@ -114,7 +110,6 @@ class TestSecretAddresses:
 
 
 def told(lines):
-    """Return the events with what they say, and forget them."""
     events = [json.loads(line) for line in lines]
     lines.clear()
     return events

@@ -1,9 +1,3 @@
-"""Randomised answers attacked from outside: with equal responses, worlds whose answers differ look the same.
-
-The neighbour of a site is the same site with an answer replaced. The draw is held, so that both worlds say the same;
-whatever then differs for an engineer or an annotator did not come through the response.
-"""
-
 import json
 import re
 from collections.abc import Callable
@@ -48,7 +42,6 @@ FILES = ("weights.json", "privacy.json", "card.md", "features.json")
 
 
 def held(classes: Any, kept: Any, **_draw: Any) -> Any:
-    """Say something that the answers have no part in."""
     return np.array([np.flatnonzero(row)[place % row.sum()] for place, row in enumerate(kept)])
 
 
@@ -109,7 +102,6 @@ def test_how_long_a_page_has_stood_is_no_part_of_what_is_compared():
 
 
 def seen_outside(project: Project) -> dict[str, Any]:
-    """Return all that an engineer and an annotator read, without clocks."""
     engineer, person = engineer_of(project), Client()
     member = Membership.objects.filter(project=project, role=Role.ENGINEER).latest("pk").user
     person.force_login(member)
@@ -190,7 +182,6 @@ VALUES = re.compile(r"\bs\d+_x\d+\b|'[^']*'|\b\d+\b")
 
 
 def work_of(project: Project, opinion: dict[int, tuple[int, ...]], monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Return every statement from the last answer of a round to the next model and its pages, in their order."""
     release, done = RandomizedResponse.release, []
 
     def noted(response: Any, classes: Any, kept: Any, *, rng: Any) -> Any:

@@ -1,5 +1,3 @@
-"""Channels of releases: moved and rolled back with a reason, told by a signal; two versions beside one another."""
-
 from datetime import timedelta
 
 import pytest

@@ -1,5 +1,3 @@
-"""The end of a project by REST: archived and taken out, deleted with its name typed, and what is left."""
-
 import pytest
 
 from annotation.models import Role
@@ -14,7 +12,6 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 @pytest.fixture(autouse=True)
 def sent(monkeypatch):
-    """Nothing reaches a broker."""
     monkeypatch.setattr("celery.app.base.Celery.send_task", lambda *args, **kwargs: None)
 
 

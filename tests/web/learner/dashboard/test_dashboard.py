@@ -1,5 +1,3 @@
-"""The dashboard: numbers that add up, plots that say what they are, files, work in hand, and what stays hidden."""
-
 import csv
 import io
 import re
@@ -37,7 +35,6 @@ def manager(project: Project) -> User:
 
 @pytest.fixture
 def project(remembered: Callable[..., Project]) -> Project:
-    """A project with a round answered and a version released, whose limit was changed."""
     return remembered("a changed limit", with_a_changed_limit)
 
 
@@ -47,12 +44,7 @@ def with_a_changed_limit() -> Project:
     learning.fill_trusted(opened)
     learning.run_to_release(opened, make_user("=ann"), version=1)
     limits.change_limit(
-        project=opened,
-        account=opened.pool_account,
-        epsilon_limit=50.0,
-        delta_limit=0.0,
-        actor=manager,
-        reason="agreed",
+        project=opened, account=opened.pool_account, epsilon_limit=50.0, delta_limit=0.0, actor=manager, reason="agreed"
     )
     return opened
 

@@ -1,5 +1,3 @@
-"""Work by REST, listed, stopped and started anew, and the project that stands beside one."""
-
 import pytest
 from django.utils import timezone
 
@@ -17,7 +15,6 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 @pytest.fixture(autouse=True)
 def sent(monkeypatch):
-    """Nothing reaches a broker."""
     monkeypatch.setattr("celery.app.base.Celery.send_task", lambda *args, **kwargs: None)
 
 
@@ -107,10 +104,7 @@ def test_a_project_that_asks_at_random_stands_beside_another(ask, project, manag
     foreign = learning.open_trusted(make_user(), selection="random")
     for slug in (foreign.slug, project.slug, "none"):
         refused = ask("POST", "comparison", {"beside": slug})
-        assert (refused.status_code, refused.json()["code"]) == (
-            422,
-            "Choose a project of yours that asks at random.",
-        )
+        assert (refused.status_code, refused.json()["code"]) == (422, "Choose a project of yours that asks at random.")
     assert ask("POST", "comparison", {"beside": random.slug}).json()["beside"] == random.slug
     project.refresh_from_db()
     assert project.compared_with == random

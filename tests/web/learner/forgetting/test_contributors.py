@@ -1,5 +1,3 @@
-"""Forgetting a contributor by page, REST and command: a preview, a confirmation, and no name anywhere."""
-
 import io
 import json
 from datetime import timedelta

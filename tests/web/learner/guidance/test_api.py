@@ -1,5 +1,3 @@
-"""The next step by REST, and the same numbers wherever they stand."""
-
 import re
 from datetime import timedelta
 
@@ -36,7 +34,6 @@ def project(remembered):
 
 
 def between_versions():
-    """Build a project with a version, an open round and some answers for the next one."""
     opened = learning.open_trusted(make_user(), selection="random")
     learning.fill_trusted(opened)
     annotator = make_user()

@@ -1,5 +1,3 @@
-"""Whatever a project waits for, the step that is named can be taken, and taking it moves the project on."""
-
 import random
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -15,17 +13,7 @@ from django.utils import timezone
 
 from annotation.budget.words import epsilon_words
 from annotation.data.services import datasets, streams
-from annotation.models import (
-    Assignment,
-    Dataset,
-    GateRun,
-    Membership,
-    Project,
-    Query,
-    QueryState,
-    Role,
-    WorkState,
-)
+from annotation.models import Assignment, Dataset, GateRun, Membership, Project, Query, QueryState, Role, WorkState
 from annotation.people.services import limits, members
 from annotation.projects.services import configuring, lifecycle, opening
 from annotation.questions.services import checks as gold
@@ -56,8 +44,6 @@ LOOKS = {
 
 @dataclass
 class Scene:
-    """A project that waits, and who is there."""
-
     project: Project
     manager: object
     annotator: object = None
@@ -79,7 +65,6 @@ def trusted(**settings) -> Scene:
 
 
 def asked(people: int = 1, number: int = 14, **settings) -> Scene:
-    """Open a project whose first questions are open."""
     scene = trusted(**settings)
     learning.fill_trusted(scene.project, number=number)
     for _ in range(people):
@@ -328,7 +313,6 @@ def nothing_passed():
 
 
 def too_few_passed():
-    """Epsilon 1 of 1 is spent on one text, and training waits for eight."""
     manager = make_user()
     manager.user_permissions.add(Permission.objects.get(codename="add_project"))
     scene = Scene(learning.open_crowd(manager, pool_epsilon=1.0, features="static_encoder"), manager)
@@ -493,7 +477,6 @@ ON_THE_PAGE: dict[ActKind, Callable[[Scene, Act], None]] = {
 
 
 def take(scene: Scene, act: Act) -> None:
-    """Do what an act says, by its button or on its page."""
     scene.project.refresh_from_db()
     button = button_of(scene.project, act, scene.manager)
     if button.sends:
@@ -507,7 +490,6 @@ def take(scene: Scene, act: Act) -> None:
 
 
 def told(way: Guidance) -> tuple[str, ...]:
-    """Return what a project waits for and says of it, without the times."""
     return (way.status.step, way.blocker, way.status.sentence, *(act.kind for act in way.acts))
 
 
@@ -564,7 +546,6 @@ def test_who_follows_the_steps_gets_to_the_last_version(seed):
 
 
 def _set_back(scene: Scene, chance: random.Random) -> None:
-    """Have something go wrong now and then."""
     project = Project.objects.get(pk=scene.project.pk)
     annotators = Membership.objects.filter(project=project, role=Role.ANNOTATOR)
     drawn = chance.random()

@@ -1,5 +1,3 @@
-"""Whatever a button of the next step does, the route that stands beside it does by REST."""
-
 import pytest
 
 from learner.dashboard.guidance import ActKind, guidance_for
@@ -23,7 +21,6 @@ SENT = {
 
 @pytest.fixture(autouse=True)
 def sent(monkeypatch):
-    """Nothing reaches a broker."""
     monkeypatch.setattr("celery.app.base.Celery.send_task", lambda *args, **kwargs: None)
 
 

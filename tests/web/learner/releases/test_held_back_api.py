@@ -1,5 +1,3 @@
-"""A candidate checked again and a release offered all the same, by REST."""
-
 import pytest
 
 from annotation.models import Role

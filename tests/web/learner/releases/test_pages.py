@@ -1,5 +1,3 @@
-"""The pages of a project's progress and of its releases: what they say, and to whom."""
-
 import hashlib
 import re
 

@@ -1,5 +1,3 @@
-"""The card on a page of another language: told from the same facts, or the file itself, marked as English."""
-
 import re
 
 import pytest
@@ -44,7 +42,6 @@ def page_of(project, address: str, language: str) -> str:
 
 
 def card_on(page: str) -> tuple[str, str]:
-    """Return the attributes and the text of the document on a page, without code."""
     attributes, body = re.search(r'<section class="card document"([^>]*)>(.*?)</section>', page, re.DOTALL).groups()
     return attributes.strip(), re.sub(r"<[^>]+>", " ", re.sub(r"<(pre|code)>.*?</\1>", " ", body, flags=re.DOTALL))
 

@@ -1,5 +1,3 @@
-"""Version 0: a model of words alone, given out like a release before any label, at no charge."""
-
 import hashlib
 import json
 
@@ -95,8 +93,7 @@ def test_other_words_are_another_version_0_and_the_same_words_the_same_bytes(pro
 
 
 @pytest.mark.parametrize(
-    ("chosen", "words"),
-    [({"features": "standard", "class_descriptions": []}, "nobody wrote"), ({}, "")],
+    ("chosen", "words"), [({"features": "standard", "class_descriptions": []}, "nobody wrote"), ({}, "")]
 )
 def test_names_are_enough_to_an_encoder_alone(chosen, words, tmp_path, monkeypatch):
     monkeypatch.setattr("django.conf.settings.VAR_DIR", tmp_path)

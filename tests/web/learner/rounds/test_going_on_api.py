@@ -1,5 +1,3 @@
-"""A secret block closed early and a model trained on few questions, by REST and by the page's rules."""
-
 import pytest
 
 from annotation.models import Role
@@ -14,7 +12,6 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 @pytest.fixture(autouse=True)
 def sent(monkeypatch):
-    """Nothing reaches a broker."""
     monkeypatch.setattr("celery.app.base.Celery.send_task", lambda *args, **kwargs: None)
 
 
@@ -62,11 +59,6 @@ def test_a_model_is_trained_on_few_questions_at_a_word(manager):
     assert not TrainingRun.objects.exists()
     started = ask("POST", "trainings", {"most_epsilon": act["epsilon"]})
     assert started.status_code == 202
-    assert started.json() == {
-        "version": 1,
-        "state": "waiting",
-        "epsilon": act["epsilon"],
-        "delta": act["delta"],
-    }
+    assert started.json() == {"version": 1, "state": "waiting", "epsilon": act["epsilon"], "delta": act["delta"]}
     assert TrainingRun.objects.get().labels_used == 20
     assert ask("POST", "trainings", {}).status_code == 409

@@ -1,5 +1,3 @@
-"""The page of the ranked pool: what waits and what is left of the annotation budget, for managers of crowd projects."""
-
 from decimal import Decimal
 
 import pytest
@@ -19,7 +17,6 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 @pytest.fixture(autouse=True)
 def sent(monkeypatch):
-    """Nothing reaches a broker."""
     monkeypatch.setattr("celery.app.base.Celery.send_task", lambda *args, **kwargs: None)
 
 

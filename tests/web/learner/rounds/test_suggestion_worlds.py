@@ -1,5 +1,3 @@
-"""Suggestions attacked from a crowd's side: with equal responses, worlds whose answers differ suggest the same."""
-
 from collections.abc import Callable
 from typing import Any
 
@@ -62,7 +60,6 @@ def crowd():
 def world_of(
     project: Project, opinion: dict[int, tuple[int, ...]], draw: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> dict[str, Any]:
-    """Answer a round, train on what is said of it, and return what the next one shows of suggestions."""
     release = RandomizedResponse.release
 
     def noted(response: Any, classes: Any, kept: Any, *, rng: Any) -> Any:

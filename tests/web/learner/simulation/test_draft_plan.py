@@ -1,5 +1,3 @@
-"""The plan in the wizard's budget step: what was typed is counted and simulated, and no project comes of it."""
-
 import math
 
 import pytest
@@ -43,7 +41,6 @@ def plan_of(preset: str) -> str:
 
 
 def typed(client: Client, preset: str, **budget: object) -> None:
-    """Give the task, and the limits by the button that leads to the plan."""
     task = {"name": "Invoices", "question": "Fraud?", "classes": "fraud\nhonest", "data_kind": "text", "guidelines": ""}
     assert client.post(at(preset, WizardStep.TASK), task).status_code == 302
     defaults = PRESETS[preset].defaults
@@ -61,12 +58,7 @@ def test_every_preset_is_counted_before_anything_is_opened(client: Client, opene
     assert [model.objects.count() for model in (Project, BudgetAccount, LedgerEntry)] == [0, 0, 0]
     # As the project counts once it is opened.
     project = opening.create_project(
-        name="x",
-        preset=preset,
-        owner=opener,
-        data_kind="text",
-        classes=["fraud", "honest"],
-        question="Fraud?",
+        name="x", preset=preset, owner=opener, data_kind="text", classes=["fraud", "honest"], question="Fraud?"
     )
     assert page.context["purchase"] == plan_setups.purchase_of(project, page.context["purchase"].records)
     assert page.context["setup"] == plan_setups.setup_of(project, page.context["purchase"].records)

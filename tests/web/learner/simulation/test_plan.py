@@ -1,5 +1,3 @@
-"""The plan's page: counted without spending, simulated once for each configuration, drawn with a table beside."""
-
 import re
 
 import pytest

@@ -1,5 +1,3 @@
-"""The rows of a plan: each has a proof, uses all of the limit, and becomes exactly the project's settings."""
-
 from datetime import timedelta
 from typing import Any
 
@@ -82,7 +80,6 @@ def opened(manager: User, kind: str = "secret blocks", **changes: Any) -> Projec
 
 
 def simulate(project: Project, *, better: int = 1) -> str:
-    """Pretend that all rows were simulated, one of them with success, and return the name of the simulation."""
     planned = planned_rows(project, RECORDS)
     points = [{"labels": 9, "mean": 0.6, "low": 0.59, "high": 0.61, "macro_f1": 0.5} for _row in planned.rows]
     points[better] |= {"mean": 0.9, "low": 0.9, "high": 0.9}

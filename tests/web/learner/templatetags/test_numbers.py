@@ -1,5 +1,3 @@
-"""Shares and dates are written once for all pages: rounded, with the signs of the reader's language."""
-
 from datetime import UTC, datetime
 
 import pytest

@@ -1,5 +1,3 @@
-"""Signing in through an issuer by keys alone, and from an invitation through the issuer into its project."""
-
 from collections.abc import Iterator
 from datetime import timedelta
 
@@ -31,11 +29,7 @@ def test_the_issuer_lets_in_and_leads_on(page: Page, live_server, issuer, invite
     if invited:
         project = make_project(name="Voice queries")
         _, secret = invitations.create_invitation(
-            project=project,
-            role=Role.ANNOTATOR,
-            maximum_uses=1,
-            lifetime=timedelta(days=1),
-            owner=project.created_by,
+            project=project, role=Role.ANNOTATOR, maximum_uses=1, lifetime=timedelta(days=1), owner=project.created_by
         )
         page.goto(live_server.url + reverse("annotation:join", args=[secret]))
         keys.follow(page.get_by_role("link", name="Log in and join"))

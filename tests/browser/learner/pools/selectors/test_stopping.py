@@ -1,5 +1,3 @@
-"""Whether more answers help, in a browser: on every screen and in both themes, and asking is paused from there."""
-
 import os
 from pathlib import Path
 

@@ -1,5 +1,3 @@
-"""What is told of the next choice of questions is what the round reserves, and both know how little is left."""
-
 from contextlib import contextmanager
 
 import pytest
@@ -26,7 +24,7 @@ SCREEN = {"selection": "exposure_capped_screen", "screen_high": 0.5, "screen_low
 
 
 class Killed(BaseException):
-    """What ends an attempt as `kill -9` would."""
+    pass
 
 
 @contextmanager
@@ -41,7 +39,6 @@ def dying_at(step, module):
 
 
 def end(chosen) -> None:
-    """End a round without a result, as giving it up does."""
     with transaction.atomic():
         attempts.ChargedEnding().give_up(Round.objects.get(pk=chosen.pk), "It did not end well.")
     chosen.refresh_from_db()
@@ -172,7 +169,6 @@ class TestNothingLeftForTheModel:
 
     @staticmethod
     def too_dear(**settings):
-        """Open a project whose account pays for a choice or for a model, not for both."""
         return experts(**{"selection_epsilon": 2.4, "training_epsilon": 3.0, "pool_epsilon": 6.0} | settings)
 
     def test_it_is_said_before_anybody_is_asked(self):

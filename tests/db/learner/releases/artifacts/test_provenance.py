@@ -1,5 +1,3 @@
-"""The signed manifest names settings, data and ledger; proofs in it hold without the site, and tell of no record."""
-
 import base64
 import json
 

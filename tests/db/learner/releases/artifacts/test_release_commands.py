@@ -1,5 +1,3 @@
-"""A release leaves the site as a zip and is checked where there is no network."""
-
 import zipfile
 from io import StringIO
 

@@ -1,5 +1,3 @@
-"""Files of releases, checked against their digests before anybody reads them."""
-
 from pathlib import Path
 
 import pytest

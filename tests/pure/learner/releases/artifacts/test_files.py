@@ -1,5 +1,3 @@
-"""The files of a release agree with each other, load without this project, and notice tampering."""
-
 import contextlib
 import copy
 import hashlib
@@ -71,11 +69,9 @@ PRIVACY = {
             "spent_delta": 2.5e-7,
             "limit_epsilon_when_released": 2.0,
             "limit_delta_when_released": 1e-6,
-        },
+        }
     ],
-    "entries": [
-        {"id": "17", "kind": "k_anonymity_gate", "summary": "the gate", "epsilon": 0.75, "delta": 2.5e-7},
-    ],
+    "entries": [{"id": "17", "kind": "k_anonymity_gate", "summary": "the gate", "epsilon": 0.75, "delta": 2.5e-7}],
     "heads": {"the pool of voice queries": "ab" * 32},
     "issued_at": "2026-03-01",
     "answers": "",

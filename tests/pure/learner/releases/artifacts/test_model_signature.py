@@ -1,5 +1,3 @@
-"""The OpenSSF program takes what we sign, and refuses it when a file is changed, missing, added or signed anew."""
-
 import json
 import re
 import subprocess
@@ -29,7 +27,6 @@ def made(tmp_path_factory) -> Path:
 
 @pytest.fixture
 def release(made, tmp_path) -> Path:
-    """Return a copy of a release, and the site's key beside it."""
     folder = tmp_path / "release"
     folder.mkdir()
     for path in made.iterdir():
@@ -39,7 +36,6 @@ def release(made, tmp_path) -> Path:
 
 
 def verify(folder: Path) -> None:
-    """Verify as the program does, in this process."""
     key = folder.parent / "site.pem"
     verifying.Config().use_elliptic_key_verifier(public_key=key).verify(folder, folder / MODEL_SIGNATURE)
 

@@ -1,5 +1,3 @@
-"""A release brings everything its features are made by, and what it says of records that everybody may see."""
-
 import hashlib
 import json
 

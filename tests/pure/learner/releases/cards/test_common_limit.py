@@ -1,5 +1,3 @@
-"""A card says under which common limit its records stand, and nothing about accounts of answers."""
-
 from learner.releases.cards.rendering import account_limit_words
 
 

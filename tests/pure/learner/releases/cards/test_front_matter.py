@@ -1,5 +1,3 @@
-"""The front matter of a card is read by Hugging Face's own library, results and all."""
-
 import copy
 
 import pytest

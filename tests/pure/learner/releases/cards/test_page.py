@@ -1,5 +1,3 @@
-"""A model card on a page: its tables and lists are there, and nothing in a name acts as HTML."""
-
 import re
 
 import pytest

@@ -1,5 +1,3 @@
-"""Every reason a reader gives is known to the pages, which say it in the reader's language."""
-
 import csv
 
 import pytest

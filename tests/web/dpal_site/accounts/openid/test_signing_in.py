@@ -1,5 +1,3 @@
-"""Sign-in by OpenID Connect, against a small issuer that really listens."""
-
 from collections.abc import Iterator
 from urllib.parse import parse_qs, urlencode, urlsplit
 

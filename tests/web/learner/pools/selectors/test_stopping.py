@@ -1,5 +1,3 @@
-"""What pages and the interface say of further answers, in words a manager can act on."""
-
 import html
 import re
 from datetime import timedelta
