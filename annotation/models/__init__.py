@@ -1,4 +1,4 @@
-"""What annotation stores, one module a noun, and what must never be false about it."""
+"""Tables of annotation."""
 
 # Django finds what this module imports.
 from annotation.models import (

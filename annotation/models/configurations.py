@@ -19,8 +19,6 @@ KNOWN: Final[dict[uuid.UUID, Mapping[str, Any]]] = {}
 
 
 class Configuration(models.Model):
-    """One version of what a project chose: a document of sections, each with its settings."""
-
     # Not a number: what a transaction that was taken back had stored must not be found under a later row's key.
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     project = models.ForeignKey("annotation.Project", models.PROTECT, related_name="configurations", db_index=False)
@@ -47,7 +45,7 @@ class Configuration(models.Model):
 
 
 class KnownChoice(models.Model):
-    """What the database knows of a declared choice; `migrate` writes these rows from the declarations."""
+    """A declared choice as the database knows it; `migrate` writes these rows."""
 
     kind = models.CharField(max_length=20)
     name = models.CharField(max_length=40)
@@ -70,7 +68,7 @@ class KnownChoice(models.Model):
 
 
 def settings_in(configuration_id: uuid.UUID) -> Mapping[str, Any]:
-    """Return the settings of a document by their names; it never changes, so a process reads it once."""
+    """Return the settings of a document by name; it never changes, so a process reads it once."""
     found = KNOWN.get(configuration_id)
     if found is None:
         document = Configuration.objects.values_list("document", flat=True).get(pk=configuration_id)
@@ -79,14 +77,14 @@ def settings_in(configuration_id: uuid.UUID) -> Mapping[str, Any]:
 
 
 def read_ahead(configuration_ids: Iterable[uuid.UUID]) -> None:
-    """Read what this process does not know yet of some documents, in one statement for all."""
+    """Read documents that this process does not know yet, in one statement."""
     if unknown := [key for key in configuration_ids if key not in KNOWN]:
         for key, document in Configuration.objects.filter(pk__in=unknown).values_list("pk", "document"):
             remember(key, document)
 
 
 def remember(configuration_id: uuid.UUID, document: Mapping[str, Mapping[str, Any]]) -> Mapping[str, Any]:
-    """Keep a document that is being stored: a row of this key has this document or does not exist."""
+    """Cache a document that is being stored under its new key."""
     if len(KNOWN) >= MOST_KNOWN:
         KNOWN.clear()
     # As it will be read.
@@ -95,5 +93,4 @@ def remember(configuration_id: uuid.UUID, document: Mapping[str, Mapping[str, An
 
 
 def flattened(document: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-    """Return the settings of all sections by their names, which no two sections share."""
     return {name: value for section in document.values() for name, value in section.items()}

@@ -13,7 +13,7 @@ from privacy.models.messages import MessageField, MessagesInField
 
 
 class DatasetRole(models.TextChoices):
-    """What a dataset is for: public ones may be looked at freely; `charged_start` is private and pays by itself."""
+    """Purpose of a dataset; `charged_start` is private and has an account of its own."""
 
     POOL = "pool", _("private pool")
     PUBLIC_TEST = "public_test", _("public test set")
@@ -30,8 +30,6 @@ class DatasetState(models.TextChoices):
 
 
 class BadRows(models.TextChoices):
-    """What to do with rows that cannot be read."""
-
     KEEP_GOOD = "keep_good", _("keep the good rows, list the bad ones")
     REFUSE_ALL = "refuse_all", _("refuse the whole upload if any row is bad")
 
@@ -90,7 +88,7 @@ class Dataset(models.Model):
 
     @property
     def counted_rows(self) -> int | None:
-        """How many rows there are; None until they are counted, and of a table that was refused before that."""
+        """Rows; None until they are counted."""
         refused = self.state == DatasetState.REFUSED and getattr(self, "source", None) is not None
         return None if refused or self.state == DatasetState.RECEIVING else self.row_count
 
@@ -99,7 +97,7 @@ class Dataset(models.Model):
 
 
 class Record(NumberedModel):
-    """One row of a dataset; `row_number` is its row in the dataset's feature and pixel files."""
+    """One row of a dataset; `row_number` is its row in the feature and pixel files."""
 
     # No index of its own, here and below, where another one begins with the column: each slows every write down.
     # Triggers hold the reference, once a statement: row by row it was half the time of an import.
@@ -130,10 +128,7 @@ class Record(NumberedModel):
 
 
 class Picture(models.Model):
-    """What annotators who see records are shown of an image, in colour; it goes when its record is emptied or deleted.
-
-    Triggers refuse one behind a gate, one of an emptied record, and every change.
-    """
+    """Colour picture of a record for trusted annotators; triggers refuse it behind a gate, and every change."""
 
     record = models.OneToOneField(Record, models.CASCADE, primary_key=True, related_name="picture")
     width = models.PositiveSmallIntegerField()
@@ -152,10 +147,7 @@ class Picture(models.Model):
 
 
 class RecordPost(models.Model):
-    """Records that arrived at a stream together, until they are examined; as private as any record.
-
-    `row_count` of the stream's dataset counts the slots given out; a record's slot is its row number there.
-    """
+    """Records posted to a stream, until they are examined; a record's slot is its row number."""
 
     project = models.ForeignKey(Project, models.CASCADE, related_name="record_posts", db_index=False)
     key = models.BinaryField(max_length=32, help_text=_("Digest of the sender's idempotency key."))

@@ -5,8 +5,6 @@ from django.db.models.functions import Now
 
 
 class Deletion(models.Model):
-    """One deletion; there is no second one, and none is taken back."""
-
     project = models.OneToOneField("annotation.Project", models.PROTECT, related_name="deletion")
     job = models.OneToOneField("annotation.Job", models.PROTECT, related_name="deletion")
     keep_releases = models.BooleanField(help_text="Whether released models stay, or only that they were released.")

@@ -1,4 +1,4 @@
-"""What is stored of an upload that nobody has said yes to."""
+"""Uploads that wait for a look at their first rows."""
 
 import uuid
 
@@ -7,8 +7,6 @@ from django.db import models
 
 
 class UploadDraft(models.Model):
-    """A file that waits for a look at its first rows; its content is nothing the project uses."""
-
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     project = models.ForeignKey("annotation.Project", models.CASCADE, related_name="upload_drafts")
     owner = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="+")

@@ -11,8 +11,6 @@ from annotation.models.projects import Project
 
 
 class Export(models.Model):
-    """One file that was asked for; it is there while it has a name, and goes when something in it is forgotten."""
-
     project = models.ForeignKey(Project, models.CASCADE, related_name="exports")
     job = models.OneToOneField(Job, models.CASCADE, related_name="export")
     format = models.CharField(max_length=20, help_text=_("How the file is written."))
@@ -39,6 +37,5 @@ class Export(models.Model):
 
     @property
     def may_be_read(self) -> bool:
-        """Whether the file is there for whoever manages the project."""
         sound = bool(self.file) and not self.is_void and self.project.state != ProjectState.DELETED
         return sound and self.expires_at is not None and self.expires_at > timezone.now()

@@ -8,10 +8,7 @@ from annotation.models.numbered import NumberedModel
 
 
 class Forgetting(NumberedModel):
-    """One request to forget a contributor, in the order it is worked off.
-
-    `reference` is a keyed digest: whoever has the name and the site's key can tell that it was asked for, nobody else.
-    """
+    """Request to forget a contributor; `reference` is a keyed digest of the name."""
 
     project = models.ForeignKey("annotation.Project", models.PROTECT, related_name="forgettings", db_index=False)
     job = models.OneToOneField("annotation.Job", models.PROTECT, related_name="forgetting")

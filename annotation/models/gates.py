@@ -11,8 +11,6 @@ from annotation.models.projects import Project
 
 
 class GateState(models.TextChoices):
-    """How an attempt to pass a dataset through the gate ended."""
-
     RUNNING = "running", _("running")
     COMMITTED = "committed", _("committed")
     LOST = "lost", _("lost: the attempt crashed and stays charged")
@@ -47,7 +45,7 @@ class GateRun(NumberedModel):
 
 
 class Survey(models.Model):
-    """How often texts are said in a whole upload, for a manager's plan; as private as the upload, and gone with it."""
+    """Text frequencies of an upload for the planner; as private as the upload."""
 
     dataset = models.OneToOneField(Dataset, models.CASCADE, related_name="survey")
     job = models.OneToOneField(Job, models.CASCADE, related_name="survey")

@@ -1,8 +1,4 @@
-"""Roles of Django's groups in projects.
-
-What a group gives is also written into `Membership`, so that one table answers who has a role; the database refuses, at
-the end of each transaction, a membership that its sources do not account for.
-"""
+"""Roles that Django's groups give; `Membership` repeats them and the database compares both."""
 
 from django.contrib.auth.models import Group
 from django.db import models
@@ -13,8 +9,6 @@ from annotation.models.numbered import NumberedModel
 
 
 class GroupRole(NumberedModel):
-    """The role everybody of a group has in one project."""
-
     group = models.ForeignKey(Group, models.CASCADE, related_name="roles", db_index=False)
     project = models.ForeignKey("annotation.Project", models.CASCADE, related_name="group_roles")
     role = models.CharField(max_length=10)

@@ -1,4 +1,4 @@
-"""Who did what in a project, and what changed in its configuration; rows are added, never changed."""
+"""Activity log and changes of the configuration; rows are only added."""
 
 from django.db import models
 from django.db.models.functions import Now
@@ -7,7 +7,7 @@ from annotation.models.numbered import NumberedModel
 
 
 class ProjectChange(models.Model):
-    """One change of a project's configuration; a trigger writes it, whatever made the change."""
+    """One change of the configuration, written by a trigger."""
 
     project = models.ForeignKey("annotation.Project", models.PROTECT, related_name="changes", db_index=False)
     actor = models.CharField(max_length=150, blank=True, help_text="Name as it was; empty where no page did it.")
@@ -22,7 +22,7 @@ class ProjectChange(models.Model):
 
 
 class Action(NumberedModel):
-    """Something a person did by a page or the API, other than answering questions, which labels themselves record."""
+    """Something a person did by a page or the API, other than answering questions."""
 
     project = models.ForeignKey(
         "annotation.Project", models.PROTECT, related_name="actions", null=True, blank=True, db_index=False

@@ -5,7 +5,7 @@ from django.db import models
 
 
 class IdempotentAnswer(models.Model):
-    """What a write with an Idempotency-Key was answered, stored with what it did."""
+    """Answer to a write with an Idempotency-Key, stored with what it did."""
 
     key = models.BinaryField(primary_key=True, max_length=32)
     user = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="+")

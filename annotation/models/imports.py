@@ -1,4 +1,4 @@
-"""What is stored of a large file while several workers read it."""
+"""Parts of a large file while several workers read it."""
 
 from django.db import models
 from django.db.models import Q
@@ -8,11 +8,7 @@ from privacy.models.messages import MessagesInField
 
 
 class ImportPart(NumberedModel):
-    """A piece of a file, between two of its line ends or row groups, that one worker reads; gone when all are read.
-
-    Its rows wait among the records of an upload that is not ready, which nobody looks at. Where they begin is known
-    once all parts before it are counted.
-    """
+    """A piece of a file that one worker reads; its rows are unused until the whole upload is ready."""
 
     dataset = models.ForeignKey("annotation.Dataset", models.CASCADE, related_name="import_parts", db_index=False)
     number = models.PositiveIntegerField()

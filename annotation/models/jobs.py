@@ -27,7 +27,7 @@ STREAM_JOB = "stream"
 
 
 class LeasedWork(models.Model):
-    """Long work: whoever runs it renews `leased_until`, and a lapsed lease lets another worker take over."""
+    """Long work under a lease; a lapsed lease lets another worker take over."""
 
     state = models.CharField(max_length=10, choices=WorkState.choices, default=WorkState.WAITING)
     attempt = models.PositiveSmallIntegerField(default=0)
@@ -43,8 +43,6 @@ class LeasedWork(models.Model):
 
 
 class Job(LeasedWork):
-    """Work that is neither a round nor a training, with its progress."""
-
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     project = models.ForeignKey(
         Project, models.CASCADE, related_name="jobs", null=True, help_text=_("None for a project not opened yet.")

@@ -1,4 +1,4 @@
-"""How people come to a project: invitation links, links for crowd platforms, and who came by them."""
+"""Invitation links, links for crowd platforms, and who came by them."""
 
 from django.conf import settings
 from django.db import models
@@ -10,7 +10,7 @@ from annotation.models.numbered import NumberedModel
 
 
 class Invitation(NumberedModel):
-    """A link into a project for whoever holds it; stored as a digest, limited in time and number."""
+    """A link into a project, stored as a digest, limited in time and number."""
 
     project = models.ForeignKey("annotation.Project", models.CASCADE, related_name="invitations")
     role = models.CharField(max_length=10)
@@ -30,14 +30,12 @@ class Invitation(NumberedModel):
 
 
 class Platform(models.TextChoices):
-    """Whose address parameters a crowd link understands."""
-
     PROLIFIC = "prolific", _("Prolific")
     MECHANICAL_TURK = "mturk", _("Mechanical Turk")
 
 
 class CrowdLink(NumberedModel):
-    """An address for a crowd platform, stored as a digest; who comes by it gets an account and, at last, a code."""
+    """A link for a crowd platform, stored as a digest."""
 
     project = models.ForeignKey("annotation.Project", models.CASCADE, related_name="crowd_links")
     digest = models.CharField(max_length=64, unique=True)
@@ -62,7 +60,7 @@ class CrowdLink(NumberedModel):
 
 
 class PlatformKeys(models.Model):
-    """The public keys by which a platform signs who it sends, as a worker fetched them last."""
+    """Public keys of a platform as a worker fetched them last."""
 
     platform = models.CharField(max_length=10, choices=Platform.choices, unique=True)
     keys = models.JSONField(default=list)
@@ -96,8 +94,6 @@ class CrowdParticipant(models.Model):
 
 
 class RateCount(NumberedModel):
-    """How often something was tried within a window of time."""
-
     key = models.CharField(max_length=64, primary_key=True)
     tries = models.PositiveIntegerField()
     ends_at = models.DateTimeField(db_index=True)

@@ -14,8 +14,6 @@ from annotation.models.projects import Project
 
 
 class MailKind(models.TextChoices):
-    """Events that people are told by mail."""
-
     RETURNED = "returned", _("A manager asks me to look at an answer of mine again")
     REMARK = "remark", _("Somebody writes to me about a question")
     QUESTIONS = "questions", _("New questions wait for me")
@@ -35,8 +33,6 @@ class MailChoice(NumberedModel):
 
 
 class LetterState(models.TextChoices):
-    """Where a letter is."""
-
     WAITING = "waiting", _("waiting")
     SENT = "sent", _("sent")
     # Nothing in it concerned the reader any more.
@@ -45,11 +41,7 @@ class LetterState(models.TextChoices):
 
 
 class Letter(NumberedModel):
-    """One mail, to a person with an account, or to an address that an invitation goes to.
-
-    The secret of an invitation follows from a salt and the site's key; salt and address
-    go once the letter is settled.
-    """
+    """One mail, to a person or an invited address; address and salt go once it is settled."""
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     person = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, null=True, blank=True, related_name="letters")
@@ -83,7 +75,7 @@ class Letter(NumberedModel):
 
 
 class Notice(NumberedModel):
-    """Something to tell a person about a project, told once; no word of a record or an answer is part of it."""
+    """Something to tell a person about a project once; never text of a record or an answer."""
 
     person = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="notices", db_index=False)
     project = models.ForeignKey(Project, models.CASCADE, related_name="notices")

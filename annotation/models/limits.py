@@ -12,16 +12,12 @@ from annotation.models.numbered import NumberedModel
 
 
 class RequestKind(models.TextChoices):
-    """What is asked for."""
-
     LIMIT = "limit", _("a higher limit")
     ALONE = "alone", _("one manager deciding alone")
     MANAGER = "manager", _("a further manager")
 
 
 class RequestState(models.TextChoices):
-    """What became of it."""
-
     OPEN = "open", _("open")
     APPROVED = "approved", _("approved")
     REFUSED = "refused", _("refused")
@@ -30,7 +26,7 @@ class RequestState(models.TextChoices):
 
 
 class Wish(NumberedModel):
-    """What one manager asks for and another has to grant; an approval is used up by the entry or change it allows."""
+    """A request that another manager has to grant; an approval is used up by the change it allows."""
 
     epsilon_limit_nano = models.BigIntegerField(null=True, blank=True)
     delta_limit_atto = models.BigIntegerField(null=True, blank=True)
@@ -73,8 +69,6 @@ DECIDED_BY_ANOTHER = (
 
 
 class LimitRequest(Wish):
-    """What a manager of a project asks for."""
-
     project = models.ForeignKey("annotation.Project", models.PROTECT, related_name="limit_requests")
     kind = models.CharField(max_length=7, choices=RequestKind.choices)
     account = models.ForeignKey("privacy.BudgetAccount", models.PROTECT, related_name="+", null=True, blank=True)

@@ -9,7 +9,7 @@ from annotation.models.projects import Project
 
 
 class MachineAnnotator(models.Model):
-    """The one language model that answers in a project, under an account that nobody can sign in to."""
+    """The language model that answers in a project, under an account that nobody can sign in to."""
 
     project = models.OneToOneField(Project, models.CASCADE, related_name="machine")
     user = models.OneToOneField(settings.AUTH_USER_MODEL, models.PROTECT, related_name="machine")

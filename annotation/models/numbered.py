@@ -1,11 +1,9 @@
-"""What most rows are called by."""
+"""Base class of rows that are called by their number."""
 
 from django.db import models
 
 
 class NumberedModel(models.Model):
-    """A row that is called by what it is and its number."""
-
     class Meta:
         abstract = True
 

@@ -1,4 +1,4 @@
-"""Who may do what in a project, by person or by token."""
+"""Roles of people and tokens."""
 
 from django.conf import settings
 from django.db import models
@@ -10,8 +10,6 @@ from annotation.models.quality import PauseReason
 
 
 class Role(models.TextChoices):
-    """What a member may do in a project."""
-
     ANNOTATOR = "annotator", _("annotator")
     MANAGER = "manager", _("manager")
     ENGINEER = "engineer", _("engineer")
@@ -19,8 +17,6 @@ class Role(models.TextChoices):
 
 
 class Membership(models.Model):
-    """One person's role in one project."""
-
     project = models.ForeignKey(Project, models.CASCADE, related_name="memberships")
     user = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="memberships")
     role = models.CharField(max_length=10, choices=Role.choices)

@@ -8,10 +8,7 @@ from annotation.models.numbered import NumberedModel
 
 
 class PoolPart(NumberedModel):
-    """One file of columns with some rows of a crowd's pool; they stand nowhere else, and only emptying rewrites them.
-
-    A rewritten file has another name, another digest and more empty slots; its place and its rows stay.
-    """
+    """One file of columns with rows of a crowd's pool; only emptying rewrites it, under another name."""
 
     dataset = models.ForeignKey(Dataset, models.CASCADE, related_name="pool_parts", db_index=False)
     number = models.PositiveIntegerField()
@@ -36,10 +33,7 @@ class PoolPart(NumberedModel):
 
 
 class PoolSource(models.Model):
-    """A table of somebody else's whose rows are a crowd's pool; the site reads them where they lie and keeps none.
-
-    `snapshot` is empty until the ends of its files were read, and never changes afterwards.
-    """
+    """A table of somebody else that is a crowd's pool; `snapshot` is empty until its files were read."""
 
     dataset = models.OneToOneField(Dataset, models.CASCADE, primary_key=True, related_name="source")
     address = models.CharField(max_length=1000)
@@ -64,13 +58,10 @@ class PoolSource(models.Model):
 
     @property
     def iceberg_snapshot(self) -> int | None:
-        """Number of the snapshot that was registered, or asked for, of an Iceberg table."""
         return None if self.iceberg is None else self.iceberg["snapshot"]
 
 
 class SourceFile(NumberedModel):
-    """One file of a registered table as its snapshot has it; it never changes."""
-
     source = models.ForeignKey(PoolSource, models.CASCADE, related_name="files", db_index=False)
     number = models.PositiveIntegerField()
     name = models.CharField(max_length=1000, blank=True, help_text="Below the address; empty where that is the file.")

@@ -1,4 +1,4 @@
-"""Who manages a population, and what waits for another of its managers."""
+"""Managers of a population and their requests."""
 
 from django.conf import settings
 from django.db import models
@@ -11,15 +11,11 @@ from privacy.accounting.units import atto_spendable, nano_spendable
 
 
 class PopulationRequestKind(models.TextChoices):
-    """What is asked for."""
-
     LIMIT = "limit", _("a higher limit")
     MANAGER = "manager", _("a further manager")
 
 
 class PopulationManager(models.Model):
-    """Somebody who decides, never alone, about the limit that people of several projects share."""
-
     population = models.ForeignKey("privacy.Population", models.PROTECT, related_name="managers")
     user = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="+")
     appointed_at = models.DateTimeField(db_default=Now())
@@ -34,8 +30,6 @@ class PopulationManager(models.Model):
 
 
 class PopulationRequest(Wish):
-    """What a manager of a population asks for."""
-
     population = models.ForeignKey("privacy.Population", models.PROTECT, related_name="requests")
     kind = models.CharField(max_length=7, choices=PopulationRequestKind.choices)
 
@@ -64,12 +58,10 @@ class PopulationRequest(Wish):
 
     @property
     def epsilon_limit(self) -> float:
-        """The epsilon asked for."""
         return nano_spendable(self.epsilon_limit_nano or 0)
 
     @property
     def delta_limit(self) -> float:
-        """The delta asked for."""
         return atto_spendable(self.delta_limit_atto or 0)
 
     def __str__(self) -> str:

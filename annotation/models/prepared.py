@@ -15,17 +15,13 @@ from psycopg.abc import Params
 
 
 class PreparingCursor(psycopg.Cursor[Any]):
-    """A cursor that prepares whatever it runs, where its connection may."""
-
     def execute(
         self, query: Any, params: Params | None = None, *, prepare: bool | None = True, binary: bool | None = None
     ) -> Self:
-        """Run a statement, prepared unless told otherwise: what Django puts around a cursor cannot ask for it."""
         return super().execute(query, params, prepare=prepare, binary=binary)
 
 
 def fetch_one(statement: str, values: Sequence[Any] | Mapping[str, Any]) -> tuple[Any, ...] | None:
-    """Run a statement that is the same at every click, and return its first row."""
     # As `connection.cursor()` does it; but its cursors put the values into the text, and a text that is always another
     # cannot be prepared.
     database = connections[DEFAULT_DB_ALIAS]

@@ -18,8 +18,6 @@ from annotation.models.settings import Settings
 
 
 class Project(Settings, models.Model):
-    """One labelling task over one pool, with its configuration and its privacy accounts."""
-
     slug = models.SlugField(unique=True, max_length=60)
     name = models.CharField(max_length=120)
     question = models.CharField(max_length=200, help_text=_("The one sentence annotators answer."))
@@ -78,6 +76,6 @@ class Project(Settings, models.Model):
 
     @property
     def settings(self) -> dict[str, Any]:
-        """All settings by their names, those of the configuration document among them."""
+        """All settings by name, those of the configuration document among them."""
         stored = {field.attname: getattr(self, field.attname) for field in self._meta.concrete_fields}
         return {**stored, **self.absent, **settings_in(self.configuration_id)}

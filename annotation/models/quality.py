@@ -1,4 +1,4 @@
-"""What is stored about how good answers are: hidden checks, and what a model makes of all answers."""
+"""Hidden checks and agreement reports."""
 
 from django.conf import settings
 from django.db import models
@@ -31,7 +31,7 @@ class GoldSource(models.TextChoices):
 
 
 class GoldQuery(NumberedModel):
-    """A question whose answer is known, hidden among the others; its answers never reach a training."""
+    """A question with a known answer; its answers never reach a training."""
 
     query = models.OneToOneField("annotation.Query", models.PROTECT, related_name="gold")
     choice = models.PositiveBigIntegerField()
@@ -45,8 +45,6 @@ class GoldQuery(NumberedModel):
 
 
 class QualityReport(NumberedModel):
-    """The last comparison of all answers of a project: how far they agree, and how sure a model is of each person."""
-
     project = models.OneToOneField("annotation.Project", models.CASCADE, related_name="quality_report")
     job = models.OneToOneField("annotation.Job", models.PROTECT, related_name="+")
     method = models.CharField(max_length=12, choices=Aggregation.choices)
@@ -58,7 +56,7 @@ class QualityReport(NumberedModel):
 
 
 class Opinion(NumberedModel):
-    """What the model of a report takes a question's class for; shown and exported, never trained on."""
+    """The class by the model of a report; shown and exported, never trained on."""
 
     report = models.ForeignKey(QualityReport, models.CASCADE, related_name="opinions", db_index=False)
     query = models.ForeignKey("annotation.Query", models.CASCADE, related_name="+")

@@ -140,8 +140,6 @@ class Query(NumberedModel):
 
 
 class AssignmentState(models.TextChoices):
-    """How one person's turn at a question ended."""
-
     LEASED = "leased", _("leased")
     LABELLED = "labelled", _("labelled")
     SKIPPED = "skipped", _("skipped")
@@ -183,7 +181,7 @@ class Assignment(NumberedModel):
 
 
 class Label(NumberedModel):
-    """One answer; a changed mind adds a row and supersedes the old one, nothing is rewritten."""
+    """One answer; a changed mind adds a row and supersedes the old one."""
 
     assignment = models.ForeignKey(Assignment, models.PROTECT, related_name="labels", db_index=False)
     query = models.ForeignKey(Query, models.PROTECT, related_name="labels")
@@ -233,7 +231,7 @@ class Consensus(NumberedModel):
 
 
 class Guidelines(models.Model):
-    """One version of what annotators are told; a change is a new version. The examples are made up, never records."""
+    """One version of the guidelines; the examples are made up, never records."""
 
     project = models.ForeignKey(Project, models.CASCADE, related_name="guideline_versions", db_index=False)
     version = models.PositiveIntegerField()
@@ -251,11 +249,6 @@ class Guidelines(models.Model):
 
 
 class GuidelinePicture(models.Model):
-    """A picture for a project's guidelines, made anew of its pixels; triggers refuse every change.
-
-    Whoever is asked something may see it, in front of a crowd as well: it never comes from a record.
-    """
-
     project = models.ForeignKey(Project, models.CASCADE, related_name="guideline_pictures", db_index=False)
     digest = models.CharField(max_length=64, help_text=_("SHA-256 of the content, in hexadecimal digits."))
     description = models.CharField(max_length=300, help_text=_("What is to be seen, for who cannot see it."))
@@ -293,8 +286,6 @@ UNREAD_BY_ANNOTATOR = Q(kind=ReportKind.RETURNED, resolved_at=None) | (~Q(reply=
 
 
 class Report(NumberedModel):
-    """An annotator's flag or comment on a question with a manager's reply, or a manager's request to look again."""
-
     project = models.ForeignKey(Project, models.CASCADE, related_name="reports", db_index=False)
     query = models.ForeignKey(Query, models.CASCADE, related_name="reports")
     annotator = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="+")
@@ -338,17 +329,13 @@ class Report(NumberedModel):
 
     @property
     def is_unread(self) -> bool:
-        """Say whether a manager wrote here and the annotator has not read it, or not looked again."""
         if self.kind == ReportKind.RETURNED:
             return self.resolved_at is None
         return bool(self.reply) and self.read_at is None
 
 
 class Encounter(NumberedModel):
-    """A contributor whose records a person was shown; kept where a project limits how many those may be.
-
-    A record without a contributor counts as one of its own.
-    """
+    """A contributor whose records a person was shown, noted where a project limits them."""
 
     project = models.ForeignKey(Project, models.CASCADE, related_name="+", db_index=False)
     annotator = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="+", db_index=False)

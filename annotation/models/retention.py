@@ -1,4 +1,4 @@
-"""How long a project keeps what it holds; what is older goes by itself."""
+"""Retention periods of a project."""
 
 from django.db import models
 from django.db.models import Q
@@ -10,8 +10,6 @@ FEWEST_DAYS = 1
 
 
 class Retention(models.Model):
-    """Days for each kind of thing; empty keeps it until the project is deleted."""
-
     project = models.OneToOneField("annotation.Project", models.CASCADE, related_name="retention")
     records_days = models.PositiveIntegerField(null=True, blank=True, help_text=_("From the upload on."))
     answers_days = models.PositiveIntegerField(null=True, blank=True, help_text=_("From the last answer on."))
@@ -43,8 +41,6 @@ class Retention(models.Model):
 
 
 class SlotMark(models.Model):
-    """How many slots a stream had given out on a day: its records carry no time of their own."""
-
     project = models.ForeignKey("annotation.Project", models.CASCADE, related_name="slot_marks", db_index=False)
     day = models.DateField()
     slots = models.BigIntegerField()

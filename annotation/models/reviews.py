@@ -11,8 +11,6 @@ from annotation.models.questions import Query
 
 
 class ReviewState(models.TextChoices):
-    """How one person's turn at reviewing a question ended."""
-
     LEASED = "leased", _("leased")
     SETTLED = "settled", _("decided")
     RETURNED = "returned", _("sent back")
@@ -22,7 +20,7 @@ class ReviewState(models.TextChoices):
 
 
 class Review(NumberedModel):
-    """A lease of one question to one person who reviews it, and how it ended; what was decided is its consensus."""
+    """A lease of one question to one reviewer, and how it ended."""
 
     project = models.ForeignKey(Project, models.CASCADE, related_name="reviews", db_index=False)
     query = models.ForeignKey(Query, models.CASCADE, related_name="reviews")

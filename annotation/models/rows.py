@@ -13,7 +13,7 @@ ModelRow = TypeVar("ModelRow", bound=Model)
 
 
 class Columns(Generic[ModelRow]):
-    """The columns of one model in a hand-written SELECT; fields left out load themselves when asked for."""
+    """Columns of one model in plain SQL; fields left out are deferred."""
 
     def __init__(self, model: type[ModelRow], alias: str, *, without: Iterable[str] = ()) -> None:
         fields: list[Field[Any, Any]] = [field for field in model._meta.concrete_fields if field.attname not in without]

@@ -13,15 +13,7 @@ T = TypeVar("T")
 
 
 class Setting(Generic[T]):
-    """A setting that stands in the configuration document; only another version of the document changes it.
-
-    Parameters
-    ----------
-    absent : T
-        What is read where the document does not hold it, since nothing that is chosen uses it.
-    wanted : type, optional
-        What a document has as a text because JSON has no such type.
-    """
+    """A setting in the configuration document; `absent` is read without it, `wanted` is its type if JSON has none."""
 
     def __init__(self, absent: T, wanted: type | None = None) -> None:
         self.absent = absent
@@ -49,10 +41,7 @@ class Setting(Generic[T]):
 
 
 class Settings:
-    """What a project chose, by the name of each setting; what no choice declares is a column of the project.
-
-    Only those stand here that the product reads as `project.<name>`: all others are read from what is chosen.
-    """
+    """Settings that the product reads as `project.<name>`."""
 
     absent: ClassVar[dict[str, Any]] = {}
     configuration_id: uuid.UUID

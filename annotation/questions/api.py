@@ -109,7 +109,6 @@ def claim_assignment(request: HttpRequest, slug: str) -> Any:
 
 
 def assignment_out(assignment: Assignment) -> AssignmentOut:
-    """Return a question as the interface hands it to whoever holds it."""
     project = assignment.project
     suggestion = selectors.suggestion_of(assignment)
     # A yes or no, and a step of a scale, have neither.
@@ -143,7 +142,6 @@ def label_assignment(request: HttpRequest, assignment_id: UUID, body: LabelIn) -
 
 
 def label_out(project: Project, stored: Label) -> dict[str, Any]:
-    """Return a stored answer as `LabelOut` says it."""
     takes_several = answers.label_type(project).takes_several
     return {
         "assignment_id": stored.assignment_id,

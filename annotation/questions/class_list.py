@@ -16,10 +16,7 @@ ALTERNATIVES = re.compile(r"\{([^{}|]*)\|[^{}]*\}")
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """One class: its number in answers, what to type for it, and what its project's owner says about it.
-
-    The code is the class's own key where it has one, which no other code is: those have two letters or more.
-    """
+    """A class as annotators look it up; `code` is its own key, else two letters or more to type."""
 
     value: int
     name: str
@@ -30,12 +27,10 @@ class Listed:
 
     @property
     def description_lines(self) -> tuple[str, ...]:
-        """All that the owner says of it, examples in quotation marks."""
         return (*self.words, *(f"“{example}”" for example in self.examples))
 
 
 def is_many(names: Sequence[str]) -> bool:
-    """Say whether there are more classes than keys."""
     return len(names) > MOST_KEYED
 
 
@@ -43,21 +38,7 @@ def is_many(names: Sequence[str]) -> bool:
 def listed_classes(
     names: tuple[str, ...], descriptions: tuple[str, ...], looks: tuple[Look, ...] = ()
 ) -> tuple[Listed, ...]:
-    """Return the classes in their order, each with what its owner says of it and the examples that are given.
-
-    An example is a line in quotation marks. It is no setting of its own: what shows people what a class is shows it to
-    the model before any label, too, and one list that says both cannot say two things.
-
-    Parameters
-    ----------
-    names : tuple of str
-        Distinct names.
-    descriptions : tuple of str
-        Lines like ``class: words`` or ``class: "example"``; of ``{one|two}``, which stands for either, the first is
-        shown.
-    looks : tuple of Look
-        Group, colour and key of each class; without any nothing is grouped.
-    """
+    """Return the classes with their descriptions; a line in quotation marks is an example."""
     said: dict[str, list[str]] = {}
     examples: dict[str, list[str]] = {}
     for line in descriptions:
@@ -77,7 +58,7 @@ def listed_classes(
 
 
 def codes_of(names: Sequence[str]) -> list[str]:
-    """Return a short code of letters for each name, no two alike: two letters wherever two are left."""
+    """Return a distinct code of letters for each name, two letters where possible."""
     taken: set[str] = set()
     codes = []
     for name in names:
@@ -88,7 +69,7 @@ def codes_of(names: Sequence[str]) -> list[str]:
 
 
 def _wanted(name: str) -> Iterator[str]:
-    """Yield codes for a name, the easiest to guess first; without end, so that one is always free."""
+    """Yield codes for a name without end, the easiest to guess first."""
     words = _words(name)
     letters = "".join(words)
     initials = "".join(word[0] for word in words)
@@ -106,7 +87,6 @@ def _pairs(letters: str) -> Iterable[str]:
 
 
 def _words(name: str) -> list[str]:
-    """Return the words of a name in small letters without accents, as they are typed."""
     signs = (sign for sign in unicodedata.normalize("NFKD", name.casefold()) if not unicodedata.combining(sign))
     # No number is a letter, of whatever script: 1 to 9 answer.
     return "".join(sign if sign.isalpha() else " " for sign in signs).split()

@@ -1,4 +1,4 @@
-"""What waits for a person at their desk in each project: a question, or what their label page says instead."""
+"""Selectors of what waits for an annotator in each project."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
@@ -27,10 +27,7 @@ from annotation.selectors import Person
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """Whether a question waits; else the state that keeps it, and until when where that is known.
-
-    Why there is none where neither a pause nor a limit keeps it, the label page says: to look is several statements.
-    """
+    """Whether a question waits; else the state that prevents it, and until when where that is known."""
 
     asks: bool = False
     state: str = ""
@@ -41,10 +38,7 @@ NOTHING_WAITS: Final = Waiting()
 
 
 def waiting_for(user: Person, projects: Collection[Project]) -> Mapping[int, Waiting]:
-    """Return what waits for the person in those of the projects in which they are an annotator.
-
-    The number of statements does not grow with that of the projects.
-    """
+    """Return what waits for an annotator in each project, in a fixed number of statements."""
     reached = work_limits.limits_reached(projects, user) if projects else {}
     asked = Membership.objects.filter(user=user.pk, role=Role.ANNOTATOR, project__in=[one.pk for one in projects])
     asked = asked.annotate(asks=Exists(_held(user)) | Exists(_free(user, projects, reached)))
@@ -54,7 +48,6 @@ def waiting_for(user: Person, projects: Collection[Project]) -> Mapping[int, Wai
 
 
 def _waiting(project: Project, paused_at: datetime | None, asks: bool, limit: WorkLimit | None) -> Waiting:
-    """Return what the label page says first of several things that keep a question."""
     if project.state != ProjectState.ACTIVE:
         return Waiting(state="paused")
     if paused_at is not None:
@@ -70,7 +63,7 @@ def _held(user: Person) -> QuerySet[Assignment]:
 
 
 def _free(user: Person, projects: Collection[Project], reached: Mapping[int, WorkLimit]) -> QuerySet[Query]:
-    """Return the questions of a project among which the queue would choose for the person."""
+    """Return SQL that locks the first free question among some that the person may be shown."""
     earlier = Assignment.objects.filter(query=OuterRef("pk"), annotator=user.pk)
     free = Query.objects.filter(project=OuterRef("project"), state=QueryState.OPEN, open_slots__gt=0)
     allowed = ~Q(project__in=list(reached))

@@ -29,14 +29,11 @@ NO_SUCH_CLASS = _("There is no such class. Choose one of those below.")
 
 
 class OneClassField(forms.IntegerField):
-    """An answer by its position."""
-
     def __init__(self, possible: int, **kwargs: Any) -> None:
         super().__init__(min_value=0, **kwargs)
         self._possible = possible
 
     def clean(self, value: Any) -> int:
-        """Refuse an answer the project does not have."""
         choice: int = super().clean(value)
         if choice >= self._possible:
             raise forms.ValidationError(NO_SUCH_CLASS)
@@ -44,17 +41,12 @@ class OneClassField(forms.IntegerField):
 
 
 class Boxes(forms.CheckboxSelectMultiple):
-    """A box for each class, and one for none of them."""
-
     def value_from_datadict(self, data: Any, files: Any, name: str) -> tuple[list[str], bool]:
-        """Return what is ticked, and whether it is said on purpose that nothing is."""
         ticked = list(data.getlist(name))
         return [each for each in ticked if each != NONE_BOX], NONE_BOX in data or NONE_BOX in ticked
 
 
 class SeveralClassesField(forms.Field):
-    """The boxes that are ticked, as the number of their set; none of them only where that is said on purpose."""
-
     widget = Boxes
 
     def __init__(self, kind: LabelType, names: Sequence[str], **kwargs: Any) -> None:
@@ -64,7 +56,6 @@ class SeveralClassesField(forms.Field):
         self.widget.choices = [*boxes, *([(NONE_BOX, _("None of them"))] if kind.names_none else [])]
 
     def clean(self, value: tuple[list[str], bool]) -> int:
-        """Return the number of the set, or say what is wrong with it."""
         ticked, none = value
         places = self._places(ticked)
         if len(places) < len(ticked):
@@ -82,7 +73,7 @@ class SeveralClassesField(forms.Field):
         return choice
 
     def sent(self, data: Any) -> int | None:
-        """Return the set of what is ticked, whether or not it is an answer; None where nothing is, or too much."""
+        """Return the set of what is ticked, also where it is no answer; None where nothing is, or too much."""
         boxes = cast("Boxes", self.widget)
         ticked, _none = boxes.value_from_datadict(data, {}, "choice")
         try:
@@ -91,13 +82,11 @@ class SeveralClassesField(forms.Field):
             return None
 
     def _places(self, ticked: Sequence[str]) -> list[int]:
-        """Return the positions of the boxes that there are."""
         known = [int(each) for each in ticked if each.isdecimal() and len(each) <= 4]
         return [place for place in known if place < min(self._n_classes, MOST_CLASSES)]
 
 
 def answer_field(project: Project, **kwargs: Any) -> forms.Field:
-    """Return the field in which a question of the project is answered."""
     kind = label_type(project)
     if kind.takes_several:
         return SeveralClassesField(kind, [str(name) for name in project.classes], **kwargs)
@@ -116,34 +105,25 @@ FLAGS = {
 
 
 class FlagForm(forms.Form):
-    """What is wrong with a question, and more if somebody wants to say it."""
-
     kind = forms.ChoiceField(choices=FLAGS.items())
     comment = forms.CharField(max_length=MAX_COMMENT_LENGTH, required=False)
 
 
 class WordsField(forms.CharField):
-    """Words of a bounded length; the end of a line is one letter, as the browser that bounds them counts it."""
-
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(
             max_length=MAX_COMMENT_LENGTH, error_messages={"required": _("Write something first.")}, **kwargs
         )
 
     def to_python(self, value: Any) -> str:
-        """Return the words with ends of lines as they are kept."""
         return (super().to_python(value) or "").replace("\r\n", "\n")
 
 
 class CommentForm(forms.Form):
-    """What somebody tells the managers about a question."""
-
     comment = WordsField()
 
 
 class LabelForm(forms.Form):
-    """The answer, by positions in the project's list of classes, and the key of the page it was chosen on."""
-
     key = forms.UUIDField(required=False)
 
     def __init__(self, *args: Any, project: Project, **kwargs: Any) -> None:
@@ -152,20 +132,15 @@ class LabelForm(forms.Form):
 
     @property
     def ticked(self) -> int | None:
-        """The set of the boxes that were ticked, also where it is no answer; None where there are none."""
         field = self.fields["choice"]
         return field.sent(self.data) if isinstance(field, SeveralClassesField) else None
 
 
 class SkipForm(forms.Form):
-    """Why a question is given back."""
-
     reason = forms.ChoiceField(choices=SKIP_REASONS.items())
 
 
 class DeclaredForm(forms.Form):
-    """Settings of a project as they stand; a form of one declaration names it."""
-
     choice: ClassVar[type[Choice]]
     # Not open where the choice of questions is secret, and why.
     closed_in_secret: ClassVar[Collection[str]] = ()
@@ -182,7 +157,6 @@ class DeclaredForm(forms.Form):
                 self.fields[name].help_text = self.why_closed
 
     def clean(self) -> dict[str, Any]:
-        """Refuse at its field what the settings break together."""
         broken = self.choice.broken_by({**self.project.settings, **self.cleaned_data})
         for name, rule in broken.items():
             if name not in self.errors:
@@ -191,21 +165,16 @@ class DeclaredForm(forms.Form):
 
 
 class LabelBudgetForm(DeclaredForm):
-    """How many answers may be asked for, and what they cost."""
-
     choice: ClassVar[type[Choice]] = AnswerBudget
     # How many a secret block or a hidden window asks is secret, and stopping at a limit would tell.
     closed_in_secret = ("labels_limit", "money_limit")
     why_closed = _("Not where the choice is secret: stopping would tell how many were asked.")
 
     def clean_currency(self) -> str:
-        """Take small letters for capitals."""
         return str(self.cleaned_data["currency"]).upper()
 
 
 class LabellingForm(DeclaredForm):
-    """How questions are handed out and answered; none of it changes a guarantee."""
-
     choice: ClassVar[type[Choice]] = PersonLimits
     closed_in_secret = BINDING_LIMITS
     why_closed = gettext_lazy(BINDS_RECORDS)
@@ -221,8 +190,6 @@ MAX_EXAMPLES = 40
 
 
 class PictureForm(forms.Form):
-    """A picture for the guidelines, with the words that stand for it."""
-
     file = forms.FileField(
         label=_("Picture"),
         max_length=200,
@@ -237,8 +204,6 @@ class PictureForm(forms.Form):
 
 
 class GuidelinesForm(forms.Form):
-    """What annotators are told, with made-up examples."""
-
     text = forms.CharField(
         required=False,
         widget=forms.Textarea(attrs={"rows": 12}),
@@ -260,7 +225,6 @@ class GuidelinesForm(forms.Form):
         self._classes = [str(name) for name in project.classes]
 
     def clean_text(self) -> str:
-        """Refuse a picture that is not the project's, naming its line."""
         text: str = self.cleaned_data["text"]
         try:
             refuse_pictures_of_others(text, names_of_pictures(self._project))
@@ -269,7 +233,6 @@ class GuidelinesForm(forms.Form):
         return text
 
     def clean_examples(self) -> list[dict[str, Any]]:
-        """Read the examples, naming the line that cannot be read."""
         lines = self.cleaned_data["examples"].splitlines()
         examples = [self._example(number, line) for number, line in enumerate(lines, start=1) if line.strip()]
         if len(examples) > MAX_EXAMPLES:
@@ -286,7 +249,6 @@ class GuidelinesForm(forms.Form):
 
     @staticmethod
     def written(examples: list[dict[str, Any]], classes: list[str]) -> str:
-        """Return stored examples as they are typed."""
         return "\n".join(
             " | ".join(part for part in (one["text"], classes[one["choice"]], one["reason"]) if part)
             for one in examples

@@ -47,8 +47,6 @@ NAMED = re.compile(rf"{SCHEME}([0-9a-f]{{{NAME_LENGTH}}})")
 
 @dataclass(frozen=True, slots=True)
 class ShownPicture:
-    """Where a page finds a picture of the guidelines, and how much room it takes."""
-
     name: str
     url: str
     width: int
@@ -56,12 +54,10 @@ class ShownPicture:
 
 
 class GuidelinesRenderer(PageRenderer):
-    """Guidelines stand beside other parts of a page, so what scrolls in them is no landmark."""
-
     scrolled = "group"
 
     def image(self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: EnvType) -> str:
-        """Show a picture of the project's own; of any other what it was to show."""
+        """Show a picture of the project; of any other only the description."""
         said = self.renderInlineAsText(tokens[idx].children, options, env)
         shown = env["pictures"].get(_name_in(tokens[idx]))
         if shown is None:
@@ -73,10 +69,7 @@ class GuidelinesRenderer(PageRenderer):
 
 @lru_cache(maxsize=KEPT_TEXTS)
 def guidelines_html(text: str, label: str, pictures: tuple[ShownPicture, ...] = ()) -> SafeString:
-    """Return guidelines as HTML; the end of a line stays one, and HTML, links and addresses are shown as written.
-
-    `label` is what somebody who listens is told of a table with no heading above it.
-    """
+    """Return guidelines as HTML; `label` names tables with no heading above them."""
     reader = _reader()
     tokens = reader.parse(text)
     for token in tokens:
@@ -88,10 +81,7 @@ def guidelines_html(text: str, label: str, pictures: tuple[ShownPicture, ...] = 
 
 
 def refuse_pictures_of_others(text: str, known: Collection[str] | None) -> None:
-    """Refuse guidelines with a picture from elsewhere, or one that says nothing to who cannot see it.
-
-    `known` are the names of the project's pictures; None where it has none yet, and names alone are looked at.
-    """
+    """Refuse pictures that are not among `known` or have no description; None checks names only."""
     for line, image in _images(text):
         name = _name_in(image)
         if name is None:
@@ -114,12 +104,10 @@ def refuse_pictures_of_others(text: str, known: Collection[str] | None) -> None:
 
 
 def pictures_in(text: str) -> set[str]:
-    """Return the names of the pictures that guidelines show."""
     return {name for _line, image in _images(text) if (name := _name_in(image)) is not None}
 
 
 def snippet_of(name: str, description: str) -> str:
-    """Return what somebody writes to show a picture."""
     return f"![{ACTIVE.sub(ESCAPED, description)}]({SCHEME}{name})"
 
 
@@ -133,7 +121,6 @@ def _name_in(image: Token) -> str | None:
 
 
 def _images(text: str) -> Iterator[tuple[int, Token]]:
-    """Yield every picture with the number of its line."""
     first = 0
     for token in _reader().parse(text):
         first = token.map[0] if token.map else first
@@ -145,7 +132,6 @@ def _images(text: str) -> Iterator[tuple[int, Token]]:
 
 
 def guidelines_parts(project: Project, shown: Guidelines, pictures: tuple[ShownPicture, ...]) -> dict[str, Any]:
-    """Return what the part of a page needs that shows a version, stored or not."""
     return {
         "guidelines": shown,
         "guidelines_shown": guidelines_html(shown.text, _("Guidelines"), pictures),

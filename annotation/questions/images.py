@@ -13,23 +13,18 @@ IMAGE_ANSWER = {
 
 
 def held_image(assignment: Assignment) -> HttpResponse:
-    """Answer with the image of a question that somebody holds or held; of an emptied one nothing is shown.
-
-    Its grey values lie in their file until a job has written it anew.
-    """
+    """Answer with the image of a question that the person holds or held, unless it was emptied."""
     query = assignment.query
     return image_response(None if query.record_id is None or query.emptied else selectors.asked_record(query))
 
 
 def size_ahead(query: Query) -> ImageAhead:
-    """Return how large the image of a question is, so that its page keeps a place for it."""
     height, width = query.project.image_height or 0, query.project.image_width or 0
     assert query.record is not None
     return image_ahead(query.record, height=height, width=width, most_bytes=0)
 
 
 def image_response(record: Record | None) -> HttpResponse:
-    """Answer with the image that a record is, if it is one."""
     if record is None or not record.dataset.pixels:
         raise Http404
     image = shown_image(record)

@@ -1,4 +1,4 @@
-"""When answers and money run out if people go on as they did lately, and how many rounds are left until then."""
+"""Forecast of when the label budget runs out."""
 
 import math
 from dataclasses import dataclass
@@ -22,22 +22,6 @@ FARTHEST_DAYS: Final = 3650
 
 @dataclass(frozen=True, slots=True)
 class Forecast:
-    """What the pace of the last days leads to.
-
-    Attributes
-    ----------
-    per_day : float
-        Answers a day over the last week, or since the first answer where that is shorter, but at least a day.
-    ends_on : datetime or None
-        When the limit is reached at this pace; None without a limit or a pace, and after ten years.
-    days : int or None
-        Whole days until then.
-    rounds, questions : int or None
-        Rounds and questions that may still be asked in full; None without a limit.
-    cost_per_week : Decimal or None
-        What answers cost at this pace; None without a price.
-    """
-
     per_day: float
     ends_on: datetime | None
     days: int | None
@@ -47,7 +31,6 @@ class Forecast:
 
 
 def label_budget_forecast(project: Project, *, now: datetime | None = None) -> Forecast:
-    """Return where the label budget of a project goes."""
     now = now or timezone.now()
     budget = label_budget(project)
     answers = Label.objects.filter(query__project=project, superseded_at=None, created_at__gt=now - LOOKED_BACK)

@@ -1,8 +1,4 @@
-"""How much one person may answer and see in a project, and at which hours; nothing here is a privacy budget.
-
-Limits on what one person sees are about collusion: however many answers somebody gives, they can tell nobody about more
-contributors, or more texts of a gate, than the project allows.
-"""
+"""Limits on how much one person answers and sees, against collusion; none is a privacy budget."""
 
 from collections.abc import Callable, Collection, Mapping
 from datetime import datetime, time, timedelta
@@ -19,8 +15,6 @@ from annotation.selectors import Person
 
 
 class WorkLimit(StrEnum):
-    """Why a person gets no further question although there may be some."""
-
     QUIET_HOURS = "quiet_hours"
     ANSWERS_PER_PERSON = "answers_per_person"
     ANSWERS_PER_DAY = "answers_per_day"
@@ -35,15 +29,11 @@ MAY_STILL_BE_ASKED: Final = frozenset({WorkLimit.ENCOUNTERS, WorkLimit.PROTECTED
 
 
 def limit_reached(project: Project, user: Person) -> WorkLimit | None:
-    """Return the limit the person has reached; asks the database only where the project has one."""
     return limits_reached([project], user).get(project.pk)
 
 
 def limits_reached(projects: Collection[Project], user: Person) -> Mapping[int, WorkLimit]:
-    """Return in which of the projects the person has reached which limit.
-
-    Asks the database once for each kind of limit that any of them has, however many they are.
-    """
+    """Return the limit reached in each project, with one statement per kind of limit."""
     reached = {project.pk: WorkLimit.QUIET_HOURS for project in projects if is_quiet(project)}
     for limit, most_in, counted in LIMITS:
         bounds = {one: most for one in projects if one.pk not in reached and (most := most_in(one)) is not None}
@@ -70,20 +60,20 @@ def _by_project(rows: QuerySet[Any]) -> Mapping[int, int]:
 
 
 def answers_cap(project: Project) -> int | None:
-    """Return how many ordinary questions one annotator may answer where all their answers are protected together."""
+    """Return how many ordinary questions one annotator may answer where the unit is the annotator."""
     settings = settings_in(project.configuration_id)
     return settings.get("answers_cap") if settings.get("answers_unit") == "annotator" else None
 
 
 def _questions_answered(projects: Collection[Project], user: Person) -> Mapping[int, int]:
-    """Count the ordinary questions the person ever answered; an answer that was taken back was given all the same."""
+    """Count ordinary questions the person ever answered; answers taken back count, too."""
     given = Label.objects.filter(annotator=user.pk, query__project__in=[project.pk for project in projects])
     ordinary = given.exclude(query__state=QueryState.GOLD).order_by().values_list("query__project")
     return dict(ordinary.annotate(Count("query", distinct=True)))
 
 
 def encounters(projects: Collection[Project], user: Person) -> Mapping[int, int]:
-    """Count the contributors whose records the person was shown, or the texts of the gate, answered or not."""
+    """Count the contributors, or the gate's texts, that the person was shown."""
     # A crowd project links nobody to a contributor, not even here.
     found: dict[int, int] = {}
     crowds = [project.pk for project in projects if project.oracle == Oracle.CROWD]
@@ -95,7 +85,6 @@ def encounters(projects: Collection[Project], user: Person) -> Mapping[int, int]
 
 
 def is_quiet(project: Project) -> bool:
-    """Say whether the project hands nothing out at this hour of the site's day."""
     if project.quiet_from is None or project.quiet_until is None:
         return False
     # The site's clock: the viewer's is whatever their browser says.
@@ -104,7 +93,7 @@ def is_quiet(project: Project) -> bool:
 
 
 def next_time(of_day: time) -> datetime:
-    """Return when the site's clock shows a time of day next, as a moment every zone has a time for."""
+    """Return when the site's clock next shows a time of day."""
     here = timezone.get_default_timezone()
     now = timezone.localtime(timezone=here)
     today = datetime.combine(now.date(), of_day, tzinfo=here)
@@ -112,7 +101,6 @@ def next_time(of_day: time) -> datetime:
 
 
 def within_hours(now: time, start: time, end: time) -> bool:
-    """Say whether a time of day lies between two others, over midnight if the second is the smaller."""
     return start <= now < end if start < end else now >= start or now < end
 
 

@@ -1,4 +1,4 @@
-"""How far answers can be believed: intervals, agreement beyond chance, and what models of annotators make of them."""
+"""Agreement beyond chance, and models of annotators."""
 
 import warnings
 from collections import Counter
@@ -16,8 +16,6 @@ MACE_SEED = 20_130_609
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """One answer: by whom, to what, and which class; all three are ids without an order."""
-
     task: int
     person: int
     choice: int

@@ -22,8 +22,6 @@ from annotation.work.rest import row_id
 
 
 class SettleForm(forms.Form):
-    """A decision about a question that is reviewed."""
-
     keep_as_check = forms.BooleanField(required=False, label=_("Use it as a hidden check from now on"))
 
     def __init__(self, *args: Any, project: Project, may_keep: bool, **kwargs: Any) -> None:
@@ -66,8 +64,6 @@ def _left(name: str) -> str:
 
 
 class QuestionFilter(forms.Form):
-    """Which questions; an empty field narrows nothing, and the address of the answer is the view to keep."""
-
     state = forms.ChoiceField(required=False, label=_("State"))
     choice = forms.TypedChoiceField(required=False, coerce=int, empty_value=None, label=_("Answer"))
     annotator = forms.TypedChoiceField(required=False, coerce=int, empty_value=None, label=_("Annotator"))
@@ -104,7 +100,6 @@ class QuestionFilter(forms.Form):
             del self.fields["assigned"]
 
     def wanted(self) -> WantedQuestions:
-        """Return what was chosen; what cannot be read narrows nothing."""
         chosen: dict[str, Any] = {}
         if self.is_bound:
             self.is_valid()
@@ -119,8 +114,6 @@ class QuestionFilter(forms.Form):
 
 
 class ChosenForm(forms.Form):
-    """What to do with the questions that were ticked."""
-
     action = forms.ChoiceField(choices=[(name, "") for name in ACTIONS])
     comment = forms.CharField(required=False, max_length=MAX_COMMENT_LENGTH)
     person = forms.TypedChoiceField(required=False, coerce=int, empty_value=None)
@@ -143,8 +136,6 @@ MOST_CHECKS, LEAST_RIGHT = 50, 1
 
 
 class QualityForm(forms.Form):
-    """What a manager sets; shares are asked for in percent."""
-
     gold_share = percent_field(
         QualityChecks, "gold_share", label=_("Percent of questions that are hidden checks"), most=MOST_CHECKS
     )
@@ -180,14 +171,12 @@ class QualityForm(forms.Form):
             del self.fields["review_share"]
 
     def clean(self) -> dict[str, Any]:
-        """Refuse a pause that comes before the warning."""
         warn, pause = self.cleaned_data.get("gold_warn_below"), self.cleaned_data.get("gold_pause_below")
         if warn is not None and pause is not None and pause > warn:
             self.add_error("gold_pause_below", _("Pause below the percentage that warns, or at it."))
         return self.cleaned_data
 
     def values(self) -> dict[str, Any]:
-        """Return the fields as the project stores them."""
         shares = ("gold_share", "gold_warn_below", "gold_pause_below", "review_share")
         given = self.cleaned_data
         asked = [name for name in shares if name in given]
@@ -195,8 +184,6 @@ class QualityForm(forms.Form):
 
 
 class ChecksForm(forms.Form):
-    """From which public examples checks are made."""
-
     dataset = forms.ModelChoiceField(
         Dataset.objects.none(), label=_("Public examples"), empty_label=_("choose an upload")
     )

@@ -12,13 +12,11 @@ from annotation.review.selectors import reviewing
 
 
 def reviewed_image(request: HttpRequest, project: Project, query_id: int | None) -> HttpResponse:
-    """Answer with the image of a question of a project that waits for the person's review."""
     waiting = reviewing.queue_of(project, person_of(request)).select_related("record__dataset")
     return image_response(get_object_or_404(waiting, pk=query_id).record)
 
 
 def readable_image(request: HttpRequest, project: Project, query_id: int | None) -> HttpResponse:
-    """Answer with the image of a question of a project that the person manages, if they may read it."""
     asked = selectors.asked_questions(project).filter(emptied=False).select_related("record__dataset")
     query = get_object_or_404(asked, pk=query_id)
     return image_response(query.record if may_read_questions(project, request.user) else None)

@@ -179,7 +179,7 @@ def get_question(request: HttpRequest, slug: str, query_id: str) -> Any:
 
 
 def _by_number(project: Project, wanted: QuestionsIn) -> Mapping[str, Any]:
-    """Return what is wanted as the page's form takes it; a name that is not there stays one, and fits no choice."""
+    """Return the query as the page's form takes it; unknown names stay and fit no choice."""
     chosen = {name: value for name, value in wanted.dict().items() if value not in ("", None)}
     numbers = {
         "choice": {str(name): place for place, name in enumerate(answer_names(project))},

@@ -1,9 +1,4 @@
-"""What suggestions did to answers: how long they took and how often they differ from the model, with and without one.
-
-Which questions went without was up to coins, so what differs between the two groups comes of the suggestions. Of each
-question only the first answer of a person counts: answers to one question hang together, and intervals that took them
-for independent would be too narrow. A machine's answers count for nothing here, as it is shown no suggestion.
-"""
+"""Effect of suggestions on answers, measured against questions that a coin left without one."""
 
 import math
 from collections.abc import Sequence
@@ -53,24 +48,19 @@ class Group:
 
     @property
     def percent(self) -> float:
-        """Share of the questions whose answer differs from the model, in percent."""
         return 100 * self.differing / self.questions if self.questions else 0.0
 
     @property
     def percent_low(self) -> float:
-        """Lower end of the 95 % interval of that share."""
         return 100 * wilson_interval(self.differing, self.questions)[0]
 
     @property
     def percent_high(self) -> float:
-        """Upper end of the 95 % interval of that share."""
         return 100 * wilson_interval(self.differing, self.questions)[1]
 
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """Both groups beside each other; `anchoring` is how many points fewer differ with a suggestion than without."""
-
     shown: Group
     blind: Group
     anchoring: float
@@ -79,7 +69,6 @@ class Effect:
 
 
 def effect_of(project: Project) -> Effect | None:
-    """Return what suggestions did in a project, None before any question with one was answered."""
     with connection.cursor() as cursor:
         cursor.execute(FIRST_ANSWERS, {"project": project.pk, "counts_as": list(counting_places(project))})
         rows = cursor.fetchall()
@@ -97,7 +86,6 @@ def _seconds(since: datetime, until: datetime) -> float:
 
 
 def group_of(answers: Sequence[tuple[bool, float]]) -> Group:
-    """Return the figures of first answers: whether each differs from the model, and its seconds."""
     minutes = sorted(seconds / 60 for _differs, seconds in answers)
     low, high = median_interval(minutes)
     middle = None if not minutes else (minutes[(len(minutes) - 1) // 2] + minutes[len(minutes) // 2]) / 2
@@ -128,7 +116,6 @@ def median_interval(ordered: Sequence[float]) -> tuple[float | None, float | Non
 
 
 def _chance(n: int, place: int) -> float:
-    """Return the chance of one value of Bin(n, 1/2), by its logarithm, which no n makes too small."""
     logs = math.lgamma(n + 1) - math.lgamma(place + 1) - math.lgamma(n - place + 1) - n * math.log(2)
     return math.exp(logs)
 

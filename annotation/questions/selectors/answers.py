@@ -1,4 +1,4 @@
-"""What a question of a project can be answered, and what an answer is called on pages."""
+"""Selectors of the possible answers of a project and their names."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -21,7 +21,6 @@ from annotation.wording import class_name
 
 
 def label_type(project: Project) -> LabelType:
-    """Return what the project's annotators are asked."""
     return _label_type(project.question_kind, project.configuration_id)
 
 
@@ -32,12 +31,10 @@ def _label_type(name: str, configuration_id: UUID) -> LabelType:
 
 
 def answer_names(project: Project) -> list[str]:
-    """Return the names among which an answer is given, in the order in which they are shown."""
     return [gettext(word) for word in label_type(project).words] or list(project.classes)
 
 
 def answer_name(project: Project, choice: int) -> str:
-    """Return what a stored answer is called."""
     names = answer_names(project)
     return ", ".join(str(names[place]) for place in label_type(project).places(choice)) or gettext("none of them")
 
@@ -48,7 +45,6 @@ def counting_places(project: Project) -> tuple[int, ...]:
 
 
 def counted(project: Project, choice: int) -> int:
-    """Return what a stored answer counts as."""
     places = counting_places(project)
     return places[choice] if places else choice
 
@@ -68,16 +64,12 @@ def counts_equal(project: Project, answer: str, expected: str) -> Q:
 
 
 def offered_answers(project: Project) -> list[tuple[int, str]]:
-    """Return the answers that people are offered, each with its number and as pages show it."""
     places = counting_places(project)
     return [(n, class_name(name)) for n, name in enumerate(answer_names(project)) if not places or places[n] == n]
 
 
 def agreed_on(project: Project, votes: Sequence[int]) -> Agreement | None:
-    """Return what the answers to one question agree on, by what each counts as; None where they do not.
-
-    It is stored as most of those who agree said it, so that a merge that is taken back leaves what people said.
-    """
+    """Return what answers agree on after merges, stored as most of those who agree said it; None without a majority."""
     agreement = label_type(project).agreed([counted(project, vote) for vote in votes])
     if agreement is None or not counting_places(project):
         return agreement
@@ -86,18 +78,16 @@ def agreed_on(project: Project, votes: Sequence[int]) -> Agreement | None:
 
 
 def possible_answers(project: Project) -> int:
-    """Return how many answers there are."""
     return label_type(project).possible(len(project.classes))
 
 
 def refuse_no_answer(project: Project, choice: int) -> None:
-    """Refuse what is no answer to a question of the project."""
     if refusal := label_type(project).refusal(choice, len(project.classes)):
         raise InvalidChoice(refusal)
 
 
 def stored_choice(project: Project, choice: int | None, choices: Sequence[int] | None) -> int:
-    """Return as one number what a program answers: a position, or a list of them where several may be named."""
+    """Return a program's answer as one number: a position, or a set of positions where several are allowed."""
     kind = label_type(project)
     if not kind.takes_several:
         if choice is None or choices is not None:
@@ -114,12 +104,11 @@ def stored_choice(project: Project, choice: int | None, choices: Sequence[int] |
 
 
 def places_in(project: Project, choice: int) -> tuple[int, ...]:
-    """Return the positions of the classes that a stored answer names."""
     return label_type(project).places(choice)
 
 
 def last_done(desk: Any) -> str | None:
-    """Name what the person at a desk could take back first: an answer, a skip or a flag; None where nothing is."""
+    """Name what the person could take back first; None where nothing is."""
     if desk.skipped_at and not (desk.answered_at and desk.answered_at > desk.skipped_at):
         flagged = desk.last_skip in (ReportKind.BROKEN, ReportKind.SENSITIVE)
         return gettext("flagged") if flagged else gettext("skipped")
@@ -127,6 +116,5 @@ def last_done(desk: Any) -> str | None:
 
 
 def counted_answers(project: Project, choices: Sequence[int]) -> list[tuple[str, int]]:
-    """Return answers with how many people gave each, the most frequent first."""
     numbers = {choice: choices.count(choice) for choice in sorted(set(choices))}
     return [(answer_name(project, choice), n) for choice, n in sorted(numbers.items(), key=lambda each: -each[1])]

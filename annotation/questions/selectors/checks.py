@@ -1,4 +1,4 @@
-"""How people answer hidden checks, and which checks are in use."""
+"""Selectors of hidden checks and how people answer them."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -19,34 +19,27 @@ from annotation.questions.selectors.answers import counts_equal
 
 @dataclass(frozen=True, slots=True)
 class Checks:
-    """How a person answered questions whose answers are known, with the 95 % interval of their accuracy."""
-
     right: int
     answered: int
 
     @property
     def accuracy(self) -> float | None:
-        """Share answered right; None before the first."""
         return self.right / self.answered if self.answered else None
 
     @property
     def low(self) -> float:
-        """Lower end of the interval."""
         return wilson_interval(self.right, self.answered)[0]
 
     @property
     def high(self) -> float:
-        """Upper end of the interval."""
         return wilson_interval(self.right, self.answered)[1]
 
     @property
     def percent(self) -> int | None:
-        """Accuracy in percent."""
         return None if self.accuracy is None else round(100 * self.accuracy)
 
     @property
     def interval(self) -> str:
-        """The interval in percent."""
         return f"{100 * self.low:.0f}-{100 * self.high:.0f} %"
 
 
@@ -58,26 +51,22 @@ def checks_of(*, project: Project, user_id: int) -> Checks:
 
 
 def counted_checks(project: Project, labels: QuerySet[Label], since: Any) -> Checks:
-    """Count the answers to checks, those alone that are younger than a moment where there is one."""
     rows = labels if since is None else labels.filter(created_at__gt=since)
     found = rows.aggregate(answered=Count("pk"), right=Count("pk", filter=answered_rightly(project)))
     return Checks(right=found["right"], answered=found["answered"])
 
 
 def answered_rightly(project: Project) -> Q:
-    """Return the condition that an answer to a check is the known one."""
     return counts_equal(project, "choice", "query__gold__choice")
 
 
 def answered_checks(project: Project) -> QuerySet[Label]:
-    """Return the answers that stand to checks that are not retired."""
     return Label.objects.filter(
         query__project=project, query__state=QueryState.GOLD, query__gold__retired_at=None, superseded_at=None
     )
 
 
 def checks_in_use(project: Project) -> QuerySet[Any]:
-    """Return the checks still shown, those answered wrongly most often first, with how often they were answered."""
     counted = Q(query__labels__superseded_at=None, query__labels__isnull=False)
     wrong = counted & ~counts_equal(project, "query__labels__choice", "choice")
     return (
@@ -89,6 +78,5 @@ def checks_in_use(project: Project) -> QuerySet[Any]:
 
 
 def judged_from(project: Project) -> dict[int, Any]:
-    """Return of each person a manager let go on the moment since when their checks count."""
     rows = Membership.objects.filter(project=project, role=Role.ANNOTATOR).exclude(judged_from=None)
     return dict(rows.values_list("user", "judged_from"))

@@ -39,7 +39,6 @@ class SetAside:
 
 
 def questions_set_aside(project: Project, user: AbstractBaseUser | AnonymousUser) -> list[SetAside]:
-    """Return the questions a manager has to decide about, oldest first."""
     queries = list(
         Query.objects.filter(project=project, state=QueryState.SET_ASIDE)
         .select_related("record")
@@ -66,18 +65,16 @@ def questions_set_aside(project: Project, user: AbstractBaseUser | AnonymousUser
 
 
 def reports_on_others(project: Project) -> QuerySet[Report]:
-    """Return what was said about questions that are still asked, or answered, oldest first."""
     return _open_reports(project).exclude(query__state=QueryState.SET_ASIDE)[:SHOWN]
 
 
 def count_for_managers(project: Project) -> int:
-    """Return how many questions and reports wait for a manager."""
     reported = Q(reports__resolved_at=None, reports__kind__in=FROM_ANNOTATORS)
     return Query.objects.filter(Q(state=QueryState.SET_ASIDE) | reported, project=project).distinct().count()
 
 
 def may_read_questions(project: Project, user: AbstractBaseUser | AnonymousUser) -> bool:
-    """Say whether a manager may read what a question shows: gate output, or records they are asked about themselves."""
+    """Whether a manager may read questions: gate output, or records they are asked about themselves."""
     return (
         project.oracle == Oracle.CROWD
         or selectors.projects_of(user, roles=(Role.ANNOTATOR,)).filter(pk=project.pk).exists()
@@ -94,7 +91,6 @@ def _open_reports(project: Project) -> QuerySet[Report]:
 
 
 def reply_refusal(project: Project) -> Message | None:
-    """Say why managers write to nobody in a project; None where they may."""
     if project.oracle == Oracle.CROWD:
         return as_message(
             "In front of a crowd nobody writes back: what a manager writes may tell what others answered."
@@ -105,13 +101,11 @@ def reply_refusal(project: Project) -> Message | None:
 
 
 def reports_of(project: Project, query_id: int) -> QuerySet[Report]:
-    """Return all that was said about a question, oldest first."""
     said = Report.objects.filter(project=project, query=query_id)
     return said.select_related("annotator", "resolved_by").order_by("pk")
 
 
 def own_flags(project: Project, user_id: int, query_ids: Iterable[int]) -> dict[int, list[Report]]:
-    """Return what a person said about questions and managers to them, by question, oldest first."""
     found: dict[int, list[Report]] = {}
     for one in _of(project, user_id).filter(query__in=list(query_ids)).order_by("pk"):
         found.setdefault(one.query_id, []).append(one)
@@ -119,7 +113,6 @@ def own_flags(project: Project, user_id: int, query_ids: Iterable[int]) -> dict[
 
 
 def own_words(project: Project, user_id: int, *, unread: bool) -> list[tuple[UUID, Report]]:
-    """Return the same of all questions, newest first, each with the turn at its question."""
     said = unread_by(project, user_id) if unread else _of(project, user_id)
     rows = list(said.order_by("-pk")[:SHOWN])
     turns = Assignment.objects.filter(annotator=user_id, query__in={one.query_id for one in rows})
@@ -128,12 +121,11 @@ def own_words(project: Project, user_id: int, *, unread: bool) -> list[tuple[UUI
 
 
 def unread_by(project: Project, user_id: int) -> QuerySet[Report]:
-    """Return what managers wrote to a person who has not read it, or not looked again."""
     return _of(project, user_id).filter(UNREAD_BY_ANNOTATOR)
 
 
 def about_other_questions(project: Project, user_id: int, *, unread: bool) -> list[int]:
-    """Return questions managers wrote to a person about whose answer is not theirs, or not shown; newest first."""
+    """Return questions managers wrote to a person about where no answer of theirs is shown, newest first."""
     said = unread_by(project, user_id) if unread else _of(project, user_id).exclude(reply="", kind__in=FROM_ANNOTATORS)
     own = Query.objects.filter(labels__annotator=user_id, labels__superseded_at=None, labels__choice__isnull=False)
     said = said.exclude(query__in=own.exclude(state=QueryState.SET_ASIDE).values("pk"))

@@ -1,4 +1,4 @@
-"""What a person answered, for themselves: what they may still change, and what managers and they said about it."""
+"""Selectors of a person's own answers."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -26,8 +26,6 @@ FROM unnest(%s::bigint[]) AS wanted (id) CROSS JOIN LATERAL annotation_asked_rec
 
 @dataclass(frozen=True, slots=True)
 class OwnAnswer:
-    """One answer as the person who gave it sees it."""
-
     label: Label
     question: selectors.Question
     name: str
@@ -38,40 +36,32 @@ class OwnAnswer:
 
     @property
     def query_id(self) -> int:
-        """The question that was answered."""
         return self.label.query_id
 
     @property
     def is_unread(self) -> bool:
-        """Say whether a manager wrote something the person has not read."""
         return _is_unread(self.said)
 
 
 @dataclass(frozen=True, slots=True)
 class OtherFlags:
-    """What was said about a question that shows no answer of the person's, and what it asks while that may be seen."""
-
     query_id: int
     question: selectors.Question | None
     said: Sequence[Report]
 
     @property
     def is_unread(self) -> bool:
-        """Say whether a manager wrote something the person has not read."""
         return _is_unread(self.said)
 
 
 @dataclass(frozen=True, slots=True)
 class OwnPage:
-    """Answers, newest first, what was said beside them, and where the next page begins; None where there is none."""
-
     answers: Sequence[OwnAnswer]
     others: Sequence[OtherFlags]
     before: int | None
 
 
 def own_answers(project: Project, user: AbstractBaseUser, *, before: int | None, unread: bool) -> OwnPage:
-    """Return a page of a person's answers, or of those alone managers wrote about; in as many statements as of one."""
     own = Label.objects.filter(annotator=user.pk, query__project=project, superseded_at=None, query__emptied=False)
     own = own.exclude(query__state=QueryState.SET_ASIDE).filter(choice__isnull=False)
     if unread:
@@ -118,7 +108,6 @@ def own_answers(project: Project, user: AbstractBaseUser, *, before: int | None,
 
 
 def _others(project: Project, user: AbstractBaseUser, *, unread: bool) -> list[Assignment]:
-    """Return the person's turns at questions that managers wrote about and no answer of theirs stands beside."""
     ids = flags.about_other_questions(project, user.pk, unread=unread)
     turns = Assignment.objects.filter(project=project, annotator=user.pk, query__in=ids).select_related("query")
     return sorted(turns, key=lambda turn: ids.index(turn.query_id))
@@ -139,7 +128,6 @@ def _asked(project: Project, query: Query, turn_id: UUID) -> selectors.Question:
 
 
 def _records(ids: Sequence[int]) -> dict[int | None, Record]:
-    """Return what was put before annotators of some records, which the label pages may ask for and nothing else."""
     with connection.cursor() as cursor:
         cursor.execute(ASKED_RECORDS, [list(ids)])
         rows = cursor.fetchall()

@@ -1,8 +1,4 @@
-"""Hidden checks: questions with known answers among the others, and what follows from the answers to them.
-
-A check is a public example, or a question that was asked and paid for and a manager settled. Showing either again tells
-nobody anything about the pool that was not paid for. Answers to checks never reach a training.
-"""
+"""Hidden checks. They are public or paid for already, and their answers never reach a training."""
 
 import secrets
 from typing import Any
@@ -61,7 +57,7 @@ UPDATE annotation_query query SET open_slots = query.open_slots - 1 FROM leased 
 
 
 def lease_sometimes(*, project: Project, user_id: int) -> bool:
-    """Lease the person a check as often as the project's share says; the next claim returns it like any question."""
+    """Lease a check as often as the project's share says; the next claim returns it."""
     if project.gold_share <= 0 or secrets.SystemRandom().random() >= project.gold_share:
         return False
     with connection.cursor() as cursor:
@@ -76,10 +72,7 @@ def lease_sometimes(*, project: Project, user_id: int) -> bool:
 
 
 def add_public_checks(*, project: Project, dataset: Dataset, owner: User, most: int) -> int:
-    """Turn labelled examples of a public upload into checks, at random, and return how many.
-
-    In a crowd project their texts are copied and pass the gate's normalisation, so that they look like the others.
-    """
+    """Turn random labelled public examples into checks, normalised like the others in a crowd project."""
     if dataset.project_id != project.pk or dataset.role != DatasetRole.PUBLIC_TEST:
         raise InvalidConfiguration("Checks come from public examples only: private records would be shown unpaid.")
     if dataset.state != DatasetState.READY:
@@ -124,14 +117,13 @@ def keep_as_check(*, query: Query, choice: int, owner: User, answered: int) -> G
 
 
 def retire_check(*, check: GoldQuery) -> GoldQuery:
-    """Show a check to nobody any more, and let what was answered to it count against nobody."""
     GoldQuery.objects.filter(pk=check.pk, retired_at=None).update(retired_at=Now())
     check.refresh_from_db()
     return check
 
 
 def judge_member(*, project: Project, user_id: int) -> Membership | None:
-    """Pause the person if even the upper end of the interval of their accuracy is too low; return who was paused."""
+    """Pause the person if even the upper end of the interval of their accuracy is too low."""
     if project.gold_pause_below is None:
         return None
     checks = checks_of(project=project, user_id=user_id)
@@ -142,14 +134,13 @@ def judge_member(*, project: Project, user_id: int) -> Membership | None:
 
 
 def is_warned(project: Project, checks: Checks) -> bool:
-    """Say whether somebody's accuracy is low enough to be told."""
     threshold = project.gold_warn_below
     enough = checks.answered >= project.gold_minimum and checks.accuracy is not None
     return threshold is not None and enough and (checks.accuracy or 0.0) < threshold
 
 
 def pause_member(*, membership: Membership, reason: str) -> Membership:
-    """Ask the person nothing further; what they hold they may still answer, what waits for them goes to others."""
+    """Ask the person nothing further; what they hold they may still answer."""
     membership.paused_at, membership.pause_reason = Now(), reason
     with transaction.atomic():
         membership.save(update_fields=["paused_at", "pause_reason"])
@@ -159,7 +150,7 @@ def pause_member(*, membership: Membership, reason: str) -> Membership:
 
 
 def resume_member(*, membership: Membership) -> Membership:
-    """Let the person go on; checks from before no longer count against them."""
+    """Let the person go on; earlier checks no longer count."""
     membership.paused_at, membership.pause_reason = None, ""
     membership.judged_from = Now()
     membership.save(update_fields=["paused_at", "pause_reason", "judged_from"])

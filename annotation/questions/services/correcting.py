@@ -31,7 +31,6 @@ from privacy.choices import Kind
 
 
 def undo_last(*, project: Project, user: AbstractBaseUser) -> Assignment:
-    """Take back the newest of the person's answers, skips and flags that can be, and lease its question to them."""
     answered = selectors.undoable_assignments(user).filter(project=project).first()
     skipped = selectors.undoable_skips(user).filter(project=project).first()
     times = [one.finished_at for one in (answered, skipped) if one is not None and one.finished_at is not None]
@@ -41,10 +40,7 @@ def undo_last(*, project: Project, user: AbstractBaseUser) -> Assignment:
 
 
 def undo_label(*, project: Project, user: AbstractBaseUser) -> Assignment:
-    """Take back the person's last answer, if it is minutes old and no training has it, and lease the question to them.
-
-    The answer stays, superseded. A question the person holds meanwhile is given back and comes again later.
-    """
+    """Take back the person's last answer, if it is minutes old and no training has it; the answer stays, superseded."""
     with transaction.atomic():
         last = selectors.undoable_assignments(user).filter(project=project).first()
         if last is None:
@@ -73,11 +69,7 @@ def undo_label(*, project: Project, user: AbstractBaseUser) -> Assignment:
 
 
 def undo_skip(*, project: Project, skipped: Assignment) -> Assignment:
-    """Take a skip or a flag back, if nobody has taken the place or decided about the question, and lease it again.
-
-    The flag stays stored, as settled by the person who made it. A question that was set aside because of it is asked
-    again.
-    """
+    """Take back a skip or flag, if the slot is still free and nobody decided about the question."""
     with transaction.atomic():
         access.refuse_if_closed(Project.objects.select_for_update(no_key=True).get(pk=project.pk))
         query = leases.lock_questions(skipped)[skipped.query_id]
@@ -107,10 +99,7 @@ def undo_skip(*, project: Project, skipped: Assignment) -> Assignment:
 
 
 def correct_answer(*, project: Project, user: AbstractBaseUser, query_id: int, choice: int) -> Label:
-    """Put another answer in the place of the person's own, or confirm it; no training has used it.
-
-    What was agreed on is worked out anew, as if the answer had been this one from the beginning.
-    """
+    """Replace or confirm the person's own answer while no training has used it; consensus is computed again."""
     refuse_no_answer(project, choice)
     with transaction.atomic():
         # Whoever starts a training locks this row first, too, so what is used cannot move under us.
@@ -149,10 +138,7 @@ def _agree_anew(project: Project, query: Query) -> None:
 
 
 def send_back(*, project: Project, query_ids: Sequence[int], comment: str) -> list[int]:
-    """Ask those who answered some questions to look again, with a comment; return the questions that were sent back.
-
-    Their answers stand until they change them. What a training used is left alone.
-    """
+    """Ask those who answered to look again; return the questions that no training has used yet."""
     if project.oracle == Oracle.CROWD:
         raise InvalidConfiguration("In front of a crowd nothing is sent back: they would know that answers differ.")
     if project.settings.get(Kind.RANDOMIZER.key):

@@ -32,7 +32,7 @@ HOLDING_A_SLOT = (AssignmentState.LABELLED, AssignmentState.LEASED)
 
 
 def set_aside_if_nobody_answers(*, project: Project, query: Query) -> bool:
-    """Set a question aside once enough people skipped it, or all who could be asked; call it with the row locked."""
+    """Set a question aside once enough people skipped it; call it with the row locked."""
     if query.state != QueryState.OPEN:
         return False
     skips = Assignment.objects.filter(query=query.pk, state=AssignmentState.SKIPPED)
@@ -49,13 +49,13 @@ def _somebody_is_left(project: Project, query: Query) -> bool:
 
 
 def set_aside(*, project: Project, query: Query) -> None:
-    """Take an open question out of the queue; call it with the row locked. Who is at it may still answer."""
+    """Take an open question out of the queue; call it with the row locked. Leases stay."""
     Query.objects.filter(pk=query.pk, state=QueryState.OPEN).update(state=QueryState.SET_ASIDE, open_slots=0)
     jobs.send_project_changed(project.pk)
 
 
 def set_aside_chosen(*, project: Project, query_ids: Sequence[int]) -> list[int]:
-    """Take open questions out of the queue that a manager chose; return those that were open."""
+    """Set open questions aside; return those that were open."""
     if project.settings.get(Kind.RANDOMIZER.key):
         # Which questions get a response would follow what was answered, and nobody charged for that.
         raise InvalidConfiguration("Where answers are randomised questions are set aside by annotators alone.")
@@ -70,14 +70,14 @@ def set_aside_chosen(*, project: Project, query_ids: Sequence[int]) -> list[int]
 
 
 def end_leases(*, query: Query) -> None:
-    """Take a question off the pages of all who are at it; call it with the row locked."""
+    """End all leases of a question; call it with the row locked."""
     Assignment.objects.filter(query=query.pk, state=AssignmentState.LEASED).update(
         state=AssignmentState.EXPIRED, finished_at=Now()
     )
 
 
 def ask_set_aside_again(*, project: Project, query_id: int, user: AbstractBaseUser) -> Query:
-    """Put a question back into the queue, for those who skipped it as well, and settle what was reported about it."""
+    """Put a question back into the queue, also for those who skipped it, and settle its reports."""
     with transaction.atomic():
         query = _locked_set_aside(project, query_id)
         Assignment.objects.filter(query=query.pk, state=AssignmentState.SKIPPED).update(state=AssignmentState.EXPIRED)
@@ -91,7 +91,6 @@ def ask_set_aside_again(*, project: Project, query_id: int, user: AbstractBaseUs
 
 
 def leave_out_set_aside(*, project: Project, query_id: int, user: AbstractBaseUser) -> Query:
-    """Give a question up: nobody is asked about it again, and what was reported about it is settled."""
     with transaction.atomic():
         query = _locked_set_aside(project, query_id)
         query.state, query.open_slots, query.assigned_to = QueryState.WITHDRAWN, 0, None
@@ -116,10 +115,7 @@ MAX_COMMENT_LENGTH = 1000
 
 
 def flag_question(*, assignment: Assignment, kind: ReportKind, comment: str = "") -> Report:
-    """Report a question instead of answering it; flagging it twice is one report.
-
-    A broken one is skipped. A sensitive one leaves the queue and everybody's page at once.
-    """
+    """Report a question instead of answering it. A broken one is skipped, a sensitive one leaves every page."""
     project = assignment.project
     with transaction.atomic():
         query = Query.objects.select_for_update(no_key=True).get(pk=assignment.query_id)
@@ -147,7 +143,7 @@ def flag_question(*, assignment: Assignment, kind: ReportKind, comment: str = ""
 
 
 def comment_on(*, assignment: Assignment, comment: str) -> Report:
-    """Tell the managers something about a question, once until they settle it; a reply to it counts as read."""
+    """Comment on a question, once until a manager settles it; a reply to it counts as read."""
     access.refuse_if_closed(assignment.project)
     words = plain_message(comment)
     with transaction.atomic():
@@ -167,12 +163,10 @@ def comment_on(*, assignment: Assignment, comment: str) -> Report:
 
 
 def resolve_report(*, project: Project, report_id: int, user: AbstractBaseUser) -> None:
-    """Take a report off the managers' list; it stays stored."""
     open_reports(project, report_id).update(resolved_at=Now(), resolved_by=user.pk)
 
 
 def reply(*, project: Project, report_id: int, text: str, author: AbstractBaseUser) -> None:
-    """Settle a flag or comment with a reply, which waits until its annotator has read it."""
     access.refuse_if_closed(project)
     if (refused := flags.reply_refusal(project)) is not None:
         raise InvalidConfiguration(refused)
@@ -184,15 +178,11 @@ def reply(*, project: Project, report_id: int, text: str, author: AbstractBaseUs
 
 
 def open_reports(project: Project, report_id: int) -> QuerySet[Report]:
-    """Return a report of an annotator's if nobody has settled it."""
     return Report.objects.filter(pk=report_id, project=project, kind__in=flags.FROM_ANNOTATORS, resolved_at=None)
 
 
 def mark_read(*, assignment: Assignment) -> None:
-    """Take what managers wrote about a question off what is unread.
-
-    An answer that came back stays there until it is looked at again, or may be changed no more.
-    """
+    """Mark replies as read; an answer that was sent back stays unread while it may be changed."""
     own = Report.objects.filter(query=assignment.query_id, annotator=assignment.annotator_id)
     own.exclude(reply="").filter(read_at=None).update(read_at=Now())
     if not selectors.correctable_assignments(assignment.annotator_id).filter(pk=assignment.pk).exists():
@@ -205,7 +195,7 @@ LINE_ENDS = "\n\r\t"
 
 
 def plain_message(text: str) -> str:
-    """Return words as they are kept: plain text of a bounded length, never cut and never empty."""
+    """Return text without control characters, of bounded length, never empty."""
     words = text.strip()
     if not words:
         raise InvalidConfiguration("Write something first.")

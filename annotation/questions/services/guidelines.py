@@ -28,7 +28,7 @@ LONGEST_DESCRIPTION = 300
 
 
 def add_guideline_picture(*, project: Project, data: bytes, description: str, by: User) -> GuidelinePicture:
-    """Keep a picture without its metadata; the same one again is the one that is kept."""
+    """Store a picture without its metadata; the same picture again is the stored one."""
     description = " ".join(description.split())
     if not 0 < len(description) <= LONGEST_DESCRIPTION:
         raise InvalidUpload(
@@ -57,7 +57,7 @@ def add_guideline_picture(*, project: Project, data: bytes, description: str, by
 
 
 def bring_guideline_pictures(*, project: Project, by: User) -> None:
-    """Copy what a new project's guidelines show out of projects that the person manages; else it stays words."""
+    """Copy the pictures that a new project's guidelines show from projects the person manages."""
     wanted = pictures_in(project.guidelines)
     if not wanted:
         return
@@ -83,7 +83,6 @@ def _refuse_beyond_room(kept: QuerySet[GuidelinePicture], size: int) -> None:
 
 
 def delete_guideline_picture(*, picture: GuidelinePicture) -> None:
-    """Delete a picture that the guidelines do not show; earlier versions say then what it showed."""
     with transaction.atomic():
         project = Project.objects.select_for_update(no_key=True).get(pk=picture.project_id)
         if picture.digest[:NAME_LENGTH] in pictures_in(project.guidelines):
@@ -92,18 +91,15 @@ def delete_guideline_picture(*, picture: GuidelinePicture) -> None:
 
 
 def guideline_pictures(project: Project) -> QuerySet[GuidelinePicture]:
-    """Return a project's pictures without their content, the oldest first."""
     return GuidelinePicture.objects.filter(project=project).defer("content").order_by("pk")
 
 
 def names_of_pictures(project: Project) -> set[str]:
-    """Return the names by which guidelines call a project's pictures."""
     digests = GuidelinePicture.objects.filter(project=project).values_list("digest", flat=True)
     return {digest[:NAME_LENGTH] for digest in digests}
 
 
 def shown_pictures(project: Project, text: str, *, view: str) -> tuple[ShownPicture, ...]:
-    """Return the pictures that a text shows, under the address at which `view` serves them."""
     wanted = pictures_in(text)
     if not wanted:
         return ()
@@ -118,7 +114,7 @@ def shown_pictures(project: Project, text: str, *, view: str) -> tuple[ShownPict
 def save_guidelines(
     *, project: Project, text: str, examples: Sequence[dict[str, Any]], author: AbstractBaseUser
 ) -> Guidelines:
-    """Store a new version; the same words again are the version that stands."""
+    """Store a new version; the same text again is the current version."""
     with transaction.atomic():
         locked = Project.objects.select_for_update(no_key=True).get(pk=project.pk)
         refuse_pictures_of_others(text, names_of_pictures(locked))
@@ -142,7 +138,7 @@ def save_guidelines(
 
 
 def current_guidelines(project: Project) -> Guidelines:
-    """Return the version that stands; a project nobody changed has its first one, not stored apart."""
+    """Return the current version; the first one of a new project is not stored."""
     stored = Guidelines.objects.filter(project=project, version=project.guidelines_version).first()
     return stored or Guidelines(
         project=project, version=project.guidelines_version, text=project.guidelines, author_id=project.created_by_id
@@ -150,7 +146,6 @@ def current_guidelines(project: Project) -> Guidelines:
 
 
 def mark_guidelines_seen(*, project: Project, user: AbstractBaseUser) -> None:
-    """Note that the person knows the version that stands."""
     Membership.objects.filter(project=project, user=user.pk, role=Role.ANNOTATOR).update(
         guidelines_seen=project.guidelines_version
     )

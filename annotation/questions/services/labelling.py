@@ -1,4 +1,4 @@
-"""How questions are handed out, answered, checked and paid for: what a manager may set of it at any time."""
+"""Settings of labelling that a manager may change at any time."""
 
 from decimal import Decimal
 from typing import Any
@@ -45,7 +45,7 @@ def set_label_budget(
     currency: str,
     actor: AbstractBaseUser | None = None,
 ) -> Project:
-    """Say how many answers may be asked for, and at what price; a limit under what was asked starts no new round."""
+    """Set how many answers may be asked for, and the price."""
     changes = {
         "labels_limit": labels_limit,
         "money_limit": money_limit,
@@ -60,20 +60,18 @@ def set_label_budget(
 
 
 def set_labelling(*, project: Project, actor: AbstractBaseUser | None = None, **settings: Any) -> Project:
-    """Say how questions are handed out and answered; of `LABELLING_FIELDS`, those that change."""
     assert set(settings) <= set(LABELLING_FIELDS)
     return _change(project, settings, actor)
 
 
 def note_encounters(project: Project) -> None:
-    """Note whom each person has met so far, since nothing is noted while a project has no limit."""
+    """Note whom each person has met so far; nothing is noted while a project has no limit."""
     if project.oracle != Oracle.CROWD:
         with connection.cursor() as cursor:
             cursor.execute(queue.NOTE_ALL_ENCOUNTERS, {"project": project.pk})
 
 
 def set_quality(*, project: Project, actor: AbstractBaseUser | None = None, **fields: Any) -> Project:
-    """Set how answers are checked and compared."""
     unknown = set(fields) - QUALITY_FIELDS
     if unknown:
         raise ValueError(f"no such fields: {sorted(unknown)}")

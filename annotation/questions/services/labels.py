@@ -23,7 +23,7 @@ from privacy.wording import as_message
 
 
 def ask_one_more(*, project: Project, query: Query) -> bool:
-    """Give a question without a majority to one more person, up to the project's limit; call it with its row locked."""
+    """Give a question without a majority to one more person, up to the limit; call it with its row locked."""
     if project.overlap_limit is None or query.overlap >= project.overlap_limit:
         return False
     left = label_budget(project).left
@@ -108,11 +108,7 @@ FROM annotation_project project WHERE project.id = %(project)s
 
 
 def submit_label(*, assignment: Assignment, choice: int, key: UUID | None = None) -> Label:
-    """Store the answer and, if it is the last the question waited for, what the answers agree on.
-
-    The same answer to the same assignment is the same label, however often it arrives. `key` names the page it was
-    sent from: what arrives again after it was taken back does not come back to life.
-    """
+    """Store an answer once; `key` names the page that sent it, so that an undone answer stays undone."""
     project = assignment.project
     access.refuse_if_closed(project)
     refuse_no_answer(project, choice)
@@ -143,10 +139,7 @@ def submit_label(*, assignment: Assignment, choice: int, key: UUID | None = None
 
 
 def _answer(assignment: Assignment, choice: int, key: UUID | None, *, only: bool = False) -> Label | None:
-    """End a lease with its label; None if there is no lease or this very answer came before.
-
-    The `only` answer a question waits for closes it, too.
-    """
+    """End a lease with its label; None without a lease or if this page sent it before."""
     values: dict[str, Any] = {
         "assignment": assignment.pk,
         "query": assignment.query_id,
@@ -174,7 +167,6 @@ def _answer(assignment: Assignment, choice: int, key: UUID | None, *, only: bool
 
 
 def _sent_before(assignment: Assignment, key: UUID | None) -> Label | None:
-    """Return the label this very answer became, taken back since or not."""
     return None if key is None else Label.objects.filter(assignment=assignment, key=key).first()
 
 
@@ -205,17 +197,13 @@ def _same_label(label: Label, choice: int) -> Label:
 
 
 def current_answers(query: Query) -> Sequence[int]:
-    """Return the current answers of a question, in no order."""
     given = Label.objects.filter(query=query, superseded_at=None, choice__isnull=False)
     return [choice for choice in given.values_list("choice", flat=True) if choice is not None]
 
 
 def close_query(project: Project, query: Query, votes: Sequence[int]) -> None:
-    """Store what the answers agree on, or that they do not; call it with the question's row locked.
-
-    Of a question that was drawn for a reviewer nothing is stored until one has decided. For what begins next it counts
-    like one without a majority, so that no time of a training depends on when that is, or on what is decided.
-    """
+    """Store the consensus, or that there is none; call it with the row locked. Drawn questions wait for a reviewer."""
+    # A drawn question counts as settled at once, so that no time of a training depends on its reviewer.
     agreement = agreed_on(project, votes)
     state = QueryState.CLOSED if agreement else QueryState.DISPUTED
     if agreement and query.drawn_for_review:
@@ -235,7 +223,7 @@ def close_query(project: Project, query: Query, votes: Sequence[int]) -> None:
 
 
 def skip_assignment(*, assignment: Assignment, reason: str) -> Assignment:
-    """Give the question back unanswered, to somebody else; skipping twice changes nothing."""
+    """Give the question back to others; skipping twice changes nothing."""
     with transaction.atomic():
         query = Query.objects.select_for_update(no_key=True).get(pk=assignment.query_id)
         current = Assignment.objects.select_for_update(no_key=True).get(pk=assignment.pk)
@@ -253,10 +241,7 @@ def skip_assignment(*, assignment: Assignment, reason: str) -> Assignment:
 
 
 def withdraw_questions(*, project: Project, round_number: int) -> None:
-    """Stop asking what a round asked and nobody agreed on, and end its leases; in the transaction that trains on it.
-
-    Waits for the answers that are being stored at this moment, so that afterwards no further consensus can come.
-    """
+    """Withdraw what a round asked without consensus; call it in the transaction that trains on the round."""
     left = Query.objects.filter(
         project=project,
         round_number=round_number,
@@ -271,11 +256,8 @@ def withdraw_questions(*, project: Project, round_number: int) -> None:
 
 
 def mark_labels_used(*, project: Project, last_consensus_id: int) -> None:
-    """Fix every consensus up to this one: a training reads them. Call it in the transaction that chooses them.
-
-    What was settled by now without a consensus is fixed, too, by the time: who could still take an answer back would
-    know that the others gave another one.
-    """
+    """Fix every consensus up to this one; call it in the transaction that chooses them."""
+    # The time fixes what was settled without a consensus: to find an answer fixed would tell that others differ.
     Project.objects.filter(pk=project.pk).update(
         labels_used_through=Greatest("labels_used_through", last_consensus_id), labels_used_at=Now()
     )

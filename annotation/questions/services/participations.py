@@ -1,4 +1,4 @@
-"""How far people who came by a crowd platform are with what its link asks of them."""
+"""Progress of people who came by a crowd platform."""
 
 from django.contrib.auth.models import User
 from django.utils import timezone
@@ -10,7 +10,6 @@ from annotation.questions.services import queue
 
 
 def answers_of(participant: CrowdParticipant) -> int:
-    """Count what the participant has answered since they came by this link."""
     answered = Assignment.objects.filter(
         annotator=participant.user_id,
         project=participant.link.project_id,
@@ -21,12 +20,10 @@ def answers_of(participant: CrowdParticipant) -> int:
 
 
 def is_done(participant: CrowdParticipant) -> bool:
-    """Say whether the participant has given all the answers the link asks for."""
     return answers_of(participant) >= participant.link.answers_wanted
 
 
 def complete(*, participant: CrowdParticipant) -> bool:
-    """Close the participation if everything is answered, or nothing is left to answer; say whether it is closed."""
     if participant.completed_at is not None:
         return True
     project = participant.link.project

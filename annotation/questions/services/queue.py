@@ -1,8 +1,4 @@
-"""Handing questions out: opening them for a round, leasing one to one person, taking back what was not answered.
-
-For each question, free slots, live leases and current answers add up to its overlap, so it never reaches more people.
-The order is that of the rounds and, within one, of their choice: what comes back goes to the front again, so nothing
-that was asked for earlier waits for something later."""
+"""The queue: opening questions, leasing them, returning lapsed leases."""
 
 from collections.abc import Sequence
 from enum import StrEnum
@@ -110,7 +106,7 @@ FOR_ALL = "(query.assigned_to_id IS NULL OR query.open_slots > 1)"
 
 
 def _free(which: str) -> str:
-    """Return the first question in the queue that the person may be shown, among some, locked."""
+    """Return SQL that locks the first free question among some that the person may be shown."""
     return f"""
     SELECT query.id FROM annotation_query query
     WHERE query.project_id = %(project)s AND query.state = 'open' AND query.open_slots > 0
@@ -128,18 +124,11 @@ def _free(which: str) -> str:
     FOR NO KEY UPDATE OF query SKIP LOCKED"""  # noqa: S608 - no values
 
 
+# One statement, so that no crash falls between slot and lease. The slot is taken from what was inserted: where a
+# second click of the person came first, nothing is inserted and no slot is lost. The scalar subqueries are one index
+# probe a row; as NOT EXISTS the planner may read all assignments of the person. Where free questions are counted it is
+# a truth value, of which the planner expects half: else it reads and sorts all questions. It returns one row or nulls.
 def claim_statement(*, only: str = "", note: str = "") -> str:
-    """Return the statement that leases the next question; `only` narrows the choice, `note` writes beside the lease.
-
-    What was assigned to the person comes before anything else.
-
-    One statement, so that no crash can fall between the slot and the lease. The slot is taken from what was inserted,
-    not the other way round: where a second click of the same person came first, nothing is inserted and no slot is
-    lost. The scalar subquery is one index probe a row; as NOT EXISTS the planner may read all assignments of the
-    person. Where free questions are counted it is a truth value, of which the planner expects half: of a comparison it
-    expects so few that it reads and sorts all questions. The answer is always one row: the question with what a page
-    shows around it, or nulls.
-    """
     return f"""
 WITH mine AS (
     UPDATE annotation_assignment SET leased_until = now() + make_interval(secs => %(seconds)s)
@@ -221,8 +210,6 @@ SELECT count(*) FROM lapsed
 
 
 class QueueState(StrEnum):
-    """Why a person has no question right now."""
-
     NOT_MEMBER = "not_member"
     PAUSED = "paused"
     PERSON_PAUSED = "person_paused"
@@ -246,7 +233,7 @@ def open_queries(
     query_ids: Sequence[int] | NDArray[np.int64] | None = None,
     overlap: int | None = None,
 ) -> int:
-    """Ask records (trusted) or candidates of the gate (crowd) in the given order; all of them or, refusing, none."""
+    """Ask records (trusted) or candidates (crowd) in this order; all of them or, refusing, none."""
     trusted = project.oracle == Oracle.TRUSTED
     ids = record_ids if trusted else query_ids
     if ids is None or (query_ids if trusted else record_ids) is not None:
@@ -278,12 +265,7 @@ def open_queries(
 
 
 def claim_next(*, project: Project, user: AbstractBaseUser) -> Assignment | None:
-    """Return the question the person still holds, its lease renewed, else lease them the next free one, or None.
-
-    The assignment carries what a page shows around the question: `done_today` and `an_hour`, the person's own answers
-    and pace, `waiting`, other free questions as far as `selectors.WAITING_SHOWN` counts them, and `guidelines_seen`,
-    the version the person knows. Membership is the caller's to check, with `selectors.projects_of`.
-    """
+    """Return the question the person holds or lease the next; membership is checked by the caller."""
     if project.state != ProjectState.ACTIVE:
         return None
     limit = work_limits.limit_reached(project, user)
@@ -300,7 +282,6 @@ def claim_next(*, project: Project, user: AbstractBaseUser) -> Assignment | None
 
 
 def _claim_statement_for(project: Project, limit: WorkLimit | None) -> str:
-    """Return the statement for what the person may still be shown."""
     if limit == WorkLimit.PROTECTED_ANSWERS:
         return CLAIM_ANSWERED_BEFORE
     if limit == WorkLimit.ENCOUNTERS:
@@ -340,7 +321,6 @@ def _claim(statement: str, project: Project, user: AbstractBaseUser) -> tuple[As
 
 
 def return_expired_leases() -> int:
-    """Take back every lapsed lease and offer its slot again; return how many there were."""
     with connection.cursor() as cursor:
         cursor.execute(RETURN_EXPIRED)
         returned: int = cursor.fetchone()[0]
@@ -371,10 +351,7 @@ def queue_state(*, project: Project, user: AbstractBaseUser) -> QueueState:
 
 
 def open_for_more_answers(*, project: Project, round_number: int, query_ids: Sequence[int]) -> None:
-    """Open questions that were answered for two more answers each, in this order; all of them or, refusing, none.
-
-    What was agreed on is taken back until the further answers are in, and then counts as a new label.
-    """
+    """Ask answered questions for two more answers each; their consensus is taken back until then."""
     with transaction.atomic():
         answered = Query.objects.filter(
             project=project, pk__in=query_ids, state__in=(QueryState.CLOSED, QueryState.DISPUTED)

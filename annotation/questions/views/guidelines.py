@@ -23,7 +23,6 @@ from annotation.questions.services.guidelines import guideline_pictures, names_o
 
 @login_required
 def guidelines(request: HttpRequest, slug: str) -> HttpResponse:
-    """What annotators are told; a change is a new version and everybody is told of it once."""
     project = managed_project(request, slug)
     if request.method != "POST":
         return guidelines_page(request, project)
@@ -46,7 +45,6 @@ def guidelines_page(
     preview: Guidelines | None = None,
     status: int = HTTPStatus.OK,
 ) -> HttpResponse:
-    """Show the guidelines to whoever writes them, as they stand or as they were typed."""
     current = written.current_guidelines(project)
     initial = {"text": current.text, "examples": GuidelinesForm.written(current.examples, project.classes)}
     shown = preview or current
@@ -74,7 +72,6 @@ def guidelines_page(
 
 
 def _missing_picture(project: Project, text: str) -> str:
-    """Say which line of the guidelines shows a picture that did not come with them."""
     try:
         refuse_pictures_of_others(text, names_of_pictures(project))
     except InvalidConfiguration as refusal:
@@ -89,7 +86,7 @@ ASKED_AGAIN = "private, no-cache"
 @login_required
 @require_POST
 def add_guideline_picture(request: HttpRequest, slug: str) -> HttpResponse:
-    """Keep a picture and show the line that puts it into the guidelines."""
+    """Store a picture without its metadata; the same picture again is the stored one."""
     project = managed_project(request, slug)
     form = PictureForm(request.POST, request.FILES)
     if not form.is_valid():
@@ -107,7 +104,6 @@ def add_guideline_picture(request: HttpRequest, slug: str) -> HttpResponse:
 @login_required
 @require_POST
 def drop_guideline_picture(request: HttpRequest, slug: str, digest: str) -> HttpResponse:
-    """Delete a picture that the guidelines do not show."""
     project = managed_project(request, slug)
     picture = get_object_or_404(guideline_pictures(project), digest=digest)
     written.delete_guideline_picture(picture=picture)
@@ -118,13 +114,12 @@ def drop_guideline_picture(request: HttpRequest, slug: str, digest: str) -> Http
 @login_required
 @require_GET
 def guideline_picture(request: HttpRequest, slug: str, digest: str) -> HttpResponse:
-    """A picture of the guidelines, for whoever writes or reviews by them."""
     found = selectors.projects_of(request.user, roles=REVIEWERS)
     return served_picture(request, get_object_or_404(found, slug=slug), digest)
 
 
 def served_picture(request: HttpRequest, project: Project, digest: str) -> HttpResponse:
-    """Answer with a picture of the guidelines, or say that the browser has it."""
+    """Answer with a picture of the guidelines, or 304."""
     picture = get_object_or_404(guideline_pictures(project), digest=digest)
     etag = f'"{picture.digest}"'
     served = get_conditional_response(request, etag=etag)

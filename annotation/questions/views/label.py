@@ -48,7 +48,7 @@ IMAGE_IN_PAGE_BYTES = 48 * 1024
 
 
 def annotator_page(view: AnnotatorView) -> AnnotatorView:
-    """Ask for a login, also where only a part of a page was wanted, and keep what is shown out of every cache."""
+    """Ask for a login, also for parts of pages, and prevent caching."""
 
     @never_cache
     @wraps(view)
@@ -64,7 +64,6 @@ def annotator_page(view: AnnotatorView) -> AnnotatorView:
 
 @annotator_page
 def label(request: HttpRequest, slug: str) -> HttpResponse:
-    """The question the person holds, else the next one, else why there is none."""
     is_waiting = request.htmx and request.GET.get("shown") == queue.QueueState.NOT_MEMBER  # type: ignore[attr-defined]
     try:
         project = desk_of(request, slug)
@@ -80,7 +79,6 @@ def label(request: HttpRequest, slug: str) -> HttpResponse:
 
 @annotator_page
 def submit(request: HttpRequest, assignment_id: UUID) -> HttpResponse:
-    """Store an answer and show the next question."""
     assignment = _own(request, assignment_id)
     project = assignment.project
     if request.method != "POST":
@@ -99,7 +97,6 @@ def submit(request: HttpRequest, assignment_id: UUID) -> HttpResponse:
 
 @annotator_page
 def skip(request: HttpRequest, assignment_id: UUID) -> HttpResponse:
-    """Give a question back, with a reason."""
     assignment = _own(request, assignment_id)
     if request.method != "POST":
         return _see_other(assignment.project)
@@ -112,7 +109,6 @@ def skip(request: HttpRequest, assignment_id: UUID) -> HttpResponse:
 
 @annotator_page
 def flag(request: HttpRequest, assignment_id: UUID) -> HttpResponse:
-    """Report a question as broken or sensitive instead of answering it."""
     assignment = _own(request, assignment_id)
     project = assignment.project
     if request.method != "POST":
@@ -133,7 +129,6 @@ def flag(request: HttpRequest, assignment_id: UUID) -> HttpResponse:
 
 @annotator_page
 def comment(request: HttpRequest, assignment_id: UUID) -> HttpResponse:
-    """Tell the managers something about a question, which stays to be answered."""
     assignment = _own(request, assignment_id)
     project = assignment.project
     if request.method != "POST":
@@ -151,7 +146,6 @@ def comment(request: HttpRequest, assignment_id: UUID) -> HttpResponse:
 @annotator_page
 @require_POST
 def undo(request: HttpRequest, slug: str) -> HttpResponse:
-    """Take back the last answer, skip or flag and show its question again."""
     project = desk_of(request, slug)
     undone = correcting.undo_last(project=project, user=request.user)  # type: ignore[arg-type]
     earlier = selectors.earlier_choice(undone)
@@ -164,7 +158,6 @@ def undo(request: HttpRequest, slug: str) -> HttpResponse:
 @annotator_page
 @require_POST
 def read_guidelines(request: HttpRequest, slug: str) -> HttpResponse:
-    """Show guidelines that changed, and note that the person has seen them."""
     project = desk_of(request, slug)
     guidelines.mark_guidelines_seen(project=project, user=request.user)  # type: ignore[arg-type]
     if not request.htmx:  # type: ignore[attr-defined]
@@ -174,7 +167,6 @@ def read_guidelines(request: HttpRequest, slug: str) -> HttpResponse:
 
 @annotator_page
 def why(request: HttpRequest, slug: str) -> HttpResponse:
-    """Say why the person is shown what they are shown, and what it cannot tell about anybody."""
     project = desk_of(request, slug)
     context = {"project": project, "receipt": receipts.receipt_of(project), "why": why_asked(project.settings)}
     if request.htmx:  # type: ignore[attr-defined]
@@ -185,7 +177,6 @@ def why(request: HttpRequest, slug: str) -> HttpResponse:
 
 @annotator_page
 def question_image(request: HttpRequest, assignment_id: UUID) -> HttpResponse:
-    """The image a question is about."""
     mine = selectors.assignments_of(request.user).select_related("query")
     return held_image(get_object_or_404(mine, pk=assignment_id))
 
@@ -193,12 +184,11 @@ def question_image(request: HttpRequest, assignment_id: UUID) -> HttpResponse:
 @login_required
 @require_GET
 def told_picture(request: HttpRequest, slug: str, digest: str) -> HttpResponse:
-    """A picture of the guidelines, for whoever is asked something."""
     return served_picture(request, desk_of(request, slug), digest)
 
 
 def desk_of(request: HttpRequest, slug: str) -> Any:
-    """Return the project whose questions the person is asked; any other is not there."""
+    """Return the project with the person's figures; 404 if they are no member."""
     project: Any = get_object_or_404(selectors.desks_of(request.user), slug=slug)
     if not project.is_annotator:
         raise NotMember(_("Only annotators of this project are asked. Its manager can make you one."))
@@ -271,7 +261,6 @@ def _next_question(
 
 
 def _rounded(an_hour: int | None) -> int | None:
-    """Return a pace that does not flicker from one answer to the next."""
     return an_hour and (10 * round(an_hour / 10) or an_hour)
 
 
@@ -284,7 +273,6 @@ def _image_ahead(assignment: Assignment) -> ImageAhead:
 
 
 def _image_in_page(ahead: ImageAhead | None) -> str | None:
-    """Return the picture itself where it is small, else None: then the browser fetches it."""
     if ahead is None or ahead.small is None:
         return None
     return f"data:{ahead.small.content_type};base64," + b64encode(ahead.small.content).decode()

@@ -1,9 +1,4 @@
-"""The parts of the label page that are the same for every question of a project, rendered once.
-
-Rendering them anew would take most of the time of an answer. What differs from click to click has a stand-in, drawn by
-every process for itself, so that nothing a person wrote can be taken for one. All that a part shows is in the key it is
-kept under.
-"""
+"""Parts of the label page that are the same for all questions of a project, rendered once."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -30,13 +25,12 @@ from annotation.questions.selectors.answers import answer_names, counting_places
 
 # Takes what the model suggests; with a list of classes, where letters find one, together with Shift.
 ACCEPT = "a"
+# Stand-ins for what differs from click to click, drawn by each process so that no text of a person is taken for one.
 ASSIGNMENT, KEY, TOKEN = (str(uuid4()) for _number in range(3))
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """All that decides how a question of a project is answered and what protects whom it is about."""
-
     language: str
     kind: LabelType
     answers: tuple[str, ...]
@@ -56,14 +50,11 @@ class Asked:
 
     @property
     def is_many(self) -> bool:
-        """Whether classes are found by typing."""
         return self.kind.finds_classes and is_many(self.answers)
 
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """Finished parts of one page."""
-
     answer: SafeString
     instead: SafeString
     undo: SafeString
@@ -71,7 +62,6 @@ class Parts:
 
 
 def parts_of(assignment: Any, *, token: str, earlier: int | None, last: str | None, with_list: bool = True) -> Parts:
-    """Return the parts of the page of an assignment for the person whose form token it is."""
     project: Project = assignment.project
     language = translation.get_language() or settings.LANGUAGE_CODE
     suggestion = selectors.suggestion_of(assignment)
@@ -108,7 +98,6 @@ def _told(project: Project) -> str:
 
 
 def undo_of(slug: str, *, last: str | None, token: str) -> SafeString:
-    """Return the button that takes back what was done last, if anything was."""
     language = translation.get_language() or settings.LANGUAGE_CODE
     return SafeString() if last is None else _with_token(_undo(language, slug, last), token)
 
@@ -146,10 +135,6 @@ def _answer(asked: Asked) -> str:
 
 
 def list_of(project: Project, *, typed: bool) -> dict[str, Any]:
-    """Return what a whole page shows of the classes beside the question: nothing where their buttons say it all.
-
-    Where classes are typed each stands with its code.
-    """
     looks = looks_of(project.settings, project.classes)
     found = listed_classes(tuple(project.classes), tuple(project.settings.get("class_descriptions") or ()), looks)
     typed = typed and label_type(project).finds_classes
@@ -165,7 +150,6 @@ def list_of(project: Project, *, typed: bool) -> dict[str, Any]:
 
 
 def mark_of(answers: Sequence[str], looks: Sequence[Look], places: Sequence[int]) -> str:
-    """Return what changes with the classes, so that a page notices that its list is an old one."""
     return sha256(repr((list(answers), list(looks), list(places))).encode()).hexdigest()[:12]
 
 
@@ -174,12 +158,10 @@ def _looks(asked: Asked) -> Sequence[Look]:
 
 
 def _keys(asked: Asked) -> list[str]:
-    """Return the key of each answer: its own, or the one its type of label gives it."""
     return keys_of(asked.looks) if asked.looks else asked.kind.keys(asked.answers)
 
 
 def _shortcuts(value: int, key: str, asked: Asked) -> str:
-    """Return the keys that give an answer, apart by spaces: its own, its letter, that of a suggestion."""
     keys = [key, *(_(letter).lower() for letter in asked.kind.letters[value : value + 1])]
     if value == asked.suggested:
         keys.append(ACCEPT)
@@ -188,7 +170,6 @@ def _shortcuts(value: int, key: str, asked: Asked) -> str:
 
 @lru_cache(maxsize=64)
 def _instead(language: str) -> str:
-    """Return the forms for skipping, flagging and commenting."""
     context = {"assignment_id": UUID(ASSIGNMENT), "token": TOKEN, "reasons": SKIP_REASONS, "flags": FLAGS}
     with translation.override(language):
         return render_to_string("annotation/questions/_label_instead.html", context)

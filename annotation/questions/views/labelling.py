@@ -32,7 +32,6 @@ from annotation.questions.services.labelling import set_label_budget, set_labell
 
 @login_required
 def labelling(request: HttpRequest, slug: str) -> HttpResponse:
-    """How questions are handed out and answered."""
     project = managed_project(request, slug)
     form = LabellingForm(request.POST or None, project=project)
     if request.method == "POST" and form.is_valid():
@@ -45,7 +44,6 @@ def labelling(request: HttpRequest, slug: str) -> HttpResponse:
 
 @login_required
 def label_budget(request: HttpRequest, slug: str) -> HttpResponse:
-    """How many answers may be asked for, and what they cost."""
     project = managed_project(request, slug)
     form = LabelBudgetForm(request.POST or None, project=project)
     if request.method == "POST" and form.is_valid():
@@ -64,7 +62,6 @@ def label_budget(request: HttpRequest, slug: str) -> HttpResponse:
 @login_required
 @never_cache
 def crowd_done(request: HttpRequest, slug: str) -> HttpResponse:
-    """Show the completion code once everything is answered, else how much is left."""
     project = get_object_or_404(selectors.projects_of(request.user), slug=slug)
     participant = participations.own_participation(
         participant_id=request.session.get(SESSION_KEY), user=person_of(request), project=project
@@ -80,7 +77,7 @@ def crowd_done(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 def end_of_task(request: HttpRequest, project: Project) -> HttpResponse | None:
-    """Send a participant who has answered everything to their code; nobody else is stopped here."""
+    """Send a participant who has answered everything to the last page; None for all others."""
     if SESSION_KEY not in request.session:
         return None
     participants = CrowdParticipant.objects.select_related("link")
@@ -93,7 +90,6 @@ def end_of_task(request: HttpRequest, project: Project) -> HttpResponse | None:
 
 @login_required
 def reported(request: HttpRequest, slug: str) -> HttpResponse:
-    """Questions nobody gets further with, and what annotators say about others."""
     project = managed_project(request, slug)
     context = {
         "project": project,
@@ -109,7 +105,6 @@ def reported(request: HttpRequest, slug: str) -> HttpResponse:
 @login_required
 @require_POST
 def decide(request: HttpRequest, slug: str, query_id: int) -> HttpResponse:
-    """Have a question asked again, or leave it out for good."""
     project = managed_project(request, slug)
     change = flags.ask_set_aside_again if request.POST.get("decision") == "ask" else flags.leave_out_set_aside
     try:
@@ -122,7 +117,6 @@ def decide(request: HttpRequest, slug: str, query_id: int) -> HttpResponse:
 @login_required
 @require_POST
 def resolve(request: HttpRequest, slug: str, report_id: int) -> HttpResponse:
-    """Settle what an annotator said, with a reply or without."""
     project = managed_project(request, slug)
     report = get_object_or_404(project.reports, pk=report_id)
     form = CommentForm(request.POST)

@@ -28,7 +28,6 @@ def _project(request: HttpRequest, slug: str) -> Project:
 @login_required
 @never_cache
 def own_answers(request: HttpRequest, slug: str) -> HttpResponse:
-    """The viewer's answers, newest first; those with something unread alone where that is asked for."""
     project = _project(request, slug)
     unread = request.GET.get("only") == UNREAD
     page = presenters.own_answers(
@@ -52,7 +51,7 @@ def own_answers(request: HttpRequest, slug: str) -> HttpResponse:
 @login_required
 @require_POST
 def correct_answer(request: HttpRequest, slug: str, query_id: int) -> HttpResponse:
-    """Put another answer in the place of the viewer's own, or confirm it."""
+    """Replace or confirm the person's own answer while no training has used it; consensus is computed again."""
     project = _project(request, slug)
     get_object_or_404(Assignment, project=project, query=query_id, annotator=person_of(request))
     form = LabelForm(request.POST, project=project)
@@ -69,7 +68,6 @@ def correct_answer(request: HttpRequest, slug: str, query_id: int) -> HttpRespon
 @login_required
 @require_POST
 def write_back(request: HttpRequest, slug: str, query_id: int) -> HttpResponse:
-    """Write to the managers about a question the viewer was asked, or mark as read what they wrote."""
     project = _project(request, slug)
     own = Assignment.objects.filter(project=project, query=query_id, annotator=person_of(request))
     assignment = get_object_or_404(own.select_related("project"))

@@ -58,7 +58,7 @@ SELECT count(*), count(*) FILTER (WHERE mine.choice = people.choice) FROM mine J
 
 @dataclass(frozen=True, slots=True)
 class MachineSheet:
-    """One machine and its figures; `compared` are its questions on which people have a most frequent answer."""
+    """Figures of a machine; `compared` counts its questions on which people have one most frequent answer."""
 
     machine: MachineAnnotator
     endpoint: str
@@ -68,22 +68,18 @@ class MachineSheet:
 
     @property
     def percent(self) -> float:
-        """Share of the compared questions on which it says what most people say, in percent."""
         return 100 * self.agreeing / self.compared if self.compared else 0.0
 
     @property
     def percent_low(self) -> float:
-        """Lower end of the 95 % interval."""
         return 100 * wilson_interval(self.agreeing, self.compared)[0]
 
     @property
     def percent_high(self) -> float:
-        """Upper end of the 95 % interval."""
         return 100 * wilson_interval(self.agreeing, self.compared)[1]
 
 
 def machine_sheet(project: Project) -> MachineSheet | None:
-    """Return the sheet of a project's machine, None where none ever answered."""
     machine = MachineAnnotator.objects.select_related("user").filter(project=project).first()
     if machine is None:
         return None
@@ -101,7 +97,6 @@ def machine_sheet(project: Project) -> MachineSheet | None:
 
 
 def machine_users(project: Project) -> set[int]:
-    """Return the ids of the accounts in a project that belong to machines."""
     return set(MachineAnnotator.objects.filter(project=project).values_list("user_id", flat=True))
 
 
@@ -111,8 +106,6 @@ OWN_STEP = 5
 
 @dataclass(frozen=True, slots=True)
 class PersonSheet:
-    """One annotator as a manager, or they themselves, see them."""
-
     membership: Membership
     answers: int
     accepted: int
@@ -123,19 +116,14 @@ class PersonSheet:
 
     @property
     def waiting(self) -> int:
-        """Answers nothing is decided about yet."""
         return self.answers - self.accepted - self.refused
 
     def judged_by_checks(self) -> "PersonSheet":
-        """Return what a stranger is paid by: every answer is accepted but those that missed a check.
-
-        Whoever is paid by how often they agree with others learns what those answered.
-        """
+        """Accept all but missed checks: pay by agreement would tell strangers what others answered."""
         return replace(self, accepted=self.answers - self.missed, refused=self.missed)
 
     @property
     def skill_percent(self) -> int | None:
-        """Agreement with the model of the last report, in percent."""
         return None if self.skill is None else round(100 * self.skill)
 
 
@@ -146,7 +134,6 @@ IS_CHECK = Q(query__state=QueryState.GOLD)
 
 
 def _became(project: Project) -> tuple[Q, Q, Q]:
-    """Return which answers were accepted, which were refused, and which of those missed a check."""
     agrees, right = counts_equal(project, "choice", "query__consensus__choice"), answered_rightly(project)
     accepted = IS_CHECK & (right | ~CHECK_HOLDS) | (~IS_CHECK & (agrees | Q(query__emptied=True)))
     missed = IS_CHECK & CHECK_HOLDS & ~right
@@ -155,10 +142,7 @@ def _became(project: Project) -> tuple[Q, Q, Q]:
 
 
 def annotators_work(project: Project, *, only: Sequence[User] | None = None) -> list[PersonSheet]:
-    """Return everybody who is or was an annotator with what became of their answers, in five statements.
-
-    With `only` these people alone, of whom nothing is asked: a process that knows but who asks may not look them up.
-    """
+    """Return all annotators, past ones too; with `only` these people, whom a restricted process may not look up."""
     members = Membership.objects.filter(project=project, role=Role.ANNOTATOR)
     labels = Label.objects.filter(query__project=project, superseded_at=None)
     checks = answered_checks(project)
@@ -216,8 +200,6 @@ def annotators_work(project: Project, *, only: Sequence[User] | None = None) -> 
 
 @dataclass(frozen=True, slots=True)
 class OwnStatistics:
-    """What a person sees about themselves."""
-
     sheet: PersonSheet
     today: int
     week: int
@@ -227,10 +209,7 @@ class OwnStatistics:
 
 
 def own_statistics(*, project: Project, user: User) -> OwnStatistics:
-    """Return a person's own numbers; their checks move in steps, so that none can be told from other questions.
-
-    In front of a crowd nothing here depends on what others answered.
-    """
+    """Return a person's figures; checks move in steps so that no question is recognised as one."""
     sheets = [sheet for sheet in annotators_work(project, only=[user]) if sheet.membership.user_id == user.pk]
     sheet = sheets[0] if sheets else PersonSheet(Membership(project=project, user=user), 0, 0, 0, Checks(0, 0))
     done = Assignment.objects.filter(project=project, annotator=user, state=AssignmentState.LABELLED)
@@ -254,7 +233,7 @@ def own_statistics(*, project: Project, user: User) -> OwnStatistics:
 
 
 def quality_facts(project: Project) -> tuple[object, ...]:
-    """Return what moves the numbers about people, answers and comparisons, in a few statements."""
+    """Return what changes whenever the figures of the quality page do."""
     people = Membership.objects.filter(project=project, role=Role.ANNOTATOR).order_by("pk")
     states = Query.objects.filter(project=project).order_by("state").values_list("state")
     machine = MachineAnnotator.objects.filter(project=project)
@@ -270,22 +249,16 @@ def quality_facts(project: Project) -> tuple[object, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Payment:
-    """What somebody is to be paid; price and amount are none where the project says no price."""
-
     sheet: PersonSheet
     price: Decimal | None
 
     @property
     def amount(self) -> Decimal | None:
-        """The price of all accepted answers."""
         return None if self.price is None else self.price * self.sheet.accepted
 
 
 def payments_of(project: Project) -> list[Payment]:
-    """Return who earned what by accepted answers, by their names; a language model is nobody.
-
-    Whoever is paid reads this, so in front of a crowd answers are accepted by checks alone.
-    """
+    """Return what people earned; in front of a crowd by checks alone. A language model is not paid."""
     machines, strangers = machine_users(project), project.oracle == Oracle.CROWD
     return [
         Payment(person.judged_by_checks() if strangers else person, project.price_per_label)
@@ -295,7 +268,6 @@ def payments_of(project: Project) -> list[Payment]:
 
 
 def payments_csv(project: Project) -> Iterator[str]:
-    """Return the payments as lines of CSV whose cells no spreadsheet takes for a formula."""
     heading = ["person", "answers", "accepted", "not accepted", "undecided", "price", "amount", "currency"]
     return table_csv(heading, (_payment_row(paid, project.currency) for paid in payments_of(project)))
 
@@ -307,13 +279,11 @@ def _payment_row(paid: Payment, currency: str) -> list[Any]:
 
 
 def opinions_of(project: Project) -> QuerySet[Any]:
-    """Return what the last report takes each question for, by their numbers, with the owner's ids."""
     opinions = Opinion.objects.filter(report__project=project).order_by("query").select_related("report")
     return opinions.annotate(owner_id=KeyTextTransform("id", "query__record__metadata"))
 
 
 def opinions_csv(project: Project) -> Iterator[str]:
-    """Return what the last report takes each question for as lines of CSV."""
     rows = (
         [
             opinion.query_id,

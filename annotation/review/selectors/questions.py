@@ -1,10 +1,4 @@
-"""The questions a project asked, as managers look through them: narrowed down, a page at a time, one with its history.
-
-Managers are inside and may know what was answered. What a question shows they read only where they may: gate output, or
-records they are asked about themselves; where they may not, no text is searched either, for whether a row comes up
-would tell. Hidden checks are on a page of their own, and candidates were not asked. How many rows fit is counted
-nowhere: a page ends where the next begins.
-"""
+"""Selectors of the data manager. Text is neither shown nor searched where the manager may not read it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -44,8 +38,6 @@ SHORTEST_SEARCH = 3
 
 @dataclass(frozen=True, slots=True)
 class WantedQuestions:
-    """Which questions are asked for; what is empty narrows nothing."""
-
     state: str = ""
     choice: int | None = None
     annotator: int | None = None
@@ -73,16 +65,12 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class QuestionPage:
-    """Rows, newest questions first, and where the next page begins; None where there is none."""
-
     rows: Sequence[Row]
     before: int | None
 
 
 @dataclass(frozen=True, slots=True)
 class QuestionEvent:
-    """Something that happened to a question."""
-
     when: datetime
     who: str
     kind: str
@@ -91,15 +79,13 @@ class QuestionEvent:
 
 @dataclass(frozen=True, slots=True)
 class Answering:
-    """Somebody whose answers may be looked for."""
-
     id: int
     name: str
     has_left: bool
 
 
 def known_annotators(project: Project) -> list[Answering]:
-    """Return a project's annotators and whoever answered here and has left, by name."""
+    """Return annotators of the project, and those who answered and left."""
     member = Exists(Membership.objects.filter(project=project, role=Role.ANNOTATOR, user=OuterRef("pk")))
     turns = Assignment.objects.filter(project=project, annotator=OuterRef("pk"), state=AssignmentState.LABELLED)
     known = (
@@ -112,13 +98,12 @@ def known_annotators(project: Project) -> list[Answering]:
 
 
 def shown_to_manager(project: Project, query: Query) -> selectors.Question | None:
-    """Return what a question shows to a manager who may read it; nothing once it is emptied."""
     image_url = reverse("annotation:asked_image", args=[project.slug, query.pk])
     return None if query.emptied else selectors.shown_of(project, query, image_url=image_url)
 
 
 def questions(project: Project, wanted: WantedQuestions, *, readable: bool, before: int | None = None) -> QuestionPage:
-    """Return one page of the questions that fit, in four statements however many there are."""
+    """Return one page of matching questions in a fixed number of statements."""
     found = _narrowed(project, wanted, readable=readable)
     if before is not None:
         found = found.filter(pk__lt=before)
@@ -130,7 +115,6 @@ def questions(project: Project, wanted: WantedQuestions, *, readable: bool, befo
 
 
 def question_rows(project: Project, queries: Sequence[Query], *, readable: bool) -> list[Row]:
-    """Return the row of each of some questions, in three statements however many they are."""
     ids = [query.pk for query in queries]
     given: dict[int, list[Label]] = {}
     current = Label.objects.filter(query__in=ids, superseded_at=None, choice__isnull=False)
@@ -191,7 +175,6 @@ def _narrowed(project: Project, wanted: WantedQuestions, *, readable: bool) -> Q
 
 
 def _naming(project: Project, answers: QuerySet[Label], place: int) -> QuerySet[Label]:
-    """Return the answers that name a class, alone or among several."""
     if not label_type(project).takes_several:
         return answers.filter(choice__in=counting_as(project, place))
     holds = Func(F("choice"), Value(place), function="annotation_set_holds", output_field=BooleanField())
@@ -203,7 +186,6 @@ def _agreed_name(project: Project, agreed: Consensus | None) -> str | None:
 
 
 def history_of(project: Project, query: Query) -> list[QuestionEvent]:
-    """Return what happened to a question, oldest first."""
     events: list[QuestionEvent] = []
     labels = Label.objects.filter(query=query).select_related("annotator")
     for label in labels:

@@ -1,9 +1,4 @@
-"""What waits for review, who may review it, and how far that is.
-
-A question waits while its answers have no majority, or where a coin drew it, or as the project says while they are not
-all alike, or always; the last two until a training uses what was agreed on. One that was sent back waits for its
-annotators first.
-"""
+"""Selectors of what waits for review and for whom."""
 
 from dataclasses import dataclass
 
@@ -23,7 +18,6 @@ DECISIONS = (ReviewState.SETTLED, ReviewState.RETURNED, ReviewState.SET_ASIDE, R
 
 
 def waiting_for_review(project: Project) -> QuerySet[Query]:
-    """Return the questions that wait for a decision and for nobody else; none where a coin decides."""
     return _undecided(project).filter(~Exists(_returned()))
 
 
@@ -44,11 +38,7 @@ def _returned() -> QuerySet[Report]:
 
 
 def queue_of(project: Project, person: Person) -> QuerySet[Query]:
-    """Return what a person may review, disputed questions first, then drawn ones, and what they skipped last.
-
-    A reviewer never meets what they answered themselves. Managers decide about everything in their project; to them
-    what was sent back comes after all the rest, for nobody may look at it again.
-    """
+    """Return what a person may review: disputed first, then drawn, skipped last; never what they answered."""
     if is_manager(project, person):
         waiting = _undecided(project)
     else:
@@ -77,38 +67,32 @@ def agreed_choice(query: Query) -> int | None:
 
 
 def is_manager(project: Project, person: Person) -> bool:
-    """Say whether a person manages a project, and so may do more than decide."""
     return Membership.objects.filter(project=project, user=person.pk, role=Role.MANAGER).exists()
 
 
 def undoable_review(project: Project, person: Person) -> Review | None:
-    """Return the last decision of a person's last minutes."""
     lately = Review.objects.filter(project=project, reviewer=person.pk, state__in=DECISIONS)
     return lately.filter(finished_at__gte=Now() - selectors.UNDO_WINDOW).order_by("-finished_at", "-pk").first()
 
 
 @dataclass(frozen=True, slots=True)
 class ReviewProgress:
-    """How many questions somebody decided, and how many wait."""
-
     reviewed: int
     waiting: int
 
     @property
     def together(self) -> int:
-        """All of them."""
         return self.reviewed + self.waiting
 
 
 def progress_of(project: Project) -> ReviewProgress:
-    """Count what was decided by somebody and what waits for it."""
     decided = Consensus.objects.filter(project=project, settled_by__isnull=False)
     return ReviewProgress(decided.count(), waiting_for_review(project).count())
 
 
 @dataclass(frozen=True, slots=True)
 class DrawnReviews:
-    """What came of the questions that a coin drew: how many wait, were decided, and got another answer by that."""
+    """Reviews of questions that a coin drew."""
 
     waiting: int
     decided: int
@@ -116,13 +100,11 @@ class DrawnReviews:
 
     @property
     def interval(self) -> str:
-        """The 95 % interval of the share of agreed answers that a reviewer would change, in percent."""
         low, high = wilson_interval(self.changed, self.decided)
         return f"{100 * low:.0f}-{100 * high:.0f} %"
 
 
 def drawn_reviews(project: Project) -> DrawnReviews | None:
-    """Count what came of drawn questions whose answers agreed; None where none was drawn and none is to be."""
     drawn = Query.objects.filter(project=project, drawn_for_review=True)
     if not project.review_share and not drawn.exists():
         return None
@@ -133,6 +115,5 @@ def drawn_reviews(project: Project) -> DrawnReviews | None:
 
 
 def counted_votes(query: Query) -> list[tuple[str, int]]:
-    """Return how many named each class, by name, most first."""
     rows = Label.objects.filter(query=query, superseded_at=None).values_list("choice").annotate(n=Count("pk"))
     return [(answer_name(query.project, choice), n) for choice, n in sorted(rows, key=lambda row: (-row[1], row[0]))]

@@ -13,7 +13,6 @@ from privacy.wording import as_message
 
 
 def start_report(*, project: Project, owner: User) -> QualityReport:
-    """Have a worker compare the answers as they stand; the report that was there gives way."""
     jobs.refuse_when_busy()
     with transaction.atomic():
         Project.objects.select_for_update(no_key=True).get(pk=project.pk)
@@ -25,7 +24,7 @@ def start_report(*, project: Project, owner: User) -> QualityReport:
 
 
 def make_report(*, job_id: str) -> None:
-    """Compare and store; a report that gave way meanwhile is not made."""
+    """Compare and store, unless a newer report replaced this one."""
     job = Job.objects.get(pk=job_id)
     with attempts.attempt_at(job) as lease:
         if lease is None:

@@ -34,7 +34,6 @@ SECRET = as_message("Where the choice is secret nothing is assigned: one record 
 
 
 def assigning_refusal(project: Project) -> Message | None:
-    """Return the rule by which a project assigns nothing, None where it may."""
     if project.oracle == Oracle.CROWD:
         return IN_A_CROWD
     if project.settings.get(Kind.RANDOMIZER.key):
@@ -43,16 +42,12 @@ def assigning_refusal(project: Project) -> Message | None:
 
 
 def assignable_annotators(project: Project) -> QuerySet[Membership]:
-    """Return whom questions may be assigned to: people, not the machine, who are not paused."""
     members = Membership.objects.filter(project=project, role=Role.ANNOTATOR, paused_at=None, user__machine=None)
     return members.order_by("user__username")
 
 
 def assign_chosen(*, project: Project, query_ids: Sequence[int], person_id: int | None) -> list[int]:
-    """Assign open questions to an annotator, or to nobody any more; return the questions that changed hands.
-
-    A question that the person has, or has answered or skipped, is left alone, and one without a free slot.
-    """
+    """Assign open questions to an annotator, or to nobody; return those that changed hands."""
     rule = assigning_refusal(project)
     if rule is not None:
         raise InvalidConfiguration(rule)
@@ -79,15 +74,12 @@ def assign_chosen(*, project: Project, query_ids: Sequence[int], person_id: int 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What to do, and what it takes: a comment to send back, a person to assign to."""
-
     action: str
     comment: str = ""
     person: int | None = None
 
 
 def change_chosen(*, project: Project, query_ids: Sequence[int], wanted: Change, actor: str) -> list[int]:
-    """Do it with the questions that a manager chose; return those that it changed."""
     with transaction.atomic():
         done = _changed(project, query_ids, wanted)
         for query_id in done:

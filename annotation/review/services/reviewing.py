@@ -21,7 +21,6 @@ from annotation.work.services import jobs
 
 
 def settle(*, project: Project, query_id: int, choice: int, person: User, keep_as_check: bool = False) -> Consensus:
-    """Decide a question that is disputed, or agreed on and not used yet; the consensus says who did."""
     if keep_as_check:
         _refuse_in_front_of_a_crowd(project)
     _refuse_where_chance_settles(project)
@@ -50,7 +49,6 @@ def settle(*, project: Project, query_id: int, choice: int, person: User, keep_a
 
 
 def ask_beyond_overlap(*, project: Project, query_id: int) -> Query:
-    """Give a disputed question to one more person, whatever the limit."""
     _refuse_in_front_of_a_crowd(project)
     with transaction.atomic():
         query = _locked(project, query_id)
@@ -60,7 +58,6 @@ def ask_beyond_overlap(*, project: Project, query_id: int) -> Query:
 
 
 def leave_out_disputed(*, project: Project, query_id: int) -> Query:
-    """Give a disputed question up."""
     _refuse_where_chance_settles(project)
     with transaction.atomic():
         query = _locked(project, query_id)
@@ -71,7 +68,6 @@ def leave_out_disputed(*, project: Project, query_id: int) -> Query:
 
 
 def set_aside_in_review(*, project: Project, query_id: int) -> Query:
-    """Take a question with its answers out of what is learned from, for a manager to look at."""
     _refuse_in_front_of_a_crowd(project)
     with transaction.atomic():
         query = lock_reviewed(project, query_id)
@@ -83,7 +79,7 @@ def set_aside_in_review(*, project: Project, query_id: int) -> Query:
 
 
 def lock_reviewed(project: Project, query_id: int) -> Query:
-    """Lock a question that somebody may decide: disputed, drawn, or agreed on and used by no training."""
+    """Lock a question that may be decided: disputed, drawn, or agreed on and not used by a training."""
     # Whoever starts a training locks this row first, too, so what is used cannot move under us.
     locked = Project.objects.select_for_update(no_key=True).get(pk=project.pk)
     access.refuse_if_closed(locked)
@@ -107,7 +103,7 @@ def _refuse_in_front_of_a_crowd(project: Project) -> None:
 
 
 def _refuse_where_chance_settles(project: Project) -> None:
-    """Keep a question's response a function of its own answers: what a manager decides would not be charged."""
+    """Keep a response a function of the answers: a manager's decision would not be charged."""
     if randomizes(project.settings):
         raise InvalidConfiguration(
             "Where answers are randomised a coin decides between classes named equally often, and nobody else."
@@ -126,7 +122,7 @@ TRIES = 5
 
 
 def claim_review(*, project: Project, person: User) -> Review | None:
-    """Return the question the person reviews, else lease them the next; None where nothing waits for them."""
+    """Return the question the person reviews, else lease them the next."""
     leased = Review.objects.filter(project=project, state=ReviewState.LEASED)
     ended = {"state": ReviewState.ENDED, "finished_at": Now()}
     for _ in range(TRIES):
@@ -160,7 +156,6 @@ def settle_reviewed(
 
 
 def return_reviewed(*, project: Project, person: User, query_id: int, comment: str) -> None:
-    """Send a question back to those who answered it, with a comment."""
     with transaction.atomic():
         _refuse_others(project, person, query_id)
         if not correcting.send_back(project=project, query_ids=[query_id], comment=comment):
@@ -169,7 +164,6 @@ def return_reviewed(*, project: Project, person: User, query_id: int, comment: s
 
 
 def set_aside_reviewed(*, project: Project, person: User, query_id: int) -> None:
-    """Leave a question to a manager."""
     with transaction.atomic():
         _refuse_others(project, person, query_id)
         set_aside_in_review(project=project, query_id=query_id)
@@ -177,14 +171,13 @@ def set_aside_reviewed(*, project: Project, person: User, query_id: int) -> None
 
 
 def skip_review(*, project: Project, person: User, query_id: int) -> None:
-    """Leave a question to somebody else; to oneself it comes again last."""
     with transaction.atomic():
         _refuse_others(project, person, query_id)
         _finish(project, person, query_id, ReviewState.SKIPPED)
 
 
 def undo_review(*, project: Project, person: User) -> Review:
-    """Take the person's last decision back and lease its question to them again, if no training has used it."""
+    """Take the last decision back and lease its question again, if no training has used it."""
     with transaction.atomic():
         locked = Project.objects.select_for_update(no_key=True).get(pk=project.pk)
         access.refuse_if_closed(locked)
@@ -226,7 +219,7 @@ def _agree_as_before(project: Project, query: Query, state: QueryState) -> None:
 
 
 def _refuse_others(project: Project, person: User, query_id: int) -> None:
-    """Refuse to decide what somebody else reviews at this moment, or what one answered oneself."""
+    """Refuse what somebody else reviews at this moment, or what the reviewer answered."""
     Project.objects.select_for_update(no_key=True).get(pk=project.pk)
     held = Review.objects.filter(query=query_id, state=ReviewState.LEASED, leased_until__gte=Now())
     if held.exclude(reviewer=person).exists():

@@ -1,4 +1,4 @@
-"""How good answers are: checks, people, disputed questions, payment; and what an annotator sees of themselves."""
+"""Pages of hidden checks, annotators' statistics, agreement and payment."""
 
 from typing import Any
 
@@ -36,7 +36,6 @@ CHECKS_AT_ONCE = 50
 
 @login_required
 def quality(request: HttpRequest, slug: str) -> HttpResponse:
-    """Everybody's answers with their checks, the last comparison, and the settings."""
     project = managed_project(request, slug)
     form = QualityForm(request.POST or None, project=project)
     if request.method == "POST" and form.is_valid():
@@ -70,7 +69,6 @@ def _shown(project: Project, form: QualityForm) -> dict[str, Any]:
 @login_required
 @require_POST
 def add_checks(request: HttpRequest, slug: str) -> HttpResponse:
-    """Make checks from public examples."""
     project = managed_project(request, slug)
     form = ChecksForm(request.POST, project=project)
     if form.is_valid():
@@ -85,7 +83,6 @@ def add_checks(request: HttpRequest, slug: str) -> HttpResponse:
 @login_required
 @never_cache
 def checks(request: HttpRequest, slug: str) -> HttpResponse:
-    """The hidden checks in use, those answered wrongly most often first."""
     project = managed_project(request, slug)
     found = checks_in_use(project)
     rows = [
@@ -106,7 +103,6 @@ def checks(request: HttpRequest, slug: str) -> HttpResponse:
 @login_required
 @never_cache
 def check_image(request: HttpRequest, slug: str, query_id: int) -> HttpResponse:
-    """The image a hidden check is about."""
     found = Query.objects.filter(project=managed_project(request, slug), state=QueryState.GOLD)
     return image_response(get_object_or_404(found.select_related("record__dataset"), pk=query_id).record)
 
@@ -114,7 +110,6 @@ def check_image(request: HttpRequest, slug: str, query_id: int) -> HttpResponse:
 @login_required
 @require_POST
 def retire_check(request: HttpRequest, slug: str, check_id: int) -> HttpResponse:
-    """Show a check to nobody any more."""
     gold.retire_check(check=get_object_or_404(GoldQuery, pk=check_id, query__project=managed_project(request, slug)))
     messages.success(request, _("The check is retired. Answers to it count against nobody."))
     return redirect("annotation:checks", slug=slug)
@@ -123,7 +118,6 @@ def retire_check(request: HttpRequest, slug: str, check_id: int) -> HttpResponse
 @login_required
 @require_POST
 def compare(request: HttpRequest, slug: str) -> HttpResponse:
-    """Have a worker compare all answers."""
     comparing.start_report(project=managed_project(request, slug), owner=person_of(request))
     return redirect("annotation:quality", slug=slug)
 
@@ -131,7 +125,6 @@ def compare(request: HttpRequest, slug: str) -> HttpResponse:
 @login_required
 @require_POST
 def set_pause(request: HttpRequest, slug: str, membership_id: int) -> HttpResponse:
-    """Pause an annotator, or let them go on."""
     members = Membership.objects.filter(project=managed_project(request, slug), role=Role.ANNOTATOR)
     membership = get_object_or_404(members, pk=membership_id)
     if request.POST.get("state") == "paused":
@@ -144,7 +137,6 @@ def set_pause(request: HttpRequest, slug: str, membership_id: int) -> HttpRespon
 @login_required
 @never_cache
 def own_statistics(request: HttpRequest, slug: str) -> HttpResponse:
-    """What a person did, what was accepted, how their checks went, and why they are paused."""
     project = get_object_or_404(selectors.projects_of(request.user, roles=(Role.ANNOTATOR,)), slug=slug)
     own = presenters.own_statistics(project=project, user=person_of(request))
     context = {"project": project, "own": own, "is_warned": gold.is_warned(project, own.sheet.checks)}
@@ -153,11 +145,9 @@ def own_statistics(request: HttpRequest, slug: str) -> HttpResponse:
 
 @login_required
 def payments(request: HttpRequest, slug: str) -> StreamingHttpResponse:
-    """Who is to be paid what, by accepted answers."""
     return csv_response(presenters.payments_csv(managed_project(request, slug)), name=f"{slug}-payments")
 
 
 @login_required
 def opinions(request: HttpRequest, slug: str) -> StreamingHttpResponse:
-    """What the last comparison takes each question for."""
     return csv_response(presenters.opinions_csv(managed_project(request, slug)), name=f"{slug}-opinions")

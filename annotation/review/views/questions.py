@@ -71,7 +71,6 @@ HAPPENED = {
 @login_required
 @never_cache
 def questions(request: HttpRequest, slug: str) -> HttpResponse:
-    """Show the questions that fit, a page at a time."""
     project = managed_project(request, slug)
     readable = may_read_questions(project, request.user)
     form = QuestionFilter(request.GET, project=project, readable=readable)
@@ -102,7 +101,6 @@ def questions(request: HttpRequest, slug: str) -> HttpResponse:
 @login_required
 @require_POST
 def change_questions(request: HttpRequest, slug: str) -> HttpResponse:
-    """Do something with the chosen questions at once."""
     project = managed_project(request, slug)
     form = ChosenForm(request.POST, project=project)
     if not form.is_valid():
@@ -133,7 +131,6 @@ def _done_words(action: str, number: int) -> str:
 @login_required
 @never_cache
 def question(request: HttpRequest, slug: str, query_id: int) -> HttpResponse:
-    """One question with all that happened to it."""
     project = managed_project(request, slug)
     query = get_object_or_404(selectors.asked_questions(project).select_related("record", "assigned_to"), pk=query_id)
     shown = browsing.shown_to_manager(project, query) if may_read_questions(project, request.user) else None
@@ -155,12 +152,10 @@ def question(request: HttpRequest, slug: str, query_id: int) -> HttpResponse:
 @login_required
 @never_cache
 def asked_image(request: HttpRequest, slug: str, query_id: int) -> HttpResponse:
-    """The image of a question, for a manager who may read what it shows."""
     return readable_image(request, managed_project(request, slug), query_id)
 
 
 def _event_words(event: QuestionEvent) -> tuple[QuestionEvent, str]:
-    """Return an event with the words for it; of what managers did those of the log, which need no value."""
     if event.kind == "action":
         return replace(event, value=""), str(SENTENCES.get(event.value, event.value))
     if event.kind in ANSWERED:
@@ -177,5 +172,5 @@ def _back(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 def _chosen_in(view: str) -> list[tuple[str, str]]:
-    """Return what an address of the table chose, none of it but its fields."""
+    """Return the fields of the filter in an address, and nothing else."""
     return [(name, value) for name, value in parse_qsl(view[:LONGEST_ADDRESS]) if name in QuestionFilter.base_fields]

@@ -41,7 +41,6 @@ def _project(request: HttpRequest, slug: str) -> Project:
 @login_required
 @never_cache
 def review_queue(request: HttpRequest, slug: str) -> HttpResponse:
-    """Show the next question that waits for review, with what was answered."""
     project = _project(request, slug)
     person = person_of(request)
     manages = reviewing.is_manager(project, person)
@@ -68,7 +67,6 @@ def review_queue(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 def _sheet(project: Project, query: Query, *, manages: bool) -> Mapping[str, Any]:
-    """Return what the page shows of a question, and what it offers to decide."""
     agreed = reviewing.agreed_choice(query)
     accepted = [] if agreed is None else _sent(project, agreed)
     several = label_type(project).takes_several
@@ -91,21 +89,18 @@ def _sheet(project: Project, query: Query, *, manages: bool) -> Mapping[str, Any
 
 
 def _sent(project: Project, choice: int) -> list[Any]:
-    """Return what a form sends for an answer."""
     return list(places_in(project, choice)) or [NONE_BOX]
 
 
 @login_required
 @never_cache
 def review_image(request: HttpRequest, slug: str, query_id: int) -> HttpResponse:
-    """The image a question that waits for review is about."""
     return reviewed_image(request, _project(request, slug), query_id)
 
 
 @login_required
 @require_POST
 def settle(request: HttpRequest, slug: str, query_id: int) -> HttpResponse:
-    """Decide, send back, set aside or skip; a manager may also ask one more person, or give the question up."""
     project, person = _project(request, slug), person_of(request)
     get_object_or_404(Query, pk=query_id, project=project)
     action = request.POST.get("action")
@@ -148,6 +143,6 @@ def _decide(request: HttpRequest, project: Project, query_id: int) -> None:
 @login_required
 @require_POST
 def undo_review(request: HttpRequest, slug: str) -> HttpResponse:
-    """Take the last decision back and show its question again."""
+    """Take the last decision back and lease its question again, if no training has used it."""
     decisions.undo_review(project=_project(request, slug), person=person_of(request))
     return redirect("annotation:review", slug=slug)
