@@ -34,6 +34,50 @@ def docstring_lines(path: Path) -> int:
     return found
 
 
+def named(expression: ast.expr) -> str:
+    """Return the last part of a class's name: of `module.Base[int]` it is Base."""
+    plain = expression.value if isinstance(expression, ast.Subscript) else expression
+    return plain.attr if isinstance(plain, ast.Attribute) else getattr(plain, "id", "")
+
+
+def overridable(node: ast.ClassDef) -> set[str]:
+    """Return the members of a class that a subclass may override: not what is final, and no declared parameter."""
+    found = set()
+    for each in node.body:
+        if isinstance(each, ast.FunctionDef) and not each.name.startswith("__"):
+            if not any(named(decorator) == "final" for decorator in each.decorator_list):
+                found.add(each.name)
+        elif isinstance(each, ast.AnnAssign) and isinstance(each.target, ast.Name):
+            declared = isinstance(each.value, ast.Call) and named(each.value.func) in ("parameter", "delta_of_training")
+            if not declared and named(each.annotation) != "Final":
+                found.add(each.target.id)
+    return found
+
+
+def members_of_choices(product: list[Path]) -> list[tuple[str, int, int]]:
+    """Return of each base class of a choice its own overridable members, and how many are overridden at most once."""
+    classes = {
+        node.name: node
+        for path in product
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.ClassDef)
+    }
+    parents = {name: {named(base) for base in node.bases} - {name} for name, node in classes.items()}
+
+    def ancestors(name: str) -> set[str]:
+        return parents.get(name, set()).union(*(ancestors(parent) for parent in parents.get(name, set())))
+
+    lines = {name: ancestors(name) for name in classes}
+    found = []
+    for base in sorted(name for name in classes if name == "Choice" or "Choice" in lines[name]):
+        derived = [name for name in classes if base in lines[name]]
+        inherited = {member for name in lines[base] & classes.keys() for member in overridable(classes[name])}
+        if own := overridable(classes[base]) - inherited if derived else set():
+            times = {member: sum(member in overridable(classes[name]) for name in derived) for member in own}
+            found.append((base, len(own), sum(count <= 1 for count in times.values())))
+    return found
+
+
 def main() -> None:
     product = [path for folder in PRODUCT for path in python(folder)]
     for folder in PRODUCT:
@@ -46,6 +90,8 @@ def main() -> None:
     print(f"folders with Python in the four apps: {len(folders)}")
     raw = [path for path in product if RAW_SQL.search(path.read_text(encoding="utf-8"))]
     print(f"modules with raw SQL: {len(raw)}")
+    for base, members, seldom in members_of_choices(product):
+        print(f"members of {base:<16} {members:>3}, {seldom} overridden at most once")
     decisions = tracked("docs/adr/*.md")
     print(f"words of Markdown: {sum(len(path.read_text(encoding='utf-8').split()) for path in tracked('*.md')):,}")
     print(f"decision records: {len(decisions)}")

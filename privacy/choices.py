@@ -8,7 +8,7 @@ from enum import StrEnum
 from functools import cache
 from threading import Lock, local
 from types import MappingProxyType, NoneType
-from typing import Any, ClassVar, Final, Self, get_args, get_origin, get_type_hints
+from typing import Any, ClassVar, Final, Protocol, Self, final, get_args, get_origin, get_type_hints, runtime_checkable
 
 from privacy.accounting.event import Event
 from privacy.errors import PrivacyError
@@ -277,16 +277,11 @@ class Choice(ABC):
     name : str
         Its name in documents; never given to another choice later.
     label, help : str
-        What people read in a list of choices, and beside it.
+        What people read in a list of choices.
     sound : Sound
         Where it has a proof.
     stays : bool
         Whether what was paid for goes on under its parameters, so that these stay after the first charge.
-    hides_selection : bool
-        Whether ids, numbers and times of what is asked stay among those who see the records.
-    no_start : str
-        Of what is found in the pool's records, at a price that the pool pays before anything else: what is said to a
-        start from labelled examples, which would come before it. Empty for all others.
     """
 
     kind: ClassVar[Kind]
@@ -295,11 +290,8 @@ class Choice(ABC):
     help: ClassVar[str] = ""
     sound: ClassVar[Sound] = Sound()
     stays: ClassVar[bool] = True
-    hides_selection: ClassVar[bool] = False
-    no_start: ClassVar[str] = ""
 
     def __post_init__(self) -> None:
-        """Refuse a value outside its range."""
         broken = {each.name: each.broken(getattr(self, each.name)) for each in self.parameters()}
         if any(broken.values()):
             raise BrokenRules({name: rule for name, rule in broken.items() if rule})
@@ -308,18 +300,6 @@ class Choice(ABC):
     def event(self, *args: Any, **circumstances: Any) -> Event | None:
         """Return the accountant's event of one use in circumstances that are all public, None where that is free."""
 
-    def opening(self, settings: Mapping[str, Any]) -> Event | None:
-        """Return what the pool must be able to pay before this is of any use, None where that is nothing."""
-        return None
-
-    def release(self, settings: Mapping[str, Any]) -> Event | None:
-        """Return what one release of a pool's model is charged, None where that is nothing or decided elsewhere."""
-        return None
-
-    def planned(self, settings: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Return what a project's settings are where nobody says, by their names; empty where this plans none."""
-        return {}
-
     def rules(self, settings: Mapping[str, Any]) -> Mapping[str, str]:
         """Return the rules between several settings that are broken, by the setting that breaks them.
 
@@ -327,11 +307,7 @@ class Choice(ABC):
         """
         return {}
 
-    @classmethod
-    def missing(cls) -> str:
-        """Say what this site lacks for the choice, empty where nothing is lacking; then it is not offered."""
-        return ""
-
+    @final
     @classmethod
     def parameters_in(cls, arrival: str, data_kind: str | None = None) -> list[Parameter]:
         """Return those parameters that apply where records arrive so, and say something of records of a kind."""
@@ -343,6 +319,7 @@ class Choice(ABC):
         """Return its parameters in the order of their declaration."""
         return declared_in(cls)
 
+    @final
     @classmethod
     def of(cls, settings: Mapping[str, Any]) -> Self:
         """Return the choice with the values of a project; what is left out has its default.
@@ -354,10 +331,11 @@ class Choice(ABC):
         """
         return cls(**{each.name: read(settings.get(each.name, each.default), each.type) for each in cls.parameters()})
 
+    @final
     @classmethod
     def broken_by(cls, settings: Mapping[str, Any]) -> dict[str, str]:
         """Return the rule that each setting of a project breaks under this choice, empty where it has a proof."""
-        if reason := cls.sound.broken(settings) or cls.missing():
+        if reason := cls.sound.broken(settings) or missing_for(cls):
             return {cls.kind.key or cls.name: reason}
         try:
             chosen = cls.of(settings)
@@ -370,8 +348,9 @@ class Choice(ABC):
             if arrival not in each.arrivals and getattr(chosen, each.name) != each.default
         }
         broken |= _out_of_order(chosen) | _broken_rules(chosen, settings)
-        if not broken and "pool_epsilon" in settings and (event := chosen.opening(settings)) is not None:
-            epsilon = event.cost().epsilon
+        opening = chosen.opening(settings) if isinstance(chosen, Opens) and not broken else None
+        if "pool_epsilon" in settings and opening is not None:
+            epsilon = opening.cost().epsilon
             if epsilon > settings["pool_epsilon"]:
                 broken["pool_epsilon"] = as_message(
                     "This choice costs epsilon {epsilon:.3g} before anything else, more than the limit.",
@@ -379,12 +358,14 @@ class Choice(ABC):
                 )
         return broken
 
+    @final
     def document(self) -> dict[str, Any]:
         """Return its part of the configuration document."""
         values = asdict(self)
         part = {each.name: written_value(values[each.name], each.decimals) for each in self.parameters()}
         return ({self.kind.key: self.name} if self.kind.key else {}) | part
 
+    @final
     @classmethod
     def json_schema(cls) -> dict[str, Any]:
         """Return the JSON schema of its part of the document."""
@@ -394,16 +375,35 @@ class Choice(ABC):
         needed = [each.name for each in cls.parameters() if each.default is None and not each.optional]
         return described | {"required": [*named, *needed]}
 
-    @classmethod
-    def facts(cls) -> dict[str, Any]:
-        """Return what the database's own rules ask of it, beside its parameters and where it is sound."""
-        return {"hides_selection": cls.hides_selection}
+
+@runtime_checkable
+class Opens(Protocol):
+    """A choice that costs something before it is of any use."""
+
+    def opening(self, settings: Mapping[str, Any]) -> Event | None:
+        """Return what the pool must be able to pay first, None where that is nothing under these settings."""
+
+
+@runtime_checkable
+class Plans(Protocol):
+    """A choice that proposes settings where a project leaves them out."""
+
+    def planned(self, settings: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return the proposed settings by name."""
+
+
+@runtime_checkable
+class NeedsMore(Protocol):
+    """A choice that needs something a site may lack; it is not offered there."""
 
     @classmethod
-    def entry(cls) -> dict[str, Any]:
-        """Return its line of the catalogue."""
-        sound = {name: sorted(getattr(cls.sound, name)) for name in ("oracles", "arrivals", "data_kinds")}
-        return {"kind": cls.kind.value, "name": cls.name, "label": cls.label, **sound, "schema": cls.json_schema()}
+    def missing(cls) -> str:
+        """Say what this site lacks, empty where nothing is lacking."""
+
+
+def missing_for(choice: type[Choice]) -> str:
+    """Say what this site lacks for a choice, empty where nothing is lacking."""
+    return choice.missing() if isinstance(choice, NeedsMore) else ""
 
 
 def _broken_rules(chosen: Choice, settings: Mapping[str, Any]) -> dict[str, str]:
@@ -519,7 +519,7 @@ class Catalogue:
             if oracle in choice.sound.oracles
             and arrival in choice.sound.arrivals
             and set(data_kinds) & set(choice.sound.data_kinds)
-            and not choice.missing()
+            and not missing_for(choice)
         ]
 
     def chosen(self, settings: Mapping[str, Any]) -> list[type[Choice]]:

@@ -4,13 +4,12 @@ import math
 from collections.abc import Mapping
 from typing import Any, Final, Literal
 
-from annotation.choices.catalogue import chosen_of
+from annotation.choices.label_types.learning import chosen_estimator
 from annotation.choices.selection_rules import opening_event
 from annotation.choices.selections import selection_choice
 from privacy.accounting.composition import zcdp_rho_limit
 from privacy.accounting.cost import Cost
 from privacy.accounting.event import Event
-from privacy.choices import Kind
 from privacy.wording import as_message
 
 FilterName = Literal["pure", "zcdp"]
@@ -80,7 +79,7 @@ def _sums_in_rho(settings: Mapping[str, Any]) -> bool:
 
 
 def _release_of(settings: Mapping[str, Any]) -> Event | None:
-    choice = chosen_of(Kind.ESTIMATOR, settings)
+    choice = chosen_estimator(settings)
     return None if choice is None else choice.of(settings).release(settings)
 
 

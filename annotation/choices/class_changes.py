@@ -52,7 +52,7 @@ def growth_hindrance(settings: Mapping[str, Any]) -> str:
     if settings["arrival"] == "stream":
         return STREAM
     kind = label_type_of(str(settings["question_kind"]), settings)
-    return "" if kind.grows else FIXED_ANSWERS
+    return "" if kind.lists_classes else FIXED_ANSWERS
 
 
 def only_grows(before: Sequence[str], after: Sequence[str]) -> bool:

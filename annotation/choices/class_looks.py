@@ -79,7 +79,7 @@ class ClassLooks(Choice):
         """Refuse lines that name no class, colour or key, one of them twice, and all where no class is chosen."""
         said = {"class_groups": self.class_groups, "class_colours": self.class_colours, "class_keys": self.class_keys}
         kind = settings.get("question_kind")
-        if kind and not label_type_of(str(kind), settings).finds_classes:
+        if kind and not label_type_of(str(kind), settings).lists_classes:
             rule = _("Only where a class is asked for: steps of a scale, and yes or no, stand as they are.")
             return {name: rule for name, lines in said.items() if lines}
         classes = settings.get("classes", ())

@@ -50,6 +50,13 @@ def majority(choices: Sequence[int]) -> Agreement | None:
     return Agreement(choice=choice, votes=len(choices), agreeing=agreeing)
 
 
+def most_said(choices: Sequence[int]) -> tuple[int, float]:
+    """Return what most answers say, the smaller one at a tie, and the share of those who do."""
+    counted = Counter(choices)
+    best = max(counted, key=lambda choice: (counted[choice], -choice))
+    return best, counted[best] / len(choices)
+
+
 def plurality(choices: Sequence[int], *, rng: RandomSource) -> int:
     """Return the class that most answers name, by a coin where several are named equally often.
 

@@ -1,48 +1,194 @@
-"""The gates of a crowd project by their names, and what its settings say of the one it chose."""
+"""Base class of the gates of a crowd project, and the gate that settings choose."""
 
+from abc import abstractmethod
 from collections.abc import Mapping
-from typing import Any, Final
+from dataclasses import dataclass
+from typing import Any, ClassVar, Final, Protocol, Self, final, runtime_checkable
 
 from annotation.choices.catalogue import CATALOGUE
-from annotation.choices.gate_base import GateChoice, unit_of
-from annotation.choices.noisy_gate import NoisyGate
-from annotation.choices.sampled_gate import SampledGate
+from privacy.accounting.cost import Unit
 from privacy.accounting.event import Event
-from privacy.accounting.gate_events import GateEvent
-from privacy.choices import Kind, Parameter
+from privacy.accounting.gate_events import MOST_UPLOADS_TOGETHER, GateEvent, GateWindowEvent
+from privacy.choices import Choice, Kind, Parameter, Sound, parameter
 from privacy.gate.counting import CountingGate
+from privacy.gate.normalizers import Normalizer
+from privacy.wording import Message
+from privacy.wording import gettext_noop as _
 
-# What projects may choose, in the order in which forms list it; a new gate joins by one line.
-CHOICES: Final[tuple[type[GateChoice], ...]] = (
-    SampledGate,
-    NoisyGate,
+BETWEEN: Final = _("Must lie between 0 and 1, got {got}.")
+MOST_TEXTS: Final = 100
+NOBODY_IN_ONE_UPLOAD: Final = _(
+    "A person may be in every upload, so counting several together is proved for one record alone; leave it empty, and "
+    "each upload pays by itself."
 )
-# What all have, and a project keeps whichever of them it chooses.
+ONE_UPLOAD_ALONE: Final = _(
+    "This gate has no proof over uploads that are counted together; leave it empty, and each upload pays by itself."
+)
+# Settings that every gate has; a project keeps them whichever gate it chooses.
 SHARED_GATE_FIELDS: Final = ("gate_epsilon", "texts_per_contributor", "gate_window")
 
 
+@dataclass(frozen=True)
+class GateChoice(Choice):
+    """A gate: its mechanism and price, and what managers and annotators are told about it.
+
+    Attributes
+    ----------
+    charged_as : type of GateEvent
+        Class of the event of a run; it says what is proved beyond a single upload.
+    """
+
+    kind: ClassVar[Kind] = Kind.GATE
+    charged_as: ClassVar[type[GateEvent]] = GateEvent  # type: ignore[type-abstract]
+    sound: ClassVar[Sound] = Sound(
+        oracles=("crowd",),
+        arrivals=("pool",),
+        why_not={
+            "trusted": _("A gate stands before strangers; experts see the records."),
+            "stream": _("A gate counts whole uploads, so nothing of a stream could pass it to a crowd."),
+        },
+    )
+
+    gate_epsilon: float = parameter(
+        None,
+        above=0,
+        label=_("Gate: epsilon"),
+        help=_("With k-anonymity: of one text, and delta follows from k and the rate. Else: of the whole gate."),
+        rule=_("Must be above 0, got {got}."),
+    )
+    texts_per_contributor: int | None = parameter(
+        None,
+        at_least=1,
+        at_most=MOST_TEXTS,
+        label=_("Gate: texts per contributor"),
+        help=_("More texts of one person cost that many times more."),
+    )
+    normalizer: str = parameter(
+        None,
+        options={rule.value: rule.summary for rule in Normalizer},
+        label=_("What annotators see of a text"),
+        help=_("Texts that look alike afterwards count as one: a higher level lets more pass and says less."),
+    )
+
+    gate_window: int | None = parameter(
+        None,
+        at_least=1,
+        at_most=MOST_UPLOADS_TOGETHER,
+        label=_("Gate: uploads counted together"),
+        help=_(
+            "Empty: each upload is counted and paid for by itself. Else: the newest so many are counted together, and "
+            "the first pays the gate so many times for all uploads. No record may stand in two of them."
+        ),
+    )
+
+    @abstractmethod
+    def gate(self, unit: Unit) -> CountingGate:
+        """Return the mechanism; `ValueError` where there is none with these numbers."""
+
+    @classmethod
+    def at_price(cls, epsilon: float, delta: float, *, unit: Unit, texts_per_contributor: int | None) -> list[Self]:
+        """Return the gates of this kind at a price that no other of it beats; none where it is offered at no price."""
+        return []
+
+    @abstractmethod
+    def needed(self, unit: Unit) -> int:
+        """Return about how often a text must be said to pass."""
+
+    @abstractmethod
+    def passes(self) -> Message:
+        """Tell managers when a text passes."""
+
+    @abstractmethod
+    def told(self, unit: Unit) -> Message:
+        """Tell annotators what is true of a text that passed."""
+
+    @abstractmethod
+    def why(self, unit: Unit) -> Message:
+        """Tell annotators why they see a text; the sentence goes on from it, so it ends without a full stop."""
+
+    @abstractmethod
+    def unpayable(self, delta: float, settings: Mapping[str, Any]) -> Mapping[str, str]:
+        """Refuse a first run whose delta is more than the pool's, in words that say which setting helps."""
+
+    @final
+    def run_event(self, unit: Unit) -> GateEvent:
+        """Return the event of one run, counted by itself.
+
+        Raises
+        ------
+        TypeError
+            If that is no event of the declared class, or hides the presence of others than the gate does.
+        """
+        gate = self.gate(unit)
+        event = gate.event(self.gate_epsilon)
+        if not isinstance(event, self.charged_as) or not event.unit == gate.unit == unit:
+            raise TypeError(f"gate {self.name} does not pay for hiding each {unit}")
+        return event
+
+    def event(self, *, unit: Unit, **circumstances: Any) -> Event:
+        """Return the event of the first run."""
+        once = self.run_event(unit)
+        return once if self.gate_window is None else GateWindowEvent.next_of(None, once, window=self.gate_window)
+
+    def rules(self, settings: Mapping[str, Any]) -> Mapping[str, str]:
+        if self.gate_window is None:
+            return {}
+        if settings["privacy_unit"] != "record":
+            return {"gate_window": NOBODY_IN_ONE_UPLOAD}
+        return {} if self.charged_as.proved_in_windows else {"gate_window": ONE_UPLOAD_ALONE}
+
+    @final
+    def cap(self, unit: Unit) -> int | None:
+        """Return how many texts of one person count, None where records are protected one by one."""
+        return self.texts_per_contributor if unit == "contributor" else None
+
+
+@runtime_checkable
+class ChargedByText(Protocol):
+    """A gate whose epsilon is charged for each text of a contributor, not once for the whole gate."""
+
+    charged_by_text: ClassVar[bool]
+
+
+@runtime_checkable
+class NamedByNumbers(Protocol):
+    """A gate of which several are offered at one price, told apart by their numbers."""
+
+    def numbers(self) -> Message: ...
+
+
+def unit_of(settings: Mapping[str, Any]) -> Unit:
+    """Return whose presence a project's gate hides."""
+    return "contributor" if settings["privacy_unit"] == "contributor" else "record"
+
+
 def gate_choices() -> dict[str, type[GateChoice]]:
-    """Return all gates there are to choose from, by their names."""
+    """Return all gates by their names."""
     return {choice.name: choice for choice in CATALOGUE.of_kind(Kind.GATE) if issubclass(choice, GateChoice)}
 
 
+def own_parameters(choice: type[GateChoice]) -> list[Parameter]:
+    """Return the parameters of a gate beyond those of every gate."""
+    shared = {each.name for each in GateChoice.parameters()}
+    return [each for each in choice.parameters() if each.name not in shared]
+
+
 def gate_fields(kind: str) -> tuple[str, ...]:
-    """Name what describes a gate of a kind beside what all have; a project keeps the settings of its own kind alone."""
-    return tuple(each.name for each in gate_choices()[kind].own_parameters())
+    """Name the settings of one kind of gate alone."""
+    return tuple(each.name for each in own_parameters(gate_choices()[kind]))
 
 
 def own_gate_parameters() -> dict[str, Parameter]:
-    """Return what describes the gates of all kinds beside what all have, by their names."""
-    return {each.name: each for choice in gate_choices().values() for each in choice.own_parameters()}
+    """Return the parameters that belong to one kind of gate each, by name."""
+    return {each.name: each for choice in gate_choices().values() for each in own_parameters(choice)}
 
 
 def all_gate_fields() -> tuple[str, ...]:
-    """Name the settings of all gates."""
     return (*SHARED_GATE_FIELDS, *own_gate_parameters())
 
 
 def other_gate_fields(kind: str) -> set[str]:
-    """Name the settings that a project with a gate of a kind has no value of."""
+    """Name the settings of other kinds of gate, which a project with this kind leaves empty."""
     return own_gate_parameters().keys() - {*gate_fields(kind)}
 
 
@@ -55,15 +201,15 @@ def gate_choice(settings: Mapping[str, Any]) -> GateChoice:
 
 
 def gate_from(settings: Mapping[str, Any]) -> CountingGate:
-    """Return the mechanism that the settings of a project describe; `ValueError` where they describe none."""
+    """Return the mechanism of a project's gate; `ValueError` where its settings describe none."""
     return gate_choice(settings).gate(unit_of(settings))
 
 
 def run_event(settings: Mapping[str, Any]) -> GateEvent:
-    """Return what one run of a project's gate is charged, counted by itself; `ValueError` where there is no gate."""
+    """Return the event of one run of a project's gate, counted by itself; `ValueError` where there is no gate."""
     return gate_choice(settings).run_event(unit_of(settings))
 
 
 def first_event(settings: Mapping[str, Any]) -> Event:
-    """Return what the first upload through the gate of a project is charged; `ValueError` where there is no gate."""
+    """Return the event of a project's first upload through its gate; `ValueError` where there is no gate."""
     return gate_choice(settings).event(unit=unit_of(settings))

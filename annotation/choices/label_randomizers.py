@@ -5,7 +5,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final
 
-from annotation.choices.randomizer_base import RandomizerChoice
+from annotation.choices.randomizers import RandomizerChoice
 from privacy.accounting.answers import LARGEST_EPSILON
 from privacy.accounting.events import RandomizedAnswersEvent
 from privacy.accounting.units import epsilon_to_nano

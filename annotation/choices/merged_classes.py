@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Final
 
+from annotation.choices.label_types.base import NamesSeveral
 from annotation.choices.label_types.catalogue import label_type_of
 from privacy.wording import as_message
 from privacy.wording import gettext_noop as _
@@ -46,9 +47,9 @@ def merge_hindrance(settings: Mapping[str, Any]) -> str:
     if settings["arrival"] == "stream":
         return STREAM
     kind = label_type_of(str(settings["question_kind"]), settings)
-    if kind.merges:
-        return ""
-    return SEVERAL if kind.takes_several else FIXED_ANSWERS
+    if isinstance(kind, NamesSeveral):
+        return SEVERAL
+    return "" if kind.lists_classes else FIXED_ANSWERS
 
 
 def broken_merge(

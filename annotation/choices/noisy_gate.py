@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final, Self
 
-from annotation.choices.gate_base import BETWEEN, GateChoice
+from annotation.choices.gates import BETWEEN, GateChoice
 from privacy.accounting.cost import Unit
 from privacy.accounting.events import ThresholdGateEvent
 from privacy.choices import parameter
@@ -25,7 +25,6 @@ class NoisyGate(GateChoice):
 
     name: ClassVar[str] = "threshold"
     label: ClassVar[str] = _("noisy threshold")
-    random: ClassVar[str] = _("noise on the count")
     charged_as: ClassVar[type[ThresholdGateEvent]] = ThresholdGateEvent
 
     gate_delta: float = parameter(
@@ -45,7 +44,6 @@ class NoisyGate(GateChoice):
     )
 
     def gate(self, unit: Unit) -> ThresholdGate:
-        """Return the mechanism."""
         return threshold_gate_at(
             self.gate_epsilon,
             self.gate_delta,
@@ -74,15 +72,13 @@ class NoisyGate(GateChoice):
         weight = math.sqrt(self.cap(unit) or 1) if gate.noise == "weighted_gaussian" else 1.0
         return max(gate.floor, math.ceil(gate.event().threshold * weight))
 
-    def now(self) -> Message:
-        """Tell managers when a text passes."""
+    def passes(self) -> Message:
         return as_message(
-            "Now: a text passes when a count with noise on it is high enough, and never below {floor}.",
+            "A text passes when a count with noise on it is high enough, and never below {floor}.",
             floor=self.gate_floor,
         )
 
     def told(self, unit: Unit) -> Message:
-        """Tell annotators what is true of a text that passed."""
         if unit == "contributor":
             return as_message(
                 "Several people, never fewer than {floor}, said exactly this: enough of them for a count with noise on "
@@ -96,7 +92,6 @@ class NoisyGate(GateChoice):
         )
 
     def why(self, unit: Unit) -> Message:
-        """Tell them why they see it."""
         if unit == "contributor":
             return as_message(
                 "So many people said exactly this, never fewer than {floor}, that a count with secret noise on it was "
@@ -107,24 +102,6 @@ class NoisyGate(GateChoice):
             "So many records say exactly this, never fewer than {floor}, that a count with secret noise on it was high "
             "enough to pass",
             floor=self.gate_floor,
-        )
-
-    def named(self) -> str:
-        """Return what it is called within a sentence."""
-        return as_message("the threshold gate")
-
-    def true_of(self) -> str:
-        """Return what is literally true of a text that passed."""
-        return as_message("never fewer than {floor} said it", floor=self.gate_floor)
-
-    def recommended(self, best: int, other: GateChoice, takes: int) -> Message:
-        """Say what it takes, and what the best of another kind takes."""
-        return as_message(
-            "Take the threshold gate: a text passes once about {best} say it, while {word_other}, the best of the "
-            "other kind, takes about {takes}.",
-            best=best,
-            word_other=other.named(),
-            takes=takes,
         )
 
     def unpayable(self, delta: float, settings: Mapping[str, Any]) -> Mapping[str, str]:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from annotation.choices.randomizer_base import RandomizerChoice
+from annotation.choices.randomizers import RandomizerChoice
 from privacy.choices import Sound
 from privacy.wording import gettext_noop as _
 
@@ -12,8 +12,7 @@ from privacy.wording import gettext_noop as _
 class AnswersNotSecret(RandomizerChoice):
     """What a question's answers agree on is learned from as it is; no account protects it, and nothing is charged."""
 
-    open_answers: ClassVar[bool] = True
-    refusal: ClassVar[str] = _("Answers that are not secret are learned from by {wanted} alone.")
+    mechanism: ClassVar[None] = None
     name: ClassVar[str] = "not_secret"
     label: ClassVar[str] = _("answers are not secret: models may show any of them")
     help: ClassVar[str] = _("Only what people said in front of the gate is protected then, and the answers are not.")

@@ -9,7 +9,7 @@ from annotation.choices.label_types.learning import chosen_estimator
 from annotation.choices.policies.catalogue import policy_hides_selection
 from annotation.choices.stream_rules import selection_rates
 from privacy.accounting.screens import update_within
-from privacy.choices import BrokenRules, Kind
+from privacy.choices import BrokenRules, Kind, Plans
 
 DIGITS: Final = 4
 # Rounding outwards adds up to this share of a charge.
@@ -71,7 +71,8 @@ def _planned(kind: Kind, settings: Mapping[str, Any], around: Mapping[str, Any])
     if choice is None:
         return {}
     try:
-        return dict(choice.of(settings).planned(around))
+        chosen = choice.of(settings)
+        return dict(chosen.planned(around)) if isinstance(chosen, Plans) else {}
     except (BrokenRules, ValueError):
         return {}
 

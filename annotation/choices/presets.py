@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 from typing import Any
 
-from annotation.choices.answers_unit import answers_unit
 from annotation.choices.catalogue import CATALOGUE, chosen_of
-from annotation.choices.gates import first_event, gate_choice, gate_choices
+from annotation.choices.gates import ChargedByText, first_event, gate_choice, gate_choices
 from annotation.choices.preset import Preset
+from annotation.choices.randomizers import answers_unit
 from annotation.choices.selection_rules import (
     broken_estimator_rules,
     broken_selection_rules,
@@ -205,9 +205,9 @@ def epsilon_of_kind(preset: Preset, settings: Mapping[str, Any]) -> float:
     if settings["privacy_unit"] == "contributor":
         cap = float(settings.get("texts_per_contributor") or 1)
     price = float(preset.defaults["gate_epsilon"])
-    whole = price * cap if gates[preset.defaults["gate_kind"]].charged_by_text else price
+    whole = price * cap if isinstance(gates[preset.defaults["gate_kind"]], ChargedByText) else price
     gate = gates.get(settings["gate_kind"])
-    return whole / cap if gate is not None and gate.charged_by_text else whole
+    return whole / cap if isinstance(gate, ChargedByText) else whole
 
 
 def _broken_gate_rules(settings: Mapping[str, Any]) -> dict[str, str]:

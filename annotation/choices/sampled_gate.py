@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final, Self
 
-from annotation.choices.gate_base import BETWEEN, GateChoice, unit_of
+from annotation.choices.gates import BETWEEN, GateChoice, unit_of
 from privacy.accounting.cost import Unit
 from privacy.accounting.events import KAnonymityGateEvent
 from privacy.accounting.gate import frontier, gate_minimum_k
@@ -24,8 +24,6 @@ class SampledGate(GateChoice):
 
     name: ClassVar[str] = "k_anonymity"
     label: ClassVar[str] = _("k-anonymity on a secret sample")
-    random: ClassVar[str] = _("who is counted")
-    instead: ClassVar[str] = _("take the noisy threshold, which lets rarer texts pass at the same ε and δ;")
     charged_by_text: ClassVar[bool] = True
     charged_as: ClassVar[type[KAnonymityGateEvent]] = KAnonymityGateEvent
 
@@ -46,7 +44,6 @@ class SampledGate(GateChoice):
     )
 
     def gate(self, unit: Unit) -> KAnonymityGate:
-        """Return the mechanism."""
         return KAnonymityGate(
             k=self.gate_k,
             sampling_rate=self.gate_sampling_rate,
@@ -74,16 +71,17 @@ class SampledGate(GateChoice):
         """Return how often a text is said of which the sample holds k on average."""
         return math.ceil(self.gate_k / self.gate_sampling_rate)
 
-    def now(self) -> Message:
-        """Tell managers when a text passes."""
+    def numbers(self) -> Message:
+        return as_message("k = {k}, rate {rate}", k=self.gate_k, rate=self.gate_sampling_rate)
+
+    def passes(self) -> Message:
         return as_message(
-            "Now: a text passes when a secret sample of rate {rate} holds it {k} times or more.",
+            "A text passes when a secret sample of rate {rate} holds it {k} times or more.",
             rate=self.gate_sampling_rate,
             k=self.gate_k,
         )
 
     def told(self, unit: Unit) -> Message:
-        """Tell annotators what is true of a text that passed."""
         if unit == "contributor":
             return as_message(
                 "At least {k} people in a secret random sample said exactly this. Nobody's name, time or device is "
@@ -96,7 +94,6 @@ class SampledGate(GateChoice):
         )
 
     def why(self, unit: Unit) -> Message:
-        """Tell them why they see it."""
         percent = round(100 * self.gate_sampling_rate, 1)
         if unit == "contributor":
             return as_message(
@@ -108,28 +105,6 @@ class SampledGate(GateChoice):
             "At least {k} records say exactly this in a secret random sample of {percent:g} % of all",
             k=self.gate_k,
             percent=percent,
-        )
-
-    def called(self) -> str:
-        """Return its numbers."""
-        return as_message("k = {k}, rate {rate}", k=self.gate_k, rate=self.gate_sampling_rate)
-
-    def named(self) -> str:
-        """Return what it is called within a sentence."""
-        return as_message("k = {k} on a sample of rate {rate}", k=self.gate_k, rate=self.gate_sampling_rate)
-
-    def true_of(self) -> str:
-        """Return what is literally true of a text that passed."""
-        return as_message("{k} in the sample said it", k=self.gate_k)
-
-    def recommended(self, best: int, other: GateChoice, takes: int) -> Message:
-        """Say what it takes, and what the best of another kind takes."""
-        return as_message(
-            "Take {word_gate}: a text passes once about {best} say it, while {word_other} takes about {takes}.",
-            word_gate=self.named(),
-            best=best,
-            word_other=other.named(),
-            takes=takes,
         )
 
     def unpayable(self, delta: float, settings: Mapping[str, Any]) -> Mapping[str, str]:

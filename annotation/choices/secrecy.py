@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
-from annotation.choices.catalogue import chosen_of
-from privacy.choices import Kind
+from annotation.choices.policies.catalogue import policy_hides_selection
+from annotation.choices.selections import asks_in_secret
 
 # Whoever stops at one of these leaves one record unanswered because of another.
 BINDING_LIMITS: Final = ("answers_per_person", "answers_per_day", "encounter_limit")
@@ -12,5 +12,4 @@ BINDING_LIMITS: Final = ("answers_per_person", "answers_per_day", "encounter_lim
 
 def hides_selection(settings: Mapping[str, Any]) -> bool:
     """Say whether ids, numbers and times of what is asked stay among those who see the records."""
-    chosen = (chosen_of(kind, settings) for kind in (Kind.STRATEGY, Kind.POLICY))
-    return any(choice is not None and choice.hides_selection for choice in chosen)
+    return asks_in_secret(settings) or policy_hides_selection(settings)

@@ -22,6 +22,8 @@ class SelectionChoice(Choice):
 
     Attributes
     ----------
+    hides_selection : bool
+        Whether ids, numbers and times of what is asked stay among those who see the records.
     by_chance : bool
         Whether it asks at random itself, so that random choice is nothing to compare it with.
     asks_all : bool
@@ -31,14 +33,10 @@ class SelectionChoice(Choice):
     """
 
     kind: ClassVar[Kind] = Kind.STRATEGY
+    hides_selection: ClassVar[bool] = False
     by_chance: ClassVar[bool] = False
     asks_all: ClassVar[bool] = False
     in_blocks: ClassVar[bool] = False
-
-    @classmethod
-    def facts(cls) -> dict[str, Any]:
-        """Return also whether it asks at random, and so by no score, and whether in blocks."""
-        return {**super().facts(), "by_chance": cls.by_chance, "in_blocks": cls.in_blocks}
 
     def why(self, settings: Mapping[str, Any]) -> str:
         """Return what an annotator is told of why a question is asked, under the settings of a project.

@@ -8,14 +8,23 @@ from typing import Any, Final, Self
 
 import numpy as np
 
-from annotation.choices.gate_base import GateChoice, unit_of
-from annotation.choices.gates import gate_choice, gate_choices, gate_fields, own_gate_parameters, run_event
+from annotation.choices.gates import (
+    GateChoice,
+    NamedByNumbers,
+    gate_choice,
+    gate_choices,
+    gate_fields,
+    own_gate_parameters,
+    own_parameters,
+    run_event,
+    unit_of,
+)
 from privacy.accounting.cost import Unit
 from privacy.gate.counting import CountingGate
 from privacy.gate.normalizers import Normalizer, normalize_text
 from privacy.gate.planning import PaperCell, Passing, paper_table, passing
 from privacy.gate.survey import Frequencies
-from privacy.wording import Message, as_plural_message
+from privacy.wording import Message, as_message, as_plural_message
 
 EXAMPLE_TEXT: Final = "Set an alarm for 7:30 on Monday!"
 SMALLEST_DELTA: Final = 1e-12
@@ -38,9 +47,14 @@ class Offer:
     @classmethod
     def of(cls, choice: GateChoice, unit: Unit) -> Self:
         """Return what is offered by a gate as projects choose it."""
-        own = {each.name: getattr(choice, each.name) for each in choice.own_parameters()}
+        own = {each.name: getattr(choice, each.name) for each in own_parameters(type(choice))}
         settings = {"gate_kind": choice.name, "gate_epsilon": choice.gate_epsilon, **own}
         return cls(settings, choice.gate(unit), choice.needed(unit), choice)
+
+    @property
+    def called(self) -> str:
+        """The name of the gate among others at its price."""
+        return self.choice.numbers() if isinstance(self.choice, NamedByNumbers) else self.choice.label
 
 
 def offers(epsilon: float, delta: float, *, unit: Unit, texts_per_contributor: int | None) -> list[Offer]:
@@ -127,7 +141,13 @@ def advice_on(found: Sequence[Offer]) -> Message:
     """Say which gate to take, and what the best of another kind would take."""
     best = recommended(found)
     other = recommended([offer for offer in best_of_each(found) if offer.choice.name != best.choice.name])
-    return best.choice.recommended(best.needed, other.choice, other.needed)
+    return as_message(
+        "Take {word_gate}: a text passes once about {best} say it, while {word_other} takes about {takes}.",
+        word_gate=best.called,
+        best=best.needed,
+        word_other=other.called,
+        takes=other.needed,
+    )
 
 
 def passing_shares(found: list[Offer], frequencies: Frequencies) -> list[Passing]:

@@ -7,7 +7,7 @@ from django import forms
 from django.utils.translation import gettext_lazy as _
 
 from annotation.choices.form_fields import field_of
-from annotation.choices.gates import gate_choices, own_gate_parameters
+from annotation.choices.gates import gate_choices, own_gate_parameters, own_parameters
 from annotation.gates import comparison
 from annotation.gates.comparison import SMALLEST_DELTA, Offer, offers
 from annotation.gates.services import planning
@@ -119,7 +119,7 @@ class GateChoiceForm(forms.Form):
         """Return the fields of the kind that was chosen, and the rule for equal texts where one was."""
         kind = self.cleaned_data["gate_kind"]
         rule = {"normalizer": self.cleaned_data["normalizer"]} if self.cleaned_data["normalizer"] else {}
-        own = {each.name: self._own(each) for each in gate_choices()[kind].own_parameters()}
+        own = {each.name: self._own(each) for each in own_parameters(gate_choices()[kind])}
         return rule | {"gate_kind": kind, "gate_epsilon": self.cleaned_data["gate_epsilon"], **own}
 
     def _own(self, declared: Parameter) -> Any:

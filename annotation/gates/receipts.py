@@ -3,8 +3,7 @@
 import math
 from dataclasses import dataclass
 
-from annotation.choices.gate_base import unit_of
-from annotation.choices.gates import gate_choice
+from annotation.choices.gates import gate_choice, unit_of
 from annotation.models import Oracle, Project
 from privacy.selectors import promise
 

@@ -25,7 +25,7 @@ from annotation.work.rest import Page, ProjectOut, RoomRouter, page_of, project_
 from annotation.work.rest import router as projects_router
 from annotation.work.services.tokens import Scope
 from privacy.accounting.events import MOST_RECORDS_PER_PERSON
-from privacy.choices import Kind
+from privacy.choices import Kind, missing_for
 from privacy.wording import as_message, joined_rules
 
 router = RoomRouter()
@@ -75,7 +75,7 @@ def list_choices(request: HttpRequest, kind: Query[Kind | None] = None) -> Any:
             "oracles": sorted(choice.sound.oracles),
             "arrivals": sorted(choice.sound.arrivals),
             "data_kinds": sorted(choice.sound.data_kinds),
-            "missing": choice.missing(),
+            "missing": missing_for(choice),
             "parameters": choice.json_schema(),
         }
         for choice in found

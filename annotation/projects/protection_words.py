@@ -6,11 +6,10 @@ from typing import Any
 from django.utils.translation import gettext as _
 
 from annotation.budget.words import delta_words, epsilon_words
-from annotation.choices.answers_unit import answers_unit, randomizes
 from annotation.choices.gates import first_event
 from annotation.choices.label_types.learning import chosen_estimator, learns_each_answer
 from annotation.choices.preset import Preset
-from annotation.choices.randomizer_base import ANNOTATOR
+from annotation.choices.randomizers import ANNOTATOR, answers_unit, randomizes
 from annotation.choices.selection_rules import opening_event
 from annotation.choices.selections import asks_in_secret, selection_choice
 from annotation.choices.stream_rules import batch_stream_epsilon, online_event

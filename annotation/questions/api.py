@@ -10,6 +10,7 @@ from ninja import Field, Query, Schema, Status
 
 from annotation import selectors
 from annotation.choices.class_looks import grouped, looks_of
+from annotation.choices.label_types.base import NamesSeveral
 from annotation.choices.label_types.class_sets import MOST_CLASSES
 from annotation.choices.merged_classes import merged_names
 from annotation.models import Assignment, Label, Project, ReportKind, Role
@@ -110,17 +111,17 @@ def claim_assignment(request: HttpRequest, slug: str) -> Any:
 
 def assignment_out(assignment: Assignment) -> AssignmentOut:
     project = assignment.project
-    suggestion = selectors.suggestion_of(assignment)
+    kind, suggestion = answers.label_type(project), selectors.suggestion_of(assignment)
     # A yes or no, and a step of a scale, have neither.
-    looks = looks_of(project.settings, project.classes) if answers.label_type(project).finds_classes else ()
+    looks = looks_of(project.settings, project.classes) if kind.lists_classes else ()
     groups = [(heading, list(places)) for heading, places in grouped(looks)]
     return AssignmentOut(
         id=assignment.id,
         leased_until=assignment.leased_until,
         question=project.question,
         classes=answers.answer_names(project),
-        most_classes=answers.label_type(project).most_classes,
-        none_allowed=answers.label_type(project).names_none,
+        most_classes=kind.most_classes if isinstance(kind, NamesSeveral) else None,
+        none_allowed=isinstance(kind, NamesSeveral) and kind.names_none,
         guess=selectors.guess_of(assignment),
         suggestion=None if suggestion is None else suggestion.name,
         suggestion_percent=None if suggestion is None else suggestion.percent,
@@ -142,7 +143,7 @@ def label_assignment(request: HttpRequest, assignment_id: UUID, body: LabelIn) -
 
 
 def label_out(project: Project, stored: Label) -> dict[str, Any]:
-    takes_several = answers.label_type(project).takes_several
+    takes_several = answers.names_several(project)
     return {
         "assignment_id": stored.assignment_id,
         "choice": None if takes_several else stored.choice,
@@ -231,7 +232,7 @@ def flag_assignment(request: HttpRequest, assignment_id: UUID, body: FlagIn) -> 
 def list_own_answers(request: HttpRequest, slug: str, page: Query[OwnAnswersIn]) -> Any:
     project = project_for(request, slug, Scope.LABELS_WRITE, Role.ANNOTATOR)
     found = own_answers.own_answers(project, person_of(request), before=page.before, unread=page.unread)
-    takes_several = answers.label_type(project).takes_several
+    takes_several = answers.names_several(project)
     return {"answers": [_answer(one, takes_several=takes_several) for one in found.answers], "before": found.before}
 
 

@@ -9,7 +9,7 @@ from django.utils.translation import gettext_lazy as _
 
 from annotation.choices.answer_budget import AnswerBudget
 from annotation.choices.form_fields import field_of, named_field
-from annotation.choices.label_types.base import LabelType
+from annotation.choices.label_types.base import NamesSeveral
 from annotation.choices.label_types.class_sets import MOST_CLASSES
 from annotation.choices.person_limits import BINDS_RECORDS, PersonLimits
 from annotation.choices.question_plan import QuestionPlan
@@ -49,7 +49,7 @@ class Boxes(forms.CheckboxSelectMultiple):
 class SeveralClassesField(forms.Field):
     widget = Boxes
 
-    def __init__(self, kind: LabelType, names: Sequence[str], **kwargs: Any) -> None:
+    def __init__(self, kind: NamesSeveral, names: Sequence[str], **kwargs: Any) -> None:
         super().__init__(required=False, **kwargs)
         self._kind, self._n_classes = kind, len(names)
         boxes: list[tuple[int | str, Any]] = list(enumerate(map(class_name, names)))
@@ -88,7 +88,7 @@ class SeveralClassesField(forms.Field):
 
 def answer_field(project: Project, **kwargs: Any) -> forms.Field:
     kind = label_type(project)
-    if kind.takes_several:
+    if isinstance(kind, NamesSeveral):
         return SeveralClassesField(kind, [str(name) for name in project.classes], **kwargs)
     return OneClassField(possible_answers(project), **kwargs)
 

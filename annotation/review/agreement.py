@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from annotation.choices.label_types.base import LabelType
+from annotation.choices.consensus import most_said
+from annotation.choices.label_types.base import LabelType, NamesSeveral
 
 AgreementMethod = Literal["majority", "dawid_skene", "mace"]
 MACE_RESTARTS = 5
@@ -68,13 +69,14 @@ def compare_answers(answers: Sequence[Answer], *, method: AgreementMethod, kind:
         raise ValueError("answers must hold at least one answer, got none")
     by_task = _by_task(answers)
     if method == "majority":
-        opinions = {task: kind.opinion(votes) for task, votes in by_task.items()}
+        opinion = kind.opinion if isinstance(kind, NamesSeveral) else most_said
+        opinions = {task: opinion(votes) for task, votes in by_task.items()}
     else:
         opinions = _modelled(answers, method)
     given: Counter[int] = Counter(answer.person for answer in answers)
     equal: Counter[int] = Counter(answer.person for answer in answers if opinions[answer.task][0] == answer.choice)
     skills = {person: equal[person] / number for person, number in given.items()}
-    return Comparison(opinions=opinions, skills=skills, alpha=kind.alpha(by_task))
+    return Comparison(opinions=opinions, skills=skills, alpha=kind.coefficient.of(list(by_task.values())))
 
 
 def _modelled(answers: Sequence[Answer], method: AgreementMethod) -> dict[int, tuple[int, float]]:

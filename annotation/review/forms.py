@@ -13,7 +13,7 @@ from annotation.models import Dataset, DatasetRole, DatasetState, Oracle, Projec
 from annotation.models.quality import Aggregation
 from annotation.models.questions import ASKED
 from annotation.questions.forms import answer_field
-from annotation.questions.selectors.answers import answer_names, label_type, offered_answers
+from annotation.questions.selectors.answers import answer_names, names_several, offered_answers
 from annotation.questions.services.flags import MAX_COMMENT_LENGTH
 from annotation.review.selectors.questions import PAGE, SHORTEST_SEARCH, WantedQuestions, known_annotators
 from annotation.review.services import changing
@@ -33,7 +33,7 @@ class SettleForm(forms.Form):
 
     @staticmethod
     def _answer(project: Project) -> forms.Field:
-        if label_type(project).takes_several:
+        if names_several(project):
             return answer_field(project, label=_("Classes"))
         names: list[tuple[Any, Any]] = [("", _("choose a class")), *offered_answers(project)]
         return forms.TypedChoiceField(coerce=int, choices=names, label=_("Class"))
@@ -157,7 +157,7 @@ class QualityForm(forms.Form):
         kwargs.setdefault("initial", {name: percent_of(getattr(project, name)) for name in self.base_fields})
         super().__init__(*args, **kwargs)
         self.fields["overlap_limit"].min_value = project.overlap  # type: ignore[attr-defined]
-        if label_type(project).takes_several:
+        if names_several(project):
             majority = [(Aggregation.MAJORITY.value, Aggregation.MAJORITY.label)]
             self.fields["aggregation"].choices = majority  # type: ignore[attr-defined]
             self.initial["aggregation"] = Aggregation.MAJORITY.value

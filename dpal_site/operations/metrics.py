@@ -15,6 +15,8 @@ from prometheus_client.registry import Collector
 
 from annotation.budget.presenters import start_accounts
 from annotation.choices.catalogue import CATALOGUE
+from annotation.choices.policies.base import PolicyChoice
+from annotation.choices.selections import SelectionChoice
 from annotation.models import (
     UNFINISHED,
     Assignment,
@@ -48,7 +50,11 @@ class SiteCollector(Collector):
         # Where a guarantee needs how many are asked to stay inside, it stays off dashboards that others may see.
         shown = Q()
         for kind in (Kind.STRATEGY, Kind.POLICY):
-            secret = [choice.name for choice in CATALOGUE.of_kind(kind) if choice.hides_selection]
+            secret = [
+                choice.name
+                for choice in CATALOGUE.of_kind(kind)
+                if issubclass(choice, SelectionChoice | PolicyChoice) and choice.hides_selection
+            ]
             shown &= ~Q(**{f"project__configuration__document__{kind.section}__{kind.key}__in": secret})
         wanted = Query.objects.filter(shown, state="open", open_slots__gt=0)
         for slug, slots in wanted.values_list("project__slug").annotate(slots=Sum("open_slots")).order_by():

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Final
 
+from annotation.choices.starts import FoundInPool
 from learner.features.base import Featurizer
 from privacy.accounting.event import Event
 from privacy.choices import Choice, Kind, parameter
@@ -13,8 +14,6 @@ from privacy.wording import gettext_noop as _
 
 # Part of the published featuriser, like the number of columns; nothing about it depends on data.
 PROJECTION_SEED: Final = 0
-# What a choice has of its own that finds something in the pool.
-IN_THE_POOL: Final = ("finding", "found")
 READS_TEXTS_ALONE: Final = _("A sentence encoder reads texts and nothing else.")
 
 
@@ -69,11 +68,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class FeaturesChoice(Choice):
-    """A featuriser with its parameters as a project chooses them.
-
-    What must first be found in the pool says so by `no_start`, `finding` and `found`, and declares as
-    `features_epsilon` what that costs.
-    """
+    """A featuriser with its parameters as a project chooses them."""
 
     kind: ClassVar[Kind] = Kind.FEATURES
 
@@ -86,29 +81,13 @@ class FeaturesChoice(Choice):
         help=_("Fewer need less noise."),
     )
 
-    def __init_subclass__(cls, **kwargs: Any) -> None:
-        """Refuse a class that finds something in the pool and does not say all of it: a start would come before."""
-        super().__init_subclass__(**kwargs)
-        said = {bool(cls.no_start), *(getattr(cls, name) is not getattr(FeaturesChoice, name) for name in IN_THE_POOL)}
-        if len(said) > 1:
-            raise TypeError(f"what is found in the pool says no_start, {' and '.join(IN_THE_POOL)}: {cls.__name__}")
-
     @abstractmethod
     def featurizer(self, shape: RecordShape) -> Featurizer:
         """Return the featuriser, fixed by the configuration alone; of what is to be found, at least its width."""
 
-    def finding(self, shape: RecordShape) -> Finding | None:
-        """Return what is to be found in the pool first, None where no record is looked at."""
-        return None
-
-    def found(self, shape: RecordShape, released: list[Any]) -> Featurizer:
-        """Return the featuriser with what was found."""
-        return self.featurizer(shape)
-
     def event(self, *, shape: RecordShape | None = None, **circumstances: Any) -> Event | None:
         """Return the accountant's event of finding the features; what looks at no record has none."""
-        if not self.no_start:
+        if not isinstance(self, FoundInPool):
             return None
-        assert shape is not None
-        finding = self.finding(shape)
-        return None if finding is None else finding.event
+        finding: Finding = self.finding(shape)
+        return finding.event

@@ -6,13 +6,13 @@ from typing import Literal, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from annotation.choices.answers_unit import chosen_randomizer
 from annotation.choices.catalogue import CATALOGUE, chosen_of
 from annotation.choices.label_types.learning import chosen_estimator
 from annotation.choices.merged_classes import unmerged_classes
 from annotation.choices.policies.catalogue import policy_choice_of
 from annotation.choices.policies.updates import BatchPolicy
-from annotation.choices.randomizer_base import ANNOTATOR
+from annotation.choices.randomizers import ANNOTATOR, answers_unit, chosen_randomizer
+from annotation.choices.starts import FoundInPool
 from annotation.models import Project, Selection
 from annotation.questions.selectors.answers import counting_places
 from learner.errors import UnknownChoice
@@ -85,13 +85,21 @@ def record_shape_of(project: Project) -> RecordShape:
 def featurizer_of(project: Project) -> Featurizer:
     """Return the project's featuriser, fixed by its configuration alone and by what was found for it and paid."""
     choice, shape = features_choice_of(project), record_shape_of(project)
-    found = FeatureProjection.objects.filter(project=project).first() if choice.no_start else None
-    return choice.featurizer(shape) if found is None else choice.found(shape, found.components)
+    if isinstance(choice, FoundInPool):
+        projection = FeatureProjection.objects.filter(project=project).first()
+        if projection is not None:
+            featurizer: Featurizer = choice.found(shape, projection.components)
+            return featurizer
+    return choice.featurizer(shape)
 
 
 def finding_of(project: Project) -> Finding | None:
     """Return what the project's features need found in its pool, before any row is read; None where that is nothing."""
-    return features_choice_of(project).finding(record_shape_of(project))
+    choice = features_choice_of(project)
+    if not isinstance(choice, FoundInPool):
+        return None
+    finding: Finding = choice.finding(record_shape_of(project))
+    return finding
 
 
 def estimator_choice_of(project: Project) -> EstimatorChoice:
@@ -128,14 +136,14 @@ def answers_event_of(project: Project) -> AnswersEvent | None:
     """
     settings = project.settings
     choice = chosen_randomizer(settings)
-    if choice is None or choice.open_answers:
+    if choice is None or choice.mechanism is None:
         return None
     event = choice.of(settings).event(n_classes=len(project.classes))
     if event is None:
         raise TypeError(f"{choice.name} draws no responses, and does not declare that answers are open")
     if not isinstance(mechanism_of(event), choice.mechanism):
         raise TypeError(f"{choice.name} is charged as {event.kind}, and draws by {choice.mechanism.__name__}")
-    unit, cap = choice.unit_of(settings), settings.get("answers_cap")
+    unit, cap = answers_unit(settings), settings.get("answers_cap")
     if event.unit != unit or (unit == ANNOTATOR and (cap is None or event.questions_per_annotator < cap)):
         raise TypeError(f"{choice.name} does not pay for all that its account is said to hide")
     return event
@@ -144,7 +152,7 @@ def answers_event_of(project: Project) -> AnswersEvent | None:
 def answers_are_open(project: Project) -> bool:
     """Say whether the project's answers are declared not to be secret, so that models learn from them as they are."""
     choice = chosen_randomizer(project.settings)
-    return choice is not None and choice.open_answers
+    return choice is not None and choice.mechanism is None
 
 
 def training_adjacency(project: Project) -> Literal["null", "replace"]:

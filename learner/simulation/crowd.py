@@ -8,11 +8,11 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from annotation.choices.answers_unit import chosen_randomizer
 from annotation.choices.catalogue import chosen_of
 from annotation.choices.consensus import plurality
 from annotation.choices.gates import gate_from, run_event
 from annotation.choices.presets import PRESETS
+from annotation.choices.randomizers import chosen_randomizer
 from learner.estimators.adaptation import adapt_to_texts
 from learner.estimators.channel import ChannelClassifier
 from learner.estimators.version_zero import Encode, word_directions

@@ -9,7 +9,7 @@ from django.utils.formats import number_format
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from annotation.choices.randomizer_base import ANNOTATOR
+from annotation.choices.randomizers import ANNOTATOR
 from annotation.models import Project
 from learner.errors import ExtraMissing
 from learner.models.planning import PlanSimulation

@@ -8,11 +8,11 @@ from fractions import Fraction
 from typing import Any, Final
 
 from annotation.choices.account_kind import DELTA_SHARE, filter_of
-from annotation.choices.answers_unit import chosen_randomizer
 from annotation.choices.catalogue import chosen_of, default_of
 from annotation.choices.configuration import frozen_settings
 from annotation.choices.planned_settings import planned_settings
 from annotation.choices.presets import broken_rules
+from annotation.choices.randomizers import chosen_randomizer
 from annotation.choices.services import configurations
 from annotation.models import Project
 from annotation.models.configurations import remember
@@ -27,7 +27,7 @@ from learner.simulation.plan_setups import setup_of, total_epsilon, whole_price
 from learner.simulation.setup import Setup
 from learner.simulation.tried_settings import left_out, reads_encoder_columns, settings_to_try, untried
 from privacy.accounting.units import ATTO, NANO
-from privacy.choices import Kind
+from privacy.choices import Kind, Plans
 from privacy.models import BudgetAccount
 from privacy.selectors import quota_of
 from privacy.services import terms
@@ -146,7 +146,8 @@ def _prices(settings: Mapping[str, Any], wanted: Mapping[str, Any], *, shared: b
     """Return what a training may cost where that is not wanted; behind a gate, what all answers may."""
     if settings["oracle"] == "crowd":
         randomizer = chosen_randomizer(settings)
-        return {} if randomizer is None else dict(randomizer.of(settings).planned(settings))
+        chosen = None if randomizer is None else randomizer.of(settings)
+        return dict(chosen.planned(settings)) if isinstance(chosen, Plans) else {}
     planned = planned_settings(settings, shared_limit=shared)
     estimator = chosen_of(Kind.ESTIMATOR, settings)
     used = {each.name for each in (() if estimator is None else estimator.parameters())}

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from annotation.choices.catalogue import chosen_of
+from annotation.choices.label_types.base import Teaching
 from annotation.choices.label_types.catalogue import label_type_of
 from annotation.choices.label_types.choose import ChooseOne
 from annotation.choices.label_types.confirm import NO, YES, ConfirmGuess
@@ -85,7 +86,7 @@ class StreamSettings:
     def confirms(self) -> bool:
         """Whether people confirm or reject guesses, and sums learn from that."""
         kind = label_type_of(self.values.get("question_kind", ChooseOne.name), self.values)
-        return kind.about_guess and self._by_batches
+        return kind.teaches == Teaching.CONFIRMATIONS and self._by_batches
 
     @property
     def ahead(self) -> int:

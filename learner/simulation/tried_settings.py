@@ -3,14 +3,14 @@
 Each changes one thing of what stands; what a training may cost follows from the limit and is not named here.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
-from annotation.choices.answers_unit import chosen_randomizer, randomizes
 from annotation.choices.catalogue import CATALOGUE, chosen_of, declaration_of
 from annotation.choices.label_types.learning import learns_each_answer
 from annotation.choices.planned_settings import DIGITS, rounded_down
+from annotation.choices.randomizers import Varied, chosen_randomizer, randomizes
 from annotation.choices.selection_rules import TEXT_COLUMNS
 from learner.estimators.choice import EstimatorChoice
 from learner.features.static_encoder import MOST_COLUMNS
@@ -18,7 +18,7 @@ from learner.simulation.setup import Setup, simulated_strategy, strategy_choice
 from learner.simulation.splits import divisions, series_epsilon
 from learner.strategies.base import StrategyChoice
 from learner.strategies.screen import Screen
-from privacy.choices import Kind
+from privacy.choices import Kind, missing_for
 from privacy.wording import as_message
 
 # Of more classes than this, estimators that divide epsilon over the classes are known to lose, and take long.
@@ -108,7 +108,8 @@ def _shared(setup: Setup, epsilon: float) -> Changes:
 def _responses(settings: Mapping[str, Any]) -> Iterator[Changes]:
     """Name the other options of how answers are randomised, where these change no price."""
     randomizer = chosen_randomizer(settings)
-    for name in () if randomizer is None else randomizer.tried:
+    tried: Collection[str] = randomizer.tried if isinstance(randomizer, Varied) else ()
+    for name in tried:
         declared, stands = declaration_of(name), settings.get(name)
         if declared is not None and stands:
             yield from ({name: option} for option in declared.options if option != stands)
@@ -181,5 +182,5 @@ def _estimators(settings: Mapping[str, Any]) -> Iterator[Changes]:
     for choice in sorted(every, key=lambda each: each.rank):
         many = n_classes > MOST_DIVIDED_CLASSES and choice.divides_epsilon
         sound = settings.get("arrival", "pool") in choice.tried_of and not choice.sound.broken(settings)
-        if sound and not many and choice.stands_for(n_classes) is not same and not choice.missing():
+        if sound and not many and choice.stands_for(n_classes) is not same and not missing_for(choice):
             yield {"estimator": choice.name}

@@ -28,7 +28,7 @@ from learner.strategies.secret_sample import BlocksChoice
 from privacy.accounting.event import Event
 from privacy.accounting.events import SecretBlockEvent, SecretSampleEvent
 from privacy.arrays import Array
-from privacy.choices import Kind
+from privacy.choices import Kind, Plans
 from privacy.mechanisms.randomness import SimulationRandom
 from privacy.mechanisms.sums import NoisySums
 from privacy.wording import joined_rules
@@ -119,10 +119,12 @@ class TrustedSettings:
         values = {name: value for name, value in preset.defaults.items() if name not in PRICES}
         values |= {"oracle": preset.oracle, "data_kind": data_kind, "normalizer": "L1"}
         values |= {"classes": [str(number) for number in range(n_classes)]}
-        values |= _features(values).planned(values)
+        features = _features(values)
+        if isinstance(features, Plans):
+            values |= features.planned(values)
         of_blocks = {*names_of(Kind.STRATEGY, playing=BlocksChoice), "maximum_releases"}
         in_series = any(map(given.get, (Kind.STRATEGY.key, "selection_rate")))
-        of_features = {each.name for each in _features(values).parameters()}
+        of_features = {each.name for each in features.parameters()}
         names = {"normalizer", "pool_epsilon", "pool_delta"} | of_blocks | of_features | names_of(Kind.ESTIMATOR)
         values = with_given(values, given, names - LEFT_OUT)
         if not in_series and any(map(values.get, of_blocks & given.keys())):

@@ -13,6 +13,7 @@ from learner.linear_model import LinearModel
 from learner.strategies.divisions import Division
 from learner.strategies.rows import ListedRows, Rows
 from privacy.accounting.events import Event
+from privacy.choices import Opens
 from privacy.errors import UnsoundCombination
 from privacy.mechanisms.randomness import RandomSource
 from privacy.wording import as_message
@@ -247,7 +248,7 @@ class StrategyChoice(SelectionChoice):
 
         Where every round costs, and nobody knows how many there will be, a share is kept for them.
         """
-        opening = self.opening(settings)
+        opening = self.opening(settings) if isinstance(self, Opens) else None
         kept = 0.0 if opening is None else opening.cost(adjacency="null").epsilon
         if opening is None and self.event(pool_size=2, picks=1).cost(adjacency="null").epsilon > 0:
             kept = SHARE_OF_ROUNDS * settings["pool_epsilon"]

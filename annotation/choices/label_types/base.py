@@ -1,23 +1,22 @@
-"""What a type of label must say of itself: how it is asked and answered, agreed on, randomised, learned and written."""
+"""Base class of label types: how a record is asked about, and how answers are agreed on, learned and written."""
 
 from abc import abstractmethod
-from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar, Final, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
-from annotation.choices.consensus import Agreement, majority, plurality
-from annotation.choices.label_types.coefficient import Differences, krippendorff_alpha, nominal
+from annotation.choices.consensus import Agreement, majority
+from annotation.choices.label_types.coefficient import NOMINAL, Coefficient
 from privacy.choices import Choice, Kind
 from privacy.mechanisms.randomness import RandomSource
 from privacy.wording import as_message
 from privacy.wording import gettext_noop as _
 
-# So many answers have a key by themselves; a scale has one more.
+# Keys of the first ten answers; a scale has one more.
 DIGITS: Final = "1234567890"
 LAST_STEP: Final = "-"
 
@@ -38,109 +37,37 @@ class LabelType(Choice):
 
     Attributes
     ----------
-    widget, keys_page : str
-        Templates of the part of the label page in which the answer is given, and of the list of its keys.
-    finds_classes : bool
-        Whether many classes are found by typing and listed beside the question.
-    takes_several : bool
-        Whether an answer may name several classes, or none, and is the number of their set.
-    about_guess : bool
-        Whether a question comes with the class that a model guesses.
-    words, letters : sequence of str
-        What the answers are called where they are not called as the classes are, and the letter that gives each.
-    grows, merges : bool
-        Whether people who were asked may be asked with a further class, or one may count as another. The database has
-        the same rule (`classes.sql`).
-    coefficient : str
-        What is said beside its alpha.
-    randomizers : collection of str or None
-        What may say by chance what people answer: nothing unless a type says so, and None where an answer is one of the
-        classes, as every randomiser takes it.
+    widget : str
+        Template of the part of the label page in which the answer is given.
+    lists_classes : bool
+        Whether classes are an open list: found by typing where they are many, and further ones may come. The database
+        has the same rule (`classes.sql`).
+    coefficient : Coefficient
+        How far answers agree beyond chance.
     teaches : Teaching
-        What a model learns from; whoever learns from it, `LearnsLabels` says.
-    not_learned : str
-        What is said to a model that does not; {wanted} stands for the names of those that do.
+        What a model learns from the answers.
     """
 
     kind: ClassVar[Kind] = Kind.LABEL_TYPE
     widget: ClassVar[str]
-    keys_page: ClassVar[str] = "annotation/choices/_keys_choose.html"
-    finds_classes: ClassVar[bool] = False
-    takes_several: ClassVar[bool] = False
-    about_guess: ClassVar[bool] = False
-    words: ClassVar[Sequence[str]] = ()
-    letters: ClassVar[Sequence[str]] = ()
-    grows: ClassVar[bool] = False
-    merges: ClassVar[bool] = False
-    coefficient: ClassVar[str]
-    differences: ClassVar[Differences] = staticmethod(nominal)
-    randomizers: ClassVar[Collection[str] | None] = ()
+    lists_classes: ClassVar[bool] = False
+    coefficient: ClassVar[Coefficient] = NOMINAL
     teaches: ClassVar[Teaching] = Teaching.CLASSES
-    not_learned: ClassVar[str] = _("This model learns nothing from such answers.")
 
     def event(self, *args: Any, **circumstances: Any) -> None:
-        """Return nothing: asking is paid for by what chooses the question, and learning by what learns."""
-
-    @classmethod
-    def facts(cls) -> dict[str, Any]:
-        """Return also what its answers teach."""
-        return {**super().facts(), "teaches": str(cls.teaches)}
+        """Return None: asking is charged by the strategy, and learning by the estimator."""
 
     @abstractmethod
     def possible(self, n_classes: int) -> int:
-        """Return how many answers there are; they are stored as 0 to one less, unless `refusal` says otherwise."""
-
-    def refusal(self, choice: int, n_classes: int) -> str:
-        """Say why a number is no answer, empty where it is one."""
-        possible = self.possible(n_classes)
-        if 0 <= choice < possible:
-            return ""
-        return as_message("There are {possible} answers to choose from.", possible=possible)
-
-    @property
-    def most_classes(self) -> int | None:
-        """How many classes an answer may name, None where it names one."""
-        return None
-
-    @property
-    def names_none(self) -> bool:
-        """Whether an answer may name no class."""
-        return False
-
-    def places(self, choice: int) -> tuple[int, ...]:
-        """Return the positions of the classes that an answer names."""
-        return (choice,)
-
-    def stored(self, places: Iterable[int]) -> int:
-        """Return the answer that names these classes."""
-        (place,) = places
-        return place
-
-    def keys(self, names: Sequence[str]) -> list[str]:
-        """Return the key of each answer that has none of its own: the digit of its place."""
-        return list((DIGITS + LAST_STEP)[: len(names)])
+        """Return how many answers there are; unless several classes are named, they are stored as 0 to one less."""
 
     @abstractmethod
     def exported(self, choice: int, classes: Sequence[str], guess: int | None) -> str | list[str]:
-        """Return the name that stands for an answer in files, or a list of names where it may have several."""
+        """Return the name of an answer in files, or a list of names where it may have several."""
 
     def agreed(self, votes: Sequence[int]) -> Agreement | None:
         """Return what the answers to one question agree on, None where they do not."""
         return majority(votes)
-
-    def opinion(self, votes: Sequence[int]) -> tuple[int, float]:
-        """Return what most answers to a question say, the smaller one at a tie, and the share of those who do."""
-        counted = Counter(votes)
-        best = max(counted, key=lambda choice: (counted[choice], -choice))
-        return best, counted[best] / len(votes)
-
-    def settled(self, votes: Sequence[int], *, rng: RandomSource) -> int:
-        """Return what the answers come to where coins decide ties, so that every question settles at once."""
-        return plurality(votes, rng=rng)
-
-    def alpha(self, questions: Mapping[int, Sequence[int]]) -> float | None:
-        """Return Krippendorff's alpha over the answers to each question, None where no question has two."""
-        return krippendorff_alpha(list(questions.values()), type(self).differences)
 
     def targets(
         self, choices: NDArray[np.int64], guesses: NDArray[np.int64] | None, *, n_classes: int
@@ -157,8 +84,67 @@ class LabelType(Choice):
         return np.ones(len(choices), dtype=np.bool_), choices
 
     def rules(self, settings: Mapping[str, Any]) -> Mapping[str, str]:
-        """Refuse what would say by chance what has no proof for these answers."""
-        randomizer = settings.get(Kind.RANDOMIZER.key)
-        if not randomizer or self.randomizers is None or randomizer in self.randomizers:
+        if not settings.get(Kind.RANDOMIZER.key) or isinstance(self, Settles):
             return {}
         return {Kind.RANDOMIZER.key: _("Randomising has no proof for such answers.")}
+
+
+@runtime_checkable
+class Settles(Protocol):
+    """A label type whose answers may be randomised: each names one class, and every question settles at once."""
+
+    def settled(self, votes: Sequence[int], *, rng: RandomSource) -> int:
+        """Return the class that the answers come to, a coin deciding ties."""
+
+
+@runtime_checkable
+class OwnWords(Protocol):
+    """A label type whose answers are not called as the classes are, with the letter that gives each."""
+
+    words: ClassVar[Sequence[str]]
+    letters: ClassVar[Sequence[str]]
+
+
+@runtime_checkable
+class OwnKeys(Protocol):
+    """A label type whose answers have other keys than the digits of their places."""
+
+    def keys(self, names: Sequence[str]) -> list[str]: ...
+
+
+@runtime_checkable
+class NamesSeveral(Protocol):
+    """A label type whose answer names several classes, or none, and is the number of their set."""
+
+    @property
+    def most_classes(self) -> int: ...
+
+    @property
+    def names_none(self) -> bool: ...
+
+    def places(self, choice: int) -> tuple[int, ...]:
+        """Return the positions of the set's classes, in increasing order."""
+
+    def stored(self, places: Iterable[int]) -> int:
+        """Return the number of the set; `ValueError` where it has none."""
+
+    def refusal(self, choice: int, n_classes: int) -> str:
+        """Say why a number is no answer, empty where it is one."""
+
+    def opinion(self, votes: Sequence[int]) -> tuple[int, float]:
+        """Return what most answers to a question say, and the share of those who do."""
+
+
+def refusal_of(kind: LabelType, choice: int, n_classes: int) -> str:
+    """Say why a number is no answer, empty where it is one."""
+    if isinstance(kind, NamesSeveral):
+        return kind.refusal(choice, n_classes)
+    possible = kind.possible(n_classes)
+    if 0 <= choice < possible:
+        return ""
+    return as_message("There are {possible} answers to choose from.", possible=possible)
+
+
+def places_of_answer(kind: LabelType, choice: int) -> tuple[int, ...]:
+    """Return the positions of the classes that an answer names."""
+    return kind.places(choice) if isinstance(kind, NamesSeveral) else (choice,)

@@ -1,9 +1,14 @@
-"""Krippendorff's alpha: how far answers agree beyond chance, for any way to tell answers apart."""
+"""Krippendorff's alpha of single values: agreement beyond chance, for any distance between answers."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
+
+from privacy.wording import gettext_noop as _
 
 # Squared differences between the values that occur, shape (n, n), from the values and how often each is given.
 Differences = Callable[[Sequence[int], NDArray[np.float64]], NDArray[np.float64]]
@@ -58,3 +63,15 @@ def ordinal(values: Sequence[int], totals: NDArray[np.float64]) -> NDArray[np.fl
     before = np.cumsum(totals) - totals / 2
     squared: NDArray[np.float64] = (before[:, None] - before[None, :]) ** 2
     return squared
+
+
+@dataclass(frozen=True, slots=True)
+class Coefficient:
+    """A measure of agreement: its name, and its value over the answers to each question, None without any pair."""
+
+    label: str
+    of: Callable[[Sequence[Sequence[int]]], float | None]
+
+
+NOMINAL: Final = Coefficient(_("Krippendorff's alpha"), partial(krippendorff_alpha, differences=nominal))
+ORDINAL: Final = Coefficient(_("Krippendorff's alpha, ordinal"), partial(krippendorff_alpha, differences=ordinal))

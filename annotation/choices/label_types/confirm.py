@@ -27,20 +27,14 @@ class ConfirmGuess(LabelType):
         oracles=("trusted",), arrivals=("stream",), why_not={"crowd": BANDIT_ONLY, "pool": BANDIT_ONLY}
     )
     widget: ClassVar[str] = "annotation/choices/_label_choose.html"
-    keys_page: ClassVar[str] = "annotation/choices/_keys_confirm.html"
-    about_guess: ClassVar[bool] = True
     words: ClassVar[Sequence[str]] = (_("Yes, it is right"), _("No, it is wrong"))
     letters: ClassVar[Sequence[str]] = (_("Y"), _("N"))
     teaches: ClassVar[Teaching] = Teaching.CONFIRMATIONS
-    not_learned: ClassVar[str] = _("Only {wanted} learn from a no.")
-    coefficient: ClassVar[str] = _("Krippendorff's alpha")
 
     def possible(self, n_classes: int) -> int:
-        """Return two answers, however many classes there are."""
         return 2
 
     def exported(self, choice: int, classes: Sequence[str], guess: int | None) -> str:
-        """Return the class that was guessed, or its absence."""
         if guess is None:
             return classes[choice]
         return classes[guess] if choice == YES else f"not {classes[guess]}"

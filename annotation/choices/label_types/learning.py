@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 from annotation.choices.catalogue import CATALOGUE, chosen_of
 from annotation.choices.label_types.base import LabelType, Teaching
@@ -10,6 +10,14 @@ from annotation.choices.label_types.choose import ChooseOne
 from privacy.accounting.event import Event
 from privacy.choices import Choice, Kind
 from privacy.wording import as_message
+from privacy.wording import gettext_noop as _
+
+# Said to an estimator that does not learn from such answers; {wanted} stands for the names of those that do.
+NOT_LEARNED: Final[Mapping[Teaching, str]] = {
+    Teaching.CLASSES: _("This model learns nothing from such answers."),
+    Teaching.SETS: _("Several classes a record are learned by {wanted} alone, whose noise is proven for them."),
+    Teaching.CONFIRMATIONS: _("Only {wanted} learn from a no."),
+}
 
 
 @dataclass(frozen=True)
@@ -38,11 +46,6 @@ class LearnsLabels(Choice):
     each_answer: ClassVar[bool] = False
     enough_answers: ClassVar[int] = 0
 
-    @classmethod
-    def facts(cls) -> dict[str, Any]:
-        """Return also what it learns."""
-        return {**super().facts(), "learns": [str(each) for each in cls.learns]}
-
     @property
     def epsilon(self) -> float | None:
         """What one training, or one update of a stream, is meant to cost; None where it has no such price."""
@@ -52,6 +55,10 @@ class LearnsLabels(Choice):
     def delta(self) -> float:
         """What its noise leaves outside epsilon."""
         return 0.0
+
+    def release(self, settings: Mapping[str, Any]) -> Event | None:
+        """Return what one release of a pool's model is charged, None where that is nothing or decided elsewhere."""
+        return None
 
     def whole_stream(self, settings: Mapping[str, Any]) -> Event:
         """Return what a stream is charged in all that learns from each answer at once, as far as its settings tell.
@@ -63,11 +70,10 @@ class LearnsLabels(Choice):
         """
         raise ValueError(f"{self.name} learns from batches, whose price rests on the questions, too")
 
-    @classmethod
-    def broken_by(cls, settings: Mapping[str, Any]) -> dict[str, str]:
-        """Return also the rule that answers break from which it learns nothing."""
-        unlearned = not_learned({**settings, Kind.ESTIMATOR.key: cls.name})
-        return ({Kind.ESTIMATOR.key: unlearned} if unlearned else {}) | super().broken_by(settings)
+    def rules(self, settings: Mapping[str, Any]) -> Mapping[str, str]:
+        """Refuse answers from which this learns nothing."""
+        unlearned = not_learned({**settings, Kind.ESTIMATOR.key: self.name})
+        return {Kind.ESTIMATOR.key: unlearned} if unlearned else {}
 
 
 def chosen_estimator(settings: Mapping[str, Any]) -> type[LearnsLabels] | None:
@@ -100,7 +106,7 @@ def not_learned(settings: Mapping[str, Any]) -> str:
     if asked is None or learner is None or not issubclass(asked, LabelType) or asked.teaches in learner.learns:
         return ""
     able = ", ".join(each.name for each in _learners() if asked.teaches in each.learns)
-    return learner.learns_only or as_message(asked.not_learned, wanted=able)
+    return learner.learns_only or as_message(NOT_LEARNED[asked.teaches], wanted=able)
 
 
 def _learners() -> list[type[LearnsLabels]]:

@@ -1,12 +1,12 @@
 """Rating: a step of a scale whose order matters."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final
 
 from annotation.choices.consensus import Agreement, median, median_by_coin
 from annotation.choices.label_types.base import DIGITS, LAST_STEP, LabelType
-from annotation.choices.label_types.coefficient import Differences, ordinal
+from annotation.choices.label_types.coefficient import ORDINAL, Coefficient
 from privacy.choices import Sound
 from privacy.mechanisms.randomness import RandomSource
 from privacy.wording import as_message
@@ -30,23 +30,19 @@ class Rate(LabelType):
         arrivals=("pool",), why_not={"stream": _("A stream asks for a class, or for a yes or no; ratings need a pool.")}
     )
     widget: ClassVar[str] = "annotation/choices/_label_scale.html"
-    coefficient: ClassVar[str] = _("Krippendorff's alpha, ordinal")
-    differences: ClassVar[Differences] = staticmethod(ordinal)
-    randomizers: ClassVar[Collection[str] | None] = None
+    coefficient: ClassVar[Coefficient] = ORDINAL
 
     def possible(self, n_classes: int) -> int:
-        """Return one answer for each step."""
         return n_classes
 
     def exported(self, choice: int, classes: Sequence[str], guess: int | None) -> str:
-        """Return the name of the step."""
         return classes[choice]
 
     def keys(self, names: Sequence[str]) -> list[str]:
         """Return the digit of each place, or its own digit on a scale of digits."""
         if all(name in (*DIGITS, "10") for name in names):
             return [name if len(name) == 1 else LAST_STEP for name in names]
-        return super().keys(names)
+        return list((DIGITS + LAST_STEP)[: len(names)])
 
     def agreed(self, votes: Sequence[int]) -> Agreement | None:
         """Return the median; of an even number whose two middle answers differ there is none."""

@@ -1,11 +1,14 @@
 """Krippendorff's alpha over sets of classes, by the MASI distance: partly shared sets agree in part."""
 
 from collections.abc import Iterator, Sequence
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from annotation.choices.label_types.class_sets import places_of
+from annotation.choices.label_types.coefficient import Coefficient
+from privacy.wording import gettext_noop as _
 
 # Sets compared with all others at once: a thousand classes and a hundred thousand different sets stay within memory.
 BLOCK = 512
@@ -66,6 +69,9 @@ def masi_alpha(questions: Sequence[Sequence[int]]) -> float | None:
         float(totals[rows] @ masi_distances(members[rows], members) @ totals) for rows in _blocks(len(values))
     ) / (totals.sum() - 1)
     return 1.0 if expected == 0 else 1 - observed / expected
+
+
+MASI: Final = Coefficient(_("Krippendorff's alpha with the MASI distance of sets"), masi_alpha)
 
 
 def _members(values: Sequence[int]) -> NDArray[np.float32]:

@@ -9,13 +9,13 @@ from typing import Any, ClassVar, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from annotation.choices.consensus import Agreement
+from annotation.choices.consensus import Agreement, most_said
 from annotation.choices.label_types.base import LabelType, Teaching
 from annotation.choices.label_types.class_sets import MOST_FAR, NEAR, number_of, places_of, set_members
-from annotation.choices.label_types.set_agreement import masi_alpha
+from annotation.choices.label_types.coefficient import Coefficient
+from annotation.choices.label_types.set_agreement import MASI
 from annotation.choices.selections import selection_choice
 from privacy.choices import Kind, Sound, parameter
-from privacy.mechanisms.randomness import RandomSource
 from privacy.wording import as_message
 from privacy.wording import gettext_noop as _
 
@@ -37,15 +37,9 @@ class ChooseSeveral(LabelType):
         oracles=("trusted",), arrivals=("pool",), why_not={"stream": NO_STREAM, "crowd": NO_CROWD}
     )
     widget: ClassVar[str] = "annotation/choices/_label_several.html"
-    keys_page: ClassVar[str] = "annotation/choices/_keys_several.html"
-    finds_classes: ClassVar[bool] = True
-    takes_several: ClassVar[bool] = True
-    grows: ClassVar[bool] = True
+    lists_classes: ClassVar[bool] = True
     teaches: ClassVar[Teaching] = Teaching.SETS
-    not_learned: ClassVar[str] = _(
-        "Several classes a record are learned by {wanted} alone, whose noise is proven for them."
-    )
-    coefficient: ClassVar[str] = _("Krippendorff's alpha with the MASI distance of sets")
+    coefficient: ClassVar[Coefficient] = MASI
 
     labels_per_record: int = parameter(
         3,
@@ -61,11 +55,9 @@ class ChooseSeveral(LabelType):
     )
 
     def possible(self, n_classes: int) -> int:
-        """Return how many sets there are."""
         return sum(math.comb(n_classes, size) for size in range(not self.none_allowed, self.labels_per_record + 1))
 
     def refusal(self, choice: int, n_classes: int) -> str:
-        """Say why a number is no set of so many classes that a record may have, empty where it is one."""
         try:
             places = places_of(choice)
         except ValueError:
@@ -80,20 +72,16 @@ class ChooseSeveral(LabelType):
 
     @property
     def most_classes(self) -> int:
-        """As many as the project declares."""
         return self.labels_per_record
 
     @property
     def names_none(self) -> bool:
-        """As the project declares."""
         return self.none_allowed
 
     def places(self, choice: int) -> tuple[int, ...]:
-        """Return the positions of the set's classes, in increasing order."""
         return places_of(choice)
 
     def stored(self, places: Iterable[int]) -> int:
-        """Return the number of the set."""
         return number_of(places)
 
     def exported(self, choice: int, classes: Sequence[str], guess: int | None) -> list[str]:
@@ -123,15 +111,7 @@ class ChooseSeveral(LabelType):
     def opinion(self, votes: Sequence[int]) -> tuple[int, float]:
         """Return what the answers agree on class by class, where they do; else the set that most of them name."""
         agreement = self.agreed(votes)
-        return super().opinion(votes) if agreement is None else (agreement.choice, agreement.agreeing / len(votes))
-
-    def settled(self, votes: Sequence[int], *, rng: RandomSource) -> int:
-        """Refuse: a response that says a set by chance has no proof here."""
-        raise NotImplementedError(NO_CROWD)
-
-    def alpha(self, questions: Mapping[int, Sequence[int]]) -> float | None:
-        """Return alpha where sets are the nearer the more they share."""
-        return masi_alpha(list(questions.values()))
+        return most_said(votes) if agreement is None else (agreement.choice, agreement.agreeing / len(votes))
 
     def targets(
         self, choices: NDArray[np.int64], guesses: NDArray[np.int64] | None, *, n_classes: int

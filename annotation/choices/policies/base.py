@@ -29,6 +29,8 @@ class PolicyChoice(Choice):
 
     Attributes
     ----------
+    hides_selection : bool
+        Whether ids, numbers and times of what is asked stay among those who see the records.
     by_answer : bool
         Whether every answer of a stream makes an update by itself.
     evenly : bool
@@ -38,6 +40,7 @@ class PolicyChoice(Choice):
     kind: ClassVar[Kind] = Kind.POLICY
     # Each training of a pool pays for itself; of a stream everything stays.
     stays: ClassVar[bool] = False
+    hides_selection: ClassVar[bool] = False
     by_answer: ClassVar[bool] = False
     evenly: ClassVar[bool] = False
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from annotation.choices.label_types.base import LabelType
+from annotation.choices.label_types.base import NamesSeveral
 from annotation.data.readers.rows import BadRow, Layout, RawBatch, RowBatch
 from annotation.tables.cells import (
     EMPTY,
@@ -133,12 +133,12 @@ def read_label(cell: Any, places: Mapping[str, int]) -> int:
     return place
 
 
-def stored_label(cell: Any, places: Mapping[str, int], sets: LabelType | None) -> int:
+def stored_label(cell: Any, places: Mapping[str, int], sets: NamesSeveral | None) -> int:
     """Return what is stored for a label: the position of a class, or the number of a set of them."""
     return read_label(cell, places) if sets is None else read_label_set(cell, places, sets)
 
 
-def read_label_set(cell: Any, places: Mapping[str, int], sets: LabelType) -> int:
+def read_label_set(cell: Any, places: Mapping[str, int], sets: NamesSeveral) -> int:
     """Return the number of a set: a list of names, the JSON of one, one name, or several with `|` between them."""
     named = [str(name).strip() for name in _names_in(cell, places)]
     if any(name not in places for name in named):
@@ -146,7 +146,7 @@ def read_label_set(cell: Any, places: Mapping[str, int], sets: LabelType) -> int
     chosen = {places[name] for name in named}
     if not chosen and not sets.names_none:
         raise BadCell(EMPTY)
-    if sets.most_classes is not None and len(chosen) > sets.most_classes:
+    if len(chosen) > sets.most_classes:
         raise BadCell(as_message("names more classes than the {most} a record may have", most=sets.most_classes))
     return sets.stored(chosen)
 

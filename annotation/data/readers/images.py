@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageOps, UnidentifiedImageError
 
-from annotation.choices.label_types.base import LabelType
+from annotation.choices.label_types.base import NamesSeveral
 from annotation.data.readers.checks import owners_columns, read_owner_cell, stored_label
 from annotation.data.readers.rows import BadRow, FirstRows, KeptPicture, Layout, RowBatch
 from annotation.errors import InvalidUpload
@@ -359,7 +359,7 @@ def is_image_entry(entry: zipfile.ZipInfo) -> bool:
     return not entry.is_dir() and "__MACOSX" not in name.parts and name.name not in (".DS_Store", "Thumbs.db")
 
 
-def read_folder_label(filename: str, places: dict[str, int], sets: LabelType | None = None) -> int:
+def read_folder_label(filename: str, places: dict[str, int], sets: NamesSeveral | None = None) -> int:
     """Return the class whose name is the image's folder; of sets the names may stand beside one another."""
     try:
         return stored_label(PurePosixPath(filename).parent.name, places, sets)

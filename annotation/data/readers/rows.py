@@ -8,7 +8,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from annotation.choices.label_types.base import LabelType
+from annotation.choices.label_types.base import NamesSeveral
 from annotation.errors import InvalidUpload
 from privacy.wording import as_message, message_of
 
@@ -80,7 +80,7 @@ class Layout:
         Of tasks with several answers (Label Studio): the one most people gave, or only those marked as true.
     annotator : str, optional
         Take the answers of this person alone: an address or a number, as the export names them.
-    sets : LabelType, optional
+    sets : NamesSeveral, optional
         Where a label is a set of classes: how many it may hold.
     pictures : bool
         Whether a picture to look at is kept of each image that its values do not show as it is.
@@ -108,7 +108,7 @@ class Layout:
     sources: Mapping[str, str] = field(default_factory=dict)
     answers: AnswersKept = "majority"
     annotator: str | None = None
-    sets: LabelType | None = None
+    sets: NamesSeveral | None = None
     pictures: bool = False
 
     @property

@@ -7,6 +7,7 @@ from typing import Any, BinaryIO, cast, get_args
 
 from django.conf import settings
 
+from annotation.choices.label_types.base import NamesSeveral
 from annotation.choices.label_types.catalogue import label_type_of
 from annotation.data.readers.encodings import Encoding
 from annotation.data.readers.guessing import guess_columns, remembered
@@ -111,7 +112,7 @@ def layout_of(project: Project, role: str, mapping: Mapping[str, Any]) -> Layout
             "bring answered tasks as public examples or as private examples that start the first model"
         )
     kind = label_type_of(project.question_kind, project.settings)
-    if kind.takes_several and role in (DatasetRole.PUBLIC_START, DatasetRole.CHARGED_START):
+    if isinstance(kind, NamesSeveral) and role in (DatasetRole.PUBLIC_START, DatasetRole.CHARGED_START):
         raise InvalidUpload(
             "role: examples that start a model have one class each, and here a record may have several; words about "
             "the classes start it instead"
@@ -153,7 +154,7 @@ def layout_of(project: Project, role: str, mapping: Mapping[str, Any]) -> Layout
         sources=features,
         answers=mapping.get("answers", "majority"),
         annotator=mapping.get("annotator"),
-        sets=kind if kind.takes_several else None,
+        sets=kind if isinstance(kind, NamesSeveral) else None,
         # Behind a gate people see what it counted, which is those values; those who see records see the picture.
         pictures=project.data_kind == DataKind.IMAGE and project.oracle == Oracle.TRUSTED,
     )

@@ -16,7 +16,6 @@ from annotation.access import managed_project
 from annotation.budget import charges
 from annotation.budget.label_budget import LabelBudget
 from annotation.budget.label_budget import label_budget as budget_of_labels
-from annotation.choices.gates import gate_choice
 from annotation.data import selectors
 from annotation.data.forms import TableForm, UploadForm
 from annotation.data.services import bad_rows, datasets, drafts, mappings, tables
@@ -149,7 +148,6 @@ def _uploads(project: Project) -> dict[str, Any]:
         "gate_epsilon": run.epsilon if run else 0,
         "gate_delta": max(run.delta, comparison.SMALLEST_DELTA) if run else 0,
         "gates": comparison.gates_like(project.settings) if nothing_passed else None,
-        "instead": gate_choice(project.settings).instead if nothing_passed else "",
         "uploads": uploads,
         "running": any(_in_progress(upload) for upload in uploads),
         "nothing_passed": nothing_passed,

@@ -20,7 +20,7 @@ from annotation.budget.spending import Echo, safe_cell
 from annotation.choices.label_types.base import LabelType
 from annotation.exports.croissant import DESCRIPTION, LABELS, METADATA_PREFIX, croissant_description
 from annotation.models import Dataset, Project
-from annotation.questions.selectors.answers import counting_places, label_type
+from annotation.questions.selectors.answers import counting_places, label_type, names_several
 
 CHUNK = 5000
 # A piece for each task would be a write to the network for each.
@@ -211,7 +211,7 @@ def _parquet(
 ) -> Iterator[bytes]:
     declared = _declared(project) if declared is None else declared
     theirs = [pa.field(f"{METADATA_PREFIX}{name}", pa.string()) for name in declared]
-    fixed = SETS_SCHEMA if label_type(project).takes_several else SCHEMA
+    fixed = SETS_SCHEMA if names_several(project) else SCHEMA
     sent, schema = _Pieces(), pa.schema([*fixed, *theirs])
     with pq.ParquetWriter(sent, schema, compression="zstd") as writer:
         for rows in chunks:
@@ -244,7 +244,7 @@ def _croissant(project: Project, chunks: Iterator[Sequence[LabelRow]]) -> Iterat
             question=project.question,
             classes=[str(name) for name in project.classes],
             declared=declared,
-            lists=ANSWERS if label_type(project).takes_several else (),
+            lists=ANSWERS if names_several(project) else (),
             made_on=moment.date().isoformat(),
             sha256=digest.hexdigest(),
             size=size,

@@ -6,11 +6,11 @@ from typing import Any
 from django import forms
 from django.utils.translation import gettext_lazy as _
 
-from annotation.choices.answers_unit import answers_unit
 from annotation.choices.catalogue import CATALOGUE
 from annotation.choices.label_types.choose import ChooseOne
 from annotation.choices.preset import Preset
 from annotation.choices.presets import epsilon_of_kind
+from annotation.choices.randomizers import answers_unit
 from annotation.choices.selection_rules import field_defaults
 from annotation.models import Arrival, DataKind
 from annotation.projects.forms.choosing import ChoosingForm

@@ -5,7 +5,7 @@ from typing import Any
 
 from django.contrib.auth.models import AbstractBaseUser
 
-from annotation.choices.answers_unit import answers_unit
+from annotation.choices.randomizers import answers_unit
 from annotation.models import Oracle, Project
 from privacy.models import BudgetAccount
 from privacy.selectors import guarantee

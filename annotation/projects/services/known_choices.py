@@ -5,6 +5,12 @@ from typing import Any
 from django.apps.registry import Apps
 
 from annotation.choices.catalogue import CATALOGUE
+from annotation.choices.gates import GateChoice, own_parameters
+from annotation.choices.label_types.base import LabelType
+from annotation.choices.label_types.learning import LearnsLabels
+from annotation.choices.policies.base import PolicyChoice
+from annotation.choices.randomizers import RandomizerChoice
+from annotation.choices.selections import SelectionChoice
 from annotation.models.configurations import KnownChoice
 from privacy.choices import Choice, Parameter
 
@@ -35,10 +41,30 @@ def note_choice(choice: type[Choice]) -> KnownChoice:
             "data_kinds": sorted(choice.sound.data_kinds),
             "parameters": {each.name: _known(each) for each in choice.parameters()},
             "stays": choice.stays,
-            "facts": choice.facts(),
+            "facts": facts_of(choice),
         },
     )
     return known
+
+
+def facts_of(choice: type[Choice]) -> dict[str, Any]:
+    """Return what the database's own rules ask of a choice, by its kind."""
+    if issubclass(choice, GateChoice):
+        needed = [each.name for each in own_parameters(choice) if not each.optional]
+        return {"needs": ["gate_epsilon", *needed], "uploads_together": choice.charged_as.proved_in_windows}
+    if issubclass(choice, SelectionChoice):
+        secret = choice.hides_selection
+        return {"hides_selection": secret, "by_chance": choice.by_chance, "in_blocks": choice.in_blocks}
+    if issubclass(choice, PolicyChoice):
+        return {"hides_selection": choice.hides_selection}
+    if issubclass(choice, LabelType):
+        return {"teaches": str(choice.teaches)}
+    if issubclass(choice, LearnsLabels):
+        return {"learns": [str(each) for each in choice.learns]}
+    if issubclass(choice, RandomizerChoice):
+        drawn = choice.mechanism
+        return {"open_answers": drawn is None} | ({} if drawn is None else {"charged_as": drawn.charged_as.kind})
+    return {}
 
 
 def _known(declared: Parameter) -> dict[str, Any]:

@@ -10,13 +10,13 @@ from django.utils.text import slugify
 
 from annotation.budget.services import populations as memberships
 from annotation.choices.account_kind import DELTA_SHARE, filter_of
-from annotation.choices.answers_unit import answers_unit
 from annotation.choices.catalogue import chosen_of
 from annotation.choices.gates import SHARED_GATE_FIELDS, own_gate_parameters
 from annotation.choices.label_types.choose import ChooseOne
 from annotation.choices.planned_settings import planned_settings
 from annotation.choices.policies.per_round import PerRound
 from annotation.choices.presets import PRESETS, broken_rules, epsilon_of_kind
+from annotation.choices.randomizers import answers_unit
 from annotation.choices.refusals import refuse_broken
 from annotation.choices.services import configurations
 from annotation.data.services import streams

@@ -11,7 +11,7 @@ from django.db.models import F, Q
 from django.utils.translation import gettext
 
 from annotation.choices.consensus import Agreement
-from annotation.choices.label_types.base import LabelType
+from annotation.choices.label_types.base import LabelType, NamesSeveral, OwnWords, places_of_answer, refusal_of
 from annotation.choices.label_types.catalogue import label_type_of
 from annotation.choices.merged_classes import counts_as
 from annotation.errors import InvalidChoice
@@ -31,12 +31,18 @@ def _label_type(name: str, configuration_id: UUID) -> LabelType:
 
 
 def answer_names(project: Project) -> list[str]:
-    return [gettext(word) for word in label_type(project).words] or list(project.classes)
+    kind = label_type(project)
+    return [gettext(word) for word in kind.words] if isinstance(kind, OwnWords) else list(project.classes)
+
+
+def names_several(project: Project) -> bool:
+    """Say whether an answer may name several classes, or none."""
+    return isinstance(label_type(project), NamesSeveral)
 
 
 def answer_name(project: Project, choice: int) -> str:
     names = answer_names(project)
-    return ", ".join(str(names[place]) for place in label_type(project).places(choice)) or gettext("none of them")
+    return ", ".join(str(names[place]) for place in places_in(project, choice)) or gettext("none of them")
 
 
 def counting_places(project: Project) -> tuple[int, ...]:
@@ -82,14 +88,14 @@ def possible_answers(project: Project) -> int:
 
 
 def refuse_no_answer(project: Project, choice: int) -> None:
-    if refusal := label_type(project).refusal(choice, len(project.classes)):
+    if refusal := refusal_of(label_type(project), choice, len(project.classes)):
         raise InvalidChoice(refusal)
 
 
 def stored_choice(project: Project, choice: int | None, choices: Sequence[int] | None) -> int:
     """Return a program's answer as one number: a position, or a set of positions where several are allowed."""
     kind = label_type(project)
-    if not kind.takes_several:
+    if not isinstance(kind, NamesSeveral):
         if choice is None or choices is not None:
             raise InvalidChoice("Answer with `choice`, the position of one class.")
         return choice
@@ -104,7 +110,7 @@ def stored_choice(project: Project, choice: int | None, choices: Sequence[int] |
 
 
 def places_in(project: Project, choice: int) -> tuple[int, ...]:
-    return label_type(project).places(choice)
+    return places_of_answer(label_type(project), choice)
 
 
 def last_done(desk: Any) -> str | None:

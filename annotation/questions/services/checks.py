@@ -12,7 +12,7 @@ from annotation.data.services import check_columns
 from annotation.errors import InvalidConfiguration
 from annotation.models import Dataset, DatasetRole, DatasetState, Membership, Oracle, Project, Query, Role
 from annotation.models.quality import GoldQuery, GoldSource, PauseReason
-from annotation.questions.selectors.answers import label_type
+from annotation.questions.selectors.answers import names_several
 from annotation.questions.selectors.checks import Checks, checks_of
 from annotation.work.services import leases
 from privacy.gate.normalizers import Normalizer, normalize_text
@@ -78,7 +78,7 @@ def add_public_checks(*, project: Project, dataset: Dataset, owner: User, most: 
     if dataset.state != DatasetState.READY:
         raise InvalidConfiguration("This upload is not read yet.")
     examples = dataset.records.exclude(label=None).order_by("?")
-    if not label_type(project).takes_several:
+    if not names_several(project):
         examples = examples.filter(label__lt=len(project.classes))
     crowd = project.oracle == Oracle.CROWD
     if not crowd:

@@ -21,7 +21,7 @@ from django.views.decorators.http import require_GET, require_POST
 from django_htmx.http import HttpResponseClientRedirect, HttpResponseClientRefresh
 
 from annotation import selectors
-from annotation.choices.label_types.base import DIGITS
+from annotation.choices.label_types.base import DIGITS, Teaching
 from annotation.choices.selections import why_asked
 from annotation.choices.suggestions import suggests
 from annotation.data.services.pictures import ImageAhead, image_ahead
@@ -311,12 +311,12 @@ def _page(request: HttpRequest, context: dict[str, Any], status: int) -> HttpRes
         if sent_back := getattr(project, "sent_back", 0):
             context["sent_back"] = sent_back
         asked = answers.label_type(project)
-        if not part and not asked.about_guess:
+        if not part and asked.teaches != Teaching.CONFIRMATIONS:
             context |= label_parts.list_of(project, typed=True)
-        context["keys_page"] = asked.keys_page
-        context["is_many"] = asked.finds_classes and is_many(project.classes)
-        context["own_keys"] = asked.finds_classes and bool(project.settings.get("class_keys"))
-        context["class_digits"] = asked.keys(answers.answer_names(project))[: len(DIGITS)]
+        context["keys_page"] = label_parts.keys_page(asked)
+        context["is_many"] = asked.lists_classes and is_many(project.classes)
+        context["own_keys"] = asked.lists_classes and bool(project.settings.get("class_keys"))
+        context["class_digits"] = label_parts.keys_of_type(asked, answers.answer_names(project))[: len(DIGITS)]
         context["suggests"] = suggests(project.settings) is not None
         context["guidelines_open"] = part or request.GET.get("guidelines") == "open"
     return render(

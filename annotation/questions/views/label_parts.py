@@ -15,9 +15,8 @@ from django.utils.translation import gettext as _
 
 from annotation import selectors
 from annotation.choices.class_looks import NO_LOOK, Look, grouped, keys_of, looks_of
-from annotation.choices.gate_base import unit_of
-from annotation.choices.gates import gate_choice
-from annotation.choices.label_types.base import LabelType
+from annotation.choices.gates import gate_choice, unit_of
+from annotation.choices.label_types.base import DIGITS, LAST_STEP, LabelType, NamesSeveral, OwnKeys, OwnWords
 from annotation.models import Oracle, Project
 from annotation.questions.class_list import is_many, listed_classes
 from annotation.questions.forms import FLAGS, SKIP_REASONS
@@ -50,7 +49,7 @@ class Asked:
 
     @property
     def is_many(self) -> bool:
-        return self.kind.finds_classes and is_many(self.answers)
+        return self.kind.lists_classes and is_many(self.answers)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +70,7 @@ def parts_of(assignment: Any, *, token: str, earlier: int | None, last: str | No
         kind=kind,
         answers=tuple(answer_names(project)),
         places=counting_places(project),
-        looks=looks_of(project.settings, project.classes) if kind.finds_classes else (),
+        looks=looks_of(project.settings, project.classes) if kind.lists_classes else (),
         confirm_answers=project.confirm_answers,
         oracle=project.oracle,
         told=_told(project),
@@ -137,7 +136,7 @@ def _answer(asked: Asked) -> str:
 def list_of(project: Project, *, typed: bool) -> dict[str, Any]:
     looks = looks_of(project.settings, project.classes)
     found = listed_classes(tuple(project.classes), tuple(project.settings.get("class_descriptions") or ()), looks)
-    typed = typed and label_type(project).finds_classes
+    typed = typed and label_type(project).lists_classes
     classes = found if typed else [replace(one, code="") for one in found]
     if not (typed and is_many(project.classes)) and not any(one.description_lines for one in classes):
         return {}
@@ -158,11 +157,24 @@ def _looks(asked: Asked) -> Sequence[Look]:
 
 
 def _keys(asked: Asked) -> list[str]:
-    return keys_of(asked.looks) if asked.looks else asked.kind.keys(asked.answers)
+    return keys_of(asked.looks) if asked.looks else keys_of_type(asked.kind, asked.answers)
+
+
+def keys_of_type(kind: LabelType, names: Sequence[str]) -> list[str]:
+    """Return the key that a label type gives each answer: the digit of its place, unless it has its own."""
+    return kind.keys(names) if isinstance(kind, OwnKeys) else list((DIGITS + LAST_STEP)[: len(names)])
+
+
+def keys_page(kind: LabelType) -> str:
+    """Return the template that lists the keys of a label type."""
+    if isinstance(kind, NamesSeveral):
+        return "annotation/choices/_keys_several.html"
+    return f"annotation/choices/_keys_{'confirm' if isinstance(kind, OwnWords) else 'choose'}.html"
 
 
 def _shortcuts(value: int, key: str, asked: Asked) -> str:
-    keys = [key, *(_(letter).lower() for letter in asked.kind.letters[value : value + 1])]
+    letters = asked.kind.letters[value : value + 1] if isinstance(asked.kind, OwnWords) else ()
+    keys = [key, *(_(letter).lower() for letter in letters)]
     if value == asked.suggested:
         keys.append(ACCEPT)
     return " ".join(key for key in keys if key)

@@ -13,7 +13,7 @@ from annotation.models import Assignment, Project, Role
 from annotation.people.identity import person_of
 from annotation.questions.forms import CommentForm, LabelForm
 from annotation.questions.selectors import own_answers as presenters
-from annotation.questions.selectors.answers import label_type, offered_answers
+from annotation.questions.selectors.answers import names_several, offered_answers
 from annotation.questions.selectors.flags import reply_refusal
 from annotation.questions.services import correcting, flags
 from annotation.work.rest import row_id
@@ -41,7 +41,7 @@ def own_answers(request: HttpRequest, slug: str) -> HttpResponse:
         "project": project,
         "page": page,
         "choices": choices,
-        "takes_several": label_type(project).takes_several,
+        "takes_several": names_several(project),
         "only": UNREAD if unread else "",
         "writes_back": reply_refusal(project) is None,
     }

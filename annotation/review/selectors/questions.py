@@ -25,7 +25,7 @@ from annotation.models import (
     Role,
 )
 from annotation.models.questions import ASKED
-from annotation.questions.selectors.answers import answer_name, counted, counted_answers, counting_as, label_type
+from annotation.questions.selectors.answers import answer_name, counted, counted_answers, counting_as, names_several
 
 PAGE = 50
 # What managers and annotators say to each other, beside what they report.
@@ -175,7 +175,7 @@ def _narrowed(project: Project, wanted: WantedQuestions, *, readable: bool) -> Q
 
 
 def _naming(project: Project, answers: QuerySet[Label], place: int) -> QuerySet[Label]:
-    if not label_type(project).takes_several:
+    if not names_several(project):
         return answers.filter(choice__in=counting_as(project, place))
     holds = Func(F("choice"), Value(place), function="annotation_set_holds", output_field=BooleanField())
     return answers.filter(choice__isnull=False).alias(holds=holds).filter(holds=True)

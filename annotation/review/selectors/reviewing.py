@@ -6,8 +6,8 @@ from django.db.models import Case, Count, Exists, F, IntegerField, Max, OuterRef
 from django.db.models.functions import Now
 
 from annotation import selectors
-from annotation.choices.answers_unit import randomizes
 from annotation.choices.quality_checks import QualityChecks
+from annotation.choices.randomizers import randomizes
 from annotation.intervals import wilson_interval
 from annotation.models import Consensus, Label, Membership, Project, Query, QueryState, Report, ReportKind, Role
 from annotation.models.reviews import Review, ReviewState

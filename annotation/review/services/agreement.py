@@ -6,7 +6,7 @@ from django.db.models.functions import Now
 
 from annotation.models import Job, Label, Project
 from annotation.models.quality import Aggregation, Opinion, QualityReport
-from annotation.questions.selectors.answers import counted, label_type
+from annotation.questions.selectors.answers import counted, label_type, names_several
 from annotation.review.agreement import Answer, compare_answers
 from annotation.work.services import attempts, jobs
 from privacy.wording import as_message
@@ -19,7 +19,7 @@ def start_report(*, project: Project, owner: User) -> QualityReport:
         QualityReport.objects.filter(project=project).delete()
         job = jobs.open_job(project=project, kind=jobs.COMPARE, owner=owner)
         # A model of annotators weighs one class against another; sets are compared class by class.
-        method = Aggregation.MAJORITY if label_type(project).takes_several else project.aggregation
+        method = Aggregation.MAJORITY if names_several(project) else project.aggregation
         return QualityReport.objects.create(project=project, job=job, method=method)
 
 

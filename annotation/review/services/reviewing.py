@@ -8,7 +8,7 @@ from django.db import transaction
 from django.db.models.functions import Now
 
 from annotation import access
-from annotation.choices.answers_unit import randomizes
+from annotation.choices.randomizers import randomizes
 from annotation.errors import InvalidConfiguration, LeaseExpired, RoleRefused, UndoRefused
 from annotation.models import Consensus, Label, Oracle, Project, Query, QueryState, Report, ReportKind
 from annotation.models.questions import ANSWERED

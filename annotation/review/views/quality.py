@@ -57,7 +57,7 @@ def _shown(project: Project, form: QualityForm) -> dict[str, Any]:
         "checks_form": ChecksForm(project=project),
         "people": [(sheet, gold.is_warned(project, sheet.checks)) for sheet in people],
         "checks": GoldQuery.objects.filter(query__project=project, retired_at=None).count(),
-        "coefficient": _(label_type(project).coefficient),
+        "coefficient": _(label_type(project).coefficient.label),
         "report": getattr(project, "quality_report", None),
         "waiting": waiting_for_review(project).count(),
         "drawn": drawn_reviews(project),

@@ -20,7 +20,7 @@ from annotation.people.identity import note_nothing, person_of
 from annotation.questions.forms import NONE_BOX, CommentForm
 from annotation.questions.guidelines import guidelines_parts
 from annotation.questions.images import size_ahead
-from annotation.questions.selectors.answers import answer_name, answer_names, label_type, places_in
+from annotation.questions.selectors.answers import answer_name, answer_names, names_several, places_in
 from annotation.questions.services import guidelines
 from annotation.questions.services.guidelines import shown_pictures
 from annotation.questions.views import label_parts
@@ -69,7 +69,7 @@ def review_queue(request: HttpRequest, slug: str) -> HttpResponse:
 def _sheet(project: Project, query: Query, *, manages: bool) -> Mapping[str, Any]:
     agreed = reviewing.agreed_choice(query)
     accepted = [] if agreed is None else _sent(project, agreed)
-    several = label_type(project).takes_several
+    several = names_several(project)
     initial = {"choice": accepted if several or not accepted else accepted[0]}
     image_url = reverse("annotation:review_image", args=[project.slug, query.pk])
     question = selectors.shown_of(project, query, image_url=image_url)
@@ -135,7 +135,7 @@ def _decide(request: HttpRequest, project: Project, query_id: int) -> None:
     if form.is_valid():
         decisions.settle_reviewed(project=project, person=person, query_id=query_id, **form.cleaned_data)
     else:
-        several = label_type(project).takes_several
+        several = names_several(project)
         messages.error(request, str(form.errors["choice"][0]) if several else _("Choose one of the classes."))
         note_nothing(request)
 

@@ -16,6 +16,7 @@ from django.db import transaction
 from django.db.models import Count
 from numpy.typing import NDArray
 
+from annotation.choices.label_types.base import Settles
 from annotation.models import Label, Project, Query
 from annotation.questions.selectors.answers import label_type
 from learner.errors import NotEnoughLabels
@@ -137,6 +138,8 @@ def _agreed(project: Project, questions: Sequence[Query], rng: SecureRandom) -> 
         if choice is not None:
             votes[query_id].append(choice)
     kind = label_type(project)
+    # No other type of label is chosen with a randomiser.
+    assert isinstance(kind, Settles)
     return np.array([kind.settled(votes[question.pk], rng=rng) for question in questions], dtype=np.int64)
 
 

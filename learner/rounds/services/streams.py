@@ -12,6 +12,7 @@ from django.db.models.functions import Now
 from numpy.typing import NDArray
 
 from annotation.budget.label_budget import questions_left
+from annotation.choices.label_types.base import Teaching
 from annotation.choices.label_types.confirm import YES
 from annotation.choices.policies.updates import BatchState
 from annotation.data.selectors import waiting_posts
@@ -332,7 +333,7 @@ def _ask(
     if isinstance(learner, GuessingClassifier):
         guesses = learner.guess_all(rows[seen.selected])
         places = [guess.place for guess in guesses]
-    elif label_type(project).about_guess:
+    elif label_type(project).teaches == Teaching.CONFIRMATIONS:
         places = streaming.guessed_classes(learner, rows[seen.selected], rng=SecureRandom()).tolist()
     asked = records.ask_records(
         project=project,

@@ -156,7 +156,7 @@ GATES = [
     ),
     Mutant(
         "a gate that is charged for hiding others than it hides",
-        "annotation/choices/gate_base.py",
+        "annotation/choices/gates.py",
         "if not isinstance(event, self.charged_as) or not event.unit == gate.unit == unit:",
         "if not isinstance(event, self.charged_as):",
         (f"{MECHANISM}::test_an_event_that_is_none_of_a_gate_or_hides_others_is_never_charged_and_nothing_is_read",),

@@ -18,6 +18,7 @@ from annotation.choices.catalogue import CATALOGUE, declaration_of
 from annotation.choices.label_types.catalogue import LABEL_TYPES
 from annotation.models import Project
 from annotation.models.letters import MailKind
+from annotation.questions.views.label_parts import keys_page
 from dpal_site.observables import elsewhere, table
 from dpal_site.observables.files import FILES
 from dpal_site.observables.kinds import ANY, MANAGERS, Shown, readers_of, rows_for
@@ -199,7 +200,7 @@ def written(row: Shown) -> set[str]:
 def test_what_a_declared_template_includes_is_declared() -> None:
     places = {place for row in PAGES for place in row.places}
     included = {inner for place in places for inner in included_in(place)}
-    chosen = {template for kind in LABEL_TYPES for template in (kind.widget, kind.keys_page)}
+    chosen = {template for kind in LABEL_TYPES for template in (kind.widget, keys_page(kind()))}
     assert included - {"asked.kind.widget", "keys_page"} | chosen <= places
 
 

@@ -6,7 +6,7 @@ from typing import ClassVar
 import pytest
 
 from annotation.choices.catalogue import CATALOGUE
-from annotation.choices.randomizer_base import RandomizerChoice
+from annotation.choices.randomizers import RandomizerChoice
 from learner.simulation.crowd import CrowdSettings, simulate_crowd
 from learner.simulation.reading import names_of, with_given
 from learner.strategies.random import RandomChoice

@@ -11,8 +11,7 @@ from django.db import IntegrityError
 from django.test import Client
 from django.urls import reverse
 
-from annotation.choices.gate_base import GateChoice
-from annotation.choices.gates import run_event
+from annotation.choices.gates import GateChoice, run_event
 from annotation.choices.presets import broken_rules
 from annotation.gates.api import gate_fields
 from annotation.gates.receipts import receipt_of
@@ -42,7 +41,7 @@ class Halfway(GateChoice):
 
     name: ClassVar[str] = "halfway"
     label: ClassVar[str] = "half of what is wanted"
-    random: ClassVar[str] = "noise on half of it"
+
     charged_as: ClassVar[type[ThresholdGateEvent]] = ThresholdGateEvent
 
     gate_voices: int = parameter(
@@ -68,8 +67,8 @@ class Halfway(GateChoice):
     def needed(self, unit):
         return self.gate_voices
 
-    def now(self):
-        return as_message("Now: {voices} voices are wanted.", voices=self.gate_voices)
+    def passes(self):
+        return as_message("{voices} voices are wanted.", voices=self.gate_voices)
 
     def told(self, unit):
         return as_message("About {voices} voices said this.", voices=self.gate_voices)
@@ -139,10 +138,10 @@ def test_the_gate_page_compares_it_and_takes_it_over(crowd, client):
     url = reverse("annotation:gate", args=[crowd.slug])
     page = client.get(url)
     html = page.content.decode()
-    assert "Now: 10 voices are wanted." in html
+    assert "10 voices are wanted." in html
     assert [offer.choice.name for offer in page.context["best_of_each"]] == ["k_anonymity", "threshold", "halfway"]
-    assert "Take this gate, half of what is wanted: a text passes once about 12 say it" in html
-    assert "noise on half of it" in html
+    assert "Take half of what is wanted: a text passes once about 12 say it" in html
+
     assert client.post(url, {"gate_kind": "halfway", "gate_epsilon": "0.5"}).status_code == 302
     crowd.refresh_from_db()
     assert (crowd.settings["gate_voices"], crowd.gate_epsilon) == (12, 0.5)

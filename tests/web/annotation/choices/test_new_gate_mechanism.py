@@ -20,8 +20,7 @@ from django.db import IntegrityError
 from django.urls import reverse
 
 from annotation.choices.catalogue import CATALOGUE
-from annotation.choices.gate_base import ONE_UPLOAD_ALONE, GateChoice
-from annotation.choices.gates import gate_from, run_event
+from annotation.choices.gates import ONE_UPLOAD_ALONE, GateChoice, gate_from, run_event
 from annotation.choices.presets import broken_rules
 from annotation.data.services import tables
 from annotation.errors import InvalidConfiguration, InvalidUpload
@@ -160,8 +159,8 @@ class InTens(GateChoice):
     def needed(self, unit):
         return 10 * self.gate_tens
 
-    def now(self):
-        return as_message("Now: {tens} tens are wanted.", tens=self.gate_tens)
+    def passes(self):
+        return as_message("{tens} tens are wanted.", tens=self.gate_tens)
 
     def told(self, unit):
         return as_message("About {tens} tens said this.", tens=self.gate_tens)
@@ -230,7 +229,7 @@ def test_the_wizard_and_the_page_of_gates_offer_it(declared, crowd, client):
     assert fields_shown(client.get(url))["gate_tens"] in ("3", 3)
     price = {"epsilon": "1", "delta": "1e-3", "source": "synthetic"}
     page = client.get(reverse("annotation:gate", args=[crowd.slug]), price)
-    assert "Now: 3 tens are wanted." in page.content.decode()
+    assert "3 tens are wanted." in page.content.decode()
     (row,) = [row for row in page.context["rows"] if row["offer"].choice.name == "in_tens"]
     expected = planning.passing(comparison.synthetic_log(), TensGate(1.0, 30))
     assert row["passing"] == expected

@@ -12,9 +12,8 @@ from django.db import IntegrityError
 from django.test import Client
 from django.urls import reverse
 
-from annotation.choices.answers_unit import answers_unit, randomizes
 from annotation.choices.catalogue import CATALOGUE
-from annotation.choices.randomizer_base import RandomizerChoice
+from annotation.choices.randomizers import RandomizerChoice, answers_unit, randomizes
 from annotation.errors import InvalidConfiguration
 from annotation.projects.forms.wizard import WizardStep
 from annotation.projects.services.configuring import configure_project
@@ -149,7 +148,7 @@ def test_in_front_of_experts_it_is_refused_in_its_words(declared, manager):
 def test_the_database_holds_the_account_to_what_it_declares(crowd, monkeypatch):
     """What is declared open has no account of answers, and what is not has one, whichever randomiser it is."""
     write_settings(crowd, loudness=0.3)
-    monkeypatch.setattr(Hushed, "open_answers", True)
+    monkeypatch.setattr(Hushed, "mechanism", None)
     note_choice(Hushed)
     with pytest.raises(IntegrityError, match="answers have an account of their declared unit"):
         write_settings(crowd, loudness=0.4)

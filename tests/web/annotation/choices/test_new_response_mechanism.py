@@ -11,7 +11,7 @@ import pytest
 from django.db import IntegrityError
 from django.urls import reverse
 
-from annotation.choices.randomizer_base import RandomizerChoice
+from annotation.choices.randomizers import RandomizerChoice
 from annotation.models.configurations import KnownChoice
 from annotation.projects.forms.wizard import WizardStep
 from learner.estimators.randomized_answers import RandomizedAnswersClassifier

@@ -15,4 +15,4 @@ def test_a_stream_is_not_rated():
 
 
 def test_answers_that_are_near_agree_more():
-    assert Rate().alpha({1: [0, 1], 2: [4, 4], 3: [2, 2]}) > Rate().alpha({1: [0, 4], 2: [4, 4], 3: [2, 2]})
+    assert Rate.coefficient.of([[0, 1], [4, 4], [2, 2]]) > Rate.coefficient.of([[0, 4], [4, 4], [2, 2]])

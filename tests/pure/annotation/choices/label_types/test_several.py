@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 from annotation.choices.label_types.class_sets import number_of, places_of
 from annotation.choices.label_types.several import ChooseSeveral
-from privacy.mechanisms.randomness import SimulationRandom
 
 SETTINGS = {"oracle": "trusted", "arrival": "pool", "data_kind": "text", "classes": list("abcde")}
 SOUND = SETTINGS | {"estimator": "label_sets", "selection": "secret_sample", "labels_per_record": 2}
@@ -59,11 +58,6 @@ def test_files_name_the_classes():
     kind, names = ChooseSeveral(2, True), ["a, b", 'c"', "d"]
     assert kind.exported(number_of([0, 2]), names, None) == ["a, b", "d"]
     assert kind.exported(0, names, None) == []
-
-
-def test_no_coin_settles_sets():
-    with pytest.raises(NotImplementedError, match="one class a question"):
-        ChooseSeveral().settled([0], rng=SimulationRandom(1))
 
 
 @pytest.mark.parametrize(

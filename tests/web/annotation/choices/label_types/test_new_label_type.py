@@ -11,7 +11,7 @@ from django.urls import reverse
 
 from annotation.choices.consensus import Agreement
 from annotation.choices.label_types.base import LabelType
-from annotation.choices.label_types.coefficient import Differences, ordinal
+from annotation.choices.label_types.coefficient import ORDINAL, Coefficient
 from annotation.choices.presets import PRESETS
 from annotation.errors import InvalidChoice
 from annotation.exports.services import label_files
@@ -40,21 +40,15 @@ class Shyly(LabelType):
     help: ClassVar[str] = "What is hard to say teaches nothing."
     sound: ClassVar[Sound] = Sound(arrivals=("pool",), why_not={"stream": "A stream cannot wait for the shy."})
     widget: ClassVar[str] = "annotation/choices/_label_choose.html"
-    keys_page: ClassVar[str] = "annotation/choices/_keys_confirm.html"
     words: ClassVar[tuple[str, ...]] = ("surely the first", "surely the second", "hard to say")
     letters: ClassVar[tuple[str, ...]] = ("P", "Q", "H")
-    coefficient: ClassVar[str] = "alpha of the shy"
-    randomizers: ClassVar[tuple[str, ...]] = ("randomized_consensus",)
-    differences: ClassVar[Differences] = staticmethod(ordinal)
+    coefficient: ClassVar[Coefficient] = Coefficient("alpha of the shy", ORDINAL.of)
 
     def possible(self, n_classes):
         return 3
 
     def exported(self, choice, classes, guess):
         return "?" if choice == SHY else classes[choice]
-
-    def places(self, choice):
-        return (choice,)
 
     def agreed(self, votes):
         # Whoever dares outvotes the shy.
@@ -127,7 +121,7 @@ def test_answers_agree_and_are_compared_its_way_and_stand_in_files_by_its_names(
     report = comparing.start_report(project=project, owner=project.created_by)
     comparing.make_report(job_id=str(report.job_id))
     report.refresh_from_db()
-    assert report.alpha == pytest.approx(Shyly().alpha({1: [SHY, 1, SHY]}))
+    assert report.alpha == pytest.approx(Shyly.coefficient.of([[SHY, 1, SHY]]))
     add_members(project, project.created_by, role=Role.MANAGER)
     page = logged_in(project.created_by).get(reverse("annotation:quality", args=(project.slug,)))
     assert "alpha of the shy" in page.content.decode()
@@ -167,7 +161,10 @@ def test_what_a_crowd_agrees_on_is_said_by_chance_its_way(declared):
     assert set(said) <= {0, 1}
 
 
-def test_what_has_no_proof_for_it_does_not_randomise_it(declared):
-    broken = Shyly().rules({"label_randomizer": "shouting"})
-    assert set(broken) == {"label_randomizer"}
-    assert not Shyly().rules({"label_randomizer": "randomized_consensus"})
+def test_answers_that_no_coin_settles_are_not_randomised():
+    class Unsettled(LabelType):
+        possible, exported = Shyly.possible, Shyly.exported
+
+    settings = {"label_randomizer": "randomized_consensus"}
+    assert set(Unsettled().rules(settings)) == {"label_randomizer"}
+    assert not Shyly().rules(settings)
