@@ -43,7 +43,7 @@ EXCUSED = {
         "migrations": "FirstMigration",
         "values that documents and rows hold": "DAWID_SKENE ADD_REMOVE REPLACE STUDY",
         "tests, of what the product declares": "UNNOTED_ELSEWHERE OUTSIDER readers_of LOOPS withdraw sings looks_after "
-        "public_mean public_moments installed",
+        "public_mean public_moments",
         "tests, as the law of a sampler": "log_mass log_density",
         "tests, to check what others verify": "verify_inclusion verifier_key",
         "whoever uses the libraries alone": "as_plural_message MiniBatchSVMBaseline StabilizedPredictions "

@@ -14,8 +14,8 @@ from dpal_site.embedded.servers import REPOSITORY
 UV = Path(sys.executable).with_name("uv")
 
 
-def make(folder: Path) -> Path:
-    """Build the wheel, install it, and return the environment's folder of programs."""
+def make(folder: Path, *, extra: str = "") -> Path:
+    """Build the wheel, install it with what an extra asks for, and return the environment's folder of programs."""
     _uv("build", "--wheel", "--offline", "--out-dir", folder / "wheel", REPOSITORY / "client")
     (wheel,) = (folder / "wheel").glob("dpal_client-*.whl")
     environment = folder / "environment"
@@ -24,18 +24,18 @@ def make(folder: Path) -> Path:
     _uv("pip", "install", "--offline", "--no-deps", "--quiet", "--python", python, wheel)
     (packages,) = environment.glob("lib/python*/site-packages")
     (metadata,) = packages.glob("dpal_client-*.dist-info")
-    for needed in {one.metadata["Name"]: one for one in _closure(Distribution.at(metadata))}.values():
+    for needed in {one.metadata["Name"]: one for one in _closure(Distribution.at(metadata), extra)}.values():
         _copy(needed, packages)
     # What is declared, in a version that is allowed: uv reads it from the metadata.
     _uv("pip", "check", "--offline", "--python", python)
     return python.parent
 
 
-def _closure(found: Distribution) -> Iterator[Distribution]:
+def _closure(found: Distribution, extra: str = "") -> Iterator[Distribution]:
     """Yield what a package needs, and what that needs, as installed where the tests run."""
     for line in found.requires or ():
         requirement = Requirement(line)
-        if requirement.marker is None or requirement.marker.evaluate({"extra": ""}):
+        if requirement.marker is None or requirement.marker.evaluate({"extra": extra}):
             needed = distribution(requirement.name)
             yield needed
             yield from _closure(needed)

@@ -65,7 +65,7 @@ FILES = (
     ),
     Shown("features.json", "*", MODELS, Basis.PUBLIC, "how features are made; paid directions are its paid part"),
     Shown(
-        "words.json encoder.npz encoder.md",
+        "words.json encoder.npz encoder.md encoder.vocabulary.txt",
         "*",
         MODELS,
         Basis.PUBLIC,

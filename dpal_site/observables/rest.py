@@ -265,7 +265,7 @@ REST = (
     Shown("ModelOut", "beaten_by", MODELS, Basis.DERIVED, "the released model on public examples"),
     Shown(
         "ModelOut",
-        "estimator guarantee configuration environment public_key model_signing_key files encoder evaluations lineage",
+        "estimator guarantee configuration environment public_key model_signing_key files evaluations lineage",
         MODELS,
         Basis.PUBLIC,
         "settings, libraries and keys; what is inside the other documents stands below",
@@ -280,7 +280,6 @@ REST = (
     Shown("TermsOut", "spent_epsilon spent_delta", MODELS, Basis.BOOKKEEPING, "as of an account"),
     Shown("FileOut", "name url", MODELS, Basis.PUBLIC, "the same names for every version"),
     Shown("FileOut", "sha256", MODELS, Basis.DERIVED, "of files that are themselves released"),
-    Shown("EncoderFileOut", "*", MODELS, Basis.PUBLIC, "a published encoder that the release names"),
     Shown("LineageOut", "account sequence kind subject purpose", MODELS, Basis.PUBLIC, "as of an entry"),
     Shown("LineageOut", "hash", MODELS, Basis.BOOKKEEPING, "as of an entry"),
     Shown("EvaluationOut", "no_privacy", MODELS, Basis.PUBLIC, "a plan's simulation, on data about nobody"),

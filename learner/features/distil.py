@@ -1,8 +1,7 @@
 """Make the table of the static encoder from a sentence encoder and WordNet, both public: no private text is near.
 
-`python -m learner.features.distil MODEL_FOLDER WORDNET_FOLDER TABLE.npz` takes the folder with `model.safetensors`,
-`config.json` and `vocab.txt` of all-MiniLM-L6-v2 and the folder with WordNet's `data.noun`, `data.verb`, `data.adj` and
-`data.adv`. It runs for about eight minutes on one core; the same inputs give the same table up to rounding.
+`python -m learner.features.distil WORDNET_FOLDER TABLE.npz` takes the folder with WordNet's `data.noun`, `data.verb`,
+`data.adj` and `data.adv`. The same inputs give the same table up to rounding.
 """
 
 import argparse
@@ -14,9 +13,9 @@ import pyarrow as pa
 from numpy.typing import NDArray
 from scipy import sparse
 
-from dpal import encoders
-from dpal.features.pieces import WordPieces
-from dpal.features.transformer import Transformer
+from dpal.features.pieces import uncased_tokenizer
+from dpal.features.sentences import BEGIN, END, SentenceNetwork
+from learner.features.encoder import network, vocabulary
 from privacy.gate.normalizers import Normalizer, normalize_texts
 
 Vectors = NDArray[np.float64]
@@ -28,7 +27,6 @@ WIDTH = 256
 # Pull of each piece towards its own sentence vector; decides only pieces the corpus hardly has.
 RIDGE = 0.03
 STEPS = 60
-CLS, SEP = "[CLS]", "[SEP]"
 
 
 def corpus(folder: Path, rng: np.random.Generator) -> list[str]:
@@ -57,16 +55,9 @@ def _some(texts: set[str], count: int, rng: np.random.Generator) -> list[str]:
     return [ordered[place] for place in rng.permutation(len(ordered))[:count]]
 
 
-def sentence_vectors(transformer: Transformer, pieces: list[list[int]], *, begin: int, end: int) -> Vectors:
+def sentence_vectors(encoder: SentenceNetwork, pieces: list[list[int]], *, begin: int, end: int) -> Vectors:
     """Return the network's sentence vectors at norm one, shape (n, width), for lists of pieces."""
-    lengths = np.array([len(found) for found in pieces])
-    rows = np.empty((len(pieces), transformer.width))
-    for length in np.unique(lengths):
-        places = np.flatnonzero(lengths == length)
-        step = max(1, 4096 // int(length + 2))
-        for start in range(0, len(places), step):
-            block = places[start : start + step]
-            rows[block] = transformer.mean_vectors(np.array([[begin, *pieces[place], end] for place in block]))
+    rows = encoder.rows_of_pieces([(begin, *found, end) for found in pieces])
     normal: Vectors = rows / np.linalg.norm(rows, axis=1, keepdims=True)
     return normal
 
@@ -96,27 +87,24 @@ def fitted_vectors(pieces: list[list[int]], targets: Vectors, start: Vectors) ->
     return start + found
 
 
-def distil(model: Path, wordnet: Path) -> dict[str, NDArray[np.generic]]:
-    """Return the arrays of a table."""
-    vocabulary = (model / "vocab.txt").read_text("utf-8").removesuffix("\n").split("\n")
-    cutter, rng = WordPieces({piece: number for number, piece in enumerate(vocabulary)}), np.random.default_rng(1)
-    cut = [cutter.of_text(text) for text in corpus(wordnet, rng)]
+def distil(encoder: SentenceNetwork, pieces: list[str], wordnet: Path) -> dict[str, NDArray[np.generic]]:
+    """Return the arrays of a table for the pieces of a vocabulary."""
+    tokenizer, rng = uncased_tokenizer(pieces), np.random.default_rng(1)
+    cut = [tokenizer.encode(text, add_special_tokens=False).ids for text in corpus(wordnet, rng)]
     texts = [found for found in cut if SHORTEST <= len(found) <= LONGEST]
-    names = encoders.PUBLISHED
-    transformer = Transformer.read(model / names[encoders.CONFIG], model / names[encoders.WEIGHTS])
-    marks = {"begin": vocabulary.index(CLS), "end": vocabulary.index(SEP)}
-    sentences = sentence_vectors(transformer, texts, **marks)
-    alone = sentence_vectors(transformer, [[number] for number in range(len(vocabulary))], **marks)
+    marks = {"begin": pieces.index(BEGIN), "end": pieces.index(END)}
+    sentences = sentence_vectors(encoder, texts, **marks)
+    alone = sentence_vectors(encoder, [[number] for number in range(len(pieces))], **marks)
     centre = sentences.mean(axis=0)
     # Pieces are numbered by falling frequency behind a thousand reserved ones: common words start small.
-    rank = np.maximum(np.arange(len(vocabulary)) - 999, 0)
+    rank = np.maximum(np.arange(len(pieces)) - 999, 0)
     frequency = np.where(rank > 0, 1 / (rank + 2.7), 0.0)
     smooth = 1e-3 / (1e-3 + frequency / max(float(frequency.sum()), 1e-3))
     vectors = fitted_vectors(texts, sentences - centre, (alone - centre) * smooth[:, None])
-    return _table(vectors, texts, vocabulary)
+    return _table(vectors, texts, pieces)
 
 
-def _table(vectors: Vectors, texts: list[list[int]], vocabulary: list[str]) -> dict[str, NDArray[np.generic]]:
+def _table(vectors: Vectors, texts: list[list[int]], pieces: list[str]) -> dict[str, NDArray[np.generic]]:
     """Turn vectors into principal directions of the corpus, whole numbers of 8 bits with one scale a piece."""
     rows = np.array([vectors[found].sum(axis=0) for found in texts])
     rows /= np.linalg.norm(rows, axis=1, keepdims=True)
@@ -131,17 +119,17 @@ def _table(vectors: Vectors, texts: list[list[int]], vocabulary: list[str]) -> d
         "scales": scales,
         "mean": seen.mean(axis=0).astype(np.float32),
         "moments": (seen.T @ seen / len(seen)).astype(np.float32),
-        "vocabulary": np.frombuffer("\n".join(vocabulary).encode(), dtype=np.uint8),
+        "vocabulary": np.frombuffer("\n".join(pieces).encode(), dtype=np.uint8),
     }
 
 
 def main() -> None:
     """Make a table from the command line."""
     parser = argparse.ArgumentParser(description="Make the table of the static sentence encoder.")
-    for name in ("model", "wordnet", "table"):
+    for name in ("wordnet", "table"):
         parser.add_argument(name, type=Path)
     given = parser.parse_args()
-    np.savez_compressed(given.table, **distil(given.model, given.wordnet))  # type: ignore[arg-type]
+    np.savez_compressed(given.table, **distil(network(), vocabulary().decode().split("\n"), given.wordnet))  # type: ignore[arg-type]
 
 
 if __name__ == "__main__":

@@ -9,8 +9,6 @@ from annotation.work.ranges import send_file
 from learner.errors import ReleaseBuried, not_released
 from learner.models import ModelRelease, ReleaseState
 from learner.releases import storage
-from learner.releases.selectors import encoder_files
-from learner.releases.services import described
 from learner.releases.services.described import DescribedRelease
 
 MEDIA_TYPES = {".json": "application/json", ".md": "text/markdown; charset=utf-8"}
@@ -19,33 +17,23 @@ RETIRED_WARNING = '299 - "This version is retired; its page says why"'
 
 def file_response(request: HttpRequest, release: ModelRelease, name: str) -> HttpResponse | StreamingHttpResponse:
     """Send a file whose bytes match its digest; the digest is the ETag, so nobody fetches the same bytes twice."""
-    public = {one.name: one for one in encoder_files(release)}
-    if name not in release.digests and name not in public:
+    if name not in release.digests:
         raise Http404
     if release.state == ReleaseState.CANDIDATE:
         raise not_released(release.version, release.held_back)
     if release.is_buried:
         raise ReleaseBuried("This release was deleted with its project; its digests and its guarantee are left.")
-    digest = public[name].sha256 if name in public else release.digests[name]
     warning = {"Warning": RETIRED_WARNING} if release.state == ReleaseState.RETIRED else {}
-
-    def opened() -> BinaryIO:
-        return public[name].path.open("rb") if name in public else storage.open_file(release=release, name=name)
-
-    return _answer(request, name, digest, opened, warning)
+    return _answer(request, name, release.digests[name], lambda: storage.open_file(release=release, name=name), warning)
 
 
 def described_response(
     request: HttpRequest, release: DescribedRelease, name: str
 ) -> HttpResponse | StreamingHttpResponse:
-    """Send a file of version 0, or one of the public encoder it reads."""
-    public = {one.name: one for one in described.encoder_of(release.project)}
-    if name not in release.digests and name not in public:
+    """Send a file of version 0."""
+    if name not in release.digests:
         raise Http404
-    digest = public[name].sha256 if name in public else release.digests[name]
-    return _answer(
-        request, name, digest, lambda: public[name].path.open("rb") if name in public else release.open(name), {}
-    )
+    return _answer(request, name, release.digests[name], lambda: release.open(name), {})
 
 
 def _answer(

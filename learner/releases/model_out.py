@@ -1,13 +1,12 @@
 """What routes tell of a released model: its state, promise, measures, files and origin."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from django.urls import reverse
 from ninja import Field, Schema
 
 from annotation.work.rest import Moment, SaidOut, as_code
-from learner.features.encoder import PublishedFile
 from learner.models import ModelRelease, ReleaseState
 from learner.pools import prices, selectors
 from learner.pools.records import TrainedOn
@@ -17,7 +16,7 @@ from learner.releases.artifacts.environment import environment
 from learner.releases.artifacts.settings import configuration_of, settings_outside
 from learner.releases.cards.described import MARK, VERSION, zero_promise
 from learner.releases.evaluation_out import EvaluationOut, evaluation_out, score_out
-from learner.releases.services.described import DescribedRelease, encoder_of
+from learner.releases.services.described import DescribedRelease
 from learner.simulation.estimates import PlannersEstimate
 
 
@@ -39,15 +38,6 @@ class FileOut(Schema):
 
     name: str
     sha256: str
-    url: str
-
-
-class EncoderFileOut(Schema):
-    """A file of the public encoder that a release reads and does not bring, to download like its own."""
-
-    name: str
-    sha256: str
-    bytes: int
     url: str
 
 
@@ -90,7 +80,7 @@ class ModelOut(Schema):
     Version 0 was not trained: its `estimator` says what it is made of, and its guarantee is a limit of nothing.
 
     `rounds` are those whose questions it was trained on. Of a secret sample the size of the pool and the rate of its
-    coins are given instead of the questions asked. `encoder` is empty where the release brings all it reads.
+    coins are given instead of the questions asked.
     """
 
     version: int
@@ -117,7 +107,6 @@ class ModelOut(Schema):
     model_signing_key: str
     evaluations: list[EvaluationOut]
     files: list[FileOut]
-    encoder: list[EncoderFileOut]
     lineage: list[LineageOut]
 
 
@@ -151,7 +140,7 @@ def model_out(
         "evaluations": [
             evaluation_out(evaluation, estimate, may_plan=may_plan) for evaluation in release.evaluations.all()
         ],
-        **_files(slug, str(version), release.digests, release_selectors.encoder_files(release)),
+        "files": _files(slug, str(version), release.digests),
         "lineage": list(selectors.lineage_of(release)),
     }
 
@@ -184,7 +173,7 @@ def described_out(described: DescribedRelease, *, may_plan: bool) -> dict[str, A
         "environment": environment(),
         **_keys(),
         "evaluations": [score_out(score, may_plan=may_plan) for score in described.scores],
-        **_files(project.slug, str(VERSION), described.digests, encoder_of(project)),
+        "files": _files(project.slug, str(VERSION), described.digests),
         "lineage": [],
     }
 
@@ -194,16 +183,11 @@ def _keys() -> dict[str, str]:
     return {"public_key": signer.public_key, "model_signing_key": signer.models.public_key}
 
 
-def _files(slug: str, version: str, digests: Mapping[str, str], public: Sequence[PublishedFile]) -> dict[str, Any]:
+def _files(slug: str, version: str, digests: Mapping[str, str]) -> list[dict[str, str]]:
     def address(name: str) -> str:
         return reverse("api:get_file", args=(slug, version, name))
 
-    return {
-        "files": [{"name": name, "sha256": digest, "url": address(name)} for name, digest in sorted(digests.items())],
-        "encoder": [
-            {"name": one.name, "sha256": one.sha256, "bytes": one.size, "url": address(one.name)} for one in public
-        ],
-    }
+    return [{"name": name, "sha256": digest, "url": address(name)} for name, digest in sorted(digests.items())]
 
 
 def _stopping(release: ModelRelease) -> dict[str, Any] | None:

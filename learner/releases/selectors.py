@@ -13,7 +13,6 @@ from django.db.models import Count, Sum
 from annotation.models import Project
 from annotation.projects.selectors import CardModel
 from annotation.selectors import Person
-from learner.features.encoder import PublishedFile, published_files
 from learner.linear_model import LinearModel
 from learner.models import ModelRelease, ReleaseState
 from learner.pools import selectors
@@ -114,19 +113,6 @@ class VersionDifference:
     configuration: list[tuple[str, Any, Any]]
     environment: list[tuple[str, Any, Any]]
     guarantee: list[tuple[str, Any, Any]]
-
-
-def encoder_files(release: ModelRelease) -> tuple[PublishedFile, ...]:
-    """Return the public encoder's files that a release names by digest; none where it brings all, or they are gone."""
-    return encoder_files_of(release.features)
-
-
-def encoder_files_of(features: Mapping[str, Any]) -> tuple[PublishedFile, ...]:
-    """Return the same of a featuriser as features.json describes it."""
-    if features.get("kind") != "sentence_encoder":
-        return ()
-    parameters = features["parameters"]
-    return published_files(parameters["encoder"], parameters["weights_sha256"])
 
 
 def shown_configuration(release: ModelRelease) -> dict[str, Any]:

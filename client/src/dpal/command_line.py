@@ -157,10 +157,7 @@ def with_release(command: Command) -> Command:
 @click.argument("folder", type=click.Path(path_type=Path))
 @with_release
 @click.option("--for", "form", type=click.Choice(["dpal", "mlflow"]), default="dpal", help="Who reads the folder.")
-@click.option("--with-encoder", is_flag=True, help="Add the public sentence encoder it reads, 90 MB.")
-def download(
-    project: str, folder: Path, form: str, with_encoder: bool, site: str | None, public_key: str | None, **meaning: Any
-) -> None:
+def download(project: str, folder: Path, form: str, site: str | None, public_key: str | None, **meaning: Any) -> None:
     """Put a verified release of PROJECT into a new FOLDER, plain or as `mlflow.pyfunc` loads it."""
     if folder.exists():
         raise DpalError(f"{folder} is there already: name a new folder.")
@@ -169,7 +166,7 @@ def download(
     if form == "mlflow":
         write_folder(fetched, folder, public_key=key_of(public_key, site))
     else:
-        copy_to(fetched, folder, with_encoder=with_encoder)
+        copy_to(fetched, folder)
     click.echo(f"Version {fetched.manifest.version} of {project}, genuine, is in {folder}.")
 
 
@@ -330,7 +327,7 @@ def plan(project: str, records: int | None, site: Site) -> None:
 @with_site
 def card(project: str, version: str, site: Site) -> None:
     """Print the model card of PROJECT."""
-    fetched = fetch(site.address, project, version, retired=True, encoder=False)
+    fetched = fetch(site.address, project, version, retired=True)
     click.echo(fetched.files["card.md"].read_text(encoding="utf-8"))
 
 

@@ -17,6 +17,7 @@ from typing import Any
 
 from dpal import __version__
 from dpal.errors import NotFitting
+from dpal.features.sentences import VOCABULARY
 from dpal.files import sha256_of
 from dpal.model import Model
 from dpal.releases import Fetched, copy_to, folder_in_the_making, open_folder
@@ -58,11 +59,11 @@ def _load_pyfunc(path: str) -> Predictor:
 def write_folder(fetched: Fetched, folder: Path, *, public_key: str) -> Model:
     """Write a release as a folder for MLflow, complete or not at all, and return its model."""
     with folder_in_the_making(folder) as partial:
-        copy_to(fetched, partial / RELEASE, with_encoder=True)
+        copy_to(fetched, partial / RELEASE)
         model = open_folder(partial / RELEASE, public_key=public_key)
         files = {
             KEY: public_key,
-            "requirements.txt": f"dpal-client=={__version__}",
+            "requirements.txt": f"dpal-client{'[text]' if VOCABULARY in fetched.files else ''}=={__version__}",
             "python_env.yaml": json.dumps(
                 {"python": platform.python_version(), "build_dependencies": [], "dependencies": ["-r requirements.txt"]}
             ),

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpal import encoders
 from dpal.errors import DpalError, NotFitting, NotGenuine
 from dpal.features import read_featurizer
 from dpal.features.base import Rows
@@ -142,7 +141,6 @@ class Model:
             kept = stored_file(sha256_of(self.files[name]))
             if not kept.exists():
                 write_whole(kept, self.files[name].read_bytes())
-        encoders.keep({name: self.files[name] for name in encoders.PUBLISHED if name in self.files})
         return skops.load(self.files["pipeline.skops"], trusted=["dpal.pipeline.Features"])
 
     def decision_function(self, records: Any) -> Rows:

@@ -57,7 +57,7 @@ def _featurizer(described: str, attached: tuple[tuple[str, str], ...]) -> Featur
         files = {}
         for name, content in attached:
             files[name] = Path(folder) / name
-            files[name].write_text(content, encoding="utf-8")
+            files[name].write_bytes(content.encode())
         for named, name in TABLES.items():
             if named in parameters:
                 files[name] = stored_file(parameters[named])

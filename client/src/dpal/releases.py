@@ -6,11 +6,11 @@ import shutil
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from dpal import encoders, settings
+from dpal import settings
 from dpal.errors import Broken, DpalError, NotCached, NotGenuine, NotReached, Retired
 from dpal.files import sha256_of, write_whole
 from dpal.manifest import MANIFEST, SIGNATURE, Listed, Manifest, read_manifest, verify_folder
@@ -39,15 +39,11 @@ class Fetched:
         What the manifest lists.
     signed : mapping of str to Path
         The manifest and its signatures.
-    encoder : mapping of str to Path
-        The public sentence encoder it reads, wherever that is on this machine; empty where it reads none, or where
-        none was asked for.
     """
 
     manifest: Manifest
     files: Mapping[str, Path]
     signed: Mapping[str, Path]
-    encoder: Mapping[str, Path] = field(default_factory=dict)
 
 
 def load(
@@ -86,15 +82,13 @@ def load(
         With one sentence that says what is wrong and what to do.
     """
     fetched = fetch(site, project, version, token=token, public_key=public_key, retired=retired, offline=offline)
-    return _model(fetched.manifest, {**fetched.files, **fetched.encoder})
+    return _model(fetched.manifest, fetched.files)
 
 
 def open_folder(folder: str | Path, *, public_key: str) -> Model:
     """Return the model of a folder that `dpal download` or an exported zip made, once it is verified."""
     manifest, files = verify_folder(Path(folder), public_key=public_key)
-    # Named by digest in a signed file, so the manifest need not list it.
-    beside = {name: Path(folder) / name for name in encoders.PUBLISHED}
-    return _model(manifest, files | (beside if all(path.is_file() for path in beside.values()) else {}))
+    return _model(manifest, files)
 
 
 def _model(manifest: Manifest, files: Mapping[str, Path]) -> Model:
@@ -112,24 +106,18 @@ def fetch(
     public_key: str | None = None,
     retired: bool = False,
     offline: bool = False,
-    encoder: bool = True,
     progress: Progress | None = None,
 ) -> Fetched:
-    """Bring all files of a release into the cache, as `load` does, and return where they are.
-
-    With `encoder`, those of a public encoder it reads as well, unless a package on this machine has them.
-    """
+    """Bring all files of a release into the cache, as `load` does, and return where they are."""
     address = settings.site_address(site)
     if offline:
-        return _cached(address, project, str(version), public_key=public_key, retired=retired, encoder=encoder)
+        return _cached(address, project, str(version), public_key=public_key, retired=retired)
     with Site(address, token) as asked:
         described = asked.request("GET", f"projects/{quoted(project)}/models/{quoted(str(version))}")
         if described["state"] == "retired" and not retired:
             raise Retired(_retired(project, described))
         key = _trusted_key(address, given=public_key, published=str(described["public_key"]))
         fetched = _download(asked, project, described, key=key, progress=progress)
-        if encoder:
-            fetched = replace(fetched, encoder=_encoder(asked, project, described, fetched, progress))
     if public_key is None and not settings.known_of(address).public_key:
         settings.remember(address, public_key=key)
     _note(address, project, str(version), described, fetched)
@@ -176,25 +164,6 @@ def _download(
         name: _file(site, base + name, listed, progress=progress) for name, listed in sorted(manifest.files.items())
     }
     return Fetched(manifest, files, signed)
-
-
-def _encoder(
-    site: Site, project: str, described: Mapping[str, Any], fetched: Fetched, progress: Progress | None
-) -> Mapping[str, Path]:
-    """Return the files of the encoder that a release reads, from its site where they are not on this machine."""
-    named = encoders.wanted(fetched.files["features.json"])
-    if named is None:
-        return {}
-    encoder, digest = named
-    offered = {str(one["name"]): Listed(str(one["sha256"]), int(one["bytes"])) for one in described.get("encoder", ())}
-    if not encoders.is_here(encoder, digest) and offered.keys() == encoders.PUBLISHED.keys():
-        # Digests and sizes make up the one digest that was signed, so that nothing else is downloaded.
-        if encoders.digest_of(offered) != digest or sum(one.size for one in offered.values()) > encoders.LARGEST:
-            raise NotGenuine(f"{site.address} offers another encoder than the release was made with: it is not used.")
-        base = f"/api/v1/projects/{quoted(project)}/models/{described['version']}/files/"
-        paths = {name: _file(site, base + name, listed, progress=progress) for name, listed in offered.items()}
-        encoders.remember(digest, paths)
-    return encoders.find(encoder, digest, {})
 
 
 def _file(site: Site, path: str, listed: Listed, *, exact: bool = True, progress: Progress | None = None) -> Path:
@@ -282,7 +251,7 @@ def _note(address: str, project: str, asked: str, described: Mapping[str, Any], 
         write_whole(_notes(address, project) / f"{quoted(name)}.json", (json.dumps(body, indent=1) + "\n").encode())
 
 
-def _cached(address: str, project: str, asked: str, *, public_key: str | None, retired: bool, encoder: bool) -> Fetched:
+def _cached(address: str, project: str, asked: str, *, public_key: str | None, retired: bool) -> Fetched:
     key = public_key or settings.known_of(address).public_key
     try:
         noted = json.loads((_notes(address, project) / f"{quoted(asked)}.json").read_text(encoding="utf-8"))
@@ -306,16 +275,13 @@ def _cached(address: str, project: str, asked: str, *, public_key: str | None, r
     for name, listed in manifest.files.items():
         if paths.get(name) != _stored(listed.sha256) or sha256_of(paths[name]) != listed.sha256:
             raise NotGenuine(f"{name} in the cache differs from what was signed: load it again with a network.")
-    reads = encoders.wanted(paths["features.json"]) if encoder else None
-    found = encoders.find(*reads, {}) if reads else {}
-    return Fetched(manifest, {name: paths[name] for name in manifest.files}, signed, found)
+    return Fetched(manifest, {name: paths[name] for name in manifest.files}, signed)
 
 
-def copy_to(fetched: Fetched, folder: Path, *, with_encoder: bool) -> None:
-    """Put the files of a release into a new folder, complete or not at all; on request with the encoder it reads."""
+def copy_to(fetched: Fetched, folder: Path) -> None:
+    """Put the files of a release into a new folder, complete or not at all."""
     with folder_in_the_making(folder) as partial:
-        files = {**fetched.files, **fetched.signed, **(fetched.encoder if with_encoder else {})}
-        for name, path in files.items():
+        for name, path in {**fetched.files, **fetched.signed}.items():
             write_whole(partial / name, path.read_bytes())
 
 

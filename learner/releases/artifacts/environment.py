@@ -10,7 +10,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[3]
 # What a fit, its noise and its files depend on.
 PACKAGES = ("learner", "privacy")
-LIBRARIES = ("numpy", "opendp", "pyarrow", "scikit-learn", "scipy", "skl2onnx", "skops")
+LIBRARIES = ("numpy", "onnxruntime", "opendp", "pyarrow", "scikit-learn", "scipy", "skl2onnx", "skops", "tokenizers")
 
 
 @cache

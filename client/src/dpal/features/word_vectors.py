@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,8 +11,11 @@ from numpy.typing import NDArray
 from dpal.errors import NotGenuine
 from dpal.features.base import Featurizer, Rows, scaled_to
 from dpal.features.normal import Words
-from dpal.features.pieces import WordPieces
+from dpal.features.pieces import uncased_tokenizer
 from dpal.files import sha256_of
+
+if TYPE_CHECKING:
+    from tokenizers import Tokenizer
 
 TABLE = "encoder.npz"
 Text = TypeVar("Text")
@@ -58,7 +61,8 @@ class WordVectors(Featurizer):
 class PieceTable(NamedTuple):
     """A table as it is read: pieces, and their vectors as 8 bits with one scale a piece."""
 
-    pieces: WordPieces
+    vocabulary: bytes
+    tokenizer: "Tokenizer"
     vectors: NDArray[np.int8]
     scales: Rows
 
@@ -66,13 +70,13 @@ class PieceTable(NamedTuple):
     def read(cls, path: Path) -> "PieceTable":
         """Read a file of numpy, whose digest was checked."""
         with np.load(path, allow_pickle=False) as held:
-            vocabulary = bytes(held["vocabulary"]).decode().split("\n")
-            pieces = WordPieces({piece: number for number, piece in enumerate(vocabulary)})
-            return cls(pieces, held["vectors"], held["scales"].astype(np.float64))
+            vocabulary = bytes(held["vocabulary"])
+            tokenizer = uncased_tokenizer(vocabulary.decode().split("\n"))
+            return cls(vocabulary, tokenizer, held["vectors"], held["scales"].astype(np.float64))
 
     def vector(self, word: bytes, n_features: int) -> Rows:
         """Return the sum of the vectors of a word's pieces, shape (n_features,)."""
-        cut = self.pieces.of_word(word.decode("utf-8", "surrogatepass"))
+        cut = self.tokenizer.encode(word.decode("utf-8", "replace"), add_special_tokens=False).ids
         vector: Rows = self.scales[cut] @ self.vectors[cut, :n_features].astype(np.float64)
         return vector
 

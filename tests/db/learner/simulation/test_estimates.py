@@ -1,17 +1,16 @@
 import hashlib
-import importlib
 from dataclasses import replace
 
 import pytest
 
-from learner.features import encoder
+from dpal.features.sentences import PACKAGES
+from learner.features.encoder import ENCODER
 from learner.models.planning import PlanSimulation
 from learner.releases.no_privacy import estimate_said
 from learner.simulation.estimates import simulated_course
 from learner.simulation.plan_setups import setup_of
 from tests import learning
 from tests.factories import make_user
-from tests.pure.learner.features.encoder_folder import write_package
 
 pytestmark = pytest.mark.django_db
 
@@ -65,16 +64,11 @@ def test_a_simulation_without_the_noise_free_part_gives_no_estimate():
     assert simulated_course(project).at(50) is None
 
 
-def test_where_the_encoder_is_gone_nothing_is_claimed(tmp_path, monkeypatch):
+def test_where_the_encoder_is_gone_nothing_is_claimed(monkeypatch):
     """And so whoever has the encoder elsewhere can still read the release."""
-    write_package(tmp_path)
-    monkeypatch.syspath_prepend(str(tmp_path))
-    importlib.invalidate_caches()
-    monkeypatch.setattr(encoder, "ENCODER_PACKAGES", ("tiny_encoder", "tokenizers", "safetensors"))
-    monkeypatch.setitem(encoder.PACKAGES, "all-minilm-l6-v2", "tiny_encoder")
     project = learning.open_trusted(make_user(), features="encoder")
     made_up = {"made_up": [point(100, 0.8)]}
     simulate(setup_of(project, 700), curves=made_up, plain=made_up)
     assert simulated_course(project).at(100) is not None
-    monkeypatch.setitem(encoder.PACKAGES, "all-minilm-l6-v2", "not_installed")
+    monkeypatch.setitem(PACKAGES, ENCODER, "not_installed")
     assert simulated_course(project).at(100) is None

@@ -53,7 +53,7 @@ def test_vectors_add_up_in_the_order_of_the_words(rule):
     wanted = np.zeros((len(SAID), 64))
     for row, text in zip(wanted, normal(SAID, rule), strict=True):
         for word in text.split():
-            pieces = table.pieces.of_word(word)
+            pieces = table.tokenizer.encode(word).ids
             row += table.scales[pieces] @ table.vectors[pieces, :64].astype(float)
     np.testing.assert_array_equal(StaticEncoder(n_features=64, normalizer=rule).raw_rows(SAID), scaled(wanted))
 
