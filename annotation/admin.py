@@ -14,7 +14,7 @@ from annotation.models.history import Action, ProjectChange
 from annotation.models.retention import Retention
 from annotation.people.identity import person_of
 from annotation.people.services import limits, members
-from privacy.admin import ReadOnlyAdmin
+from privacy.ledger.admin import ReadOnlyAdmin
 
 
 @admin.register(Membership)

@@ -33,7 +33,7 @@ from annotation.models.joining import CrowdParticipant
 from annotation.models.prepared import fetch_one
 from annotation.models.questions import ANSWERED, ASKED, UNREAD_BY_ANNOTATOR
 from annotation.models.rows import Columns
-from privacy.models import EntryKind, LedgerEntry
+from privacy.ledger.models import EntryKind, LedgerEntry
 
 Person = AbstractBaseUser | AnonymousUser
 UNDO_WINDOW = timedelta(minutes=10)

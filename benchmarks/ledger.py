@@ -123,9 +123,9 @@ def measure(seconds: float, entries: int) -> dict[str, float]:
     from django.db import connection, transaction
 
     from privacy.accounting.events import BernoulliScreenEvent
-    from privacy.charges import charge_of
-    from privacy.models import BudgetAccount
-    from privacy.services import ledger
+    from privacy.ledger import services as ledger
+    from privacy.ledger.models import BudgetAccount
+    from privacy.ledger.rules import charge_of
 
     event = BernoulliScreenEvent(q_hi=0.502, q_lo=0.498)
     charge = charge_of(event, adjacency="null")

@@ -73,7 +73,7 @@ def fill() -> tuple[str, str]:
     from learner.models import ModelRelease, ReleaseState, TrainingRun
     from learner.releases.services import publishing
     from privacy.accounting.events import RandomChoiceEvent
-    from privacy.services import ledger
+    from privacy.ledger import services as ledger
 
     owner = User.objects.create_user("engineer")
     project = opening.create_project(

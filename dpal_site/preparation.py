@@ -13,8 +13,8 @@ from dpal_site import label_role, owner, roles, site_role
 from dpal_site.embedded import servers
 from dpal_site.environment import env
 from privacy.errors import RollbackDetected
-from privacy.models import LedgerCounter
-from privacy.services import witness
+from privacy.ledger import counter
+from privacy.ledger.models import LedgerCounter
 
 logger = logging.getLogger(__name__)
 
@@ -49,7 +49,7 @@ def see_to_counter() -> None:
     if moved and not LedgerCounter.objects.exists():
         now.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(earlier, now)
-    witness.begin_counter()
+    counter.begin_counter()
 
 
 def grant_roles() -> None:

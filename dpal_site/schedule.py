@@ -42,5 +42,5 @@ BEAT_SCHEDULE: dict[str, dict[str, object]] = {
     "apply-retention": {"task": "learner.tasks.apply_retention_task", "schedule": 3600.0},
     "advance-projects": {"task": "learner.tasks.advance_projects_task", "schedule": 5.0},
     "write-letters": {"task": "learner.tasks.write_letters_task", "schedule": 60.0, "options": {"expires": 60}},
-    "charge-stale-reservations": {"task": "privacy.tasks.charge_stale_reservations_task", "schedule": 60.0},
+    "charge-stale-reservations": {"task": "privacy.ledger.tasks.charge_stale_reservations_task", "schedule": 60.0},
 }

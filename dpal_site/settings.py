@@ -87,7 +87,7 @@ INSTALLED_APPS = [
     *(f"addons.{name}" for name in ADDONS),
     "learner",
     "annotation",
-    "privacy",
+    "privacy.ledger",
     "django_htmx",
     "ninja",
     "allauth",

@@ -12,7 +12,7 @@ from annotation.selectors import seen_by
 from learner.models import ModelRelease
 from learner.pools import selectors
 from privacy.accounting.units import atto_spent, nano_spent
-from privacy.models import LedgerEntry
+from privacy.ledger.models import LedgerEntry
 
 
 @dataclass(frozen=True, slots=True)

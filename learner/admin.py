@@ -3,7 +3,7 @@
 from django.contrib import admin
 
 from learner.models import Evaluation, FeatureMatrix, ModelRelease, Round, TrainingRun
-from privacy.admin import ReadOnlyAdmin
+from privacy.ledger.admin import ReadOnlyAdmin
 
 
 @admin.register(Round)

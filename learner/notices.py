@@ -33,7 +33,7 @@ from annotation.review.selectors import reviewing
 from learner.models import ModelRelease, ReleaseState, Round
 from learner.pools.selectors import guarantee_accounts
 from learner.rounds.next_step import Step, project_status
-from privacy.selectors import guarantee
+from privacy.ledger.selectors import guarantee
 
 BUDGET_SHARE = 0.8
 # What annotators say about questions, for managers to look at.

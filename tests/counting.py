@@ -6,7 +6,7 @@ from uuid import UUID
 from django.conf import settings
 from django.db import connection
 
-from privacy.services.counter import CounterFile
+from privacy.ledger.counter_file import CounterFile
 
 IDENTITY = UUID(int=7_303)
 

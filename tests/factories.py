@@ -32,8 +32,8 @@ from annotation.models.configurations import settings_in
 from annotation.projects.services import opening
 from annotation.questions.services import labels, queue
 from privacy.json_values import read, written_value
-from privacy.models import BudgetAccount, EntryKind, LedgerEntry
-from privacy.services import ledger
+from privacy.ledger import services as ledger
+from privacy.ledger.models import BudgetAccount, EntryKind, LedgerEntry
 
 _numbers = count(1)
 

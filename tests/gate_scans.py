@@ -11,7 +11,7 @@ from django.db.models.functions import Coalesce
 from annotation.data.services import datasets
 from annotation.gates.services import runs
 from annotation.models import Dataset, GateRun, Project, Query
-from privacy.services import ledger
+from privacy.ledger import services as ledger
 from tests.factories import make_project, make_user
 
 TEXTS = [f"text {number % (7 + number // 40)}" for number in range(600)] + ["Stop!", "stop"] * 60 + ["only once"]

@@ -18,7 +18,7 @@ from learner.models import Evaluation, ModelRelease, Round, TrainingRun
 from learner.pools import records
 from learner.releases.services import versions
 from learner.rounds.services import loop, selection, training
-from privacy.models import SETTLEMENTS, EntryKind, LedgerEntry
+from privacy.ledger.models import SETTLEMENTS, EntryKind, LedgerEntry
 from tests.factories import make_user
 from tests.owning import without_rules
 

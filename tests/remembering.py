@@ -14,7 +14,8 @@ from typing import Any, TypeVar
 from django.db import connection, transaction
 from django.db.backends.utils import CursorWrapper
 
-from privacy.services.counter import AccountIdentity, Mark, site_counter
+from privacy.ledger.counter import site_counter
+from privacy.ledger.marks import AccountIdentity, Mark
 from tests.emptying import written_tables
 
 Made = TypeVar("Made")

@@ -19,9 +19,9 @@ from dpal_site import owner
 from dpal_site.embedded import servers
 from dpal_site.embedded.postgres import EmbeddedPostgres
 
-APPS = ("annotation", "dpal_site", "learner", "privacy")
+APPS = ("annotation", "dpal_site", "learner", "privacy/ledger")
 # The libraries' own tables, the field types that ours use, and how first migrations make them.
-BESIDE = ("requirements.lock.txt", "privacy/models/messages.py", "privacy/first_migration.py")
+BESIDE = ("requirements.lock.txt", "privacy/message_fields.py", "privacy/first_migration.py")
 PREFIX = "template_"
 
 

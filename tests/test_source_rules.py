@@ -40,7 +40,7 @@ MAY_REACH_OUT = {
     "dpal_site/front.py": "to the label process, at the one address that LABEL_PROCESS_URL names",
     "dpal_site/demo/annotators.py": "to the site that runs the demo",
     "privacy/engines/stores.py": "to the bucket that STORAGE_URL names, from a cluster's hosts",
-    "privacy/audit/witness.py": "to the site that somebody on another host watches with it",
+    "privacy/ledger/auditor/witness.py": "to the site that somebody on another host watches with it",
 }
 MAY_MARK_SAFE = {
     "annotation/questions/guidelines.py": "guidelines, of whose Markdown the renderer escapes all that is written",

@@ -30,12 +30,12 @@ from learner.models import ModelRelease
 from learner.releases import canaries as canary
 from learner.releases.services import checks
 from learner.rounds.services import loop, streams, training
-from privacy.audit.merkle import leaf_hash, root_of
-from privacy.audit.statement import SIGNED_BEFORE
 from privacy.gate.kanonymity import KAnonymityGate
+from privacy.ledger.auditor.merkle import leaf_hash, root_of
+from privacy.ledger.auditor.statement import SIGNED_BEFORE
+from privacy.ledger.models import LedgerEntry
 from privacy.mechanisms.randomized_response import RandomizedResponse
 from privacy.mechanisms.randomness import SecureRandom
-from privacy.models import LedgerEntry
 from tests.counting import begin_over
 from tests.observing import body_of
 from tests.owning import as_owner

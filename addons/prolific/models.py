@@ -11,7 +11,7 @@ from django.utils.translation import gettext_lazy as _
 from annotation.models.joining import CrowdLink
 from annotation.models.numbered import NumberedModel
 from annotation.models.projects import Project
-from privacy.models.messages import MessageField
+from privacy.message_fields import MessageField
 
 
 class PlatformAccount(models.Model):

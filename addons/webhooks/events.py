@@ -36,8 +36,8 @@ from annotation.work.services import jobs
 from learner.models import ModelRelease, ReleaseState, Round, TrainingRun
 from learner.notices import BUDGET_SHARE, TO_MANAGERS, waiting_place
 from learner.pools.selectors import guarantee_accounts
-from privacy.models import EntryKind, LedgerEntry
-from privacy.selectors import guarantee
+from privacy.ledger.models import EntryKind, LedgerEntry
+from privacy.ledger.selectors import guarantee
 
 # Of answers that wait for review a day is soon enough.
 REVIEW_PAUSE = timedelta(days=1)

@@ -16,9 +16,9 @@ from annotation.budget.downloads import statement_response
 from annotation.models import Project, Role
 from annotation.work.rest import Moment, Page, RoomRouter, page_of, project_for, responses
 from annotation.work.services.tokens import Scope
-from privacy import selectors as privacy_selectors
-from privacy.models import BudgetAccount, EntryKind
-from privacy.services.checkpoints import Log, log_of
+from privacy.ledger import selectors as privacy_selectors
+from privacy.ledger.checkpoints import Log, log_of
+from privacy.ledger.models import BudgetAccount, EntryKind
 
 router = RoomRouter()
 AfterSequence = Annotated[int, Field(ge=0, le=2**62, description="Only entries with a larger number.")]

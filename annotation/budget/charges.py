@@ -11,7 +11,7 @@ from annotation.errors import PriceRefused
 from annotation.models import Arrival, Dataset, DatasetRole, Oracle, Project
 from privacy.accounting.cost import Cost
 from privacy.accounting.screens import hidden_selection_epsilon
-from privacy.selectors import remainder
+from privacy.ledger.selectors import remainder
 from privacy.wording import as_message
 
 AGREED: Final = "agreed"

@@ -4,7 +4,7 @@ from django.utils.translation import gettext as _
 
 from annotation.budget.words import epsilon_words
 from annotation.models import Project
-from privacy.selectors import guarantee, quota_of
+from privacy.ledger.selectors import guarantee, quota_of
 
 
 def project_limit_words(project: Project) -> str:

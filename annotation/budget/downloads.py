@@ -7,7 +7,7 @@ from django.http import StreamingHttpResponse
 from annotation.budget import presenters
 from annotation.budget.services.document import statement_json
 from annotation.models import Project
-from privacy.models import Population
+from privacy.ledger.models import Population
 
 
 def csv_response(lines: Iterator[str], *, name: str) -> StreamingHttpResponse:

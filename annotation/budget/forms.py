@@ -15,7 +15,7 @@ from annotation.choices.cards import ChoiceCards
 from annotation.models import Project
 from annotation.wording import localized
 from privacy.accounting.events import MOST_RECORDS_PER_PERSON
-from privacy.models import BudgetAccount
+from privacy.ledger.models import BudgetAccount
 
 OWN_LIMIT = ""
 

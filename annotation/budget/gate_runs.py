@@ -6,7 +6,7 @@ from annotation.choices.gates import run_event
 from annotation.models import Dataset, Project
 from privacy.accounting.event import Event
 from privacy.accounting.events import GateEvent, GateWindowEvent, event_from_json
-from privacy.models import EntryKind, LedgerEntry
+from privacy.ledger.models import EntryKind, LedgerEntry
 
 SUBJECT = "dataset:"
 

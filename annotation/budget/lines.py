@@ -13,8 +13,8 @@ from django.utils.translation import gettext_lazy
 from annotation.budget.words import STATES, reason_words, upload_names, what_words
 from annotation.wording import localized
 from privacy.accounting.units import atto_spent, nano_spent
-from privacy.models import SETTLEMENTS, BudgetAccount, EntryKind, LedgerEntry
-from privacy.selectors import statement
+from privacy.ledger.models import SETTLEMENTS, BudgetAccount, EntryKind, LedgerEntry
+from privacy.ledger.selectors import statement
 
 LINES_A_PAGE = 50
 ABOUT = {

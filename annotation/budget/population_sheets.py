@@ -20,10 +20,10 @@ from annotation.models.populations import PopulationRequest
 from annotation.wording import localized
 from privacy.accounting.events import event_from_json
 from privacy.accounting.units import epsilon_limit_to_nano, nano_spendable, nano_spent
-from privacy.models import AccountAdjacency, BudgetAccount, EntryKind, LedgerEntry, Population, Quota
-from privacy.selectors import Guarantee, guarantee, payments_left, quota_of, spending_by_subject
-from privacy.services.populations import rule_of_other_key, rule_without_conversion
-from privacy.services.sharing import repeated_account
+from privacy.ledger.models import AccountAdjacency, BudgetAccount, EntryKind, LedgerEntry, Population, Quota
+from privacy.ledger.populations import rule_of_other_key, rule_without_conversion
+from privacy.ledger.selectors import Guarantee, guarantee, payments_left, quota_of, spending_by_subject
+from privacy.ledger.sharing import repeated_account
 
 LINES = 10
 

@@ -28,8 +28,8 @@ from annotation.people.identity import person_of
 from annotation.work.rest import RoomRouter, project_for, require_scope, responses
 from annotation.work.services.tokens import Scope
 from privacy.accounting.events import MOST_RECORDS_PER_PERSON
-from privacy.models import BudgetAccount, Population
-from privacy.services.checkpoints import log_of
+from privacy.ledger.checkpoints import log_of
+from privacy.ledger.models import BudgetAccount, Population
 
 router = RoomRouter()
 Epsilon = Annotated[float, Field(ge=0, le=100_000)]

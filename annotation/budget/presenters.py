@@ -23,8 +23,8 @@ from annotation.models import (
 )
 from annotation.wording import localized
 from privacy.accounting.events import event_from_json
-from privacy.models import AccountAdjacency, AccountUnit, BudgetAccount, EntryKind, LedgerEntry
-from privacy.selectors import (
+from privacy.ledger.models import AccountAdjacency, AccountUnit, BudgetAccount, EntryKind, LedgerEntry
+from privacy.ledger.selectors import (
     Guarantee,
     guarantee,
     guarantees,

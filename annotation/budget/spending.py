@@ -10,8 +10,8 @@ from django.utils.translation import gettext as _
 from annotation.budget.words import delta_words, epsilon_words, mechanism_words, subject_words, upload_names
 from privacy.accounting.units import atto_spent, nano_spent
 from privacy.errors import Spending
-from privacy.models import BudgetAccount, Filter
-from privacy.selectors import spending_by_mechanism, spending_by_person, spending_by_subject, statement
+from privacy.ledger.models import BudgetAccount, Filter
+from privacy.ledger.selectors import spending_by_mechanism, spending_by_person, spending_by_subject, statement
 
 CHUNK = 2000
 # What a spreadsheet would run as a formula if it began a cell, also in full width and after spaces that it drops.

@@ -16,9 +16,9 @@ from annotation.data.services.references import reference_of
 from annotation.models import Dataset, DatasetRole, Project, Record
 from annotation.models.forgetting import Forgetting
 from annotation.tables.sources import projects_with_tables
-from privacy.models import BudgetAccount
-from privacy.selectors import guarantee, quota_of
-from privacy.services.populations import refuse_other_key
+from privacy.ledger.models import BudgetAccount
+from privacy.ledger.populations import refuse_other_key
+from privacy.ledger.selectors import guarantee, quota_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from annotation.choices.gates import gate_choice, unit_of
 from annotation.models import Oracle, Project
-from privacy.selectors import promise
+from privacy.ledger.selectors import promise
 
 # Above this a factor says nothing to anybody that its epsilon does not.
 LARGEST_FACTOR_SHOWN = 1000.0

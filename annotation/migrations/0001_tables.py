@@ -10,7 +10,7 @@ import django.db.models.functions.text
 from django.conf import settings
 from django.db import migrations, models
 
-import privacy.models.messages
+import privacy.message_fields
 from privacy.first_migration import FirstMigration
 
 SQL = Path(__file__).parent / "sql"
@@ -175,8 +175,8 @@ class Migration(FirstMigration):
                 ),
                 ("progress_done", models.BigIntegerField(default=0)),
                 ("progress_total", models.BigIntegerField(blank=True, null=True)),
-                ("message", privacy.models.messages.MessageField(blank=True, default=str)),
-                ("error", privacy.models.messages.MessageField(blank=True, default=str)),
+                ("message", privacy.message_fields.MessageField(blank=True, default=str)),
+                ("error", privacy.message_fields.MessageField(blank=True, default=str)),
                 ("attempt", models.PositiveSmallIntegerField(default=0)),
                 ("leased_until", models.DateTimeField(blank=True, null=True)),
                 ("sent_at", models.DateTimeField(blank=True, null=True)),
@@ -282,7 +282,7 @@ class Migration(FirstMigration):
                 ("bad_row_count", models.BigIntegerField(default=0)),
                 (
                     "bad_row_report",
-                    privacy.models.messages.MessagesInField(
+                    privacy.message_fields.MessagesInField(
                         default=list,
                         help_text="First bad rows: line, column, reason; never content.",
                         inside="$[*].reason",
@@ -290,7 +290,7 @@ class Migration(FirstMigration):
                 ),
                 (
                     "uploader_reason",
-                    privacy.models.messages.MessageField(
+                    privacy.message_fields.MessageField(
                         blank=True, default=str, help_text="Why it was refused, for who uploaded it alone."
                     ),
                 ),
@@ -2152,7 +2152,7 @@ class Migration(FirstMigration):
                 ("bad_row_count", models.BigIntegerField(default=0)),
                 (
                     "bad_row_report",
-                    privacy.models.messages.MessagesInField(
+                    privacy.message_fields.MessagesInField(
                         default=list,
                         help_text="Lines are counted from the beginning of the part.",
                         inside="$[*].reason",

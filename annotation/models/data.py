@@ -9,7 +9,7 @@ from annotation.models.jobs import Job
 from annotation.models.numbered import NumberedModel
 from annotation.models.projects import Project
 from privacy.accounting.cost import Cost
-from privacy.models.messages import MessageField, MessagesInField
+from privacy.message_fields import MessageField, MessagesInField
 
 
 class DatasetRole(models.TextChoices):

@@ -4,7 +4,7 @@ from django.db import models
 from django.db.models import Q
 
 from annotation.models.numbered import NumberedModel
-from privacy.models.messages import MessagesInField
+from privacy.message_fields import MessagesInField
 
 
 class ImportPart(NumberedModel):

@@ -8,7 +8,7 @@ from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
 
 from annotation.models.projects import Project
-from privacy.models.messages import MessageField
+from privacy.message_fields import MessageField
 
 
 class WorkState(models.TextChoices):

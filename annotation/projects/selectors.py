@@ -16,7 +16,7 @@ from annotation.models import (
 from annotation.models.configurations import read_ahead
 from annotation.questions.desks import NOTHING_WAITS, Waiting, waiting_for
 from annotation.selectors import Person, projects_of
-from privacy.selectors import Guarantee, guarantees
+from privacy.ledger.selectors import Guarantee, guarantees
 
 # Who may read of every project they are in what it spent and what it released.
 INSIDE: Final = frozenset({Role.MANAGER, Role.ENGINEER})

@@ -31,7 +31,7 @@ from learner.pools import records
 from learner.pools.selectors import guarantee_accounts
 from learner.rounds.next_step import ProjectStatus, Step, project_status
 from learner.rounds.services import selection
-from privacy.models import SETTLEMENTS, EntryKind, LedgerEntry
+from privacy.ledger.models import SETTLEMENTS, EntryKind, LedgerEntry
 
 ANNOTATORS = ("annotator", "annotator-2", "annotator-3")
 ADMIN = "admin"

@@ -29,8 +29,8 @@ from annotation.work.services import broker
 from dpal_site.operations import heartbeats
 from learner.models import Round, TrainingRun
 from privacy.choices import Kind
-from privacy.models import BudgetAccount
-from privacy.selectors import guarantee
+from privacy.ledger.models import BudgetAccount
+from privacy.ledger.selectors import guarantee
 
 WORK: dict[str, type[Model]] = {"job": Job, "round": Round, "training": TrainingRun}
 

@@ -43,7 +43,7 @@ from learner.rounds import failures
 from learner.rounds.next_step import ProjectStatus, Step, project_status
 from privacy.accounting.cost import Cost
 from privacy.choices import Kind
-from privacy.selectors import can_pay, quota_of
+from privacy.ledger.selectors import can_pay, quota_of
 from privacy.wording import as_message, as_plural_message, joined_messages
 
 # Among more people than these somebody is taken to be free: a crowd of thousands is not asked one by one.

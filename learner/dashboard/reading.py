@@ -11,7 +11,7 @@ from annotation.models import Project
 from learner.access import may_manage
 from learner.dashboard import tables
 from learner.pools import selectors
-from privacy.models import BudgetAccount
+from privacy.ledger.models import BudgetAccount
 
 # What engineers see, too; the rest is for those inside.
 OUTSIDE = ("spending", "purposes", "releases")

@@ -29,7 +29,7 @@ from learner.rounds import failures
 from privacy.accounting.composition import zcdp_epsilon
 from privacy.accounting.cost import Cost
 from privacy.accounting.units import atto_spendable, nano_spendable, nano_spent
-from privacy.models import BudgetAccount, EntryKind, Filter, LedgerEntry
+from privacy.ledger.models import BudgetAccount, EntryKind, Filter, LedgerEntry
 
 # Above so many entries an account's history is one point a day.
 EVERY_ENTRY = 200

@@ -10,7 +10,7 @@ import django.db.models.lookups
 from django.conf import settings
 from django.db import migrations, models
 
-import privacy.models.messages
+import privacy.message_fields
 from privacy.first_migration import FirstMigration
 
 SQL = Path(__file__).parent / "sql"
@@ -98,8 +98,8 @@ class Migration(FirstMigration):
                 ),
                 ("labels_used", models.PositiveIntegerField()),
                 ("retired_reason", models.CharField(blank=True, max_length=300)),
-                ("checks", privacy.models.messages.MessagesInField(blank=True, default=dict, inside="$.*")),
-                ("held_back", privacy.models.messages.MessageField(blank=True, default=str)),
+                ("checks", privacy.message_fields.MessagesInField(blank=True, default=dict, inside="$.*")),
+                ("held_back", privacy.message_fields.MessageField(blank=True, default=str)),
                 ("released_at", models.DateTimeField(blank=True, null=True)),
                 ("configuration", models.JSONField(default=dict, help_text="The project's settings at the time.")),
                 ("environment", models.JSONField(default=dict, help_text="Versions of the code and of the libraries.")),
@@ -204,11 +204,11 @@ class Migration(FirstMigration):
                 ("progress_total", models.PositiveIntegerField(blank=True, null=True)),
                 (
                     "message",
-                    privacy.models.messages.MessageField(
+                    privacy.message_fields.MessageField(
                         blank=True, default=str, help_text="What the attempt does now."
                     ),
                 ),
-                ("error", privacy.models.messages.MessageField(blank=True, default=str)),
+                ("error", privacy.message_fields.MessageField(blank=True, default=str)),
                 ("started_at", models.DateTimeField(blank=True, help_text="When the newest attempt began.", null=True)),
                 (
                     "cancelled_by",
@@ -515,11 +515,11 @@ class Migration(FirstMigration):
                 ("progress_total", models.PositiveIntegerField(blank=True, null=True)),
                 (
                     "message",
-                    privacy.models.messages.MessageField(
+                    privacy.message_fields.MessageField(
                         blank=True, default=str, help_text="What the attempt does now."
                     ),
                 ),
-                ("error", privacy.models.messages.MessageField(blank=True, default=str)),
+                ("error", privacy.message_fields.MessageField(blank=True, default=str)),
                 ("started_at", models.DateTimeField(blank=True, help_text="When the newest attempt began.", null=True)),
                 (
                     "cancelled_by",

@@ -7,7 +7,7 @@ from django.utils.translation import gettext_lazy as _
 
 from annotation.models import Dataset, Project
 from learner.models.trainings import TrainingRun
-from privacy.models.messages import MessageField, MessagesInField
+from privacy.message_fields import MessageField, MessagesInField
 
 
 class ReleaseState(models.TextChoices):

@@ -10,7 +10,7 @@ from django.utils.translation import gettext_lazy as _
 from annotation.choices.catalogue import CATALOGUE
 from annotation.models import Dataset, LeasedWork, Project, Selection
 from privacy.choices import Kind
-from privacy.models.messages import MessageField
+from privacy.message_fields import MessageField
 
 # Coins and looks of an upload are stored in parts of so many rows, so no value grows with the pool.
 PART_ROWS = 2**20

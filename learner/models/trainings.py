@@ -8,7 +8,7 @@ from django.utils.translation import gettext_lazy as _
 
 from annotation.models import Dataset, LeasedWork, Project
 from learner.models.rounds import Round
-from privacy.models.messages import MessageField
+from privacy.message_fields import MessageField
 
 
 class WarmStart(models.Model):

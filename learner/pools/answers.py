@@ -18,8 +18,8 @@ from learner.pools.configuration import answers_are_open, answers_event_of
 from learner.pools.records import Examples
 from privacy.accounting.event import Event
 from privacy.accounting.events import PostProcessingEvent
+from privacy.ledger.models import LedgerEntry
 from privacy.mechanisms.randomized_response import ResponseMechanism, mechanism_of
-from privacy.models import LedgerEntry
 from privacy.wording import as_message
 
 

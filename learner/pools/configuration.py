@@ -28,8 +28,8 @@ from learner.strategies.screen import Screen, ScreenChoice
 from learner.strategies.secret_sample import BlocksChoice, SecretSample
 from privacy.accounting.events import AnswersEvent, Event, LabelTrainingEvent, StreamEvent
 from privacy.choices import Kind, Parameter
+from privacy.ledger.models import AccountUnit, Filter
 from privacy.mechanisms.randomized_response import mechanism_of
-from privacy.models import AccountUnit, Filter
 from privacy.wording import as_message
 
 

@@ -45,10 +45,10 @@ from learner.pools.records import pool_datasets
 from privacy.engines.batches import BatchEngine
 from privacy.engines.crew import Crew
 from privacy.engines.spark_batches import SparkBatches
+from privacy.ledger import services as ledger
+from privacy.ledger.faults import fault_point
+from privacy.ledger.models import EntryKind, LedgerEntry
 from privacy.mechanisms.randomness import SecureRandom
-from privacy.models import EntryKind, LedgerEntry
-from privacy.services import ledger
-from privacy.services.faults import fault_point
 from privacy.wording import as_message
 
 NUMBER_BYTES = 4

@@ -15,9 +15,9 @@ from learner.pools.selectors import next_strategy, pending_projection
 from learner.strategies.stopping import StabilizedPredictions
 from privacy.accounting.cost import Cost
 from privacy.accounting.event import Event
-from privacy.charges import adjacency_of
-from privacy.models import EntryKind, LedgerEntry
-from privacy.selectors import as_it_counts
+from privacy.ledger.models import EntryKind, LedgerEntry
+from privacy.ledger.rules import adjacency_of
+from privacy.ledger.selectors import as_it_counts
 from privacy.wording import Message, as_message
 
 

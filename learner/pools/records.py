@@ -40,8 +40,8 @@ from learner.pools.keys import attempt_key
 from learner.strategies.rows import OpenRows
 from privacy.accounting.event import Event, event_from_json
 from privacy.accounting.events import SecretBlockEvent, SecretSampleEvent
-from privacy.models import EntryKind, LedgerEntry, Quota
-from privacy.selectors import can_pay
+from privacy.ledger.models import EntryKind, LedgerEntry, Quota
+from privacy.ledger.selectors import can_pay
 from privacy.wording import as_message
 
 

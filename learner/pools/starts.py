@@ -25,9 +25,9 @@ from learner.pools import features, selectors
 from learner.pools.class_words import descriptions_of
 from learner.pools.configuration import estimator_of, featurizer_of, learned_classes, learned_numbers
 from privacy.errors import SimulationNotReleasable
-from privacy.models import BudgetAccount, EntryKind, LedgerEntry
-from privacy.services import ledger
-from privacy.services.faults import fault_point
+from privacy.ledger import services as ledger
+from privacy.ledger.faults import fault_point
+from privacy.ledger.models import BudgetAccount, EntryKind, LedgerEntry
 from privacy.wording import as_message
 
 logger = logging.getLogger(__name__)

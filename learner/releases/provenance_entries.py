@@ -10,8 +10,8 @@ from learner.models import FeatureMatrix
 from learner.releases.artifacts.provenance import DataDigests, LedgerPlace, Provenance
 from learner.releases.artifacts.settings import configuration_digest, configuration_of
 from learner.releases.evaluations import Score
-from privacy.models import BudgetAccount, LedgerEntry
-from privacy.services.checkpoints import log_of
+from privacy.ledger.checkpoints import log_of
+from privacy.ledger.models import BudgetAccount, LedgerEntry
 
 
 def provenance_of(

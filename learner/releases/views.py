@@ -33,7 +33,7 @@ from learner.releases.cards.described import VERSION
 from learner.releases.no_privacy import estimate_of_run, estimate_said
 from learner.releases.services import checks, described, versions
 from learner.releases.told_cards import ShownCard, shown_card, shown_described_card
-from privacy.models import SETTLEMENTS
+from privacy.ledger.models import SETTLEMENTS
 
 # A matrix of more classes is wider than any screen.
 MATRIX_CLASSES = 30

@@ -40,8 +40,8 @@ from learner.pools.selectors import (
     training_price,
 )
 from learner.rounds import failures
-from privacy.models import BudgetAccount
-from privacy.selectors import can_pay, guarantee
+from privacy.ledger.models import BudgetAccount
+from privacy.ledger.selectors import can_pay, guarantee
 from privacy.wording import as_message, as_plural_message, joined_messages
 
 

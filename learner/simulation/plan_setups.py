@@ -34,10 +34,10 @@ from learner.simulation.splits import series_epsilon
 from privacy.accounting.cost import Cost
 from privacy.accounting.event import Event
 from privacy.accounting.events import GateWindowEvent
-from privacy.charges import adjacency_of
 from privacy.choices import Kind
 from privacy.gate.planning import passing
-from privacy.selectors import as_it_counts, guarantee
+from privacy.ledger.rules import adjacency_of
+from privacy.ledger.selectors import as_it_counts, guarantee
 
 # More trainings than this are not counted one by one.
 MOST_COUNTED = 300

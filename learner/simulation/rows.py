@@ -28,9 +28,9 @@ from learner.simulation.setup import Setup
 from learner.simulation.tried_settings import left_out, reads_encoder_columns, settings_to_try, untried
 from privacy.accounting.units import ATTO, NANO
 from privacy.choices import Kind, Plans
-from privacy.models import BudgetAccount
-from privacy.selectors import quota_of
-from privacy.services import terms
+from privacy.ledger import terms
+from privacy.ledger.models import BudgetAccount
+from privacy.ledger.selectors import quota_of
 from privacy.wording import as_message
 
 MOST_ROWS: Final = 20

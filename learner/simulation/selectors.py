@@ -20,9 +20,9 @@ from learner.pools import records as pool_selectors
 from learner.pools.configuration import screen_of, secret_sample_of, strategy_of
 from learner.pools.prices import round_series
 from privacy.accounting.event import Event
-from privacy.charges import price
-from privacy.models import BudgetAccount, Filter
-from privacy.selectors import last_entry
+from privacy.ledger.models import BudgetAccount, Filter
+from privacy.ledger.rules import price
+from privacy.ledger.selectors import last_entry
 from privacy.wording import as_message, as_plural_message, joined_messages
 
 # A plan that goes on for longer is not walked to its end: a page waits for it.

@@ -24,8 +24,8 @@ from annotation.work.services import jobs
 from learner.models import ModelRelease
 from learner.rounds.services import closing as deletion
 from learner.rounds.services import forgetting, loop
-from privacy.models import SETTLEMENTS
-from privacy.selectors import guarantee
+from privacy.ledger.models import SETTLEMENTS
+from privacy.ledger.selectors import guarantee
 from tests import learning
 from tests.factories import make_user
 

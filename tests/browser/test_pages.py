@@ -16,7 +16,7 @@ from annotation.people.services import groups, members
 from annotation.projects.forms.wizard import WizardStep
 from annotation.projects.services import opening
 from dpal_site.embedded.processes import Supervisor
-from privacy.selectors import guarantee
+from privacy.ledger.selectors import guarantee
 from tests import axe
 from tests.factories import open_messages
 

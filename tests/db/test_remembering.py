@@ -7,7 +7,7 @@ from django.db import IntegrityError, transaction
 
 from annotation.models import Project
 from learner.models import ModelRelease
-from privacy.models import LedgerEntry
+from privacy.ledger.models import LedgerEntry
 from tests import learning, remembering
 from tests.counting import begin_over
 from tests.emptying import empty_tables

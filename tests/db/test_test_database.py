@@ -5,7 +5,7 @@ from django.db import DatabaseError, IntegrityError, connection, transaction
 
 from annotation.models import Membership
 from dpal_site.embedded.postgres import EmbeddedPostgres
-from privacy.models import LedgerEntry
+from privacy.ledger.models import LedgerEntry
 from tests.conftest import SHARED
 from tests.counting import begin_over
 from tests.emptying import KEPT, empty_tables, needs_new_sessions

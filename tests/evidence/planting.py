@@ -29,7 +29,7 @@ LONGEST_SECONDS, LONGEST_SECONDS_EACH = 1800, 60
 RUN = "mutants"
 # What tests/conftest.py calls the database of this run, and what the rules in it are made from.
 DATABASE = f"test_{RUN}_main"
-LEDGER_RULES, OTHER_RULES = (Path(app, "migrations", "sql") for app in ("privacy", "annotation"))
+LEDGER_RULES, OTHER_RULES = (Path(app, "migrations", "sql") for app in ("privacy/ledger", "annotation"))
 FUNCTION = re.compile(r"^CREATE FUNCTION .*?\$\$;", re.DOTALL | re.MULTILINE)
 # What no killer needs.
 UNUSED = ("-p", "no:cacheprovider")
@@ -150,7 +150,7 @@ class Copy:
             with psycopg.connect(self._postgres.url(DATABASE)) as connection:
                 for rules in _rules_of(path, path.parent.relative_to(self.root)):
                     connection.execute(rules.encode())
-                connection.execute(mark_of(self.root / path.relative_to(self.root).parts[0]))
+                connection.execute(mark_of(path.relative_to(self.root).parts[:-3], self.root))
         # Python trusts compiled files by the time of their source, so every planted one gets a new time.
         later = 2_000_000_000 + next(self._numbers)
         os.utime(path, (later, later))
@@ -159,19 +159,19 @@ class Copy:
 def _rules_of(path: Path, folder: Path) -> list[str]:
     """Return what puts the rules of a file into a database that has them: the ledger's anew, of others functions."""
     if folder == LEDGER_RULES:
-        files = ("rules.reverse", *import_module("privacy.migrations.0001_tables").RULES)
+        files = ("rules.reverse", *import_module("privacy.ledger.migrations.0001_tables").RULES)
         return [(path.parent / f"{file}.sql").read_text() for file in files]
     assert folder == OTHER_RULES, f"nobody puts the rules of {folder} into a database"
     return [found.replace("CREATE", "CREATE OR REPLACE", 1) for found in FUNCTION.findall(path.read_text())]
 
 
-def mark_of(app: Path) -> sql.Composed:
+def mark_of(app: tuple[str, ...], root: Path) -> sql.Composed:
     """Return what makes a database with these rules this program's own, which would refuse another version's."""
-    module = import_module(f"{app.name}.migrations.0001_tables")
-    folder = app / "migrations"
+    module = import_module(".".join([*app, "migrations.0001_tables"]))
+    folder = root.joinpath(*app, "migrations")
     statements = "\n".join((folder / "sql" / f"{name}.sql").read_text() for name in module.RULES)
     digest = migration_digest((folder / "0001_tables.py").read_text(), [statements])
-    table = module.Migration("0001_tables", app.name).marked_table
+    table = module.Migration("0001_tables", app[0]).marked_table
     return sql.SQL("COMMENT ON TABLE {} IS {}").format(sql.Identifier(table), sql.Literal(digest))
 
 

@@ -23,8 +23,8 @@ from learner.pools import features
 from learner.pools import records as pool_selectors
 from learner.pools.configuration import featurizer_of, strategy_of
 from learner.rounds.services import loop, selection
+from privacy.ledger.models import LedgerEntry
 from privacy.mechanisms.randomness import SimulationRandom
-from privacy.models import LedgerEntry
 from tests import learning
 from tests.counting import new_counter
 from tests.crews import batch_workers

@@ -27,7 +27,7 @@ from dpal_site.celery import app
 from dpal_site.embedded import host
 from learner.models import ModelRelease, Round, TrainingRun
 from learner.rounds.services import loop, training
-from privacy.models import LedgerEntry
+from privacy.ledger.models import LedgerEntry
 from tests import learning
 from tests.counting import new_counter
 from tests.factories import make_annotators, make_project, make_user, open_records

@@ -12,7 +12,7 @@ from dpal_site.embedded import host
 from dpal_site.embedded.processes import CELERY
 from dpal_site.environment import storage_settings
 from learner.models import FeatureMatrix, ModelRelease
-from privacy.services.counter_objects import counter_objects
+from privacy.ledger.counter_objects import counter_objects
 from tests import learning
 from tests.counting import IDENTITY
 from tests.factories import make_user

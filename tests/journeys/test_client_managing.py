@@ -16,8 +16,8 @@ from annotation.work.services.tokens import Scope
 from dpal import settings, statement
 from dpal.command_line import main
 from learner.releases import storage
-from privacy.audit.keys import SiteKey
-from privacy.audit.statement import SIGNED_BEFORE, signature_of
+from privacy.ledger.auditor.statement import SIGNED_BEFORE, signature_of
+from privacy.ledger.keys import SiteKey
 from tests import learning
 from tests.factories import make_account, make_project, make_user, open_records
 from tests.lakes import write_table
@@ -117,7 +117,7 @@ def test_versions_are_moved_compared_and_audited_from_a_terminal(terminal_within
     )
     # Without the site's program costs are taken as they stand, and each of them is named.
     with monkeypatch.context() as without:
-        without.setitem(sys.modules, "privacy.audit.statement", None)
+        without.setitem(sys.modules, "privacy.ledger.auditor.statement", None)
         alone = statement.audit(content, public_key=key)
         assert (alone.faults, alone.recomputed, sum(map(len, alone.taken.values()))) == ((), 0, priced)
         assert not any(re.search("epsilon_nano is 9", one) for one in statement.audit(forged, public_key=key).faults)

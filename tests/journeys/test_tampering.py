@@ -16,12 +16,12 @@ from dpal.manifest import verify_folder
 from learner.errors import ArtifactCorrupt
 from learner.releases.artifacts.files import verify_release
 from learner.releases.artifacts.model_signature import MODEL_SIGNATURE
-from privacy.audit.keys import SiteKey, decoded_key
-from privacy.audit.merkle import leaf_hash, root_of
-from privacy.audit.notes import Checkpoint, open_checkpoint, sign_checkpoint
-from privacy.audit.statement import SIGNED_BEFORE, StatementRefused, audit_statement, signature_of
-from privacy.audit.witness import LedgerRefused, ShownAccount, Witness
-from privacy.services.checkpoints import site_key
+from privacy.ledger.auditor.merkle import leaf_hash, root_of
+from privacy.ledger.auditor.notes import Checkpoint, open_checkpoint, sign_checkpoint
+from privacy.ledger.auditor.statement import SIGNED_BEFORE, StatementRefused, audit_statement, signature_of
+from privacy.ledger.auditor.witness import LedgerRefused, ShownAccount, Witness
+from privacy.ledger.checkpoints import site_key
+from privacy.ledger.keys import SiteKey, decoded_key
 from tests.auditing import Files, handed_over
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -15,7 +15,9 @@ def root(tmp_path):
     return tmp_path
 
 
-@pytest.mark.parametrize("name", ["learner/migrations/0001_tables.py", "privacy/migrations/sql/rules.sql", *BESIDE])
+@pytest.mark.parametrize(
+    "name", ["learner/migrations/0001_tables.py", "privacy/ledger/migrations/sql/rules.sql", *BESIDE]
+)
 def test_another_content_has_another_name(root, name):
     before = template_name(root)
     assert template_name(root) == before

@@ -8,7 +8,7 @@ import django.db.models.functions.datetime
 from django.conf import settings
 from django.db import migrations, models
 
-import privacy.models.messages
+import privacy.message_fields
 from privacy.first_migration import FirstMigration
 
 SQL = Path(__file__).parent / "sql"
@@ -85,7 +85,7 @@ class Migration(FirstMigration):
                     "forgotten_bonus_cents",
                     models.PositiveIntegerField(default=0, help_text="Bonuses whose rows were forgotten."),
                 ),
-                ("fault", privacy.models.messages.MessageField(default=str)),
+                ("fault", privacy.message_fields.MessageField(default=str)),
                 ("attempts", models.PositiveSmallIntegerField(default=0)),
                 (
                     "next_at",
@@ -164,7 +164,7 @@ class Migration(FirstMigration):
                 ),
                 ("external_id", models.CharField(blank=True, max_length=64)),
                 ("paying_at", models.DateTimeField(blank=True, null=True)),
-                ("fault", privacy.models.messages.MessageField(default=str)),
+                ("fault", privacy.message_fields.MessageField(default=str)),
                 ("created_at", models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
                 (
                     "created_by",
@@ -276,7 +276,7 @@ class Migration(FirstMigration):
                         blank=True, help_text="As the platform says it; empty until it did.", max_length=3
                     ),
                 ),
-                ("fault", privacy.models.messages.MessageField(default=str)),
+                ("fault", privacy.message_fields.MessageField(default=str)),
                 ("created_at", models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
                 (
                     "created_by",
@@ -331,7 +331,7 @@ class Migration(FirstMigration):
                         max_length=10,
                     ),
                 ),
-                ("fault", privacy.models.messages.MessageField(default=str)),
+                ("fault", privacy.message_fields.MessageField(default=str)),
                 ("created_at", models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
                 (
                     "decided_by",

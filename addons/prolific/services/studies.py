@@ -39,7 +39,7 @@ from annotation.models import Project
 from annotation.models.joining import Platform
 from annotation.people.services import crowd_links
 from annotation.work.services.sending import send_on_commit
-from privacy.services.entries import broken_rule
+from privacy.ledger.entries import broken_rule
 from privacy.wording import as_message
 
 # Whoever returns a place leaves it to another, so that more come than there are places.

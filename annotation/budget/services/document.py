@@ -12,14 +12,14 @@ from typing import Any
 
 from annotation.models import Oracle, Project
 from privacy.accounting.events import event_from_json
-from privacy.audit.account import Verdict
-from privacy.audit.chain import EPOCH, HASHED_FIELDS
-from privacy.audit.statement import FORMAT, signature_of
-from privacy.models import BudgetAccount, EntryKind, LedgerEntry, Population
+from privacy.ledger.audit import audit_accounts
+from privacy.ledger.auditor.account import Verdict
+from privacy.ledger.auditor.chain import EPOCH, HASHED_FIELDS
+from privacy.ledger.auditor.statement import FORMAT, signature_of
+from privacy.ledger.checkpoints import checkpoint_at, site_key
+from privacy.ledger.counter import site_counter
+from privacy.ledger.models import BudgetAccount, EntryKind, LedgerEntry, Population
 from privacy.moments import whole_second
-from privacy.services.audit import audit_accounts
-from privacy.services.checkpoints import checkpoint_at, site_key
-from privacy.services.counter import site_counter
 
 CHUNK = 2000
 LIMITS = ("epsilon_limit_nano", "delta_limit_atto", "delta_sum_limit_atto", "rho_limit_nano")

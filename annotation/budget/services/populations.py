@@ -13,8 +13,9 @@ from annotation.models.populations import PopulationManager, PopulationRequest, 
 from annotation.people.services import second_manager
 from privacy.accounting.units import delta_limit_to_atto, epsilon_limit_to_nano
 from privacy.errors import UnsoundCombination
-from privacy.models import BudgetAccount, Population, Quota
-from privacy.services import ledger, populations
+from privacy.ledger import populations
+from privacy.ledger import services as ledger
+from privacy.ledger.models import BudgetAccount, Population, Quota
 from privacy.wording import as_message
 
 

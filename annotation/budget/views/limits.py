@@ -19,7 +19,7 @@ from annotation.people.identity import note_nothing, person_of
 from annotation.people.services import limits
 from annotation.people.services.second_manager import LIFETIME
 from privacy.accounting.units import atto_spendable, nano_spendable
-from privacy.selectors import guarantee
+from privacy.ledger.selectors import guarantee
 
 SHOWN = 50
 

@@ -13,8 +13,8 @@ from annotation.budget.lines import statement_page
 from annotation.budget.services.document import verdicts
 from annotation.budget.spending import statement_csv
 from annotation.models import Project, Role
-from privacy.selectors import guarantee
-from privacy.services.checkpoints import site_key
+from privacy.ledger.checkpoints import site_key
+from privacy.ledger.selectors import guarantee
 
 LAST_PAGE = 1_000_000
 

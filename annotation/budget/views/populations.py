@@ -19,7 +19,7 @@ from annotation.budget.words import typed_words
 from annotation.models import Role
 from annotation.models.populations import PopulationRequest
 from annotation.people.identity import person_of
-from privacy.models import Population
+from privacy.ledger.models import Population
 
 
 @login_required

@@ -8,8 +8,9 @@ from annotation.choices.label_types.learning import chosen_estimator
 from annotation.choices.starts import no_start_before
 from annotation.errors import InvalidUpload
 from annotation.models import Arrival, Dataset, DatasetRole, DatasetState, Project
-from privacy.models import BudgetAccount
-from privacy.services import ledger, populations
+from privacy.ledger import populations
+from privacy.ledger import services as ledger
+from privacy.ledger.models import BudgetAccount
 from privacy.wording import as_message
 
 MOST_EPSILON = 100_000.0

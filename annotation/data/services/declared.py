@@ -11,8 +11,8 @@ from annotation.data.services.shared_rows import HIDDEN
 from annotation.errors import NamedTooOften
 from annotation.models import Dataset, DatasetRole, Record
 from annotation.models.forgetting import Forgetting
-from privacy.models import BudgetAccount
-from privacy.selectors import quota_of
+from privacy.ledger.models import BudgetAccount
+from privacy.ledger.selectors import quota_of
 from privacy.wording import as_message
 
 

@@ -31,8 +31,8 @@ from annotation.tables.pseudonym_keys import site_pseudonyms
 from annotation.tables.pseudonyms import Pseudonyms
 from annotation.work.services import files
 from privacy.gate import columns
-from privacy.models import BudgetAccount
-from privacy.selectors import quota_of
+from privacy.ledger.models import BudgetAccount
+from privacy.ledger.selectors import quota_of
 
 # Emptying one row writes so many again.
 PART_ROWS = 262_144

@@ -9,8 +9,8 @@ from annotation.errors import InvalidUpload
 from annotation.models import Arrival, BadRows, DataKind, Dataset, DatasetRole, DatasetState, Oracle, Project
 from annotation.tables import addresses, sources
 from annotation.work.services import jobs
-from privacy.models import BudgetAccount
-from privacy.selectors import quota_of
+from privacy.ledger.models import BudgetAccount
+from privacy.ledger.selectors import quota_of
 from privacy.wording import as_message
 
 CROWD_ONLY = as_message(

@@ -12,7 +12,7 @@ from annotation.data.readers.rows import FirstRows, Layout
 from annotation.errors import InvalidUpload, StorageFull
 from annotation.models import Arrival, BadRows, DatasetRole, Project
 from annotation.work.services import interruptions
-from privacy.models import EntryKind, LedgerEntry
+from privacy.ledger.models import EntryKind, LedgerEntry
 from privacy.wording import as_message
 
 FOLDER = "datasets"

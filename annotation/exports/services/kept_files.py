@@ -23,7 +23,7 @@ from annotation.models.exports import Export
 from annotation.models.letters import MailKind
 from annotation.people.services import notices
 from annotation.work.services import attempts, files, jobs
-from privacy.services.faults import fault_point
+from privacy.ledger.faults import fault_point
 from privacy.wording import as_message
 
 FOLDER = "exports"

@@ -8,8 +8,8 @@ from annotation.errors import TableChanged, WorkCancelled
 from annotation.models import GateRun, GateState, Job, LeasedWork
 from annotation.work.services import attempts, interruptions
 from privacy.errors import EngineFailed, PrivacyError
-from privacy.models import LedgerEntry
-from privacy.services import ledger
+from privacy.ledger import services as ledger
+from privacy.ledger.models import LedgerEntry
 from privacy.wording import as_message, joined_messages
 
 # A killed attempt stays charged, so what kills its worker each time must not eat the budget.

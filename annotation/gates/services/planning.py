@@ -20,8 +20,8 @@ from annotation.work.services import attempts, jobs
 from privacy.engines.base import Tell
 from privacy.gate.normalizers import Normalizer
 from privacy.gate.survey import Frequencies, PoolSurvey
-from privacy.models import EntryKind, LedgerEntry
-from privacy.selectors import guarantee
+from privacy.ledger.models import EntryKind, LedgerEntry
+from privacy.ledger.selectors import guarantee
 from privacy.wording import as_message, joined_rules
 
 # What a page has time for; what is larger takes a job.

@@ -32,8 +32,8 @@ from privacy.accounting.event import Event
 from privacy.accounting.events import GateOfSnapshotEvent, GateWindowEvent
 from privacy.errors import UnsoundCombination
 from privacy.gate.counting import CountingGate
-from privacy.models import LedgerEntry
-from privacy.services import ledger
+from privacy.ledger import services as ledger
+from privacy.ledger.models import LedgerEntry
 from privacy.wording import as_message
 
 # What passed is as many Python objects at a time.

@@ -14,8 +14,8 @@ from annotation.models.limits import LimitRequest, RequestKind, RequestState
 from annotation.people.services import appointing, members, second_manager
 from annotation.signals import limit_changing
 from privacy.accounting.units import delta_limit_to_atto, epsilon_limit_to_nano
-from privacy.models import BudgetAccount
-from privacy.services import ledger
+from privacy.ledger import services as ledger
+from privacy.ledger.models import BudgetAccount
 from privacy.wording import as_message
 
 

@@ -13,7 +13,7 @@ from annotation.errors import LimitRequestRefused
 from annotation.models import Project
 from annotation.models.limits import LimitRequest, RequestState
 from annotation.models.populations import PopulationRequest
-from privacy.models import Population
+from privacy.ledger.models import Population
 
 Request = TypeVar("Request", LimitRequest, PopulationRequest)
 # A request nobody decided on is about a situation that has passed.

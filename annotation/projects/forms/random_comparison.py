@@ -11,7 +11,7 @@ from annotation.models import Arrival, Project, Selection
 from annotation.projects.forms.configuration import standing_values
 from annotation.projects.forms.wizard import OWN_LIMIT
 from privacy.accounting.units import nano_spent
-from privacy.selectors import spending_by_subject
+from privacy.ledger.selectors import spending_by_subject
 
 LONGEST_NAME = 120
 

@@ -7,9 +7,9 @@ from django.contrib.auth.models import AbstractBaseUser
 
 from annotation.choices.randomizers import answers_unit
 from annotation.models import Oracle, Project
-from privacy.models import BudgetAccount
-from privacy.selectors import guarantee
-from privacy.services import ledger
+from privacy.ledger import services as ledger
+from privacy.ledger.models import BudgetAccount
+from privacy.ledger.selectors import guarantee
 from privacy.wording import as_message
 
 

@@ -24,9 +24,10 @@ from annotation.selectors import is_charged
 from annotation.signals import classes_changed
 from annotation.work.services import jobs
 from privacy.accounting.units import ATTO, NANO, delta_limit_to_atto, epsilon_limit_to_nano
-from privacy.models import BudgetAccount
-from privacy.selectors import quota_of
-from privacy.services import ledger, populations
+from privacy.ledger import populations
+from privacy.ledger import services as ledger
+from privacy.ledger.models import BudgetAccount
+from privacy.ledger.selectors import quota_of
 from privacy.wording import as_message
 
 

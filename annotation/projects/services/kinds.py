@@ -19,7 +19,7 @@ from annotation.errors import ConfigurationFrozen, InvalidConfiguration
 from annotation.models import STREAM_JOB, Arrival, Dataset, Oracle, Project
 from annotation.projects.services import answers_accounts, configuring
 from annotation.work.services import jobs
-from privacy.selectors import quota_of
+from privacy.ledger.selectors import quota_of
 from privacy.wording import as_message, joined_messages, joined_rules
 
 

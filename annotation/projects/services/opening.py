@@ -32,8 +32,8 @@ from annotation.people.services.members import add_member
 from annotation.projects.services import answers_accounts
 from annotation.questions.services.guidelines import bring_guideline_pictures
 from privacy.choices import Kind
-from privacy.models import Population
-from privacy.services import ledger
+from privacy.ledger import services as ledger
+from privacy.ledger.models import Population
 from privacy.wording import as_message
 
 ACCOUNT_FIELDS = ("pool_epsilon", "pool_delta", "labels_epsilon")

@@ -89,7 +89,7 @@ def audit(content: bytes, *, public_key: str) -> Audited:
 def _costs_anew(content: bytes, public_key: str) -> list[str] | None:
     """Return what the site's own audit finds beside every cost computed anew; None where it is not installed."""
     try:
-        from privacy.audit.statement import audit_statement  # noqa: PLC0415 - of the site's program
+        from privacy.ledger.auditor.statement import audit_statement  # noqa: PLC0415 - of the site's program
     except ImportError:
         return None
     verdicts = audit_statement(content, public_key=public_key).verdicts

@@ -8,7 +8,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from dpal_site import owner
 from privacy.errors import RollbackDetected
-from privacy.services import witness
+from privacy.ledger import counter
 
 
 class Command(BaseCommand):
@@ -35,13 +35,13 @@ class Command(BaseCommand):
         try:
             if action == "begin":
                 with owner.as_owner():
-                    witness.begin_counter(reason=trust_database)
+                    counter.begin_counter(reason=trust_database)
             elif action == "close":
-                for account, mark in witness.close_forgotten().items():
+                for account, mark in counter.close_forgotten().items():
                     self.stdout.write(f"{account.scope}: closed, it had {mark.sequence} entries")
         except RollbackDetected as error:
             raise CommandError(str(error)) from error
-        state = witness.counter_state()
+        state = counter.counter_state()
         self.stdout.write(state.sentence)
         where = settings.LEDGER_COUNTER_URL.partition("?")[0] or Path(settings.LEDGER_COUNTER_PATH)
         self.stdout.write(f"it lies at {where}, which no backup of the database may take along")

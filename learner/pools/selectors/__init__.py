@@ -37,10 +37,10 @@ from learner.pools.configuration import (
 from learner.pools.records import TrainedOn
 from privacy.accounting.cost import Cost
 from privacy.accounting.event import Event
-from privacy.charges import adjacency_of
 from privacy.errors import UnsoundCombination
-from privacy.models import BudgetAccount, LedgerEntry
-from privacy.selectors import as_it_counts, can_pay
+from privacy.ledger.models import BudgetAccount, LedgerEntry
+from privacy.ledger.rules import adjacency_of
+from privacy.ledger.selectors import as_it_counts, can_pay
 
 # What a manager may call a channel; the other names are what is offered as the newest.
 CHANNEL = r"[a-z][a-z-]{1,29}"

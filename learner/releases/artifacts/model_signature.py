@@ -23,7 +23,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.hashes import SHA256
 
 from learner.errors import ArtifactCorrupt
-from privacy.audit.keys import derived
+from privacy.ledger.keys import derived
 from privacy.wording import as_message
 
 MODEL_SIGNATURE = "model.sig"

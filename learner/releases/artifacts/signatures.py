@@ -7,8 +7,8 @@ from typing import Any
 
 from learner.errors import ArtifactCorrupt
 from learner.releases.artifacts.model_signature import ModelKey
-from privacy.audit import keys
-from privacy.audit.keys import SiteKey
+from privacy.ledger import keys
+from privacy.ledger.keys import SiteKey
 
 SCHEMA = "dpal-signature/1"
 

@@ -20,7 +20,7 @@ from learner.releases.artifacts.files import reissue_artifacts
 from learner.releases.cards.rendering import AccountTerms, Privacy
 from learner.releases.services import publishing
 from privacy.accounting.units import atto_spendable, nano_spendable
-from privacy.models import BudgetAccount
+from privacy.ledger.models import BudgetAccount
 from privacy.wording import as_message
 
 

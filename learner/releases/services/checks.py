@@ -20,9 +20,9 @@ from learner.releases import storage
 from learner.releases.artifacts.environment import code_version
 from learner.releases.artifacts.files import verify_release
 from learner.releases.canaries import LinearEstimator, fingerprint, send_canary
-from privacy.models import EntryKind
-from privacy.services.audit import audit_accounts
-from privacy.services.counter import site_counter
+from privacy.ledger.audit import audit_accounts
+from privacy.ledger.counter import site_counter
+from privacy.ledger.models import EntryKind
 from privacy.wording import as_message, as_plural_message, joined_messages
 
 logger = logging.getLogger(__name__)

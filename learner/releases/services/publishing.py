@@ -37,9 +37,9 @@ from learner.releases.no_privacy import estimate_of_run, estimate_said
 from learner.releases.provenance_entries import provenance_of
 from privacy.accounting.event import event_from_json
 from privacy.accounting.units import atto_spent, nano_spent
-from privacy.models import BudgetAccount, EntryKind, LedgerEntry
-from privacy.selectors import guarantee, quota_of
-from privacy.services.faults import fault_point
+from privacy.ledger.faults import fault_point
+from privacy.ledger.models import BudgetAccount, EntryKind, LedgerEntry
+from privacy.ledger.selectors import guarantee, quota_of
 from privacy.wording import as_plural_message, gettext_noop
 
 # Limits rise by hand: a second time while one release is written has never been seen, a third is somebody's attack.

@@ -22,8 +22,8 @@ from learner.models import (
 )
 from learner.models.answers import AnswerSeries, RandomizedLabel
 from learner.releases.services.described import forget_described
-from privacy.models import LedgerEntry
-from privacy.services.faults import fault_point
+from privacy.ledger.faults import fault_point
+from privacy.ledger.models import LedgerEntry
 from privacy.wording import as_message
 
 

@@ -19,8 +19,8 @@ from annotation.models.forgetting import Forgetting
 from annotation.work.services import attempts, jobs
 from learner.models import ModelRelease
 from learner.pools import features
-from privacy.selectors import guarantee
-from privacy.services.faults import fault_point
+from privacy.ledger.faults import fault_point
+from privacy.ledger.selectors import guarantee
 from privacy.wording import as_message
 
 

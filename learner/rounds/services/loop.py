@@ -41,10 +41,10 @@ from learner.rounds.next_step import ProjectStatus, Step
 from learner.rounds.services import randomization, selection, suggestions, watching
 from learner.rounds.services import streams as rounds_streams
 from learner.strategies.clustered_uncertainty import ClusteredUncertainty
+from privacy.ledger import services as ledger
+from privacy.ledger.faults import fault_point
+from privacy.ledger.models import LedgerEntry
 from privacy.mechanisms.randomness import SecureRandom
-from privacy.models import LedgerEntry
-from privacy.services import ledger
-from privacy.services.faults import fault_point
 from privacy.wording import as_message
 
 RESEND_AFTER = timedelta(seconds=5)

@@ -29,10 +29,10 @@ from learner.pools import attempts, features, selectors, starts
 from learner.pools import records as pool_selectors
 from learner.pools.configuration import answers_event_of, featurizer_of
 from learner.pools.keys import attempt_key
+from privacy.ledger import services as ledger
+from privacy.ledger.faults import fault_point
+from privacy.ledger.models import LedgerEntry
 from privacy.mechanisms.randomness import SecureRandom
-from privacy.models import LedgerEntry
-from privacy.services import ledger
-from privacy.services.faults import fault_point
 from privacy.wording import as_message
 
 # Of a large gate output the texts said most often tell where the classes lie; more of them change nothing.

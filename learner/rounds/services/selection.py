@@ -44,11 +44,11 @@ from learner.strategies.screen import Screen, note_looks
 from learner.strategies.uncertainty import Uncertainty
 from privacy.accounting.event import Event
 from privacy.errors import BudgetExceeded
+from privacy.ledger import services as ledger
+from privacy.ledger.faults import fault_point
+from privacy.ledger.models import LedgerEntry
+from privacy.ledger.selectors import can_pay
 from privacy.mechanisms.randomness import SecureRandom
-from privacy.models import LedgerEntry
-from privacy.selectors import can_pay
-from privacy.services import ledger
-from privacy.services.faults import fault_point
 from privacy.wording import as_message
 
 

@@ -41,8 +41,8 @@ from learner.pools.keys import RUN_STREAM_TASK, TRAIN_MODEL_TASK
 from learner.pools.streaming import Examination, examine
 from learner.releases.services import checks, publishing
 from privacy.errors import BudgetExceeded, SimulationNotReleasable
+from privacy.ledger.faults import fault_point
 from privacy.mechanisms.randomness import SecureRandom
-from privacy.services.faults import fault_point
 from privacy.wording import as_message
 
 

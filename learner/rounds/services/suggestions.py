@@ -24,7 +24,7 @@ from learner.pools.keys import SUGGEST_CLASSES, attempt_key
 from learner.pools.records import Examples
 from learner.releases.selectors import Served
 from learner.strategies.rows import ListedRows, Rows
-from privacy.services import ledger
+from privacy.ledger import services as ledger
 from privacy.wording import as_message
 
 KEPT_RELEASES = 32

@@ -34,10 +34,10 @@ from learner.strategies.blocks import weights_of_block
 from learner.strategies.stopping import StabilizedPredictions
 from privacy.accounting.event import Event
 from privacy.errors import SimulationNotReleasable
+from privacy.ledger import services as ledger
+from privacy.ledger.faults import fault_point
+from privacy.ledger.models import LedgerEntry
 from privacy.mechanisms.sums import NoisySums
-from privacy.models import LedgerEntry
-from privacy.services import ledger
-from privacy.services.faults import fault_point
 from privacy.wording import as_message
 
 RULE = StabilizedPredictions()

@@ -1,5 +1,6 @@
 import shutil
 from importlib import import_module
+from pathlib import Path
 
 import pytest
 from django.core.management.base import CommandError
@@ -47,16 +48,18 @@ def test_other_programs_migrations_are_their_own():
     refuse_tables_of_another_version()
 
 
-@pytest.mark.parametrize("app", ["annotation", "privacy"])
+@pytest.mark.parametrize("app", [("annotation",), ("privacy", "ledger")])
 def test_a_fault_planted_in_rules_leaves_the_database_its_programs_own(app, tmp_path):
     """Or its killers would err before they could judge: a planted fault is another first migration."""
-    shutil.copytree(REPOSITORY / app / "migrations", tmp_path / app / "migrations")
+    folder = Path(*app, "migrations")
+    shutil.copytree(REPOSITORY / folder, tmp_path / folder)
     with as_owner(), connection.cursor() as cursor:
-        cursor.execute(mark_of(tmp_path / app))
+        cursor.execute(mark_of(app, tmp_path))
     refuse_tables_of_another_version()
-    fault = tmp_path / app / "migrations" / "sql" / f"{import_module(f'{app}.migrations.0001_tables').RULES[0]}.sql"
+    rules = import_module(".".join([*folder.parts, "0001_tables"])).RULES
+    fault = tmp_path / folder / "sql" / f"{rules[0]}.sql"
     fault.write_text(fault.read_text() + "\n-- A fault.\n")
     with as_owner(), connection.cursor() as cursor:
-        cursor.execute(mark_of(tmp_path / app))
-    with pytest.raises(CommandError, match=f"the tables of {app} are others here"):
+        cursor.execute(mark_of(app, tmp_path))
+    with pytest.raises(CommandError, match=f"the tables of {app[0]} are others here"):
         refuse_tables_of_another_version()

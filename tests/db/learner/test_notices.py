@@ -16,8 +16,8 @@ from learner import notices
 from learner.models import Round
 from learner.pools.selectors import guarantee_accounts
 from learner.rounds.next_step import Step, project_status
-from privacy.selectors import guarantee
-from privacy.services import ledger
+from privacy.ledger import services as ledger
+from privacy.ledger.selectors import guarantee
 from tests import learning
 from tests.factories import make_user
 

@@ -14,7 +14,7 @@ from privacy.accounting.events import Event
 from tests.counting import new_counter
 
 if TYPE_CHECKING:
-    from privacy.models import BudgetAccount
+    from privacy.ledger.models import BudgetAccount
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,7 @@ def counter_path(settings, tmp_path: Path) -> Path:
 @pytest.fixture
 def open_account(db) -> "Callable[..., BudgetAccount]":
     """Open accounts with epsilon 1 and delta 1e-6 where the test names nothing else."""
-    from privacy.services import ledger  # noqa: PLC0415  # pytest loads this file before Django's apps
+    from privacy.ledger import services as ledger  # noqa: PLC0415  # pytest loads this file before Django's apps
 
     def open_one(**terms) -> "BudgetAccount":
         given = {

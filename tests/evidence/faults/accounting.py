@@ -469,10 +469,10 @@ ACCOUNTING = [
     ),
     Mutant(
         "a charge that the account's unit does not protect",
-        "privacy/charges.py",
+        "privacy/ledger/rules.py",
         "if protected != account.unit and not free:",
         "if False:",
-        ("tests/db/privacy/services/test_ledger.py::test_what_has_no_proof_is_refused_by_rule",),
+        ("tests/db/privacy/ledger/test_ledger.py::test_what_has_no_proof_is_refused_by_rule",),
     ),
     Mutant(
         "a limit of delta rounded up",

@@ -2,11 +2,11 @@
 
 from tests.evidence.planting import Mutant
 
-SERVICE = "tests/db/privacy/services/test_ledger.py"
-COUNTER = "tests/db/privacy/services/test_counter.py"
+SERVICE = "tests/db/privacy/ledger/test_ledger.py"
+COUNTER = "tests/db/privacy/ledger/test_counter.py"
 ROUNDS = "tests/db/learner/rounds/test_loop.py"
-RULE_TESTS = "tests/db/privacy/models/test_ledger_rules.py"
-RULES = "privacy/migrations/sql/ledger_rules.sql"
+RULE_TESTS = "tests/db/privacy/ledger/test_rules.py"
+RULES = "privacy/ledger/migrations/sql/rules.sql"
 
 LEDGER = [
     Mutant(
@@ -25,7 +25,7 @@ LEDGER = [
     ),
     Mutant(
         "attempts that had read rows get their reservations back",
-        "privacy/services/ledger.py",
+        "privacy/ledger/services.py",
         "            charge(reservation=reservation, reason",
         "            void(reservation=reservation, reason",
         (
@@ -37,7 +37,7 @@ LEDGER = [
     ),
     Mutant(
         "a stale reservation is given back",
-        "privacy/services/ledger.py",
+        "privacy/ledger/services.py",
         "_settle(reservation, EntryKind.CHARGE, reason=as_message(",
         "_settle(reservation, EntryKind.VOID, reason=as_message(",
         (f"{SERVICE}::test_a_stale_reservation_is_charged_and_others_are_left",),
@@ -53,56 +53,56 @@ LEDGER = [
     ),
     Mutant(
         "the key of what was given back lets rows be read",
-        "privacy/services/ledger.py",
+        "privacy/ledger/services.py",
         "            if standing.children.filter(kind=EntryKind.VOID).exists():",
         "            if standing.children.filter(kind=EntryKind.COMMIT, pk=None).exists():",
         (f"{SERVICE}::test_the_key_of_what_was_given_back_holds_nothing",),
     ),
     Mutant(
         "the same key pays twice",
-        "privacy/services/ledger.py",
+        "privacy/ledger/services.py",
         "return standing\n        rule =",
         "raise\n        rule =",
         (f"{SERVICE}::test_the_same_key_pays_once",),
     ),
     Mutant(
         "a key that stands for another operation",
-        "privacy/services/ledger.py",
+        "privacy/ledger/services.py",
         "if getattr(standing, field) != getattr(wanted, field):",
         "if False:",
         (f"{SERVICE}::test_a_key_cannot_stand_for_another_operation",),
     ),
     Mutant(
         "a reservation that a caller's rollback gives back",
-        "privacy/services/ledger.py",
+        "privacy/ledger/services.py",
         "with transaction.atomic(durable=True):",
         "with transaction.atomic():",
         (f"{SERVICE}::test_reserve_refuses_a_transaction_that_could_be_rolled_back",),
     ),
     Mutant(
         "an output that is stored although its charge is not",
-        "privacy/services/ledger.py",
+        "privacy/ledger/services.py",
         "if not transaction.get_connection().in_atomic_block:",
         "if False:",
         (f"{SERVICE}::test_commit_needs_the_transaction_of_the_output",),
     ),
     Mutant(
         "a series continued from a round that was given back",
-        "privacy/services/ledger.py",
+        "privacy/ledger/services.py",
         "        ~Exists(voided), account=account,",
         "        account=account,",
         (f"{SERVICE}::test_a_series_continues_only_from_a_standing_round",),
     ),
     Mutant(
         "a restored backup that gives spent epsilon back",
-        "privacy/services/marks.py",
+        "privacy/ledger/marks.py",
         "if mark.sequence >= sequence or mark.head != previous_hash:",
         "if False:",
         (f"{COUNTER}::test_only_what_follows_the_mark_is_admitted",),
     ),
     Mutant(
         "a restored backup whose number is right and whose chain is not",
-        "privacy/services/marks.py",
+        "privacy/ledger/marks.py",
         "if mark.sequence >= sequence or mark.head != previous_hash:",
         "if mark.sequence >= sequence:",
         (f"{COUNTER}::test_only_what_follows_the_mark_is_admitted",),

@@ -2,17 +2,17 @@
 
 from tests.evidence.planting import Mutant
 
-SHARED = "tests/db/privacy/services/test_populations.py"
+SHARED = "tests/db/privacy/ledger/test_populations.py"
 PEOPLE = "tests/db/annotation/budget/test_population_services.py"
 DECLARED = "tests/db/annotation/data/test_declared.py"
-RULES = "privacy/migrations/sql/populations.sql"
+RULES = "privacy/ledger/migrations/sql/rules.sql"
 TWO_MANAGERS = "annotation/migrations/sql/populations.sql"
 COUNTED_IN_BOTH = f"{SHARED}::test_a_reservation_counts_in_both_and_a_void_gives_both_back"
 
 POPULATIONS = [
     Mutant(
         "a population that is not charged for what its project reserves",
-        "privacy/services/sharing.py",
+        "privacy/ledger/sharing.py",
         "        _repeat(quota, entry, event)\n\n\ndef repeat_settlement",
         "        pass\n\n\ndef repeat_settlement",
         (COUNTED_IN_BOTH,),
@@ -26,7 +26,7 @@ POPULATIONS = [
     ),
     Mutant(
         "a person charged for one record though several were declared",
-        "privacy/selectors.py",
+        "privacy/ledger/selectors.py",
         "            records_per_person=quota.records_per_person,\n            scope=",
         "            records_per_person=1,\n            scope=",
         (COUNTED_IN_BOTH, f"{SHARED}::test_rhos_are_summed_by_the_square_of_the_group"),
@@ -61,7 +61,7 @@ POPULATIONS = [
     ),
     Mutant(
         "a quota that is not checked",
-        "privacy/migrations/sql/ledger_rules.sql",
+        "privacy/ledger/migrations/sql/rules.sql",
         "        OR (account.filter = 'pure' AND NEW.epsilon_spent_nano > account.epsilon_limit_nano)",
         "        OR (account.filter = 'pure' AND NEW.epsilon_spent_nano > account.epsilon_limit_nano\n"
         "            AND NOT EXISTS (SELECT FROM privacy_quota WHERE account_id = account.id))",
@@ -69,7 +69,7 @@ POPULATIONS = [
     ),
     Mutant(
         "a common limit that is not checked",
-        "privacy/migrations/sql/ledger_rules.sql",
+        "privacy/ledger/migrations/sql/rules.sql",
         "        OR (account.filter = 'pure' AND NEW.epsilon_spent_nano > account.epsilon_limit_nano)",
         "        OR (account.filter = 'pure' AND NEW.epsilon_spent_nano > account.epsilon_limit_nano\n"
         "            AND NOT EXISTS (SELECT FROM privacy_population WHERE account_id = account.id))",
@@ -80,7 +80,7 @@ POPULATIONS = [
     ),
     Mutant(
         "a project that joins and leaves its past behind",
-        "privacy/services/populations.py",
+        "privacy/ledger/populations.py",
         "            sharing.repeat_past(quota)\n",
         "",
         (
@@ -97,14 +97,14 @@ POPULATIONS = [
     ),
     Mutant(
         "a conversion from sums of rho to sums of epsilon",
-        "privacy/services/populations.py",
+        "privacy/ledger/populations.py",
         "    if account.filter == Filter.ZCDP and common.filter == Filter.PURE:",
         "    if account.filter == Filter.ZCDP and common.filter == Filter.ZCDP and common.filter == Filter.PURE:",
         (f"{SHARED}::test_what_has_no_conversion_is_refused_by_its_rule",),
     ),
     Mutant(
         "people under two keys of pseudonyms taken for the same",
-        "privacy/services/populations.py",
+        "privacy/ledger/populations.py",
         "    if population.key_fingerprint == key_fingerprint():",
         "    if population.key_fingerprint:",
         (f"{SHARED}::test_another_key_of_pseudonyms_is_another_population",),

@@ -27,9 +27,9 @@ import django
 django.setup()
 from privacy.accounting.events import GaussianEvent
 from privacy.errors import PrivacyError
-from privacy.models import BudgetAccount
-from privacy.selectors import guarantee
-from privacy.services import ledger
+from privacy.ledger.models import BudgetAccount
+from privacy.ledger.selectors import guarantee
+from privacy.ledger import services as ledger
 scope, times = sys.argv[1], int(sys.argv[2])
 terms = dict(label="pool", unit="record", filter="zcdp", epsilon_limit=9, delta_limit=1e-6, actor="ada", reason="drill")
 try:
@@ -49,8 +49,8 @@ from datetime import timedelta
 from annotation.models import Role
 from annotation.work.services import tokens
 from annotation.work.services.tokens import Scope
-from privacy.models import BudgetAccount
-from privacy.services.checkpoints import site_key
+from privacy.ledger.models import BudgetAccount
+from privacy.ledger.checkpoints import site_key
 from tests.factories import add_members, make_project, make_user
 project, person = make_project(pool_account=BudgetAccount.objects.get(scope="pool")), make_user()
 add_members(project, person, role=Role.ENGINEER)

@@ -8,8 +8,8 @@ from psycopg import errors
 
 from dpal_site.embedded import host
 from dpal_site.embedded.database_address import parse_database_url
-from privacy.models import LedgerEntry
-from privacy.services.audit import audit_accounts
+from privacy.ledger.audit import audit_accounts
+from privacy.ledger.models import LedgerEntry
 from tests.factories import make_account
 
 pytestmark = pytest.mark.faults

@@ -26,10 +26,11 @@ from django.db import Error, transaction  # noqa: E402
 
 from dpal_site import owner  # noqa: E402
 from privacy.accounting.events import GaussianEvent  # noqa: E402
-from privacy.models import BudgetAccount, LedgerEntry  # noqa: E402
-from privacy.selectors import last_entry  # noqa: E402
-from privacy.services import entries, ledger, witness  # noqa: E402
-from privacy.services.faults import fault_point  # noqa: E402
+from privacy.ledger import counter, entries  # noqa: E402
+from privacy.ledger import services as ledger  # noqa: E402
+from privacy.ledger.faults import fault_point  # noqa: E402
+from privacy.ledger.models import BudgetAccount, LedgerEntry  # noqa: E402
+from privacy.ledger.selectors import last_entry  # noqa: E402
 
 THREADS = 4
 
@@ -39,7 +40,7 @@ def migrate() -> None:
     call_command("migrate", "privacy", verbosity=0, skip_checks=True)
     call_command("migrate", "auth", verbosity=0, skip_checks=True)
     with owner.as_owner():
-        witness.begin_counter()
+        counter.begin_counter()
 
 
 def open_account(scope: str) -> None:

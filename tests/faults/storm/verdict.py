@@ -36,7 +36,7 @@ from annotation.models import (  # noqa: E402
 )
 from learner.models import ModelRelease, Round, Stream, StreamBatch, TrainingRun  # noqa: E402
 from learner.releases.artifacts.files import verify_manifest  # noqa: E402
-from privacy.models import SETTLEMENTS, BudgetAccount, EntryKind, LedgerEntry  # noqa: E402
+from privacy.ledger.models import SETTLEMENTS, BudgetAccount, EntryKind, LedgerEntry  # noqa: E402
 
 ENDED = (WorkState.DONE, WorkState.FAILED)
 QUEUE_SUMS = """

@@ -21,7 +21,7 @@ from learner.features.text import HashingTextFeaturizer
 from learner.linear_model import LinearModel
 from learner.releases.artifacts.files import json_bytes, write_artifacts
 from learner.releases.artifacts.signatures import Signer
-from privacy.audit import merkle, notes
+from privacy.ledger.auditor import merkle, notes
 from tests.pure.learner.releases.artifacts.test_files import CARD, PRIVACY, PROVENANCE, SIGNER
 
 KEY = SIGNER.public_key

@@ -18,4 +18,4 @@ def test_each_queue_has_a_heartbeat_that_waits_in_it():
 def test_heavy_tasks_are_sent_to_the_heavy_queue_and_others_are_not():
     router = app.amqp.Router()
     assert {router.route({}, name)["queue"].name for name in HEAVY_TASKS} == {"heavy"}
-    assert router.route({}, "privacy.tasks.charge_stale_reservations_task")["queue"].name == "light"
+    assert router.route({}, "privacy.ledger.tasks.charge_stale_reservations_task")["queue"].name == "light"

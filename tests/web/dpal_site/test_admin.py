@@ -17,7 +17,7 @@ from annotation.models.deletions import Deletion
 from annotation.models.forgetting import Forgetting
 from annotation.models.history import Action
 from learner.models import ModelRelease, SecretDraw, StreamGuess
-from privacy.models import BudgetAccount, LedgerEntry
+from privacy.ledger.models import BudgetAccount, LedgerEntry
 from tests import learning
 from tests.counting import new_counter
 from tests.factories import make_candidates, make_project, make_user, write_settings

@@ -8,7 +8,7 @@ from playwright.sync_api import Page, expect
 from annotation.budget.services import populations
 from annotation.models import Project
 from annotation.projects.forms.wizard import WizardStep
-from privacy.selectors import quota_of
+from privacy.ledger.selectors import quota_of
 from tests import axe
 from tests.factories import make_user
 from tests.keyboard import Keyboard

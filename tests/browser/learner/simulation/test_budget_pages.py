@@ -13,7 +13,7 @@ from annotation.projects.services import opening
 from dpal_site.embedded.processes import Supervisor
 from learner.simulation import services
 from learner.simulation.rows import planned_rows
-from privacy.selectors import guarantee
+from privacy.ledger.selectors import guarantee
 from tests.axe import problems_of
 from tests.factories import make_user
 

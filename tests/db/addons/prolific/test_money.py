@@ -9,7 +9,7 @@ from addons.prolific.errors import StudyRefused
 from addons.prolific.models import BonusLine, BonusSheet, CrowdStudy, CrowdSubmission
 from addons.prolific.selectors import money_of
 from addons.prolific.services import bonuses
-from privacy.services.entries import broken_rule
+from privacy.ledger.entries import broken_rule
 from tests.factories import write_settings
 from tests.studies import come, connect, open_study, turn
 

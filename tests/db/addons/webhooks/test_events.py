@@ -19,7 +19,7 @@ from annotation.projects.services import lifecycle
 from annotation.questions.services import guidelines, labels, queue
 from annotation.signals import project_event
 from learner.models import Round, TrainingRun
-from privacy.services import ledger
+from privacy.ledger import services as ledger
 from tests import learning
 from tests.factories import make_annotators, make_user, open_records, write_settings
 

@@ -19,9 +19,9 @@ from annotation.models import GateRun, GateState, Job, PoolPart, Query, Record
 from annotation.projects.services import configuring
 from privacy.accounting.events import GateWindowEvent, event_from_json
 from privacy.gate.kanonymity import KAnonymityGate
-from privacy.models import LedgerEntry
-from privacy.services import ledger
-from privacy.services.audit import audit_accounts
+from privacy.ledger import services as ledger
+from privacy.ledger.audit import audit_accounts
+from privacy.ledger.models import LedgerEntry
 from tests.factories import make_project, make_records, make_user, write_settings
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -20,9 +20,9 @@ from annotation.models.joining import Invitation
 from annotation.models.limits import LimitRequest, RequestState
 from annotation.people.services import groups, invitations, limits, members
 from annotation.projects.services import opening
-from privacy.models import EntryKind, LedgerEntry
-from privacy.selectors import guarantee
-from privacy.services import ledger
+from privacy.ledger import services as ledger
+from privacy.ledger.models import EntryKind, LedgerEntry
+from privacy.ledger.selectors import guarantee
 from tests.factories import make_user
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -24,10 +24,11 @@ from annotation.models.populations import PopulationManager, PopulationRequest
 from annotation.projects.services import configuring
 from privacy.accounting.events import GaussianEvent, OutputPerturbationEvent
 from privacy.errors import BudgetExceeded, UnsoundCombination
-from privacy.models import Quota
-from privacy.selectors import can_pay, guarantee, last_entry
-from privacy.services import ledger, populations
-from privacy.services.entries import broken_rule
+from privacy.ledger import populations
+from privacy.ledger import services as ledger
+from privacy.ledger.entries import broken_rule
+from privacy.ledger.models import Quota
+from privacy.ledger.selectors import can_pay, guarantee, last_entry
 from tests.factories import make_account, make_project, make_records, make_user
 from tests.owning import as_owner
 

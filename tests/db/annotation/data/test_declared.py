@@ -12,8 +12,8 @@ from annotation.data.services import datasets, forgetting
 from annotation.data.services.declared import HIDDEN
 from annotation.data.services.forgetting import pseudonym_of
 from annotation.models import Dataset, DatasetState, Job, Record
-from privacy.services import populations
-from privacy.services.entries import broken_rule
+from privacy.ledger import populations
+from privacy.ledger.entries import broken_rule
 from tests import learning
 from tests.factories import make_project, make_user
 

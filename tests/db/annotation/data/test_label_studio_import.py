@@ -12,7 +12,7 @@ from annotation.exports.services.label_files import export_labels
 from annotation.models import Dataset, Label, Record
 from annotation.questions.services import checks as gold
 from annotation.questions.services import labels, queue
-from privacy.selectors import guarantee
+from privacy.ledger.selectors import guarantee
 from tests.factories import make_annotators, make_project, make_user, open_records
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -22,7 +22,7 @@ from learner.rounds.services import closing as deletion
 from learner.rounds.services import forgetting
 from learner.rounds.services import forgetting as learner_retention
 from privacy.errors import UnsoundCombination
-from privacy.services.entries import broken_rule
+from privacy.ledger.entries import broken_rule
 from tests.factories import make_account, make_project, make_user
 from tests.owning import as_owner
 from tests.pools import digests, emptied_slots, stored_rows

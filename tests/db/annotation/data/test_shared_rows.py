@@ -19,7 +19,7 @@ from annotation.models import Dataset, DatasetState, Job, Record, RecordPost
 from annotation.models.imports import ImportPart
 from annotation.work.services import tokens
 from annotation.work.services.tokens import Scope
-from privacy.models import LedgerEntry
+from privacy.ledger.models import LedgerEntry
 from tests import learning, streaming
 from tests.factories import add_members, make_user
 

@@ -14,7 +14,7 @@ from annotation.gates.services import runs
 from annotation.models import GateRun, Project, Query
 from annotation.projects.services import opening
 from privacy.gate.kanonymity import KAnonymityGate, ThresholdGate
-from privacy.services import ledger
+from privacy.ledger import services as ledger
 from tests.factories import make_project, make_records, make_user, write_settings
 
 pytestmark = pytest.mark.django_db(transaction=True)

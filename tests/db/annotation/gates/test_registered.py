@@ -16,8 +16,8 @@ from annotation.tables.executors import folder_reader
 from annotation.tables.footers import TableColumns
 from annotation.tables.pseudonym_keys import table_key
 from privacy.engines.spark import Driver
-from privacy.models import LedgerEntry
-from privacy.services import ledger
+from privacy.ledger import services as ledger
+from privacy.ledger.models import LedgerEntry
 from tests.db.annotation.gates.test_scan import know_the_coins
 from tests.faults.storm.site import descendants
 from tests.gate_scans import TEXTS, THRESHOLD, crowd, passed, upload

@@ -18,8 +18,8 @@ from annotation.gates.services import attempts, pool_rows, runs
 from annotation.models import Dataset, GateRun, Job, Query, Record
 from annotation.work.services import interruptions, jobs
 from privacy.gate.kanonymity import KAnonymityGate
-from privacy.models import LedgerEntry
-from privacy.services import ledger
+from privacy.ledger import services as ledger
+from privacy.ledger.models import LedgerEntry
 from tests.factories import make_project, make_records, make_user
 
 pytestmark = pytest.mark.django_db(transaction=True)

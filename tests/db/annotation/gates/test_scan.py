@@ -14,9 +14,9 @@ from annotation.models import GateRun, Job, PoolPart, Query, Record
 from privacy.engines import spark
 from privacy.engines.process import ProcessEngine
 from privacy.gate import threshold
+from privacy.ledger import services as ledger
+from privacy.ledger.models import LedgerEntry
 from privacy.mechanisms.randomness import SimulationRandom
-from privacy.models import LedgerEntry
-from privacy.services import ledger
 from tests.faults.storm.site import descendants
 from tests.gate_scans import TEXTS, THRESHOLD, crowd, passed, upload
 from tests.spark_cluster import command_line, needs_spark

@@ -11,7 +11,7 @@ from django.db import IntegrityError, connection, transaction
 
 from annotation.models import Job
 from learner.models import ModelRelease, Round
-from privacy.models.messages import MessageField, MessagesInField
+from privacy.message_fields import MessageField, MessagesInField
 from privacy.wording import Message, as_message, as_plural_message, joined_messages
 from tests.factories import make_project, make_records
 

@@ -7,7 +7,7 @@ from django.db import IntegrityError, transaction
 
 from annotation.models import Project, RecordPost
 from privacy.accounting.events import RandomChoiceEvent
-from privacy.services import ledger
+from privacy.ledger import services as ledger
 from tests.factories import make_project, write_settings
 
 pytestmark = pytest.mark.django_db

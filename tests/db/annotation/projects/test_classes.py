@@ -15,7 +15,7 @@ from annotation.projects.services.classes import add_class, hindrance_of
 from annotation.projects.services.configuring import configure_project
 from annotation.questions.services import labels, queue
 from privacy.accounting.selection import RandomChoiceEvent
-from privacy.services import ledger
+from privacy.ledger import services as ledger
 from tests.factories import add_members, make_candidates, make_project, make_user, open_preset, open_records
 from tests.owning import without_rules
 

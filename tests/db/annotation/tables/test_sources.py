@@ -11,8 +11,8 @@ from annotation.models import Dataset, DatasetState, GateRun, Job, PoolPart, Poo
 from annotation.tables import sources
 from privacy.accounting.events import GateOfSnapshotEvent
 from privacy.errors import UnsoundCombination
-from privacy.services import ledger
-from privacy.services.entries import broken_rule
+from privacy.ledger import services as ledger
+from privacy.ledger.entries import broken_rule
 from tests.factories import make_account, make_project, make_user
 from tests.lakes import TEXTS, register, write_table
 from tests.owning import as_owner

@@ -16,10 +16,10 @@ from learner.releases import storage
 from learner.simulation.plan_setups import setup_of
 from learner.simulation.setup import Training
 from privacy.accounting.events import Event, LabelTrainingEvent, event_from_json
-from privacy.charges import charge_of, price
-from privacy.services import ledger
-from privacy.services.audit import audit_accounts
-from privacy.services.counter import site_counter
+from privacy.ledger import services as ledger
+from privacy.ledger.audit import audit_accounts
+from privacy.ledger.counter import site_counter
+from privacy.ledger.rules import charge_of, price
 from tests import learning
 from tests.factories import make_user, open_preset
 from tests.owning import as_owner

@@ -19,8 +19,8 @@ from learner.models.answers import RandomizedLabel
 from learner.releases import storage
 from privacy.accounting.event import event_from_json
 from privacy.accounting.events import RandomizedAnswersEvent
-from privacy.models import EntryKind, LedgerEntry
-from privacy.services.entries import broken_rule
+from privacy.ledger.entries import broken_rule
+from privacy.ledger.models import EntryKind, LedgerEntry
 from tests import learning
 from tests.factories import make_annotators, make_user
 from tests.owning import as_owner

@@ -15,7 +15,7 @@ from learner.models import ModelRelease
 from learner.models.answers import AnswerSeries, RandomizedLabel
 from learner.releases import storage
 from learner.rounds import next_step
-from privacy.models import BudgetAccount, EntryKind, LedgerEntry
+from privacy.ledger.models import BudgetAccount, EntryKind, LedgerEntry
 from tests import learning
 from tests.factories import make_annotators, make_user, write_settings
 from tests.owning import as_owner

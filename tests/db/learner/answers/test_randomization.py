@@ -28,14 +28,14 @@ from learner.rounds.services.closing import delete_project
 from learner.simulation.crowd import CrowdSettings
 from privacy.accounting.event import event_from_json
 from privacy.accounting.events import RandomizedAnswersEvent
+from privacy.ledger import services as ledger
+from privacy.ledger.audit import audit_accounts
+from privacy.ledger.counter import site_counter
+from privacy.ledger.entries import broken_rule
+from privacy.ledger.models import EntryKind, LedgerEntry
+from privacy.ledger.selectors import can_pay
 from privacy.mechanisms.randomized_response import RandomizedResponse
 from privacy.mechanisms.randomness import SecureRandom
-from privacy.models import EntryKind, LedgerEntry
-from privacy.selectors import can_pay
-from privacy.services import ledger
-from privacy.services.audit import audit_accounts
-from privacy.services.counter import site_counter
-from privacy.services.entries import broken_rule
 from tests import learning
 from tests.factories import make_annotators, make_user, open_preset, write_settings
 from tests.owning import as_owner

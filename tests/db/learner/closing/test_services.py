@@ -26,7 +26,7 @@ from learner.releases import storage
 from learner.rounds.next_step import project_status
 from learner.rounds.services import closing as deletion
 from learner.rounds.services import loop, suggestions
-from privacy.models import BudgetAccount, LedgerEntry
+from privacy.ledger.models import BudgetAccount, LedgerEntry
 from tests import learning
 from tests.counting import new_counter
 from tests.factories import make_user

@@ -24,7 +24,7 @@ from learner.models import FeatureMatrix, ModelRelease
 from learner.pools import features
 from learner.pools import records as pool_selectors
 from learner.rounds.services import forgetting as rounds_forgetting
-from privacy.models import LedgerEntry
+from privacy.ledger.models import LedgerEntry
 from tests import learning, pools
 from tests.factories import make_user
 

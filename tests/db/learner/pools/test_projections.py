@@ -12,8 +12,8 @@ from learner.rounds.next_step import Step, project_status
 from learner.simulation.selectors import plan_forecast
 from privacy.accounting.event import event_from_json
 from privacy.errors import BudgetExceeded
-from privacy.services import audit
-from privacy.services.counter import site_counter
+from privacy.ledger import audit
+from privacy.ledger.counter import site_counter
 from tests import learning
 from tests.factories import make_user, write_settings
 

@@ -15,7 +15,7 @@ from learner.releases import storage
 from learner.releases.artifacts.files import REISSUED, verify_release
 from learner.releases.services import card_issues, publishing, versions
 from privacy.errors import BudgetExceeded
-from privacy.services import ledger
+from privacy.ledger import services as ledger
 from tests import learning
 from tests.factories import make_user
 

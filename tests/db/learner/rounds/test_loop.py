@@ -20,8 +20,8 @@ from learner.rounds.next_step import Step, project_status
 from learner.rounds.services import loop
 from privacy.accounting.selection import RandomChoiceEvent
 from privacy.errors import UnsoundCombination
-from privacy.selectors import guarantee
-from privacy.services import ledger
+from privacy.ledger import services as ledger
+from privacy.ledger.selectors import guarantee
 from tests import learning
 from tests.factories import make_records, make_user
 from tests.owning import waits_for_a_lock

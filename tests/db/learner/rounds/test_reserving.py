@@ -7,7 +7,7 @@ from learner.pools.prices import round_price
 from learner.pools.selectors import training_event
 from learner.rounds.next_step import Step, project_status
 from learner.rounds.services import loop, selection
-from privacy.selectors import guarantee
+from privacy.ledger.selectors import guarantee
 from tests import learning
 from tests.db.learner.pools.selectors.test_round_prices import SCREEN, Killed, dying_at, end
 from tests.factories import make_user

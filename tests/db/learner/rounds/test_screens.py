@@ -12,7 +12,7 @@ from learner.rounds.next_step import Step, project_status
 from learner.rounds.services import loop
 from learner.rounds.services import selection as rounds_selection
 from learner.simulation.selectors import plan_forecast
-from privacy.services import ledger
+from privacy.ledger import services as ledger
 from tests import learning
 from tests.factories import make_project, make_records, make_user, write_settings
 from tests.owning import without_check

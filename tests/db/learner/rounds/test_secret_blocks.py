@@ -20,8 +20,8 @@ from learner.rounds.next_step import Step, project_status
 from learner.rounds.services import loop, selection, training
 from learner.strategies.blocks import block_rates, draw_blocks
 from privacy.accounting.event import event_from_json
+from privacy.ledger import services as ledger
 from privacy.mechanisms.randomness import SimulationRandom
-from privacy.services import ledger
 from tests import learning
 from tests.factories import make_user, write_settings
 from tests.owning import as_owner, without_check

@@ -16,7 +16,7 @@ from learner.models import ModelRelease, Round
 from learner.pools import records as pool_selectors
 from learner.releases.services import versions
 from learner.rounds.services import suggestions
-from privacy.models import EntryKind
+from privacy.ledger.models import EntryKind
 from tests import learning
 from tests.db.learner.answers.test_randomization import open_randomized, reach
 from tests.factories import make_annotators, make_user, open_preset

@@ -5,7 +5,7 @@ from learner.models import ModelRelease, Round
 from learner.rounds.next_step import Step, project_status
 from learner.rounds.services import loop, selection
 from learner.simulation.selectors import End, PlanForecast, plan_forecast
-from privacy.models import EntryKind
+from privacy.ledger.models import EntryKind
 from tests import learning
 from tests.factories import make_user
 

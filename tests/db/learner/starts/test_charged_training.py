@@ -14,8 +14,8 @@ from learner.releases import storage
 from learner.rounds.next_step import Step, project_status
 from learner.rounds.services import training
 from privacy.errors import UnsoundCombination
-from privacy.services import audit
-from privacy.services.counter import site_counter
+from privacy.ledger import audit
+from privacy.ledger.counter import site_counter
 from tests import learning
 from tests.factories import make_user
 

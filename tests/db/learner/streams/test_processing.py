@@ -27,9 +27,9 @@ from learner.rounds.services import loop, training
 from learner.rounds.services import streams as rounds_streams
 from learner.simulation.plan_setups import setup_of
 from learner.simulation.setup import simulated_learner
+from privacy.ledger import services as ledger
+from privacy.ledger.models import EntryKind
 from privacy.mechanisms.randomness import SimulationRandom
-from privacy.models import EntryKind
-from privacy.services import ledger
 from tests import learning, streaming
 from tests.factories import make_user
 

@@ -14,8 +14,8 @@ from learner.releases.services import publishing, versions
 from learner.rounds.next_step import Step, project_status
 from learner.rounds.services import loop, training
 from privacy.errors import CertificateMissed
-from privacy.models import LedgerEntry
-from privacy.services import ledger
+from privacy.ledger import services as ledger
+from privacy.ledger.models import LedgerEntry
 from tests import learning
 from tests.factories import make_user
 from tests.owning import as_owner

@@ -13,7 +13,7 @@ from learner.models import ModelRelease
 from learner.rounds.next_step import Step, project_status
 from learner.rounds.services import loop
 from learner.simulation.selectors import plan_forecast
-from privacy.selectors import guarantee
+from privacy.ledger.selectors import guarantee
 from tests import learning
 from tests.factories import add_members, make_user
 

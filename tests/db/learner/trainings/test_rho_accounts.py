@@ -6,10 +6,10 @@ from learner.models import ModelRelease
 from learner.pools import selectors
 from learner.simulation.plan_setups import purchase_of
 from privacy.accounting.event import event_from_json
-from privacy.models import BudgetAccount
-from privacy.selectors import guarantee
-from privacy.services import populations
-from privacy.services.audit import audit_accounts
+from privacy.ledger import populations
+from privacy.ledger.audit import audit_accounts
+from privacy.ledger.models import BudgetAccount
+from privacy.ledger.selectors import guarantee
 from tests import learning
 from tests.factories import make_user
 

@@ -16,7 +16,8 @@ from learner.rounds.services import training
 from learner.strategies.blocks import block_rates
 from privacy.accounting.event import event_from_json
 from privacy.errors import UnsoundCombination
-from privacy.services import ledger, populations
+from privacy.ledger import populations
+from privacy.ledger import services as ledger
 from tests import learning
 from tests.factories import make_user
 

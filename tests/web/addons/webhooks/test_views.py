@@ -28,8 +28,8 @@ from annotation.people.services import members
 from annotation.projects.services import lifecycle
 from annotation.questions.services import flags, queue
 from learner.errors import LearnerError
-from privacy.selectors import guarantee
-from privacy.services import ledger
+from privacy.ledger import services as ledger
+from privacy.ledger.selectors import guarantee
 from tests import documented, learning
 from tests.factories import make_annotators, make_project, make_user, open_records, write_settings
 

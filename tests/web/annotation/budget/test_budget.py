@@ -17,9 +17,9 @@ from annotation.budget.spending import safe_cell
 from annotation.models import Project, Role
 from privacy.accounting.composition import pld_epsilon
 from privacy.accounting.events import BernoulliScreenEvent, GaussianEvent
-from privacy.models import BudgetAccount
-from privacy.selectors import MOST_EVENTS, guarantee
-from privacy.services import ledger
+from privacy.ledger import services as ledger
+from privacy.ledger.models import BudgetAccount
+from privacy.ledger.selectors import MOST_EVENTS, guarantee
 from tests import learning
 from tests.counting import new_counter
 from tests.factories import add_members, make_account, make_project, make_records, make_user

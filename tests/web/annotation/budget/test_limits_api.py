@@ -5,8 +5,8 @@ import pytest
 from annotation.models import Role
 from annotation.models.history import Action
 from annotation.people.services import limits
-from privacy.models import BudgetAccount
-from privacy.selectors import guarantee
+from privacy.ledger.models import BudgetAccount
+from privacy.ledger.selectors import guarantee
 from tests import learning
 from tests.factories import add_members, make_user
 from tests.programs import Program

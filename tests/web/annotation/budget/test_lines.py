@@ -29,8 +29,8 @@ from privacy.accounting.events import (
     SecretSampleEvent,
     TopCEvent,
 )
-from privacy.models import BudgetAccount, EntryKind
-from privacy.services import ledger
+from privacy.ledger import services as ledger
+from privacy.ledger.models import BudgetAccount, EntryKind
 from tests.counting import new_counter
 from tests.factories import add_members, make_account, make_project, make_records, make_user
 

@@ -16,8 +16,8 @@ from annotation.projects.services import opening
 from annotation.work.services import tokens
 from annotation.work.services.tokens import Scope
 from privacy.errors import UnsoundCombination
-from privacy.models import BudgetAccount, Quota
-from privacy.selectors import quota_of
+from privacy.ledger.models import BudgetAccount, Quota
+from privacy.ledger.selectors import quota_of
 from tests.factories import make_user
 from tests.web.annotation.projects.test_overview import form_of
 from tests.web.annotation.projects.test_wizard import TASK, at, go_on

@@ -18,10 +18,10 @@ from annotation.budget.services import populations
 from annotation.work.services import tokens
 from annotation.work.services.tokens import Scope
 from privacy.accounting.events import OutputPerturbationEvent
-from privacy.audit.statement import StatementRefused, audit_statement
-from privacy.models import EntryKind
-from privacy.services import ledger
-from privacy.services.checkpoints import site_key
+from privacy.ledger import services as ledger
+from privacy.ledger.auditor.statement import StatementRefused, audit_statement
+from privacy.ledger.checkpoints import site_key
+from privacy.ledger.models import EntryKind
 from tests.counting import new_counter
 from tests.factories import make_account, make_project, make_user
 from tests.owning import without_rules

@@ -14,8 +14,8 @@ from annotation.models import Role
 from annotation.work.services import tokens
 from annotation.work.services.tokens import Scope
 from privacy.accounting.events import OutputPerturbationEvent
-from privacy.models import Population
-from privacy.services import ledger
+from privacy.ledger import services as ledger
+from privacy.ledger.models import Population
 from tests.factories import add_members, make_project, make_user
 
 pytestmark = pytest.mark.django_db

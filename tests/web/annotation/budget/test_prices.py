@@ -25,7 +25,7 @@ from learner.models import Round, TrainingRun
 from learner.pools import prices, selectors
 from learner.rounds.services import loop
 from privacy.accounting.units import epsilon_to_nano
-from privacy.models import LedgerEntry
+from privacy.ledger.models import LedgerEntry
 from tests import learning
 from tests.factories import make_user
 from tests.programs import Program

@@ -21,11 +21,18 @@ from django.urls import reverse
 
 from annotation.models import Role
 from privacy.accounting.events import BernoulliScreenEvent, GaussianEvent, LabelTrainingEvent, TopCEvent
-from privacy.audit.chain import HASHED_FIELDS, NO_HASH
-from privacy.audit.keys import SiteKey
-from privacy.audit.statement import ACCOUNT, ENTRY, SIGNED_BEFORE, StatementRefused, audit_statement, signature_of
-from privacy.services import ledger
-from privacy.services.checkpoints import log_of, site_key
+from privacy.ledger import services as ledger
+from privacy.ledger.auditor.chain import HASHED_FIELDS, NO_HASH
+from privacy.ledger.auditor.statement import (
+    ACCOUNT,
+    ENTRY,
+    SIGNED_BEFORE,
+    StatementRefused,
+    audit_statement,
+    signature_of,
+)
+from privacy.ledger.checkpoints import log_of, site_key
+from privacy.ledger.keys import SiteKey
 from tests.counting import new_counter
 from tests.factories import add_members, make_account, make_project, make_user
 

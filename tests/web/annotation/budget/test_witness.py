@@ -16,12 +16,13 @@ from annotation.models import Role
 from annotation.work.services import tokens
 from annotation.work.services.tokens import Scope
 from privacy.accounting.events import BernoulliScreenEvent
-from privacy.audit.keys import decoded_key
-from privacy.audit.merkle import leaf_hash, verify_inclusion
-from privacy.audit.notes import open_checkpoint
-from privacy.services import ledger
-from privacy.services.checkpoints import site_key
-from privacy.services.counter import AccountIdentity, Mark, site_counter
+from privacy.ledger import services as ledger
+from privacy.ledger.auditor.merkle import leaf_hash, verify_inclusion
+from privacy.ledger.auditor.notes import open_checkpoint
+from privacy.ledger.checkpoints import site_key
+from privacy.ledger.counter import site_counter
+from privacy.ledger.keys import decoded_key
+from privacy.ledger.marks import AccountIdentity, Mark
 from tests.counting import new_counter
 from tests.factories import add_members, make_account, make_project, make_user
 from tests.owning import without_rules

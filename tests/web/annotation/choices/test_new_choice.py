@@ -34,8 +34,8 @@ from learner.simulation import plan_setups
 from learner.strategies.base import BEYOND_A_STREAM, QueryStrategy, StrategyChoice
 from privacy.accounting.events import TopCEvent, event_from_json
 from privacy.choices import Sound, parameter
+from privacy.ledger.models import LedgerEntry
 from privacy.mechanisms.top_c import select_top_c
-from privacy.models import LedgerEntry
 from privacy.wording import as_message
 from tests import learning
 from tests.declaring import declaring, fields_shown

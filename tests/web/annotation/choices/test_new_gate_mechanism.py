@@ -46,9 +46,9 @@ from privacy.gate.normalizers import Normalizer
 from privacy.gate.planning import PublicSource, plan_source
 from privacy.gate.reading import COUNTS, all_counts, pairs
 from privacy.gate.threshold import GeometricNoise
+from privacy.ledger.models import LedgerEntry
+from privacy.ledger.selectors import guarantee
 from privacy.mechanisms.randomness import SecureRandom, SimulationRandom
-from privacy.models import LedgerEntry
-from privacy.selectors import guarantee
 from privacy.wording import as_message
 from tests.declaring import declaring, fields_shown
 from tests.factories import make_records, open_preset, write_settings

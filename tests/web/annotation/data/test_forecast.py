@@ -16,7 +16,7 @@ from annotation.data.services import forecasts
 from annotation.models import Dataset, Job, Query, Role
 from annotation.models.idempotency import IdempotentAnswer
 from learner.rounds.next_step import Step, project_status
-from privacy.models import EntryKind, LedgerEntry
+from privacy.ledger.models import EntryKind, LedgerEntry
 from tests import learning
 from tests.factories import add_members, make_user
 from tests.programs import Program

@@ -7,7 +7,7 @@ from annotation.budget.services import populations
 from annotation.models import Project, Role
 from annotation.models.history import Action
 from annotation.projects.services import opening
-from privacy.selectors import guarantee, quota_of
+from privacy.ledger.selectors import guarantee, quota_of
 from tests.factories import add_members, make_user
 from tests.programs import Program
 

@@ -13,8 +13,8 @@ from annotation.errors import ConfigurationFrozen, InvalidConfiguration
 from annotation.models import Project
 from annotation.projects.services.configuring import configure_project
 from privacy.accounting.selection import RandomChoiceEvent
-from privacy.selectors import guarantee
-from privacy.services import ledger
+from privacy.ledger import services as ledger
+from privacy.ledger.selectors import guarantee
 from tests.factories import make_user, open_preset
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -22,8 +22,8 @@ from annotation.projects.services.configuring import limits_of
 from annotation.questions.services import labelling
 from privacy.accounting.selection import RandomChoiceEvent
 from privacy.accounting.units import ATTO, NANO
-from privacy.selectors import guarantee
-from privacy.services import ledger
+from privacy.ledger import services as ledger
+from privacy.ledger.selectors import guarantee
 from tests import streaming
 from tests.factories import make_annotators, make_records, make_user
 

@@ -13,9 +13,9 @@ from annotation.gates.services import runs
 from annotation.models import Dataset, Membership, Project, Role
 from annotation.people.services import members
 from annotation.projects.services import opening
-from privacy.models import EntryKind, LedgerEntry
-from privacy.selectors import guarantee
-from privacy.services import ledger
+from privacy.ledger import services as ledger
+from privacy.ledger.models import EntryKind, LedgerEntry
+from privacy.ledger.selectors import guarantee
 from tests import learning
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -19,7 +19,7 @@ from annotation.work.services import tokens
 from annotation.work.services.tokens import Scope
 from privacy.accounting.events import RandomChoiceEvent
 from privacy.choices import Kind
-from privacy.services import ledger
+from privacy.ledger import services as ledger
 from tests.counting import new_counter
 from tests.factories import add_members, make_project, make_user, open_records, write_settings
 from tests.owning import as_owner

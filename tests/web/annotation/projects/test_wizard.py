@@ -14,7 +14,7 @@ from annotation.choices.presets import PRESETS
 from annotation.models import Project
 from annotation.models.configurations import settings_in
 from annotation.projects.forms.wizard import WizardStep, draft_form, step_fields, step_of
-from privacy.selectors import guarantee
+from privacy.ledger.selectors import guarantee
 from tests import learning
 from tests.factories import make_user
 

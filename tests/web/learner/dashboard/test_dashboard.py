@@ -17,8 +17,8 @@ from learner.dashboard import tables as dashboard
 from learner.models import Evaluation, Round, TrainingRun
 from learner.pools.attempts import SCORES
 from learner.rounds.services import loop
-from privacy.selectors import guarantee
-from privacy.services import ledger
+from privacy.ledger import services as ledger
+from privacy.ledger.selectors import guarantee
 from privacy.wording import as_message
 from tests import learning
 from tests.factories import make_account, make_project, make_records, make_user

@@ -14,7 +14,7 @@ from annotation.work.services import tokens
 from annotation.work.services.tokens import Scope
 from learner.dashboard.guidance import guidance_for
 from learner.pools.selectors import question_counts
-from privacy.selectors import guarantee
+from privacy.ledger.selectors import guarantee
 from tests import learning
 from tests.factories import make_user
 from tests.markup import tight

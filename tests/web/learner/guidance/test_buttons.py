@@ -24,7 +24,7 @@ from learner.dashboard.guidance import Act, ActKind, Blocker, Guidance, button_o
 from learner.models import ModelRelease, Round, TrainingRun
 from learner.rounds.next_step import Step
 from learner.rounds.services import loop, training
-from privacy.selectors import guarantee
+from privacy.ledger.selectors import guarantee
 from tests import learning, streaming
 from tests.factories import make_user
 from tests.owning import without_rules

@@ -16,7 +16,7 @@ from learner.releases.cards.described import MARK
 from learner.releases.evaluation_out import score_out
 from learner.releases.model_out import described_out
 from learner.releases.services import described
-from privacy.models import LedgerEntry
+from privacy.ledger.models import LedgerEntry
 from tests import learning
 from tests.factories import make_user
 from tests.web.learner.releases.test_pages import client_of as browser_of

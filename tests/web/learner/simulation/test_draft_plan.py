@@ -12,7 +12,7 @@ from annotation.projects.forms.wizard import WizardStep
 from annotation.projects.services import opening
 from learner.models.planning import PlanSimulation
 from learner.simulation import plan_setups, services
-from privacy.models import BudgetAccount, LedgerEntry
+from privacy.ledger.models import BudgetAccount, LedgerEntry
 from tests.factories import make_user
 
 pytestmark = pytest.mark.django_db

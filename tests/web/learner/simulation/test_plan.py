@@ -10,7 +10,7 @@ from annotation.models import Job, Project, WorkState
 from annotation.projects.services.opening import create_project
 from learner.models.planning import PlanSimulation
 from learner.simulation import estimates, plan_setups, services
-from privacy.models import LedgerEntry
+from privacy.ledger.models import LedgerEntry
 from tests import learning, streaming
 from tests.factories import make_user, open_preset
 

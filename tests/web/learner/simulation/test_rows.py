@@ -22,8 +22,8 @@ from learner.simulation.plan_setups import setup_of
 from learner.simulation.rows import imagined_project, planned_rows, shown_rows, unreached
 from learner.simulation.services import fingerprint_of, use_row
 from learner.simulation.views import draft_with
-from privacy.models import LedgerEntry
-from privacy.selectors import guarantee
+from privacy.ledger.models import LedgerEntry
+from privacy.ledger.selectors import guarantee
 from tests import learning
 from tests.factories import make_user
 

@@ -14,8 +14,8 @@ from learner.rounds import failures
 from learner.rounds.next_step import Step, project_status
 from learner.rounds.services import loop
 from privacy.accounting.units import epsilon_to_nano
-from privacy.models import LedgerEntry
-from privacy.selectors import guarantee
+from privacy.ledger.models import LedgerEntry
+from privacy.ledger.selectors import guarantee
 from tests import learning
 from tests.factories import make_user, write_settings
 

@@ -7,10 +7,10 @@ from learner.models import FeatureMatrix, ModelRelease
 from learner.releases import evaluations, storage
 from learner.releases.artifacts.settings import configuration_digest
 from learner.releases.selectors import shown_configuration
-from privacy.audit.keys import decoded_key
-from privacy.audit.merkle import leaf_hash, verify_consistency, verify_inclusion
-from privacy.audit.notes import open_checkpoint
-from privacy.services.checkpoints import log_of, site_key
+from privacy.ledger.auditor.merkle import leaf_hash, verify_consistency, verify_inclusion
+from privacy.ledger.auditor.notes import open_checkpoint
+from privacy.ledger.checkpoints import log_of, site_key
+from privacy.ledger.keys import decoded_key
 from tests import learning
 from tests.factories import make_user
 

@@ -1,0 +1,193 @@
+"""Populations: opening one, and letting the accounts of a project join it with what they have spent."""
+
+import hashlib
+from collections.abc import Sequence
+
+from django.conf import settings
+from django.db import IntegrityError, transaction
+from django.utils.text import slugify
+
+from privacy.accounting.composition import Limits
+from privacy.accounting.events import MOST_RECORDS_PER_PERSON, unit_rule
+from privacy.accounting.units import Amount
+from privacy.errors import BudgetExceeded, UnsoundCombination
+from privacy.ledger import counter, sharing, terms
+from privacy.ledger import services as ledger
+from privacy.ledger.entries import Draft, append, broken_rule
+from privacy.ledger.models import BudgetAccount, EntryKind, Filter, LedgerEntry, Population, Quota
+from privacy.ledger.selectors import quota_of
+from privacy.ledger.services import Actor
+from privacy.wording import as_message, as_plural_message
+
+
+def key_fingerprint() -> str:
+    """Return what tells the site's key of pseudonyms from another one; nobody gets from it to the key."""
+    key = hashlib.sha256(settings.PSEUDONYM_KEY.encode()).digest()
+    return hashlib.blake2b(b"population", key=key, person=b"key", digest_size=16).hexdigest()
+
+
+def open_shared_account(
+    *,
+    name: str,
+    unit: str,
+    filter: str,  # noqa: A002  # the field's word
+    epsilon_limit: Amount,
+    delta_limit: Amount,
+    actor: Actor,
+) -> Population:
+    """Open a population and its account: people under the site's key of pseudonyms, who share one limit from now on."""
+    if unit not in ("record", "contributor"):
+        raise UnsoundCombination(
+            as_message(
+                "A population is made of contributors, or of records where nobody is named, not of one {unit}",
+                unit=unit,
+            )
+        )
+    with transaction.atomic():
+        base = slugify(name)[:50] or "population"
+        taken = {"new", *Population.objects.filter(slug__startswith=base).values_list("slug", flat=True)}
+        slug = next(slug for n in range(1, len(taken) + 3) if (slug := base if n == 1 else f"{base}-{n}") not in taken)
+        account = ledger.open_account(
+            scope=f"population:{slug}",
+            label=as_message("{population} population", population=slug),
+            unit=unit,
+            filter=filter,
+            epsilon_limit=epsilon_limit,
+            delta_limit=delta_limit,
+            actor=actor,
+            reason=as_message("population opened"),
+        )
+        created: Population = Population.objects.create(
+            slug=slug, name=name, account=account, key_fingerprint=key_fingerprint()
+        )
+    return created
+
+
+def join_population(
+    *,
+    population: Population,
+    accounts: Sequence[BudgetAccount],
+    records_per_person: int | None,
+    actor: Actor,
+) -> list[Quota]:
+    """Let accounts of one project belong to a population for good; what they have spent is charged to it.
+
+    `records_per_person` is how many records of one person the accounts' records hold at most, as their owner declares;
+    an account that protects a contributor needs none. Raises `UnsoundCombination` naming the rule that leaves a
+    conversion without proof, `BudgetExceeded` where the past alone is more than the population has left; nothing is
+    stored then.
+    """
+    refuse_other_key(population)
+    counter.refuse_what_was_forgotten()
+    common = population.account
+    quotas = []
+    with transaction.atomic():
+        # All of them before the population's: whoever spends locks in this order.
+        ids = sorted(account.pk for account in accounts)
+        for account in BudgetAccount.objects.select_for_update(no_key=True).filter(pk__in=ids).order_by("pk"):
+            declared = 1 if account.unit == "contributor" else records_per_person
+            refuse_without_conversion(account, common, declared)
+            assert declared is not None
+            quotas.append(_join(population, account, declared, actor))
+    return quotas
+
+
+def follow(account: BudgetAccount, *, like: BudgetAccount, actor: Actor) -> None:
+    """Let an account that a project gets later belong to the population of the one it had, under the same number."""
+    quota = quota_of(like)
+    if quota is not None:
+        declared = quota.records_per_person if like.unit == "record" else None
+        join_population(population=quota.population, accounts=[account], records_per_person=declared, actor=actor)
+
+
+def refuse_other_key(population: Population) -> None:
+    """Refuse where the site's key of pseudonyms is not the one the population's people are known by."""
+    if broken := rule_of_other_key(population):
+        raise UnsoundCombination(broken)
+
+
+def rule_of_other_key(population: Population) -> str:
+    """Return the rule that the site's key of pseudonyms breaks, or nothing."""
+    if population.key_fingerprint == key_fingerprint():
+        return ""
+    return as_message(
+        "{name}: its people are known by another key of pseudonyms than this site has", name=population.name
+    )
+
+
+def refuse_without_conversion(account: BudgetAccount, common: BudgetAccount, records_per_person: int | None) -> None:
+    """Refuse an account whose spending nobody knows how to turn into what people of the population lose."""
+    if broken := rule_without_conversion(account, common, records_per_person):
+        raise UnsoundCombination(as_message("{word}: {reason}", word=account.label, reason=broken))
+
+
+def rule_without_conversion(account: BudgetAccount, common: BudgetAccount, records_per_person: int | None) -> str:
+    """Return the rule that keeps an account, stored or yet to be opened, out of a population, or nothing."""
+    if account.adjacency != common.adjacency:
+        return as_message(
+            "the accounts have different neighbours ({one}, {other}), and no conversion between them",
+            one=account.adjacency,
+            other=common.adjacency,
+        )
+    if account.filter == Filter.ZCDP and common.filter == Filter.PURE:
+        return as_message(
+            "a sum of epsilons cannot take in an account that sums rhos: its operations may have no epsilon"
+        )
+    if records_per_person is None:
+        return as_message(
+            "nobody has said how many records of one person there are at most, and without that number what a record "
+            "loses says nothing about a person"
+        )
+    if not 1 <= records_per_person <= MOST_RECORDS_PER_PERSON:
+        return as_message("the records of one person must be from 1 to {most}", most=MOST_RECORDS_PER_PERSON)
+    return unit_rule(account.unit, common.unit, records_per_person)
+
+
+def _join(population: Population, account: BudgetAccount, records_per_person: int, actor: Actor) -> Quota:
+    try:
+        with transaction.atomic():
+            quota: Quota = Quota.objects.create(
+                population=population, account=account, records_per_person=records_per_person
+            )
+            _note(account, population, records_per_person, actor)
+            sharing.repeat_past(quota)
+    except sharing.SharedRefusal as refused:
+        cause = refused.__cause__
+        if isinstance(cause, IntegrityError) and broken_rule(cause) == "privacy_ledger_within_limit":
+            raise BudgetExceeded(
+                as_message(
+                    "{word}: what it has spent is more than {name} has left; nothing was changed",
+                    word=account.label,
+                    name=population.name,
+                )
+            ) from refused
+        raise
+    except IntegrityError as error:
+        if "privacy_quota_account_id" in broken_rule(error):
+            raise UnsoundCombination(
+                as_message("{word}: it belongs to a population already, and stays there", word=account.label)
+            ) from error
+        raise
+    return quota
+
+
+def _note(account: BudgetAccount, population: Population, records_per_person: int, actor: Actor) -> LedgerEntry:
+    """Write into the account's own chain that its limit is a quota from now on; the limit itself stays."""
+    kept = Limits(
+        account.epsilon_limit_nano, account.delta_limit_atto, account.delta_sum_limit_atto, account.rho_limit_nano
+    )
+    return append(
+        Draft(
+            account=account,
+            kind=EntryKind.LIMIT_CHANGE,
+            mechanism="limits",
+            event_json=terms.to_json(account, kept),
+            actor=ledger.actor_name(actor),
+            reason=as_plural_message(
+                "joined the population {name} with at most {n} record of one person",
+                "joined the population {name} with at most {n} records of one person",
+                name=population.name,
+                n=records_per_person,
+            ),
+        )
+    )

@@ -1,0 +1,123 @@
+"""Many at once on one account."""
+
+import threading
+from collections import Counter
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from uuid import uuid4
+
+import pytest
+from django.db import connection, transaction
+
+from privacy import errors
+from privacy.ledger import selectors
+from privacy.ledger import services as ledger
+from privacy.ledger.audit import audit_accounts
+from privacy.ledger.counter import site_counter
+
+pytestmark = pytest.mark.django_db(transaction=True)
+DIGEST = "ab" * 32
+
+
+def outcomes(attempts: int, workers: int, work: Callable[[int], object]) -> Counter[str]:
+    """Run all attempts at once and count how each ended."""
+    ready = threading.Barrier(workers)
+
+    def attempt(worker: int) -> Counter[str]:
+        ended: Counter[str] = Counter()
+        ready.wait(timeout=120)
+        try:
+            for number in range(worker, attempts, workers):
+                try:
+                    work(number)
+                    ended["done"] += 1
+                except errors.PrivacyError as error:
+                    ended[type(error).__name__] += 1
+        finally:
+            connection.close()
+        return ended
+
+    with ThreadPoolExecutor(workers) as pool:
+        return sum(pool.map(attempt, range(workers)), Counter())
+
+
+def reserve(account, event, **given):
+    return ledger.reserve(account=account, event=event, **{"purpose": "a test", "key": uuid4()} | given)
+
+
+@pytest.mark.slow
+def test_two_hundred_threads_on_room_for_seven(open_account, priced):
+    account = open_account(epsilon_limit=0.875)
+    gate = threading.BoundedSemaphore(60)  # connections, not threads, are scarce
+
+    def work(_number: int) -> None:
+        with gate:
+            try:
+                reserve(account, priced(0.125))
+            finally:
+                connection.close()
+
+    assert outcomes(200, 200, work) == {"done": 7, "BudgetExceeded": 193}
+    now = selectors.guarantee(account)
+    assert (now.epsilon_left, now.open_reservations, now.sequence) == (0.0, 7, 8)
+    (verdict,) = audit_accounts(scope=account.scope, marks=site_counter().marks())
+    assert not verdict.differing
+
+
+def test_the_same_key_from_many_threads_pays_once(open_account, priced):
+    account, key = open_account(), uuid4()
+    assert outcomes(16, 8, lambda _: reserve(account, priced(0.125), key=key)) == {"done": 16}
+    assert selectors.guarantee(account).epsilon_spent == 0.125
+
+
+def test_many_settle_one_reservation_and_one_succeeds(open_account, priced):
+    account = open_account()
+    held = reserve(account, priced(0.125))
+
+    def settle(number: int) -> None:
+        if number % 2:
+            ledger.void(reservation=held, reason="no row was read")
+        else:
+            with transaction.atomic():
+                ledger.commit(reservation=held, output_digest=DIGEST)
+
+    assert outcomes(16, 8, settle) == {"done": 1, "AlreadySettled": 15}
+
+
+def test_a_reservation_waits_for_a_commit_under_way_and_not_for_other_accounts(open_account, priced):
+    account, other = open_account(), open_account()
+    held = reserve(account, priced(0.5))
+    done = threading.Event()
+
+    def reserve_beside() -> None:
+        reserve(account, priced(0.5))
+        done.set()
+        connection.close()
+
+    waiting = threading.Thread(target=reserve_beside)
+    with transaction.atomic():
+        ledger.commit(reservation=held, output_digest=DIGEST)
+        waiting.start()
+        assert not done.wait(timeout=0.3)
+        with ThreadPoolExecutor(1) as pool:
+            pool.submit(lambda: (reserve(other, priced(0.5)), connection.close())).result(timeout=120)
+    waiting.join(timeout=120)
+    assert done.is_set()
+
+
+@pytest.mark.parametrize("level", ["REPEATABLE READ", "SERIALIZABLE"])
+def test_an_old_snapshot_cannot_overspend(open_account, priced, level):
+    """A transaction that cannot see the newest entry is refused rather than admitted on old totals."""
+    account = open_account()
+    with connection.cursor() as cursor, transaction.atomic():
+        cursor.execute(f"SET TRANSACTION ISOLATION LEVEL {level}")
+        cursor.execute("SELECT count(*) FROM privacy_ledgerentry")
+        with ThreadPoolExecutor(1) as pool:
+            pool.submit(lambda: (reserve(account, priced(1.0)), connection.close())).result(timeout=120)
+        with pytest.raises(Exception, match=r"duplicate key|could not serialize"), transaction.atomic():
+            cursor.execute(
+                "INSERT INTO privacy_ledgerentry (account_id, kind, mechanism, purpose, idempotency_key, epsilon_nano) "
+                "VALUES (%s, 'reserve', 'm', 'p', %s, 1000000000)",
+                [account.pk, uuid4()],
+            )
+    assert selectors.guarantee(account).sequence == 2
