@@ -19,11 +19,7 @@ NO_PAGES = (PROGRAMS, "admin:")
 
 
 class AccountabilityMiddleware(Middleware):
-    """Name the person to the database while a page changes something, and note what was done.
-
-    The lines are never rewritten, so whoever may write one by doing nothing could fill the log for ever: a page that
-    only shows something takes nothing that is sent, and where another middleware answered nothing was done.
-    """
+    """Name the person to the database while a page changes something, and note what was done."""
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
         if request.method in READING:
@@ -43,7 +39,6 @@ class AccountabilityMiddleware(Middleware):
         return response
 
     def process_view(self, request: HttpRequest, view: Any, args: Any, kwargs: Any) -> HttpResponse | None:
-        """Let the change log know whose change it is: who is logged in, or whose token a program brings."""
         stack, match = getattr(request, "acting", None), request.resolver_match
         if stack is None or match is None:
             return None
@@ -60,7 +55,6 @@ class AccountabilityMiddleware(Middleware):
 
 
 def is_page(name: str) -> bool:
-    """Say whether a route is a page of ours."""
     return name.startswith(tuple(history.NOTED_APPS)) and not name.startswith(NO_PAGES)
 
 

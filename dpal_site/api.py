@@ -71,13 +71,11 @@ class DescribedAPI(NinjaAPI):
     """An API whose description holds every answer of every route, refusals included."""
 
     def get_openapi_operation_id(self, operation: Operation) -> str:
-        """Return what programs made from the description call an operation by."""
         function = operation.view_func
         module = DESCRIBED_IN.get(function.__module__, function.__module__)
         return f"{module}.{function.__name__}".replace(".", "_")
 
     def get_openapi_schema(self, **options: Any) -> OpenAPISchema:
-        """Add to each route what any route may answer, besides what it declares itself."""
         schema = super().get_openapi_schema(**options)
         schema["components"]["schemas"]["Problem"] = problems.SCHEMA
         schema["components"]["responses"] = problems.problem_components()

@@ -9,12 +9,9 @@ __all__ = ["SiteConfig", "celery_app"]
 
 
 class SiteConfig(AppConfig):
-    """Application configuration of the site."""
-
     name = "dpal_site"
 
     def ready(self) -> None:
-        """Have logins, new factors, resets by mail and security events heard by whom they concern."""
         from allauth.account.signals import password_reset  # noqa: PLC0415 - loads models
 
         from dpal_site.accounts import sessions  # noqa: PLC0415 - loads models

@@ -1,4 +1,4 @@
-"""What middleware of the site is made of."""
+"""Base class of our middleware."""
 
 from collections.abc import Callable
 
@@ -6,8 +6,6 @@ from django.http import HttpRequest, HttpResponse
 
 
 class Middleware:
-    """Something around every request; it hands each on."""
-
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
 

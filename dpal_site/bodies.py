@@ -23,7 +23,6 @@ REFUSED = "DPAL_BODY_REFUSED"
 
 
 def is_large(declared: int) -> bool:
-    """Say whether a body is larger than any form's."""
     return bool(declared > settings.DATA_UPLOAD_MAX_MEMORY_SIZE)
 
 
@@ -37,7 +36,6 @@ class RoomMiddleware(Middleware):
     """Answer for bodies that the server did not receive; stands above whatever looks into forms."""
 
     def process_view(self, request: HttpRequest, *view: Any) -> HttpResponse | None:
-        """Answer 413 or 507 in the place of the view."""
         declared = _declared_bytes(request)
         if _is_too_long(declared):
             most = {"most": f"{settings.UPLOAD_MAX_BYTES:,}"}
@@ -61,7 +59,6 @@ def _declared_bytes(request: HttpRequest) -> int:
 
 
 def _folders() -> set[Path]:
-    """Return where an upload lies: while it is received, and where it is stored, if that is a disk of ours."""
     folders = {Path(tempfile.gettempdir())}
     if isinstance(default_storage, FileSystemStorage):
         stored = Path(default_storage.location)

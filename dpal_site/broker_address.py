@@ -1,4 +1,4 @@
-"""How a broker is reached over TLS: its certificate is checked, and that it is for the host in the address."""
+"""TLS settings of the broker: certificate and host are checked."""
 
 import ssl
 from typing import Any
@@ -6,10 +6,7 @@ from urllib.parse import urlsplit
 
 
 def broker_tls(url: str, ca_file: str = "") -> dict[str, Any]:
-    """Return Celery's `broker_use_ssl`; empty for an address without TLS.
-
-    By themselves the clients take any certificate that a known authority signed, whomever it is for, or ask for none.
-    """
+    """Return Celery's `broker_use_ssl`; empty for an address without TLS."""
     address = urlsplit(url)
     if address.scheme == "amqps":
         # None stands for the host in the address; but kombu makes a number of this name, which no certificate is for.

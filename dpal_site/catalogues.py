@@ -1,7 +1,4 @@
-"""Catalogues of translations: which messages the code and pages hold, and `.po` files read and compiled by Babel.
-
-GNU gettext's tools are not needed, so that tests can say at once which message has no translation.
-"""
+"""Catalogues of translations: which messages the code and pages hold, and `.po` files read and compiled by Babel."""
 
 import ast
 import builtins
@@ -48,19 +45,15 @@ NO_DATE = datetime(2026, 1, 1, tzinfo=UTC)
 
 @dataclass(frozen=True, slots=True)
 class CatalogueMessage:
-    """One message: its text and, where it counts something, its plural."""
-
     text: str
     plural: str = ""
 
     @property
     def key(self) -> str:
-        """The message as a compiled catalogue knows it."""
         return f"{self.text}{PLURAL}{self.plural}" if self.plural else self.text
 
 
 def messages_in(folders: Iterable[Path]) -> set[CatalogueMessage]:
-    """Return every message marked for translation in the Python files and templates under `folders`."""
     found: set[CatalogueMessage] = set()
     for folder in folders:
         for path in folder.rglob("*.py"):
@@ -110,7 +103,6 @@ def _refusal(error: ast.Call) -> Iterator[CatalogueMessage]:
 
 
 def _broken_rule(target: ast.Subscript, rule: ast.expr) -> Iterator[CatalogueMessage]:
-    """Find the rules a configuration can break: the form that shows them translates them."""
     if _name_of(target.value) == "broken":
         yield from map(CatalogueMessage, _strings([rule]))
 
@@ -124,8 +116,6 @@ def _in_template(path: Path) -> Iterator[CatalogueMessage]:
 
 
 class _Written(Catalog):
-    """A catalogue that holds no message twice."""
-
     def __setitem__(self, id: str | list[str] | tuple[str, ...], message: Entry) -> None:  # noqa: A002  # Babel's name
         if id and id in self:
             raise ValueError(f"the catalogue holds a message twice: {id!r:.60}")
@@ -140,7 +130,6 @@ def _read(path: Path) -> Catalog:
 
 
 def read_catalogue(path: Path) -> dict[str, list[str]]:
-    """Return a `.po` file as translations by message key, one for each plural form; the header stands under ''."""
     found: dict[str, list[str]] = {}
     for entry in _read(path):
         forms = [entry.string] if isinstance(entry.string, str) else entry.string
@@ -149,7 +138,6 @@ def read_catalogue(path: Path) -> dict[str, list[str]]:
 
 
 def compile_catalogue(path: Path) -> bytes:
-    """Return the bytes of the `.mo` file of a `.po` file."""
     catalogue = _read(path)
     catalogue.creation_date = catalogue.revision_date = NO_DATE
     compiled = io.BytesIO()

@@ -11,10 +11,7 @@ from environs import FileAwareEnv, validate
 
 
 class SiteEnv(FileAwareEnv):
-    """Variables by type and rule, or files that `NAME_FILE` names, as containers hand over secrets.
-
-    An empty variable is one that is not set; one that breaks its rule is named in the error.
-    """
+    """Variables by type and rule, or files that `NAME_FILE` names, as containers hand over secrets."""
 
     def _get_value(self, env_key: str, default: Any) -> Any:
         if os.environ.get(env_key) and os.environ.get(f"{env_key}_FILE"):
@@ -37,7 +34,6 @@ CLUSTER_ADDRESS = validate.Regexp(
 
 
 def one_of_words(*names: str) -> validate.OneOf:
-    """Return the rule that a variable has one of these values; an empty one stands for none."""
     return validate.OneOf(names, error="must be " + " or ".join(repr(name) if name else "unset" for name in names))
 
 
@@ -45,10 +41,7 @@ PORTS = {"smtp": 587, "smtps": 465}
 
 
 def mail_settings(url: str, *, folder: Path) -> dict[str, object]:
-    """Read `smtp://user:password@host:587/?from=name@example.org`, `smtps://...`, `console:`, or write to `folder`.
-
-    `smtp` begins TLS after connecting unless the query says `tls=0`; `smtps` connects with it.
-    """
+    """Read `smtp://user:password@host:587/?from=name@example.org`, `smtps://...`, `console:`, or write to `folder`."""
     parts = urlsplit(url)
     query = {name: values[-1] for name, values in parse_qs(parts.query).items()}
     sender: dict[str, object] = {"DEFAULT_FROM_EMAIL": query.get("from", "dpal@localhost")}

@@ -1,4 +1,4 @@
-"""What a request gets that ended in an error nobody expected; a database that is away or slow is told as that."""
+"""Answer to a request that ended in an unexpected error, or found the database away or slow."""
 
 import sys
 from typing import Any

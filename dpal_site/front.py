@@ -1,9 +1,4 @@
-"""One address for a site of two processes: the web server hands requests for label pages on to the label process.
-
-Whoever came by another name than the one the site calls itself, or through a tunnel, stays where they came. What is
-handed on is read by nobody here: the label process logs people in by their session, checks forms, and answers under its
-own database role. A proxy that tells the addresses apart itself saves this step and needs none of it.
-"""
+"""One address for a site of two processes: the web server hands requests for label pages on to the label process."""
 
 import http.client
 from collections.abc import Iterable
@@ -39,7 +34,6 @@ class LabelFront:
         self._process = urlsplit(label_process).netloc
 
     def __call__(self, environment: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
-        """Hand on what belongs to the label process; what cannot be handed on is told by our own pages."""
         request = WSGIRequest(environment)
         if not parts.is_label_page(request.path_info):
             return self._application(environment, start_response)

@@ -93,13 +93,11 @@ def _found(request: HttpRequest, slug: str, revision: str) -> ModelRelease:
 
 
 def _names(release: ModelRelease) -> dict[str, str]:
-    """Return what files are called at a hub, and where they are."""
     return {**{name: name for name in release.digests}, README: CARD}
 
 
 @with_token
 def model(request: HttpRequest, slug: str, revision: str = MAIN) -> HttpResponseBase:
-    """Say what a revision is and which files it has."""
     release = _found(request, slug, revision)
     body = {
         "id": f"{OWNER}/{slug}",
@@ -122,7 +120,6 @@ def model(request: HttpRequest, slug: str, revision: str = MAIN) -> HttpResponse
 
 @with_token
 def tree(request: HttpRequest, slug: str, revision: str) -> HttpResponseBase:
-    """List the files of a revision with their sizes and digests."""
     release = _found(request, slug, revision)
     entries: list[dict[str, Any]] = []
     for name, stored in sorted(_names(release).items()):
@@ -136,7 +133,6 @@ def tree(request: HttpRequest, slug: str, revision: str) -> HttpResponseBase:
 
 @with_token
 def resolve(request: HttpRequest, slug: str, revision: str, name: str) -> HttpResponseBase:
-    """Send a file, or what is known of it."""
     release = _found(request, slug, revision)
     stored = _names(release).get(name)
     if stored is None:

@@ -1,10 +1,4 @@
-"""The database role of the process that serves the label pages: what it may do, table by table, and nothing else.
-
-Annotators are the adversary of a crowd project, so the process that answers them holds no key to what they must not
-see: it cannot read records, contributors, the ledger's entries, uploads' rows, models or tokens. Of a record it may ask
-for what was put before annotators, by `annotation_asked_record` and `annotation_asked_picture`, and of an account
-whether anything is left.
-"""
+"""The database role of the process that serves the label pages: what it may do, table by table, and nothing else."""
 
 from collections.abc import Mapping, Sequence
 
@@ -55,10 +49,7 @@ STATEMENT_SECONDS = 30
 
 
 def grant_label_role(role: roles.RoleAddress) -> None:
-    """Make the role if it is missing, and let it do what `GRANTS` says and nothing else; may be repeated.
-
-    To be called as the owner.
-    """
+    """Make the role if it is missing, and let it do what `GRANTS` says and nothing else; may be repeated."""
     with transaction.atomic(), connection.cursor() as cursor:
         limit = {"statement_timeout": f"{STATEMENT_SECONDS}s"}
         schema, name = roles.confine(cursor, role, address="LABEL_DATABASE_URL", settings=limit)

@@ -1,9 +1,4 @@
-"""Who asks, found out at every click: the session and its person, by one prepared statement.
-
-Django's own stores and backends ask twice, and write the statement anew every time, which takes longer than the
-answer. And Django stores a session under the very key that its browser holds; here that is a secret, of which the
-database has the digest. The process of the label pages reads neither table: it asks functions, by the secret.
-"""
+"""Loads session and user in one prepared query."""
 
 import hashlib
 import re
@@ -73,7 +68,6 @@ class SessionStore(db.SessionStore):
 
     @classmethod
     def get_model_class(cls) -> type[AbstractBaseSession]:
-        """Return ours."""
         return Session
 
     def load(self) -> dict[str, Any]:
@@ -93,14 +87,12 @@ class SessionStore(db.SessionStore):
         return self.decode(data)
 
     def create_model_instance(self, data: dict[str, Any]) -> Session:
-        """Write down whose session it is as well."""
         row = cast(Session, super().create_model_instance(data))
         person = data.get(SESSION_KEY)
         row.person_id, row.seen_at = (None if person is None else int(person)), self.seen_at
         return row
 
     def save(self, must_create: bool = False) -> None:
-        """Store it, where this process may."""
         if settings.SERVES_LABELS_ALONE:
             raise NotWritable("the label process writes no session")
         super().save(must_create=must_create)
@@ -127,7 +119,6 @@ class SessionMiddleware(middleware.SessionMiddleware):
     """Django's own, but that the cookie holds the secret and not the key."""
 
     def process_request(self, request: HttpRequest) -> None:
-        """Take the secret the browser shows."""
         shown = request.COOKIES.get(settings.SESSION_COOKIE_NAME, "")
         secret = shown if SECRET.fullmatch(shown) else ""
         _secret.set(secret)
@@ -135,7 +126,6 @@ class SessionMiddleware(middleware.SessionMiddleware):
         request.session = SessionStore(secret=secret)
 
     def process_response(self, request: HttpRequest, response: HttpResponse) -> HttpResponse:
-        """Hand the secret of a new session out, and that of a changed one again."""
         response = super().process_response(request, response)
         cookie = response.cookies.get(settings.SESSION_COOKIE_NAME)
         if cookie is not None and cookie.value:
@@ -144,18 +134,12 @@ class SessionMiddleware(middleware.SessionMiddleware):
 
 
 class ByUserName(django_backends.ModelBackend):
-    """Signing in by user name, and looking up whose session it is."""
-
     def get_user(self, user_id: int) -> User | None:
-        """Return who has this id, if they may still come in."""
         return _person(self, user_id)
 
 
 class ByEmail(allauth_backends.AuthenticationBackend):  # type: ignore[misc]
-    """Signing in by user name or email, and looking up whose session it is."""
-
     def get_user(self, user_id: int) -> User | None:
-        """Return who has this id, if they may still come in."""
         return _person(self, user_id)
 
 

@@ -31,8 +31,6 @@ ZONE_NAME = re.compile(r"[A-Za-z0-9_+/-]{1,64}")
 
 
 class HeadersMiddleware(Middleware):
-    """Refuse devices no page uses, and keep addresses that let somebody in from those they lead to."""
-
     def __call__(self, request: HttpRequest) -> HttpResponse:
         response = self.get_response(request)
         response.headers.setdefault("Permissions-Policy", "camera=(), microphone=(), geolocation=()")
@@ -90,7 +88,6 @@ class TimeZoneMiddleware(Middleware):
 
 @lru_cache(maxsize=1024)
 def _zone(name: str) -> zoneinfo.ZoneInfo | None:
-    """Return the zone of this name; whatever else a cookie holds is none."""
     if not ZONE_NAME.fullmatch(name):
         return None
     try:

@@ -1,4 +1,4 @@
-"""What the site knows of itself: that its workers live, who is logged in, and how often who tried what."""
+"""Heartbeats of workers, sessions, and counts of tries."""
 
 from django.conf import settings
 from django.contrib.sessions.base_session import AbstractBaseSession
@@ -8,8 +8,6 @@ from annotation.models.numbered import NumberedModel
 
 
 class Heartbeat(models.Model):
-    """The last sign of life of one part of the site, written by a task that went through clock, broker and worker."""
-
     name = models.CharField(primary_key=True, max_length=80)
     seen_at = models.DateTimeField()
 

@@ -13,7 +13,6 @@ from dpal_site.embedded.database_address import parse_database_url, through_pool
 
 
 def owner_address() -> str:
-    """Return the address of the role that owns the tables."""
     if settings.DATABASE_OWNER_URL:
         return settings.DATABASE_OWNER_URL
     if settings.EMBEDDED:

@@ -34,10 +34,6 @@ class PatientConnection(psycopg.Connection[Any]):
 
 
 def for_pages(database: dict[str, Any], *, threads: int, statement_seconds: int, behind_pooler: bool) -> dict[str, Any]:
-    """Return Django's settings for a database that pages ask.
-
-    The server ends statements and forgotten transactions; where a pooler stands between, it is configured to.
-    """
     PatientConnection.patience = statement_seconds + 2.0
     options = database["OPTIONS"] | {
         "pool": {

@@ -1,9 +1,4 @@
-"""Which pages this process serves: all of them, the label pages alone, or all but those.
-
-A site of two processes has one that answers annotators under a database role that cannot read what they must not see,
-and one for everybody else. What reaches the wrong one is handed on (`front`), sent on, or, where nobody said where to,
-refused.
-"""
+"""Pages that this process serves: all of them, the label pages alone, or all but those."""
 
 from enum import StrEnum
 from http import HTTPStatus
@@ -56,7 +51,6 @@ MISDIRECTED = 421
 
 
 def is_label_page(path: str) -> bool:
-    """Say whether an address is one of the label pages."""
     try:
         return resolve(path).view_name in LABEL_PAGES
     except Resolver404:
@@ -67,7 +61,6 @@ class PartMiddleware(Middleware):
     """Let a view run only in the part of the site that serves it."""
 
     def process_view(self, request: HttpRequest, view: Any, args: Any, kwargs: Any) -> HttpResponse | None:
-        """Send on what another process serves."""
         name = request.resolver_match.view_name if request.resolver_match else ""
         if not settings.SITE_PART or name in EVERYWHERE:
             return None

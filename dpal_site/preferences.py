@@ -17,8 +17,6 @@ from annotation.people.services import mail_choices
 
 
 class PreferencesForm(forms.Form):
-    """Two choices."""
-
     language = forms.ChoiceField(label=_("Language"))
     zone = forms.ChoiceField(label=_("Time zone"), help_text=_("All times on these pages are of this zone."))
 
@@ -32,7 +30,6 @@ class PreferencesForm(forms.Form):
 
 
 def preferences(request: HttpRequest) -> HttpResponse:
-    """Show the choices, and keep them for a year."""
     initial = {"language": get_language(), "zone": timezone.get_current_timezone_name()}
     form = PreferencesForm(request.POST or None, initial=initial)
     if request.method == "POST" and form.is_valid():

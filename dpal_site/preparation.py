@@ -1,4 +1,4 @@
-"""What a site needs before its processes start: the tables of this version, rights to them, files its pages load."""
+"""Prepares a site before its processes start: tables, rights to them, static files."""
 
 import logging
 import shutil
@@ -20,7 +20,6 @@ logger = logging.getLogger(__name__)
 
 
 def prepare_site() -> None:
-    """Prepare the database and collect the static files when any has changed."""
     prepare_database(verbosity=0)
     if not static_files_are_collected():
         call_command("collectstatic", verbosity=0, interactive=False)
@@ -29,11 +28,7 @@ def prepare_site() -> None:
 
 
 def prepare_database(*, verbosity: int = 1) -> None:
-    """Apply migrations, after which the site's roles may use the tables; a new ledger gets its counter.
-
-    Where the counter is lost, or knows more than the ledger, the site runs and reserves nothing until somebody has seen
-    to that (`manage.py ledger_counter`).
-    """
+    """Apply migrations, after which the site's roles may use the tables; a new ledger gets its counter."""
     call_command("migrate", verbosity=verbosity, interactive=False)
     with owner.as_owner():
         try:
@@ -53,10 +48,7 @@ def see_to_counter() -> None:
 
 
 def grant_roles() -> None:
-    """Give the role of web servers and workers its rights, and that of the label process where the site has one.
-
-    To be called as the owner.
-    """
+    """Give the role of web servers and workers its rights, and that of the label process where the site has one."""
     site_role.grant_site_role(roles.role_of(settings.DATABASE_URL))
     if url := label_process_database_url():
         label_role.grant_label_role(roles.role_of(url))
@@ -69,7 +61,6 @@ def label_process_database_url() -> str:
 
 
 def static_files_are_collected() -> bool:
-    """Say whether the collected files are younger than all their sources."""
     manifest = Path(settings.STATIC_ROOT) / "staticfiles.json"
     if not manifest.exists():
         return False

@@ -66,7 +66,6 @@ def problem_response(status: int, detail: str, **extra: Any) -> HttpResponse:
 
 
 def problem_components() -> dict[str, Any]:
-    """Return the problem document of every status for the components of an OpenAPI description."""
     return {
         f"Problem{status}": {
             "description": meaning,

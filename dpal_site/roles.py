@@ -33,14 +33,11 @@ class UnfitRole(Exception):
 
 @dataclass(frozen=True, slots=True)
 class RoleAddress:
-    """Name and password of a role, as a process gives them."""
-
     name: str
     password: str
 
 
 def role_of(url: str) -> RoleAddress:
-    """Return the role that a database URL names."""
     found = parse_database_url(url)
     return RoleAddress(found["USER"], found["PASSWORD"])
 
@@ -48,11 +45,7 @@ def role_of(url: str) -> RoleAddress:
 def confine(
     cursor: Any, role: RoleAddress, *, address: str, settings: Mapping[str, str] | None = None
 ) -> tuple[sql.Identifier, sql.Identifier]:
-    """Leave a role, made if it is missing, without any right in our schema; return the schema's name and the role's.
-
-    Where the tables' owner may not make roles, an administrator makes it first, and then it is only checked: `address`
-    is the setting that names it. What it was given by hand is taken back.
-    """
+    """Leave a role, made if it is missing, without any right in our schema; return the schema's name and the role's."""
     name = sql.Identifier(role.name)
     cursor.execute("SELECT current_user = %s", [role.name])
     if cursor.fetchone()[0]:
@@ -83,7 +76,6 @@ def grant(
     tables: Mapping[str, Sequence[str]],
     functions: Iterable[str] = (),
 ) -> None:
-    """Let a role do what is named: by table privileges, some with the columns they are for."""
     for table, privileges in tables.items():
         granted = sql.SQL(", ".join(privileges))
         cursor.execute(sql.SQL("GRANT {} ON {}.{} TO {}").format(granted, schema, sql.Identifier(table), role))

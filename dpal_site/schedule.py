@@ -1,4 +1,4 @@
-"""Which queue a task waits in, and what runs by the clock."""
+"""Queues of tasks, and the tasks that run by the clock."""
 
 # What people wait for must not queue behind an import: a worker takes both queues, or one where told so.
 QUEUES = ("light", "heavy")

@@ -55,10 +55,7 @@ LESS: Mapping[str, Sequence[str]] = {
 
 
 def grant_site_role(role: roles.RoleAddress) -> None:
-    """Make the role if it is missing, and let it do what is said here and nothing else; may be repeated.
-
-    To be called as the owner.
-    """
+    """Make the role if it is missing, and let it do what is said here and nothing else; may be repeated."""
     with transaction.atomic(), connection.cursor() as cursor:
         schema, name = roles.confine(cursor, role, address="DATABASE_URL")
         tables = {table: LESS.get(table, EVERYTHING) for table in sorted(_tables(cursor))}

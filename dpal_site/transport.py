@@ -1,4 +1,4 @@
-"""How requests and answers travel: what comes without TLS, which methods exist, that nothing is kept on the way."""
+"""Rules of transport: TLS, methods, no caching on the way."""
 
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed

@@ -1,4 +1,4 @@
-"""Where everything is mounted."""
+"""Routes of the site."""
 
 from importlib.util import find_spec
 

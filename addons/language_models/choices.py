@@ -1,4 +1,4 @@
-"""Whether a language model answers beside the people of a crowd, and how much it may be asked."""
+"""Choice of a language model that answers beside the people of a crowd, and its limits."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -48,14 +48,12 @@ class LanguageModelAnswers(Choice):
 
     @classmethod
     def missing(cls) -> str:
-        """Say that the site names no endpoint."""
         return "" if site.LANGUAGE_MODELS else _("The site's administrator has named no language model.")
 
     def event(self, *args: Any, **circumstances: Any) -> None:
         """Return nothing: what it is sent passed the gate, which was paid for."""
 
     def rules(self, settings: Mapping[str, Any]) -> Mapping[str, str]:
-        """Refuse an endpoint that nobody named, and questions that would be the machine's alone."""
         broken: dict[str, str] = {}
         if self.machine_endpoint not in site.LANGUAGE_MODELS:
             broken["machine_endpoint"] = _("The site's administrator has named no such endpoint.")
@@ -67,7 +65,6 @@ class LanguageModelAnswers(Choice):
 
 
 def machine_choice(settings: Mapping[str, Any]) -> LanguageModelAnswers | None:
-    """Return which language model answers in a project, None where none does."""
     if settings.get(Kind.MACHINE.key) != LanguageModelAnswers.name:
         return None
     return LanguageModelAnswers.of(settings)

@@ -41,20 +41,11 @@ class Endpoint:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What was said, and how many tokens the endpoint counted."""
-
     content: str
     tokens: int
 
 
 def target_of(endpoint: Endpoint, *, hosts: Collection[str], local: Collection[str]) -> tuple[Target, str, bool]:
-    """Return where to connect, the resolved address, and whether the connection is encrypted.
-
-    Raises
-    ------
-    AddressRefused
-        If the host is not listed, or its address is not public and the host is not listed as local.
-    """
     parts = urlsplit(endpoint.url)
     if parts.netloc.lower() not in local:
         target = parse_target(endpoint.url, allowed=hosts)
@@ -74,13 +65,6 @@ def ask_model(
     local: Collection[str],
     seconds: float = REQUEST_SECONDS,
 ) -> Reply:
-    """Send one request of the chat completions interface and return the reply.
-
-    Raises
-    ------
-    EndpointFault
-        If there is no usable reply in time.
-    """
     body = json.dumps(
         {"model": endpoint.model, "messages": list(messages), "temperature": 0, "max_tokens": MOST_TOKENS}
     ).encode()
@@ -112,7 +96,6 @@ def ask_model(
 
 
 def _read(content: bytes) -> Reply:
-    """Read a chat completion; anything else is a fault that asking again would not mend."""
     try:
         said = json.loads(content)
         text = said["choices"][0]["message"]["content"]

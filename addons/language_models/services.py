@@ -85,7 +85,6 @@ def answer_some(*, project_id: int) -> int:
 
 
 def _answer(machine: MachineAnnotator, choice: LanguageModelAnswers, assignment: Assignment) -> int:
-    """Answer one question, or skip it where no reply names a class; return how many answers that made."""
     project = assignment.project
     text = assignment.query.text
     if text is None or assignment.query.record_id is not None:
@@ -137,7 +136,6 @@ def _endpoint(name: str) -> Endpoint:
 
 
 def _machine_of(project: Project) -> MachineAnnotator:
-    """Return the project's machine, with its account and role; there is one, whoever comes first."""
     with transaction.atomic():
         locked = Project.objects.select_for_update(no_key=True).get(pk=project.pk)
         machine = MachineAnnotator.objects.select_related("user").filter(project=locked).first()
@@ -167,17 +165,6 @@ def _retire(project: Project) -> None:
 def messages_for(
     *, question: str, classes: Sequence[str], descriptions: Sequence[str], text: str
 ) -> list[Mapping[str, str]]:
-    """Return the messages of one request.
-
-    Parameters
-    ----------
-    question : str
-        What annotators are asked.
-    classes, descriptions : sequence of str
-        The classes, and the public lines `class: words` about them.
-    text : str
-        What passed the gate; nothing else about anybody is known here.
-    """
     lines = [
         f"- {one.name}" + (f": {'; '.join(one.description_lines)}" if one.description_lines else "")
         for one in listed_classes(tuple(classes), tuple(descriptions))

@@ -18,7 +18,6 @@ HEAVY_TASKS = ("addons.language_models.tasks.answer_by_machine_task",)
 
 
 def read_settings(env: Env) -> dict[str, Any]:
-    """Return the settings that the environment gives."""
     return {
         "LANGUAGE_MODELS": named(env),
         # Where they may be asked; those listed as local may have plain HTTP and be private.
@@ -29,10 +28,7 @@ def read_settings(env: Env) -> dict[str, Any]:
 
 
 def named(env: Env) -> dict[str, tuple[str, str, str]]:
-    """Return address, model and key of each `name=address model` in LANGUAGE_MODELS, which are separated by commas.
-
-    The address is that of the chat completions interface; the key of one called NAME is LANGUAGE_MODEL_KEY_NAME.
-    """
+    """Return address, model and key of each `name=address model` in LANGUAGE_MODELS, which are separated by commas."""
     found = {}
     for entry in filter(None, (part.strip() for part in env.list("LANGUAGE_MODELS", [], subcast=str))):
         name, equals, rest = entry.partition("=")
@@ -45,5 +41,4 @@ def named(env: Env) -> dict[str, tuple[str, str, str]]:
 
 
 def hosts(env: Env, variable: str) -> list[str]:
-    """Return hosts in lower case."""
     return [host.strip().lower() for host in env.list(variable, [], subcast=str) if host.strip()]

@@ -7,11 +7,9 @@ from addons.language_models import services
 
 @shared_task
 def start_machines_task() -> None:
-    """Hand every project whose language model may go on to a worker."""
     services.start_due()
 
 
 @shared_task
 def answer_by_machine_task(*, project_id: int) -> None:
-    """Let a project's language model answer for a while."""
     services.answer_some(project_id=project_id)

@@ -7,8 +7,6 @@ from annotation.signals import project_deleting, project_erasing
 
 
 class ProlificConfig(addons.AddonConfig):
-    """Application configuration of studies on Prolific."""
-
     name = "addons.prolific"
     panels = {"people": "prolific/_link.html"}
     sentences = {
@@ -28,7 +26,6 @@ class ProlificConfig(addons.AddonConfig):
     }
 
     def ready(self) -> None:
-        """Listen to the end of projects."""
         from addons.prolific.services import accounts  # noqa: PLC0415 - tables are known by now
 
         super().ready()

@@ -1,4 +1,4 @@
-"""What places and bonuses cost with the platform's fee, in whole hundredths of a currency; always rounded up."""
+"""Costs of places and bonuses with the platform's fee, in whole hundredths of a currency; always rounded up."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -9,30 +9,11 @@ HUNDRED = Decimal(100)
 
 @dataclass(frozen=True, slots=True)
 class StudyCost:
-    """What a study may cost at most, and what it costs so far, in hundredths and with the fee.
-
-    Attributes
-    ----------
-    promised : int
-        All places that may still be approved and every bonus that was not refused, >= 0.
-    so_far : int
-        Approved places and bonuses that were paid or may have been, >= 0.
-    """
-
     promised: int
     so_far: int
 
 
 def with_fee(cents: int, fee_percent: Decimal) -> int:
-    """Return an amount with the platform's fee.
-
-    Parameters
-    ----------
-    cents : int
-        Hundredths of the currency, >= 0.
-    fee_percent : Decimal
-        What the platform adds, between 0 and 100.
-    """
     if cents < 0:
         raise ValueError(f"cents must be >= 0, got {cents}")
     return int((cents * (HUNDRED + fee_percent) / HUNDRED).to_integral_value(rounding=ROUND_CEILING))
@@ -57,7 +38,6 @@ def cost_of(
 
 
 def together(costs: Iterable[StudyCost]) -> StudyCost:
-    """Return the sum of several studies."""
     promised = so_far = 0
     for cost in costs:
         promised, so_far = promised + cost.promised, so_far + cost.so_far
@@ -65,18 +45,11 @@ def together(costs: Iterable[StudyCost]) -> StudyCost:
 
 
 def money(cents: int) -> Decimal:
-    """Return an amount of money with two digits behind the point."""
     return Decimal(cents).scaleb(-2)
 
 
 def in_cents(amount: Decimal) -> int:
-    """Return hundredths of an amount that has two digits behind the point.
-
-    Raises
-    ------
-    ValueError
-        If it has more.
-    """
+    """Return hundredths of an amount that has two digits behind the point."""
     cents = amount * HUNDRED
     if cents != cents.to_integral_value():
         raise ValueError(f"amount must have at most two digits behind the point, got {amount}")

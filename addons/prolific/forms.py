@@ -25,8 +25,6 @@ from addons.prolific.services.studies import (
 
 
 class AccountForm(forms.Form):
-    """The token of an account, which no page shows again, and what the platform adds to a pay."""
-
     token = forms.RegexField(
         LETTERS_OF_TOKENS,
         max_length=400,
@@ -45,8 +43,6 @@ class AccountForm(forms.Form):
 
 
 class StudyForm(forms.Form):
-    """A new study."""
-
     name = forms.CharField(max_length=120, label=_("Name"), help_text=_("Participants see it on Prolific."))
     description = forms.CharField(
         max_length=3000,
@@ -75,15 +71,12 @@ class StudyForm(forms.Form):
     )
 
     def values(self) -> dict[str, Any]:
-        """Return what the service takes."""
         cleaned = dict(self.cleaned_data)
         cleaned["reward_cents"] = in_cents(cleaned.pop("reward"))
         return cleaned | {"lifetime": timedelta(days=cleaned.pop("days"))}
 
 
 class VerdictForm(forms.Form):
-    """A submission that is rejected, or asked to be returned."""
-
     submission = forms.IntegerField(min_value=1, widget=forms.Select, label=_("Participation"))
     kind = forms.ChoiceField(
         choices=[(VerdictKind.RETURN, _("ask to return it")), (VerdictKind.REJECT, _("reject"))], label=_("Decision")
@@ -107,14 +100,12 @@ class VerdictForm(forms.Form):
         self.known = {number for number, _name in open_ones}
 
     def clean_submission(self) -> int:
-        """Take one of those that wait."""
         chosen: int = self.cleaned_data["submission"]
         if chosen not in self.known:
             raise forms.ValidationError(_("This participation does not wait for a decision."))
         return chosen
 
     def clean(self) -> dict[str, Any]:
-        """A rejection says why, at length."""
         cleaned = super().clean() or {}
         if cleaned.get("kind") == VerdictKind.REJECT:
             if not cleaned.get("category"):
@@ -125,8 +116,6 @@ class VerdictForm(forms.Form):
 
 
 class BonusForm(forms.Form):
-    """Bonuses, a line each: a name as the table shows it, a comma, an amount."""
-
     key = forms.UUIDField(widget=forms.HiddenInput)
     amounts = forms.CharField(
         max_length=100_000,

@@ -1,8 +1,4 @@
-"""Prolific's interface, as its public documents describe it: drafts, transitions, submissions, bonuses.
-
-Each call is one request to the host that an administrator named, resolved once and checked, in bounded time and size.
-Whether a request whose answer was lost was carried out is not known here: such a fault says that it is `unclear`.
-"""
+"""Prolific's interface, as its public documents describe it: drafts, transitions, submissions, bonuses."""
 
 import http.client
 import json
@@ -52,12 +48,6 @@ FIELDS: Final = {
 
 
 class PlatformFault(AnnotationError):
-    """The platform did not do what it was asked for, in the site's words.
-
-    `again` says whether to ask once more, `after` how many seconds later at the earliest, `unclear` whether it may have
-    done it all the same, `is_token` whether it is the token that it does not take.
-    """
-
     def __init__(
         self, message: Message, *, again: bool, after: float = 0.0, unclear: bool = False, is_token: bool = False
     ) -> None:
@@ -67,8 +57,6 @@ class PlatformFault(AnnotationError):
 
 @dataclass(frozen=True, slots=True)
 class StudyDraft:
-    """What a study is opened with."""
-
     name: str
     internal_name: str
     description: str
@@ -101,8 +89,6 @@ class StudyDraft:
 
 @dataclass(frozen=True, slots=True)
 class StudyThere:
-    """A study as the platform knows it."""
-
     id: str
     internal_name: str
     state: str
@@ -136,52 +122,41 @@ class Prolific:
         return [key for key in map(_signing_key, keys) if key]
 
     def currency(self) -> str:
-        """Return the currency of the account: three letters."""
         found = self._ask("GET", "/api/v1/users/me/")
         return _text(found, "currency_code")[:3].upper()
 
     def open_draft(self, draft: StudyDraft) -> StudyThere:
-        """Open a draft, which costs nothing and is shown to nobody."""
         return _study(self._ask("POST", "/api/v1/studies/", draft.as_document()))
 
     def find_draft(self, internal_name: str) -> StudyThere | None:
-        """Return the study of this internal name, if there is one."""
         for found in self._pages("/api/v1/studies/"):
             if found.get("internal_name") == internal_name:
                 return _study(found)
         return None
 
     def study(self, study: str) -> StudyThere:
-        """Return where a study stands."""
         return _study(self._ask("GET", f"/api/v1/studies/{_id(study)}/"))
 
     def move(self, study: str, action: str) -> StudyThere:
-        """Publish, pause, go on with or stop a study."""
         return _study(self._ask("POST", f"/api/v1/studies/{_id(study)}/transition/", {"action": action}))
 
     def discard(self, study: str) -> None:
-        """Delete a draft."""
         self._ask("DELETE", f"/api/v1/studies/{_id(study)}/")
 
     def submissions(self, study: str) -> list[SubmissionThere]:
-        """Return everybody's way through a study."""
         return [_submission(found) for found in self._pages(f"/api/v1/studies/{_id(study)}/submissions/")]
 
     def submission(self, submission: str) -> SubmissionThere:
-        """Return one."""
         return _submission(self._ask("GET", f"/api/v1/submissions/{_id(submission)}/"))
 
     def approve(self, submission: str) -> None:
-        """Approve one, which pays it; done again, it is ignored."""
         self._ask("POST", f"/api/v1/submissions/{_id(submission)}/transition/", {"action": "APPROVE"})
 
     def reject(self, submission: str, *, category: str, message: str) -> None:
-        """Reject one; done again, it is ignored."""
         body = {"action": "REJECT", "rejection_category": category, "message": message}
         self._ask("POST", f"/api/v1/submissions/{_id(submission)}/transition/", body)
 
     def ask_return(self, submission: str, *, message: str) -> None:
-        """Ask the participant to return theirs."""
         body = {"request_return_reasons": [message]}
         self._ask("POST", f"/api/v1/submissions/{_id(submission)}/request-return/", body)
 
@@ -245,10 +220,6 @@ class Prolific:
 
 
 def platform_target(url: str) -> tuple[Target, str, bool]:
-    """Return where to connect, the checked address, and whether the connection is encrypted.
-
-    Plain HTTP is for one host and port of this machine, which a test names and nothing in the environment can.
-    """
     parts = urlsplit(url)
     own = settings.PROLIFIC_LOOPBACK_IN_TESTS
     if own and parts.scheme == "http" and parts.netloc == own:
@@ -261,7 +232,6 @@ def platform_target(url: str) -> tuple[Target, str, bool]:
 
 
 def fault_of(status: int, after: float, content: bytes, *, changes: bool) -> PlatformFault:
-    """Say in the site's words what an answer that is none means."""
     if status == http.HTTPStatus.TOO_MANY_REQUESTS:
         return PlatformFault(as_message("Prolific asks to wait: it had too many requests."), again=True, after=after)
     if status in (http.HTTPStatus.UNAUTHORIZED, http.HTTPStatus.FORBIDDEN):
@@ -282,7 +252,6 @@ def fault_of(status: int, after: float, content: bytes, *, changes: bool) -> Pla
 
 
 def _detail(content: bytes) -> tuple[str, str]:
-    """Return which of our fields an error document names, and what it says of it, shortened."""
     try:
         found = json.loads(content)
     except (ValueError, RecursionError):

@@ -15,8 +15,6 @@ from privacy.message_fields import MessageField
 
 
 class PlatformAccount(models.Model):
-    """The account of a platform that a project's studies are opened and paid from; its token lies sealed."""
-
     project = models.OneToOneField(Project, models.CASCADE, related_name="platform_account")
     sealed_token = models.TextField()
     fee_percent = models.DecimalField(max_digits=5, decimal_places=2, help_text=_("What the platform adds to a pay."))
@@ -56,8 +54,6 @@ BUSY = (StudyState.PUBLISHING, StudyState.SCHEDULED, StudyState.ACTIVE, StudySta
 
 
 class StudyStep(models.TextChoices):
-    """What a manager wants of a study next."""
-
     PUBLISH = "PUBLISH", _("Publish")
     PAUSE = "PAUSE", _("Pause")
     START = "START", _("Go on")
@@ -135,8 +131,6 @@ class CrowdSubmission(models.Model):
 
 
 class VerdictKind(models.TextChoices):
-    """What a manager decides about a submission."""
-
     APPROVE = "APPROVE", _("approve")
     REJECT = "REJECT", _("reject")
     RETURN = "RETURN", _("ask to return it")
@@ -168,8 +162,6 @@ class DeedState(models.TextChoices):
 
 
 class CrowdVerdict(models.Model):
-    """A decision about a submission, written down before the platform is told."""
-
     submission = models.ForeignKey(CrowdSubmission, models.CASCADE, related_name="verdicts")
     kind = models.CharField(max_length=10, choices=VerdictKind.choices)
     category = models.CharField(max_length=24, blank=True)

@@ -1,4 +1,4 @@
-"""What a manager sees of studies: what they cost, who came, and what may be decided about them."""
+"""Studies as a manager sees them: costs, submissions and open decisions."""
 
 from dataclasses import dataclass
 from decimal import Decimal
@@ -32,56 +32,44 @@ REVIEWED = "AWAITING REVIEW"
 
 @dataclass(frozen=True, slots=True)
 class StudySheet:
-    """One study with its money, in the project's currency."""
-
     study: CrowdStudy
     cost: StudyCost
     steps: tuple[StudyStep, ...]
 
     @property
     def per_place(self) -> Decimal:
-        """Pay of a place."""
         return money(self.study.reward_cents)
 
     @property
     def per_hour(self) -> Decimal:
-        """Pay of an hour, as long as the work is said to take."""
         return money(hourly_cents(self.study.reward_cents, self.study.minutes))
 
     @property
     def promised(self) -> Decimal:
-        """What it costs at most, with the fee."""
         return money(self.cost.promised)
 
     @property
     def so_far(self) -> Decimal:
-        """What it costs so far, with the fee."""
         return money(self.cost.so_far)
 
     @property
     def is_over(self) -> bool:
-        """Whether nothing of it costs anything further."""
         return self.study.state in OVER
 
 
 @dataclass(frozen=True, slots=True)
 class MoneySheet:
-    """What all studies of a project cost, against the most money that may be spent."""
-
     promised: Decimal
     so_far: Decimal
     limit: Decimal | None
 
     @property
     def left(self) -> Decimal | None:
-        """What no study has promised yet; None without a limit."""
         return None if self.limit is None else self.limit - self.promised
 
 
 @dataclass(frozen=True, slots=True)
 class SubmissionRow:
-    """A submission beside what the site knows of whoever made it."""
-
     submission: CrowdSubmission
     participant: CrowdParticipant | None
     person: PersonSheet | None
@@ -89,22 +77,18 @@ class SubmissionRow:
 
     @property
     def is_complete(self) -> bool:
-        """Whether all that was asked for is answered."""
         return self.participant is not None and self.participant.completed_at is not None
 
     @property
     def is_paused(self) -> bool:
-        """Whether hidden checks paused them, or a manager."""
         return self.person is not None and self.person.membership.paused_at is not None
 
     @property
     def bonus(self) -> Decimal:
-        """What the platform says was paid on top."""
         return money(self.submission.bonus_cents)
 
     @property
     def is_decided(self) -> bool:
-        """Whether it was approved or rejected, or is about to be."""
         return any(each.kind != "RETURN" and each.state != "refused" for each in self.verdicts)
 
     @property
@@ -114,12 +98,10 @@ class SubmissionRow:
 
     @property
     def is_open(self) -> bool:
-        """Whether it waits for a decision."""
         return self.submission.state == REVIEWED and not self.is_decided
 
 
 def studies_of(project: Project) -> list[StudySheet]:
-    """Return the studies of a project, newest first."""
     studies = list(CrowdStudy.objects.filter(project=project).select_related("link").order_by("-pk"))
     lines = BonusLine.objects.filter(sheet__study__in=studies).exclude(sheet__state=BonusState.REFUSED)
     bonuses = dict(lines.order_by().values_list("sheet__study").annotate(cents=Sum("amount_cents")))
@@ -127,7 +109,6 @@ def studies_of(project: Project) -> list[StudySheet]:
 
 
 def sheet_of_study(study: CrowdStudy) -> StudySheet:
-    """Return one."""
     lines = BonusLine.objects.filter(sheet__study=study).exclude(sheet__state=BonusState.REFUSED)
     return _sheet(study, lines.aggregate(cents=Sum("amount_cents", default=0))["cents"])
 
@@ -145,13 +126,11 @@ def _sheet(study: CrowdStudy, bonus_cents: int) -> StudySheet:
 
 
 def money_of(project: Project, sheets: list[StudySheet] | None = None) -> MoneySheet:
-    """Return what a project's studies cost beside its limit."""
     cost = together(sheet.cost for sheet in (studies_of(project) if sheets is None else sheets))
     return MoneySheet(money(cost.promised), money(cost.so_far), project.money_limit)
 
 
 def rows_of(study: CrowdStudy) -> list[SubmissionRow]:
-    """Return who came, with what a manager may know of each elsewhere."""
     submissions = list(study.submissions.order_by("pk").prefetch_related("verdicts"))
     came = CrowdParticipant.objects.filter(link=study.link_id).select_related("user")
     by_hash = {bytes(each.pid_digest): each for each in came}

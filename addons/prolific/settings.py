@@ -19,7 +19,6 @@ BEAT_SCHEDULE = {
 
 
 def read_settings(env: Env) -> dict[str, Any]:
-    """Return the settings that the environment gives."""
     return {
         # Prolific's interface, https://api.prolific.com, where an administrator lets projects open studies; else empty.
         "PROLIFIC_URL": env.str("PROLIFIC_URL", ""),

@@ -30,7 +30,6 @@ from annotation.wording import localized
 @login_required
 @never_cache
 def studies(request: HttpRequest, slug: str) -> HttpResponse:
-    """List the studies of a project with their money, and open one."""
     project = managed_project(request, slug)
     form = StudyForm(request.POST or None, initial={"name": project.name})
     if request.method == "POST" and form.is_valid():
@@ -49,7 +48,6 @@ def studies(request: HttpRequest, slug: str) -> HttpResponse:
 @never_cache
 @require_POST
 def connect_platform(request: HttpRequest, slug: str) -> HttpResponse:
-    """Store the token of an account, or forget it."""
     project = managed_project(request, slug)
     if "forget" in request.POST:
         accounts.disconnect_account(project=project)
@@ -66,14 +64,12 @@ def connect_platform(request: HttpRequest, slug: str) -> HttpResponse:
 @login_required
 @never_cache
 def study(request: HttpRequest, slug: str, study_id: int) -> HttpResponse:
-    """One study: where it stands, what it costs, who came, and what may be done."""
     return _study_page(request, _found(request, slug, study_id))
 
 
 @login_required
 @require_POST
 def change_study(request: HttpRequest, slug: str, study_id: int) -> HttpResponse:
-    """Move a study on, approve what is complete, look now, or forget who came."""
     found = _found(request, slug, study_id)
     do = request.POST.get("do", "")
     if do in StudyStep.values:
@@ -97,7 +93,6 @@ def change_study(request: HttpRequest, slug: str, study_id: int) -> HttpResponse
 @login_required
 @require_POST
 def judge_submission(request: HttpRequest, slug: str, study_id: int) -> HttpResponse:
-    """Reject a submission, or ask for its return."""
     found = _found(request, slug, study_id)
     form = VerdictForm(request.POST, open_ones=_open_ones(selectors.rows_of(found)))
     if form.is_valid():
@@ -121,7 +116,6 @@ def judge_submission(request: HttpRequest, slug: str, study_id: int) -> HttpResp
 @login_required
 @require_POST
 def give_bonuses(request: HttpRequest, slug: str, study_id: int) -> HttpResponse:
-    """Give bonuses; a form sent twice gives them once."""
     found = _found(request, slug, study_id)
     form = BonusForm(request.POST)
     if form.is_valid():
@@ -143,7 +137,6 @@ def give_bonuses(request: HttpRequest, slug: str, study_id: int) -> HttpResponse
 @login_required
 @require_POST
 def settle_bonuses(request: HttpRequest, slug: str, study_id: int) -> HttpResponse:
-    """Say of an unclear sheet whether it was paid."""
     found = _found(request, slug, study_id)
     bonuses.settle_unclear(study=found, came=request.POST.get("came") == "yes")
     messages.success(request, _("Written down."))

@@ -7,8 +7,6 @@ from annotation.signals import project_erasing, project_event
 
 
 class WebhooksConfig(addons.AddonConfig):
-    """Application configuration of webhooks."""
-
     name = "addons.webhooks"
     panels = {"releases": "webhooks/_link.html"}
     sentences = {
@@ -26,7 +24,6 @@ class WebhooksConfig(addons.AddonConfig):
     numbers = {"webhook_id": _("webhook")}
 
     def ready(self) -> None:
-        """Listen to what happens in projects."""
         from addons.webhooks import services  # noqa: PLC0415 - tables are known by now
 
         super().ready()

@@ -1,8 +1,4 @@
-"""What programs are told about a project: looked up again and again and written down once, by the events they chose.
-
-A message leaves the site, to an address that a manager chose. It says what the API tells an engineer, or by number what
-a manager then looks at here: no name of a person, nothing of a record or an answer, and no number of either.
-"""
+"""Events of a project that programs are told, looked up by a clock and written down once."""
 
 from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta
@@ -51,10 +47,7 @@ _Happening = tuple[str, dict[str, Any]]
 
 
 def record_events() -> int:
-    """Write down what happened since each webhook was added and was not written down yet; return how much.
-
-    What goes wrong with one webhook keeps no other waiting; it is raised for the log once all were looked at.
-    """
+    """Write down what happened since each webhook was added and was not written down yet; return how much."""
     recorded = 0
     faults: list[Exception] = []
     # The addresses of a deleted project are being erased, and nobody learns of what is left.
@@ -178,7 +171,6 @@ def _reviews(webhook: Webhook, since: datetime) -> Iterator[_Happening]:
 
 
 def _waiting(webhook: Webhook, since: datetime) -> Iterator[_Happening]:
-    """Yield that a manager must decide; once at each place the project stands still at."""
     place = waiting_place(webhook.project)
     if place is not None:
         yield place[1], {"step": place[0]}
@@ -203,7 +195,6 @@ def _failures(webhook: Webhook, since: datetime) -> Iterator[_Happening]:
 
 
 def _finished(webhook: Webhook, since: datetime) -> Iterator[_Happening]:
-    """Yield that work somebody asked for is done, by the number under which its result is found."""
     done = Job.objects.filter(
         project=webhook.project, state=WorkState.DONE, kind__in=ASKED_FOR, finished_at__gte=since
     ).order_by("finished_at")
@@ -228,7 +219,6 @@ def _members(webhook: Webhook, since: datetime) -> Iterator[_Happening]:
 
 
 def _left(project: Project, since: datetime) -> Iterator[_Happening]:
-    """Yield who left, by the log of actions: of a role that ended nothing else stays."""
     done = Action.objects.filter(project=project, created_at__gte=since, route__in=(*ROLE_ENDED, *GROUP_LEFT))
     for action in done.order_by("pk"):
         number = action.target.get("membership_id")

@@ -1,4 +1,4 @@
-"""Who is told of what happens in a project, and what was sent to them."""
+"""Webhooks of a project and the messages sent to them."""
 
 import uuid
 from datetime import datetime
@@ -11,8 +11,6 @@ from annotation.models import Project
 
 
 class WebhookEvent(models.TextChoices):
-    """What a program can be told about."""
-
     RELEASE = "release", _("new release")
     BUDGET = "budget", _("budget at 80 %")
     ROUND = "round", _("round done")
@@ -36,16 +34,12 @@ class WebhookEvent(models.TextChoices):
 
 
 class DeliveryState(models.TextChoices):
-    """How far a message got."""
-
     WAITING = "waiting", _("waiting")
     SENT = "sent", _("sent")
     GIVEN_UP = "given_up", _("given up")
 
 
 class Webhook(models.Model):
-    """An address that is told of some events of a project."""
-
     project = models.ForeignKey(Project, models.CASCADE, related_name="webhooks")
     url = models.CharField(max_length=500)
     events = models.JSONField(help_text=_("Names of the events, at least one."))
@@ -67,8 +61,6 @@ class Webhook(models.Model):
 
 
 class WebhookDelivery(models.Model):
-    """One message to one webhook, until it was taken or given up."""
-
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     webhook = models.ForeignKey(Webhook, models.CASCADE, related_name="deliveries")
     event = models.CharField(max_length=10, choices=WebhookEvent.choices)

@@ -42,8 +42,6 @@ TIMEOUT_SECONDS = 5.0
 
 
 class WebhookRefused(LearnerError):
-    """A webhook has an address or events that are not allowed here."""
-
     status = 422
 
 
@@ -72,10 +70,6 @@ def change_webhook(*, webhook: Webhook, url: str, events: Sequence[str]) -> Webh
 
 
 def rotate_secret(*, webhook: Webhook) -> tuple[Webhook, str]:
-    """Replace the secret and return the webhook with the only showing of the new one.
-
-    A message that its receiver refuses meanwhile is sent again, signed anew each time, for an hour.
-    """
     with transaction.atomic():
         held = _held(webhook)
         held.salt = secrets.token_bytes(SALT_BYTES)
@@ -102,7 +96,6 @@ def _refuse(*, project: Project, url: str, events: Sequence[str]) -> None:
 
 
 def _held(webhook: Webhook) -> Webhook:
-    """Return the webhook as it stands, which nobody changes until the transaction ends."""
     found = Webhook.objects.select_for_update(no_key=True).filter(pk=webhook.pk, removed_at=None).first()
     if found is None:
         raise WebhookRefused("This webhook was removed meanwhile.")
@@ -114,38 +107,32 @@ def _give_up(deliveries: QuerySet[WebhookDelivery]) -> None:
 
 
 def secret_of(webhook: Webhook) -> str:
-    """Derive the secret both sides sign with."""
     key = hmac.new(settings.SECRET_KEY.encode(), b"dpal webhook\0" + bytes(webhook.salt), hashlib.sha256)
     return PREFIX + base64.b64encode(key.digest()).decode()
 
 
 def signature(*, secret: str, message_id: str, moment: int, body: bytes) -> str:
-    """Return the header webhook-signature, an HMAC-SHA256 over id, time and body as Standard Webhooks have it."""
     key = base64.b64decode(secret.removeprefix(PREFIX))
     made = hmac.new(key, f"{message_id}.{moment}.".encode() + body, hashlib.sha256).digest()
     return f"v1,{base64.b64encode(made).decode()}"
 
 
 def write_event(*, project: Project, event: str, subject: str, facts: Mapping[str, Any], **_sent: object) -> None:
-    """Write down an event in the transaction in which it happens."""
     for webhook in Webhook.objects.filter(project=project, removed_at=None, events__contains=event):
         body = message_body(project, event, facts)
         WebhookDelivery.objects.create(webhook=webhook, event=event, subject=subject, body=body)
 
 
 def erase_webhooks(*, project: Project, **_sent: object) -> None:
-    """Delete the addresses and messages of a project that is being erased."""
     WebhookDelivery.objects.filter(webhook__project=project).delete()
     Webhook.objects.filter(project=project).delete()
 
 
 def message_body(project: Project, event: str, facts: Mapping[str, Any]) -> str:
-    """Return what is sent and signed: the event, its project, and what there is to say of it."""
     return json.dumps({"schema": SCHEMA, "event": event, "project": project.slug, **facts}, sort_keys=True)
 
 
 def send_due() -> None:
-    """Hand every message whose time has come to a worker."""
     due = WebhookDelivery.objects.filter(state=DeliveryState.WAITING, next_at__lte=Now())
     for delivery_id in due.order_by("next_at").values_list("pk", flat=True)[:DUE_AT_ONCE]:
         send_on_commit(SEND_WEBHOOK_TASK, delivery_id=str(delivery_id))
@@ -214,7 +201,6 @@ class PinnedConnection(http.client.HTTPSConnection):
         self.tls = context
 
     def connect(self) -> None:
-        """Connect to the pinned address; the name is not looked up again."""
         plain = socket.create_connection((self.address, self.port), timeout=TIMEOUT_SECONDS)
         try:
             self.sock = self.tls.wrap_socket(plain, server_hostname=self.host)
@@ -224,13 +210,6 @@ class PinnedConnection(http.client.HTTPSConnection):
 
 
 def post(target: Target, *, address: str, body: bytes, headers: dict[str, str], ca_file: str = "") -> int:
-    """Send a message and return the status of the answer, whose content nobody reads; redirects are not followed.
-
-    Raises
-    ------
-    OSError, http.client.HTTPException
-        If nobody answers as a web server with the right certificate does.
-    """
     context = ssl.create_default_context(cafile=ca_file or None)
     connection = PinnedConnection(target, address, context)
     try:

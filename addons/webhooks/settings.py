@@ -8,7 +8,6 @@ BEAT_SCHEDULE = {"tell-webhooks": {"task": "addons.webhooks.tasks.record_webhook
 
 
 def read_settings(env: Env) -> dict[str, Any]:
-    """Return the settings that the environment gives."""
     return {
         # Hosts that webhooks may be sent to, by comma, `host:port` where the port is not 443.
         "WEBHOOK_HOSTS": [name.strip().lower() for name in env.list("WEBHOOK_HOSTS", [], subcast=str) if name.strip()],

@@ -43,7 +43,6 @@ def _page(request: HttpRequest, project: Project, *, status: int = 200, **more: 
 
 @login_required
 def webhook_page(request: HttpRequest, slug: str) -> HttpResponse:
-    """Show the webhooks, or add one, whose secret this answer alone shows."""
     project = _project(request, slug)
     if request.method != "POST":
         return _page(request, project)
@@ -62,7 +61,6 @@ def _sent(request: HttpRequest) -> tuple[str, list[str]]:
 
 @login_required
 def change(request: HttpRequest, slug: str, webhook_id: int) -> HttpResponse:
-    """Show a webhook's address and events, or change them."""
     webhook = _webhook(request, slug, webhook_id)
     context = {"project": webhook.project, "webhook": webhook, "events": WebhookEvent.choices}
     if request.method != "POST":
@@ -80,7 +78,6 @@ def change(request: HttpRequest, slug: str, webhook_id: int) -> HttpResponse:
 @require_POST
 @login_required
 def rotate_secret(request: HttpRequest, slug: str, webhook_id: int) -> HttpResponse:
-    """Replace a webhook's secret by one that this answer alone shows."""
     webhook = _webhook(request, slug, webhook_id)
     if "replace" not in request.POST:
         note_nothing(request)
@@ -97,7 +94,6 @@ def _webhook(request: HttpRequest, slug: str, webhook_id: int) -> Webhook:
 @require_POST
 @login_required
 def remove(request: HttpRequest, slug: str, webhook_id: int) -> HttpResponse:
-    """Send nothing more to an address."""
     webhooks.remove_webhook(webhook=_webhook(request, slug, webhook_id))
     messages.success(request, _("The webhook is removed."))
     return redirect("webhooks:webhooks", slug=slug)
@@ -106,7 +102,6 @@ def remove(request: HttpRequest, slug: str, webhook_id: int) -> HttpResponse:
 @require_POST
 @login_required
 def send_again(request: HttpRequest, slug: str, delivery_id: str) -> HttpResponse:
-    """Send a message once more."""
     delivery = WebhookDelivery.objects.filter(pk=delivery_id, webhook__project=_project(request, slug)).first()
     if delivery is None:
         raise Http404

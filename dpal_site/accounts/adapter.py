@@ -1,4 +1,4 @@
-"""How allauth behaves here: who may sign up, whose email must be confirmed, how second factors are stored."""
+"""Adapters of allauth: who may sign up, whose email must be confirmed, how second factors are stored."""
 
 import secrets
 from collections.abc import Mapping
@@ -33,7 +33,6 @@ FAILURES_OF_ONE_ADDRESS = "10/m/ip"
 
 
 def may_sign_up(request: HttpRequest) -> bool:
-    """Say whether this visitor may open an account: everybody, or who came by a live invitation."""
     return settings.SIGNUP == "open" or invitations.is_live(request.session.get("invitation"))
 
 
@@ -52,16 +51,12 @@ def _name_in(credentials: Mapping[str, Any]) -> str:
 
 
 class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]
-    """Accounts come by invitation, unless the site is open."""
-
     def is_open_for_signup(self, request: HttpRequest) -> bool:
-        """Answer allauth's question."""
         return may_sign_up(request)
 
     def pre_authenticate(self, request: HttpRequest, **credentials: Any) -> None:
-        """Slow down who guesses, by our own counts in the place of the library's, which lock an account for everybody.
-
-        The library's count of failures from one address stays.
+        """Slow down who guesses, by our own counts in the place of the library's, which lock an account for
+        everybody.
         """
         name = _name_in(credentials)
         try:
@@ -75,7 +70,6 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]
             raise self._too_early(request, name)
 
     def authenticate(self, request: HttpRequest, **credentials: Any) -> Any:
-        """Let a right password count as no try."""
         user = super().authenticate(request, **credentials)
         if user is not None:
             guessing.take_back(self._attempt)
@@ -102,20 +96,17 @@ class AccountAdapter(DefaultAccountAdapter):  # type: ignore[misc]
         return f"{address}?{urlencode({'next': onward})}" if onward else address
 
     def post_login(self, request: HttpRequest, user: User, *, redirect_url: str | None, **about: Any) -> HttpResponse:
-        """Whoever logs in, or opens an account, from an invitation's page has taken it."""
         onward = take_invitation(request, user, redirect_url) or redirect_url
         response: HttpResponse = super().post_login(request, user, redirect_url=onward, **about)
         guessing.remember_browser(request, response, user)
         return response
 
     def get_login_stages(self) -> list[str]:
-        """Put our own email check in the place of allauth's."""
         theirs, ours = "allauth.account.stages.EmailVerificationStage", "dpal_site.accounts.adapter.EmailStage"
         return [ours if stage == theirs else stage for stage in super().get_login_stages()]
 
 
 def take_invitation(request: HttpRequest, user: User, onward: str | None) -> str | None:
-    """Join what the invitation a login came from is for, and return where to go; None if it came from elsewhere."""
     try:
         match = resolve(urlsplit(onward or "").path)
     except Resolver404:
@@ -156,11 +147,9 @@ class SocialAccountAdapter(DefaultSocialAccountAdapter):  # type: ignore[misc]
     """Whoever the configured issuer vouches for is one of us: it opens accounts as it sees fit."""
 
     def is_open_for_signup(self, request: HttpRequest, sociallogin: object) -> bool:
-        """Trust the issuer."""
         return True
 
     def on_authentication_error(self, request: HttpRequest, provider: object, **about: Any) -> None:
-        """Note who was let in by nobody, and which check of the issuer's word failed."""
         security.note("login.refused", request, reason=getattr(about.get("exception"), "reason", None))
 
 
@@ -168,7 +157,6 @@ class EmailStage(EmailVerificationStage):  # type: ignore[misc]
     """Ask for a confirmed email only of those who signed up with one; an administrator may open accounts without."""
 
     def handle(self) -> tuple[HttpResponse | None, bool]:
-        """Let pass who has no address, and who has been in before: an address they add must not lock them out."""
         person = self.login.user
         if person is not None and not self.login.signup:
             has_address = EmailAddress.objects.filter(user=person).exists()
@@ -182,9 +170,7 @@ class SecondFactorAdapter(DefaultMFAAdapter):  # type: ignore[misc]
     """Secrets of second factors lie encrypted in the database, under a key that is not in it."""
 
     def encrypt(self, text: str) -> str:
-        """Seal a secret."""
         return sealer(SECOND_FACTORS).encrypt(text.encode()).decode()
 
     def decrypt(self, encrypted_text: str) -> str:
-        """Open a secret."""
         return sealer(SECOND_FACTORS).decrypt(encrypted_text.encode()).decode()

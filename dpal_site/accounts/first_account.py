@@ -16,8 +16,6 @@ BACKEND = "dpal_site.logins.ByUserName"
 
 
 class FirstAccountForm(UserCreationForm):  # type: ignore[type-arg]
-    """A name and a password, held to the site's rules for passwords."""
-
     email = forms.EmailField(required=False, label=_("Email"), help_text=_("To set a new password by."))
 
     class Meta:
@@ -32,7 +30,6 @@ def may_make_first(request: HttpRequest) -> bool:
 
 
 def first_account(request: HttpRequest) -> HttpResponse:
-    """Make the account that administers the site and may open projects; the page is gone once anybody has one."""
     if not may_make_first(request):
         raise Http404
     form = FirstAccountForm(request.POST or None)

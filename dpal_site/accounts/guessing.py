@@ -1,10 +1,4 @@
-"""How fast passwords may be tried: whoever guesses is slowed, and whose account it is comes in.
-
-Tries count by account and network of who tries, with a pause that doubles; by account, over all who were never in here
-before, so that many networks together stay slow, too; and by browser, where a signed cookie says that this one was in
-this account before: that is the owner's way in, whatever others do. A try is counted before the password is looked at,
-in one statement, so that a hundred at once are one after another.
-"""
+"""Limits on password tries: an attacker is slowed down, the owner of the account still gets in."""
 
 import hashlib
 import secrets
@@ -61,13 +55,10 @@ STRANGERS = Limit("strangers", free=100, longest_seconds=30)
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """What was counted for one try, to be taken back where the password is right."""
-
     keys: tuple[str, ...]
 
 
 def count_password_try(request: HttpRequest, name: str) -> Attempt:
-    """Count a try of a password under this name before it is looked at; `TooOften` where it comes too early."""
     account = account_of(name)
     browser = known_browser(request, account)
     lanes = [(BROWSER, browser)] if browser else [(CLIENT, get_ip(request)), (STRANGERS, "")]
@@ -94,7 +85,6 @@ def forget(request: HttpRequest, name: str) -> None:
 
 
 def forget_old_counts() -> int:
-    """Delete counts that are over; return how many rows that were."""
     return (
         GuessCount.objects.filter(ends_at__lt=Now()).delete()[0]
         + CachedCount.objects.filter(expires__lt=Now()).delete()[0]
@@ -115,7 +105,6 @@ def account_of(name: str) -> str:
 
 
 def known_browser(request: HttpRequest, account: str) -> str:
-    """Return the name of a browser that was in this account before, empty for any other."""
     browser, marks = _read(request)
     return browser if browser and _mark(browser, account) in marks else ""
 

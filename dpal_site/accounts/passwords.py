@@ -1,4 +1,4 @@
-"""Which passwords are too easy: those made of a common one or of the site's own words, whatever surrounds them."""
+"""Validator that refuses passwords made of a common one or of the site's own words."""
 
 import re
 from functools import cache
@@ -24,7 +24,6 @@ def _common() -> frozenset[str]:
 
 
 def once(text: str) -> str:
-    """Return what a text repeats, or the text."""
     for length in range(1, len(text) // 2 + 1):
         if len(text) % length == 0 and text[:length] * (len(text) // length) == text:
             return text[:length]
@@ -38,7 +37,6 @@ class EasyPasswordValidator:
         self.words = OWN_WORDS | {word.strip().lower() for word in words if word.strip()}
 
     def validate(self, password: str, user: AbstractBaseUser | None = None) -> None:
-        """Raise where the password is easy to think of."""
         said = once(password.lower().strip())
         stem = once(ENDS.sub("", said))
         common = {said, stem} & _common()
@@ -50,11 +48,9 @@ class EasyPasswordValidator:
             )
 
     def get_help_text(self) -> str:
-        """Say the rule beside the field."""
         return _("Your password can’t be a common word or a word of this site with digits or signs around it.")
 
     def _joined(self, part: str) -> bool:
-        """Say whether a part consists of the site's words, one after the other."""
         reached = {0}
         for end in range(1, len(part) + 1):
             if any(begin in reached and part[begin:end] in self.words for begin in range(end)):

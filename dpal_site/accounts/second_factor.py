@@ -1,4 +1,4 @@
-"""Who must have a second factor, and the page that leads there whoever must and has none."""
+"""Second factors: the rule who needs one, and the page that leads there."""
 
 import time
 from enum import StrEnum
@@ -35,15 +35,12 @@ ALLOWED_PREFIXES = ("mfa_", "account_", "usersessions_", "api:")
 
 
 class SessionVerdict(StrEnum):
-    """What is known of a session's person."""
-
     HAS = "has"
     NOT_ASKED = "not asked"
     MISSING = "missing"
 
 
 def is_asked_of(user: User) -> bool:
-    """Say whether the site asks this person for a second factor."""
     asked = settings.SECOND_FACTOR
     if not asked:
         return False
@@ -61,7 +58,6 @@ def is_asked_of(user: User) -> bool:
 
 
 def verdict_of(request: HttpRequest) -> SessionVerdict:
-    """Judge the person of a session by the database, and remember the verdict with the session."""
     user = person_of(request)
     if is_mfa_enabled(user, FACTORS):
         verdict = SessionVerdict.HAS
@@ -88,7 +84,6 @@ class SecondFactorMiddleware(Middleware):
     """Lead whoever must have a second factor, and has none, to where one is set up, before any other page."""
 
     def process_view(self, request: HttpRequest, view: Any, args: Any, kwargs: Any) -> HttpResponse | None:
-        """Let pass who has one or needs none."""
         if not settings.SECOND_FACTOR or SESSION_KEY not in request.session:
             return None
         name = request.resolver_match.view_name if request.resolver_match else ""
@@ -108,7 +103,6 @@ class SecondFactorMiddleware(Middleware):
 @login_required
 @never_cache
 def second_factor(request: HttpRequest) -> HttpResponse:
-    """Say what is asked for and lead to it; who has it already goes on."""
     onward = request.GET.get("next", "")
     if not url_has_allowed_host_and_scheme(onward, {request.get_host()}, require_https=request.is_secure()):
         onward = reverse("annotation:projects")

@@ -1,4 +1,4 @@
-"""How long somebody stays logged in: up to a while without a request, and never longer than a week or what is set."""
+"""Limits on sessions: idle time and total age."""
 
 import time
 from typing import Any, cast
@@ -23,7 +23,6 @@ NOTED_EVERY_SECONDS = 300
 
 
 def note_login(*, request: HttpRequest, **_signal: Any) -> None:
-    """Start both clocks when somebody logs in."""
     request.session[BEGAN] = request.session[SEEN] = int(time.time())
 
 
@@ -46,7 +45,6 @@ def _end_others(request: HttpRequest, user: Any, **_signal: Any) -> None:
 
 
 def end_sessions(*, username: str | None = None) -> int:
-    """End every session of a person, or of everybody; return how many."""
     chosen = Session.objects.filter(expire_date__gt=Now())
     if username is not None:
         chosen = chosen.filter(person=User.objects.get(username=username))
@@ -79,7 +77,6 @@ class SessionLimitsMiddleware(Middleware):
 
 
 def forget_ended_sessions() -> int:
-    """Delete sessions that are over, and what was noted about their browsers; return how many of the latter."""
     SessionStore.clear_expired()
     going_on = Session.objects.filter(session_key=OuterRef("session_key"))
     forgotten: int = UserSession.objects.filter(~Exists(going_on)).delete()[0]

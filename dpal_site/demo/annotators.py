@@ -23,16 +23,12 @@ SHIFT = 20
 
 @dataclass(slots=True)
 class Form:
-    """A form of a page: where it goes and what it would send."""
-
     action: str
     hidden: dict[str, str] = field(default_factory=dict)
     choices: list[str] = field(default_factory=list)
 
 
 class LabelPage(HTMLParser):
-    """The parts of a page that a simulated annotator looks at."""
-
     VOID: ClassVar[frozenset[str]] = frozenset({"img", "input", "br", "meta", "link", "hr"})
 
     def __init__(self, url: str, text: str) -> None:
@@ -49,7 +45,6 @@ class LabelPage(HTMLParser):
         self.question = self.question.strip()
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """Note forms, their fields, and where the question begins."""
         given = {name: value or "" for name, value in attrs}
         if self._depth_in_question and tag not in self.VOID:
             self._depth_in_question += 1
@@ -71,27 +66,22 @@ class LabelPage(HTMLParser):
             self._form.choices += [given["value"]] if given.get("value") else []
 
     def handle_endtag(self, tag: str) -> None:
-        """Note where forms and the question end."""
         if tag == "form":
             self._form = None
         if self._depth_in_question and tag not in self.VOID:
             self._depth_in_question -= 1
 
     def handle_data(self, data: str) -> None:
-        """Keep the words of the question."""
         if self._depth_in_question:
             self.question += data
 
 
 class Browser:
-    """One person's session: cookies kept, redirects followed, forms sent with their hidden fields."""
-
     def __init__(self, site: str) -> None:
         self.site = site
         self._opener = build_opener(HTTPCookieProcessor(CookieJar()))
 
     def fetch(self, path: str, *, data: Mapping[str, str] | None = None) -> tuple[str, bytes]:
-        """Return the final address and the body."""
         url = urljoin(self.site, path)
         body = None if data is None else urlencode(data).encode()
         request = Request(url, data=body, headers={"Referer": url})  # noqa: S310 - always our own site
@@ -99,17 +89,14 @@ class Browser:
             return response.url, response.read()
 
     def open(self, path: str) -> LabelPage:
-        """Return a page."""
         url, body = self.fetch(path)
         return LabelPage(url, body.decode())
 
     def send(self, form: Form, fields: Mapping[str, str]) -> LabelPage:
-        """Send a form and return the page that answers."""
         url, body = self.fetch(form.action, data={**form.hidden, **fields})
         return LabelPage(url, body.decode())
 
     def log_in(self, *, username: str, password: str) -> None:
-        """Log in by the site's own form."""
         page = self.open("/login/")
         form = next(form for form in page.forms.values() if "csrfmiddlewaretoken" in form.hidden)
         form.action = form.action or "/login/"
@@ -119,19 +106,7 @@ class Browser:
 
 
 class SimulatedAnnotator(threading.Thread):
-    """A person who labels whatever the projects ask until told to stop, and errs now and then.
-
-    Parameters
-    ----------
-    name, password : str
-        The login.
-    site : str
-        Address of the site.
-    desks : mapping of str to Answer
-        For each project's slug, what a careful person would answer to a page.
-    seed : int
-        Of the mistakes.
-    """
+    """A person who labels whatever the projects ask until told to stop, and errs now and then."""
 
     def __init__(
         self,
@@ -151,11 +126,9 @@ class SimulatedAnnotator(threading.Thread):
         self._stopping = threading.Event()
 
     def stop(self) -> None:
-        """Ask the person to go home after the question at hand."""
         self._stopping.set()
 
     def run(self) -> None:
-        """Go from project to project; a site that does not answer for a moment is tried again."""
         logged_in = False
         while not self._stopping.is_set():
             try:
@@ -169,7 +142,6 @@ class SimulatedAnnotator(threading.Thread):
                 self._stopping.wait(PAUSE_SECONDS)
 
     def _work_at(self, slug: str, answer: GivesAnswer) -> int:
-        """Answer what one project asks, at most `SHIFT` questions, and return how many those were."""
         page = self._browser.open(f"/projects/{slug}/label/")
         done = 0
         while done < SHIFT and (form := page.forms.get("answer")) is not None and not self._stopping.is_set():

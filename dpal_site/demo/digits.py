@@ -14,8 +14,6 @@ TESTED = 360
 
 @dataclass(frozen=True, slots=True)
 class DigitSplit:
-    """Images of shape (n, 8, 8), uint8, and their classes, shape (n,)."""
-
     pool: NDArray[np.uint8]
     pool_classes: NDArray[np.int64]
     test: NDArray[np.uint8]
@@ -23,7 +21,6 @@ class DigitSplit:
 
 
 def split_digits(*, rng: np.random.Generator) -> DigitSplit:
-    """Return all images; which of them are called public is drawn without looking at them."""
     digits = load_digits()
     order = rng.permutation(len(digits.images))
     # Sixteen grey levels in the source, 0 to 240 in a byte.

@@ -1,4 +1,4 @@
-"""What the demonstration opens: projects with their pools, their public test sets, and the truth annotators know."""
+"""Projects of the demonstration with their pools, public test sets and the truth that annotators know."""
 
 import io
 import textwrap
@@ -35,8 +35,6 @@ DIGIT_BLOCKS = SecretBlocks(0.1, block_growth=3)
 
 @dataclass(frozen=True, slots=True)
 class UploadFile:
-    """A file as a manager would upload it."""
-
     name: str
     body: bytes
     mapping: dict[str, Any] = field(default_factory=dict)
@@ -44,8 +42,6 @@ class UploadFile:
 
 @dataclass(frozen=True, slots=True)
 class ProjectPlan:
-    """A project to open, and the same as a task to simulate."""
-
     name: str
     preset: str
     data_kind: str
@@ -61,17 +57,14 @@ class ProjectPlan:
 
     @property
     def title(self) -> str:
-        """Name and contents in lines of at most 100 columns."""
         return textwrap.fill(f"{self.name}: {self.about}.", 100)
 
 
 def default_plans(*, seed: int = SEED) -> list[ProjectPlan]:
-    """Return digits to experts and a voice log to a crowd."""
     return [digits_plan(seed=seed), voice_plan(seed=seed)]
 
 
 def digits_plan(*, seed: int = SEED) -> ProjectPlan:
-    """Return scikit-learn's digits in a trusted project."""
     rng = np.random.default_rng(seed)
     split = digits.split_digits(rng=rng)
     known = {image.tobytes(): int(label) for image, label in zip(split.pool, split.pool_classes, strict=True)}
@@ -107,7 +100,6 @@ def digits_plan(*, seed: int = SEED) -> ProjectPlan:
 
 
 def voice_plan(*, contributors: int = CONTRIBUTORS, seed: int = SEED) -> ProjectPlan:
-    """Return a generated voice log in a crowd project."""
     rng = np.random.default_rng(seed)
     known = voice_log.known_sentences()
     log = voice_log.draw_voice_log(list(known), contributors=contributors, rng=rng)
@@ -144,34 +136,28 @@ def voice_plan(*, contributors: int = CONTRIBUTORS, seed: int = SEED) -> Project
 
 
 def blocks_of_experts(blocks: SecretBlocks) -> dict[str, str]:
-    """Return what lets a simulation ask about secret blocks as a project of experts does."""
     return {"selection_rate": str(blocks.selection_rate), "block_growth": str(blocks.block_growth)}
 
 
 def labels_of_blocks(pool_size: int, blocks: SecretBlocks) -> int:
-    """Return how many records of a pool all blocks together ask about, on average."""
     return int(pool_size * sum(blocks.block_rates))
 
 
 def crowd_counts() -> tuple[int, ...]:
-    """Return the labels of each release of a crowd."""
     return tuple(CROWD_LABELS * release for release in range(1, CROWD_RELEASES + 1))
 
 
 def with_mistakes(truth: NDArray[np.int64], n_classes: int, rng: np.random.Generator) -> NDArray[np.int64]:
-    """Return answers as the demonstration's people give them: now and then another class."""
     wrong = (truth + rng.integers(1, n_classes, size=len(truth))) % n_classes
     return np.where(rng.random(len(truth)) < MISTAKE_RATE, wrong, truth)
 
 
 def log_file(log: voice_log.VoiceLog) -> UploadFile:
-    """Return a log as a CSV file."""
     table = pa.table({"text": log.texts, "contributor": log.contributors})
     return UploadFile("log.csv", _csv(table), {"text": "text", "contributor": "contributor"})
 
 
 def labelled_texts(texts: Sequence[str], labels: Sequence[str]) -> UploadFile:
-    """Return a public test set as a CSV file."""
     table = pa.table({"text": list(texts), "label": list(labels)})
     return UploadFile("public-test.csv", _csv(table), {"text": "text", "label": "label"})
 
@@ -185,18 +171,14 @@ class TextReader:
         self._known |= {_words(text): label for text, label in zip(normal, known.values(), strict=True)}
 
     def __call__(self, page: LabelPage, browser: Browser) -> int:
-        """Return the class of the text on the page; a sentence nobody shares is a coin a person would call 0."""
         return self._known.get(_words(page.question), 0)
 
 
 class ImageReader:
-    """What a careful person answers to an image, by looking at its pixels."""
-
     def __init__(self, known: Mapping[bytes, int]) -> None:
         self._known = known
 
     def __call__(self, page: LabelPage, browser: Browser) -> int:
-        """Return the class of the image on the page."""
         _, body = browser.fetch(page.image_url)
         pixels = np.asarray(Image.open(io.BytesIO(body)), dtype=np.uint8)
         return self._known[pixels.tobytes()]

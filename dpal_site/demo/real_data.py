@@ -45,14 +45,11 @@ class DataProblem(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class LabelledTexts:
-    """Texts and the names of their classes, both of length n."""
-
     texts: list[str]
     labels: list[str]
 
 
 def read_plans(path: Path, *, text_column: str, label_column: str) -> list[ProjectPlan]:
-    """Return a trusted and a crowd project over the file; a third of the file is held out as the public test set."""
     found = read_labelled_texts(path, text_column=text_column, label_column=label_column)
     kept, note = kept_classes(distinct_texts(found))
     order = np.random.default_rng(SEED).permutation(len(kept.texts))
@@ -66,7 +63,6 @@ def read_plans(path: Path, *, text_column: str, label_column: str) -> list[Proje
 
 
 def read_labelled_texts(path: Path, *, text_column: str, label_column: str) -> LabelledTexts:
-    """Read a comma or, by its ending, tab separated file; columns called by number mean that it has no header."""
     if not path.is_file():
         raise DataProblem(f"there is no file {path}")
     tabs = path.suffix.lower() in (".tsv", ".tab")
@@ -99,10 +95,7 @@ def _place(name: str, header: list[str], *, numbered: bool, path: Path) -> int:
 
 
 def kept_classes(found: LabelledTexts) -> tuple[LabelledTexts, str]:
-    """Return as many examples of each of a few classes, and a sentence about what was left out.
-
-    So few labels cannot tell many classes apart, and where one class dwarfs the others nothing beats naming it always.
-    """
+    """Return as many examples of each of a few classes, and a sentence about what was left out."""
     counts = Counter(found.labels)
     if len(counts) < 2:
         raise DataProblem("the label column must name at least two classes")

@@ -14,17 +14,6 @@ CELLS = "  {:28}{:>9}{:>24}{:>13}{:>20}"
 
 
 def report_lines(plan: ProjectPlan, project: Project, beside: Compared) -> Iterator[str]:
-    """Yield a table and one sentence about a project.
-
-    Parameters
-    ----------
-    plan : ProjectPlan
-        What was opened.
-    project : Project
-        The project, with one measured release at least.
-    beside : Compared
-        A simulation on the same records.
-    """
     releases = list(ModelRelease.objects.filter(project=project, version__lte=plan.releases).order_by("version"))
     medians = Compared.of_medians(plan.name)
     last = releases[-1]
@@ -45,7 +34,6 @@ def report_lines(plan: ProjectPlan, project: Project, beside: Compared) -> Itera
 
 
 def spent(release: ModelRelease) -> str:
-    """Return the epsilon spent of each account's limit; in a crowd project of the gate, then of the answers."""
     terms = release.guarantee
     return " + ".join(f"{each['spent_epsilon']:.2f} of {each['limit_epsilon']:g}" for each in terms)
 

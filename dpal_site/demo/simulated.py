@@ -16,18 +16,6 @@ MEDIANS = Path(__file__).with_name("medians.json")
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """Shares of public records answered right: by each release, and by what the last one must beat.
-
-    Attributes
-    ----------
-    releases : tuple of float
-        One for each release.
-    version_0 : float or None
-        The model of public words, None where records are no texts.
-    random, no_privacy, constant : float
-        Random choice at the same epsilon, the same labels without noise, the most frequent class.
-    """
-
     releases: tuple[float, ...]
     version_0: float | None
     random: float
@@ -36,18 +24,15 @@ class Compared:
 
     @classmethod
     def of_medians(cls, name: str) -> "Compared | None":
-        """Return the stored medians of a project, None where there are none."""
         found = medians_made_by()["projects"].get(name)
         return None if found is None else cls(**{**found, "releases": tuple(found["releases"])})
 
 
 def medians_made_by() -> Mapping[str, Any]:
-    """Return the stored medians with their command, date and seeds."""
     return cast(Mapping[str, Any], json.loads(MEDIANS.read_text()))
 
 
 def simulated(plan: ProjectPlan) -> Compared:
-    """Play a project once, as `manage.py simulate` does."""
     outcome = (simulate_crowd if plan.preset == CROWD else simulate_trusted)(plan.task)
     last = outcome.points[-1]
     releases = last.releases or tuple(point.project for point in outcome.points)

@@ -49,15 +49,12 @@ class Login:
 
 @dataclass(slots=True)
 class Stage:
-    """Everything one run of the demonstration has opened."""
-
     logins: dict[str, Login]
     token: str
     opened: list[tuple[ProjectPlan, Project]] = field(default_factory=list)
 
 
 def set_stage(plans: Sequence[ProjectPlan]) -> Stage:
-    """Make the people, pause what an earlier run left unfinished, open the projects and upload their files."""
     logins = {name: _login(name) for name in (*ANNOTATORS, ADMIN, ENGINEER)}
     admin = logins[ADMIN].user
     User.objects.filter(pk=admin.pk).update(is_staff=True, is_superuser=True)
@@ -112,7 +109,6 @@ def _upload(project: Project, upload: UploadFile, *, role: str, by: User) -> Non
 
 
 def plan_another_release(stage: Stage) -> None:
-    """Let a crowd be asked on, so that people who log in find questions; its budget has room."""
     for plan, project in stage.opened:
         if project.oracle == Oracle.CROWD:
             configuring.configure_project(
@@ -121,11 +117,7 @@ def plan_another_release(stage: Stage) -> None:
 
 
 def close_answered_blocks(stage: Stage) -> None:
-    """Let the manager close each secret block whose questions are all answered.
-
-    These records and people are made up. Elsewhere the moment shows outside, so a block ends at its time, or at one
-    chosen without looking at the answers.
-    """
+    """Let the manager close each secret block whose questions are all answered."""
     for _plan, project in stage.opened:
         block = records.open_block(project)
         waiting = Query.objects.filter(project=project, state=QueryState.OPEN)
@@ -134,14 +126,11 @@ def close_answered_blocks(stage: Stage) -> None:
 
 
 class News:
-    """What happened since it was last asked, one sentence each."""
-
     def __init__(self, stage: Stage) -> None:
         self._projects = [project for _plan, project in stage.opened]
         self._reported: set[tuple[str, object]] = set()
 
     def __iter__(self) -> Iterator[str]:
-        """Yield what is new."""
         for project in self._projects:
             for key, sentence in self._happened(project):
                 if key not in self._reported:
@@ -166,13 +155,11 @@ class News:
 
 
 def share_right(release: ModelRelease) -> float:
-    """Return the share of the public test set that a release answers right."""
     measured = release.evaluations.order_by("pk")[0]
     return measured.correct / measured.examples
 
 
 def is_finished(stage: Stage) -> bool:
-    """Say whether every project has its last release, or as many as it could pay for, all of them measured."""
     return all(_has_all_releases(project, plan.releases) for plan, project in stage.opened)
 
 
@@ -188,7 +175,6 @@ def _cannot_pay(project: Project) -> ProjectStatus | None:
 
 
 def dead_end(stage: Stage) -> str:
-    """Return why a project can go no further and has nothing to show, or an empty text."""
     for _plan, project in stage.opened:
         if Job.objects.filter(project=project, state=WorkState.FAILED).exists():
             return f"{project.name}: an upload or its gate has failed"
@@ -200,7 +186,6 @@ def dead_end(stage: Stage) -> str:
 
 
 def words_of_early_ends(stage: Stage) -> list[str]:
-    """Return one sentence for each project that could not pay for its last release."""
     found = []
     for plan, project in stage.opened:
         released = ModelRelease.objects.filter(project=project).count()
@@ -210,7 +195,6 @@ def words_of_early_ends(stage: Stage) -> list[str]:
 
 
 def open_reservations(stage: Stage) -> int:
-    """Count the reservations of all accounts that nobody has settled."""
     accounts = [account.pk for _plan, project in stage.opened for account in guarantee_accounts(project)]
     reserved = LedgerEntry.objects.filter(account__in=accounts, kind=EntryKind.RESERVE)
     return reserved.exclude(children__kind__in=SETTLEMENTS).count()

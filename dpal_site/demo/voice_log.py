@@ -122,8 +122,6 @@ PRIVATE_ASKINGS = ("what did i pay to account {n}", "who called me from {n}", "w
 
 @dataclass(frozen=True, slots=True)
 class VoiceLog:
-    """One line of the log is `texts[i]` said by `contributors[i]`, both of length n_lines."""
-
     texts: list[str]
     contributors: list[str]
 
@@ -139,25 +137,6 @@ def known_sentences(*, tested: bool = False) -> dict[str, int]:
 
 
 def draw_voice_log(shared: Sequence[str], *, contributors: int, rng: np.random.Generator) -> VoiceLog:
-    """Draw what each of `contributors` people said in a week.
-
-    How often a shared sentence is said falls with its rank by a Zipf-Mandelbrot law, and a third of the lines are
-    sentences of one person alone, as in the query logs the gate was written for.
-
-    Parameters
-    ----------
-    shared : sequence of str
-        Sentences that many people say, at least one.
-    contributors : int
-        Number of people, >= 1.
-    rng : numpy.random.Generator
-        A seeded generator: the log is made up and protects nobody.
-
-    References
-    ----------
-    .. [1] Feyisetan et al., "Privacy-Preserving Active Learning on Sensitive Data for User Intent Classification",
-       2019, figure 1.
-    """
     lines_each = np.minimum(rng.zipf(2.2, size=contributors) + 1, 40)
     speakers = np.repeat(np.arange(contributors), lines_each)
     rng.shuffle(speakers)
@@ -171,14 +150,12 @@ def draw_voice_log(shared: Sequence[str], *, contributors: int, rng: np.random.G
 
 
 def zipf_mandelbrot(size: int, *, exponent: float = 1.0, shift: float = 60.0) -> NDArray[np.float64]:
-    """Return probabilities proportional to (rank + shift)^-exponent, shape (size,)."""
     weights = np.power(np.arange(1.0, size + 1) + shift, -exponent)
     shares: NDArray[np.float64] = weights / weights.sum()
     return shares
 
 
 def public_test_set(*, rng: np.random.Generator) -> tuple[list[str], list[int]]:
-    """Return sentences written for the test and their classes: other ways to say things, none taken from the log."""
     known = known_sentences(tested=True)
     polite = rng.choice(("{}", "{} please", "hey {}", "{} now", "olly {}"), size=len(known))
     return [form.format(text) for form, text in zip(polite, known, strict=True)], list(known.values())

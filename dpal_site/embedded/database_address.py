@@ -10,11 +10,6 @@ ENGINE = "django.db.backends.postgresql"
 
 
 def parse_database_url(url: str) -> dict[str, Any]:
-    """Return Django's settings for `postgresql://user:password@host:port/name?option=value`.
-
-    Percent-encoding is undone in every part; a host that starts with a slash is the folder of a Unix socket;
-    query options go to libpq, except `host`, `port`, `user`, `password` and `dbname`, which mean the parts above.
-    """
     scheme, separator, rest = url.partition("://")
     if not separator or scheme not in SCHEMES:
         shown = repr(scheme) if separator else "no scheme"
@@ -55,7 +50,6 @@ def through_pooler(database: dict[str, Any]) -> dict[str, Any]:
 
 
 def _split_address(address: str) -> tuple[str, str]:
-    """Split `host:port` and `[v6 address]:port`."""
     if address.startswith("["):
         host, _, port = address[1:].partition("]")
         return host, port.removeprefix(":")

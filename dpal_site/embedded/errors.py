@@ -1,4 +1,4 @@
-"""What can go wrong with the embedded servers and the processes of a site."""
+"""Errors of the embedded servers and the processes of a site."""
 
 
 class EmbeddedError(Exception):

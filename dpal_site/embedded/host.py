@@ -1,4 +1,4 @@
-"""What the operating system knows: processes, ports, locks and files only their owner reads."""
+"""Processes, ports, locks and private files of the operating system."""
 
 import contextlib
 import fcntl
@@ -23,8 +23,6 @@ PROC = Path("/proc")  # absent on macOS, where `ps` is asked
 
 @dataclass(frozen=True, slots=True)
 class Process:
-    """A process that still runs."""
-
     pid: int
     command: str
 
@@ -66,10 +64,7 @@ def wait_until(condition: Callable[[], bool], timeout_seconds: float, poll_secon
 
 
 def free_port() -> int:
-    """Return a TCP port of the loopback address nobody listens on.
-
-    It lies below those that systems give to connections, so none takes it before its server listens.
-    """
+    """Return a TCP port of the loopback address nobody listens on."""
     drawn = (QUIET_PORTS[secrets.randbelow(len(QUIET_PORTS))] for _ in range(PORTS_TRIED))
     found = next(filter(port_is_free, drawn), None)
     if found is not None:
@@ -81,7 +76,6 @@ def free_port() -> int:
 
 
 def port_is_free(port: int) -> bool:
-    """Say whether a server could listen on the port; a listener on all addresses counts as taken."""
     with socket.socket() as probe:
         if probe.connect_ex((LOOPBACK, port)) == 0:
             return False
@@ -95,10 +89,6 @@ def port_is_free(port: int) -> bool:
 
 
 def port_for_start(wanted: int | None, remembered: int | None, *, patience_seconds: float = 0.0) -> int:
-    """Return the port a server starts on: the wanted one or none, else the one it had, else any.
-
-    A process that was killed may hold its port a moment longer than its name; `patience_seconds` waits for that.
-    """
     port = wanted or remembered
     if port is None:
         return free_port()
@@ -110,7 +100,6 @@ def port_for_start(wanted: int | None, remembered: int | None, *, patience_secon
 
 
 def free_port_from(first: int) -> int:
-    """Return the lowest free port at or above `first`."""
     return next(port for port in range(first, 65536) if port_is_free(port))
 
 
@@ -144,7 +133,6 @@ def read_or_create_secret(path: Path) -> str:
 
 
 def read_port(path: Path) -> int | None:
-    """Return the port an earlier start wrote down."""
     try:
         return int(path.read_text())
     except (FileNotFoundError, ValueError):
@@ -152,7 +140,6 @@ def read_port(path: Path) -> int | None:
 
 
 def tail(path: Path, start: int = 0, lines: int = 15) -> str:
-    """Return the last lines of a log after byte `start`."""
     with path.open("rb") as file:
         file.seek(start)
         return "\n".join(file.read().decode(errors="replace").splitlines()[-lines:])

@@ -15,19 +15,15 @@ RootMode = Literal["auto", "namespace", "setuid"]
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """How to start a command as a user PostgreSQL accepts, and who owns its files then."""
-
     mode: Literal["self", "namespace", "setuid"]
     prefix: tuple[str, ...] = ()
     uid: int | None = None
     gid: int | None = None
 
     def command(self, *words: str | Path) -> list[str]:
-        """Return the command line that runs `words` under this identity."""
         return [*self.prefix, *map(str, words)]
 
     def reaches(self, folder: Path) -> bool:
-        """Say whether this identity may walk into the folder."""
         return subprocess.run(self.command("test", "-x", folder), check=False).returncode == 0
 
     def own(self, path: Path) -> None:

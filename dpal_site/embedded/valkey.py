@@ -29,8 +29,6 @@ DATABASES = 1024
 
 
 class EmbeddedValkey:
-    """One server in `data_dir`: append-only files, `password`, `port`, `lock`, `valkey.conf` and `server.log`."""
-
     title = "The broker"
 
     def __init__(self, data_dir: Path | str, port: int | None = None, *, durable: bool = True) -> None:
@@ -40,12 +38,10 @@ class EmbeddedValkey:
 
     @property
     def port(self) -> int | None:
-        """Port of the server, running or not; None before its first start."""
         return host.read_port(self.data_dir / "port")
 
     @property
     def log(self) -> Path:
-        """What the server says."""
         return self.data_dir / "server.log"
 
     @property
@@ -68,11 +64,9 @@ class EmbeddedValkey:
         return None
 
     def url(self, db: int | str = 0) -> str:
-        """Return the address of a numbered database, password included."""
         return f"redis://:{self._password()}@{host.LOOPBACK}:{self.port}/{db}"
 
     def start(self, timeout_seconds: float = 60) -> bool:
-        """Start the server unless it runs; return whether this call did."""
         if self.status == "ready":
             return False
         self.data_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -84,7 +78,6 @@ class EmbeddedValkey:
         return True
 
     def stop(self, timeout_seconds: float = 30) -> None:
-        """Stop the server after it has written its file."""
         if not self.data_dir.exists():
             return
         with host.exclusive_lock(self.data_dir / "lock"):
@@ -95,7 +88,6 @@ class EmbeddedValkey:
                 raise ServerNotStarted(f"valkey-server (process {pid}) does not stop; see {self.log}")
 
     def _launch(self, deadline: float) -> None:
-        """Start the server on its port, on another one if a stranger took that."""
         while True:
             patience = 1.0 if (self.data_dir / "server.pid").exists() else 0.0
             port = host.port_for_start(self.wanted_port, self.port, patience_seconds=patience)
@@ -106,7 +98,6 @@ class EmbeddedValkey:
                 raise ServerNotStarted(f"valkey-server did not start; {self.log} ends:\n{said}")
 
     def _try_launch(self, port: int, timeout_seconds: float) -> str | None:
-        """Start once; return what the log says when that failed."""
         settings = SETTINGS.format(
             address=host.LOOPBACK,
             port=port,
@@ -149,10 +140,7 @@ class EmbeddedValkey:
 
 
 def _names_nobody(pid_file: Path) -> bool:
-    """Say whether a daemon has written its pid file, which it does before it listens, and is gone.
-
-    The file is there before the number in it, and a daemon renames itself on the way: neither is a failed start.
-    """
+    """Say whether a daemon has written its pid file, which it does before it listens, and is gone."""
     with contextlib.suppress(FileNotFoundError, ValueError):
         return host.running_process(int(pid_file.read_text())) is None
     return False

@@ -1,4 +1,4 @@
-"""What readiness means: each check answers with nothing when it holds, else with what is wrong."""
+"""Readiness checks: each answers with nothing when it holds, else with what is wrong."""
 
 import shutil
 from collections.abc import Callable
@@ -24,7 +24,6 @@ MEBIBYTE = 1024 * 1024
 
 
 def database() -> str | None:
-    """Ask the database for a row."""
     try:
         with connection.cursor() as cursor:
             cursor.execute("SELECT 1")
@@ -34,7 +33,6 @@ def database() -> str | None:
 
 
 def broker() -> str | None:
-    """Open a connection to the broker."""
     try:
         with current_app.connection_for_write(connect_timeout=2) as broker_connection:
             broker_connection.ensure_connection(max_retries=1, timeout=2)
@@ -44,7 +42,6 @@ def broker() -> str | None:
 
 
 def every_worker() -> str | None:
-    """Look for a recent sign of life from the workers of every queue."""
     limit = timedelta(seconds=settings.HEARTBEAT_LIMIT_SECONDS)
     try:
         silent = sorted(name for name, age in heartbeats.ages().items() if age is None or age > limit)
@@ -54,7 +51,6 @@ def every_worker() -> str | None:
 
 
 def disk() -> str | None:
-    """Look at the free space where this process writes files."""
     folders = {settings.VAR_DIR}
     if isinstance(default_storage, FileSystemStorage):
         folders.add(Path(default_storage.location))
@@ -67,7 +63,6 @@ def disk() -> str | None:
 
 
 def storage() -> str | None:
-    """Ask the bucket for a name, where files are stored in one."""
     try:
         cast("ObjectStorage", default_storage).check()
     except StorageAway:
@@ -76,7 +71,6 @@ def storage() -> str | None:
 
 
 def scanner() -> str | None:
-    """Ask the virus scanner for a sign of life, where there is one."""
     return None if scanning.is_there() else "no answer"
 
 
@@ -93,5 +87,4 @@ if scanning.is_on():
 
 
 def run(names: list[str]) -> dict[str, str | None]:
-    """Run the named checks; the value is None where all is well."""
     return {name: CHECKS[name]() for name in names}

@@ -1,4 +1,4 @@
-"""Which request or task a log line belongs to."""
+"""The request or task that a log line belongs to."""
 
 import re
 import uuid
@@ -13,13 +13,11 @@ ACCEPTED = re.compile(r"[A-Za-z0-9_-]{8,64}")
 
 
 def request_id(sent: str | None) -> str:
-    """Return the id a proxy gave the request, or a new one."""
     return sent if sent and ACCEPTED.fullmatch(sent) else uuid.uuid4().hex
 
 
 @before_task_publish.connect
 def _carry(headers: dict[str, Any] | None = None, **_: Any) -> None:
-    """Send the request's id along with the task it caused."""
     known = structlog.contextvars.get_contextvars().get("request_id")
     if headers is not None and known:
         headers["request_id"] = known

@@ -1,4 +1,4 @@
-"""What `manage.py check` adds: plain connections, a role above its rules, no second factor, no scanner."""
+"""Checks that `manage.py check` adds: plain connections, a role above its rules, no second factor, no scanner."""
 
 from collections.abc import Sequence
 from contextlib import suppress
@@ -59,7 +59,6 @@ def plain_connections(site: Any) -> list[str]:
 
 @register(Tags.security, deploy=True)
 def check_connections(app_configs: Sequence[AppConfig] | None, **options: Any) -> list[CheckMessage]:
-    """Warn of each."""
     return [
         Warning("A server on another host is reached without TLS.", hint=hint, id="dpal.W001")
         for hint in plain_connections(settings)
@@ -68,7 +67,6 @@ def check_connections(app_configs: Sequence[AppConfig] | None, **options: Any) -
 
 @register(Tags.security, deploy=True)
 def check_second_factor(app_configs: Sequence[AppConfig] | None, **options: Any) -> list[CheckMessage]:
-    """Warn where nobody must have a second factor."""
     if settings.SECOND_FACTOR:
         return []
     return [Warning("Nobody must have a second factor.", hint="Set SECOND_FACTOR=all.", id="dpal.W002")]
@@ -76,7 +74,6 @@ def check_second_factor(app_configs: Sequence[AppConfig] | None, **options: Any)
 
 @register(Tags.security, deploy=True)
 def check_scanner(app_configs: Sequence[AppConfig] | None, **options: Any) -> list[CheckMessage]:
-    """Warn where uploads are scanned by nobody and nobody said that this is meant."""
     if settings.CLAMD_URL or settings.SERVES_LABELS_ALONE:
         return []
     hint = "Set CLAMD_URL to a clamd, or to none where files come from people you trust."
@@ -85,7 +82,6 @@ def check_scanner(app_configs: Sequence[AppConfig] | None, **options: Any) -> li
 
 @register(Tags.security, deploy=True)
 def check_cluster(app_configs: Sequence[AppConfig] | None, **options: Any) -> list[CheckMessage]:
-    """Refuse a cluster without what talks to it."""
     if not settings.SPARK_MASTER or find_spec("pyspark"):
         return []
     hint = "Install the extra spark, or unset SPARK_MASTER."

@@ -1,4 +1,4 @@
-"""Whether the process answers, and whether it and what it needs can do their work."""
+"""Pages for probes: liveness and readiness."""
 
 from django.http import HttpRequest, HttpResponse
 
@@ -8,12 +8,10 @@ PLAIN = "text/plain; charset=utf-8"
 
 
 def alive(request: HttpRequest) -> HttpResponse:
-    """Answer while the process runs; asks nobody else."""
     return HttpResponse("ok\n", content_type=PLAIN)
 
 
 def ready(request: HttpRequest) -> HttpResponse:
-    """Answer 200 when every check holds, else 503, with a line for each; `?check=` picks some of them."""
     names = request.GET.getlist("check") or list(checks.CHECKS)
     if unknown := sorted(set(names) - set(checks.CHECKS)):
         wanted = ", ".join(checks.CHECKS)

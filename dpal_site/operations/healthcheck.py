@@ -17,7 +17,6 @@ BEAT_SILENCE_SECONDS = 600
 
 
 def web() -> bool:
-    """Ask the web server for its own readiness."""
     try:
         connection = http.client.HTTPConnection("127.0.0.1", int(os.environ.get("PORT", "8000")), timeout=4)
         # By a name the site answers to; `.example.org` stands for every name below it.
@@ -29,7 +28,6 @@ def web() -> bool:
 
 
 def worker() -> bool:
-    """Ask this host's worker through the broker whether it lives."""
     from dpal_site.celery import app  # noqa: PLC0415 - the other checks need none of it
 
     answers = app.control.ping(destination=[f"celery@{socket.gethostname()}"], timeout=10)
@@ -37,13 +35,11 @@ def worker() -> bool:
 
 
 def beat() -> bool:
-    """Look at when the clock last wrote its schedule."""
     written = [path.stat().st_mtime for path in Path(SCHEDULE).parent.glob(f"{Path(SCHEDULE).name}*")]
     return bool(written) and time.time() - max(written) < BEAT_SILENCE_SECONDS
 
 
 def main(arguments: list[str]) -> int:
-    """Run one check by name."""
     checks = {"web": web, "worker": worker, "beat": beat}
     if len(arguments) != 1 or arguments[0] not in checks:
         print(f"usage: python -m dpal_site.operations.healthcheck {'|'.join(checks)}", file=sys.stderr)

@@ -10,12 +10,10 @@ from dpal_site.models import Heartbeat
 
 
 def write_heartbeat(name: str) -> None:
-    """Write that `name` lives, by the database's clock."""
     Heartbeat.objects.update_or_create(name=name, defaults={"seen_at": Now()})
 
 
 def ages() -> dict[str, timedelta | None]:
-    """Return how long ago each queue's workers were heard of; None for one never heard of."""
     age = ExpressionWrapper(Now() - F("seen_at"), output_field=DurationField())
     heard = dict(Heartbeat.objects.annotate(age=age).values_list("name", "age"))
     return {queue: heard.get(queue) for queue in settings.QUEUES}

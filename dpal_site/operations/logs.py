@@ -1,4 +1,4 @@
-"""How every process of the site logs: plain lines for a person, JSON lines for a collector; never what was in a row."""
+"""Logging of every process: plain lines for a person, JSON lines for a collector; never what was in a row."""
 
 import logging
 import traceback
@@ -17,14 +17,9 @@ OWN_PACKAGES = ("privacy.", "annotation.", "learner.", "dpal_site.")
 
 
 class WithoutContent(logging.Filter):
-    """Say of an error where it came from and of which kind it is; its words only if they are ours.
-
-    A database quotes the row that broke a rule and a parser the value it could not read. Our own errors are written
-    to name fields and rules alone.
-    """
+    """Say of an error where it came from and of which kind it is; its words only if they are ours."""
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Rewrite the record in place and let it through."""
         _without_address(record)
         if record.exc_info and (error := record.exc_info[1]) is not None:
             record.exception = described_error(error)
@@ -35,10 +30,7 @@ class WithoutContent(logging.Filter):
 
 
 def _without_address(record: logging.LogRecord) -> None:
-    """Name the route where Django names the address: invitations, crowd links and links in mails are secrets.
-
-    Nothing of the address is in the line where no route has it, or the part that answers knows none.
-    """
+    """Name the route where Django names the address: invitations, crowd links and links in mails are secrets."""
     request: Any = getattr(record, "request", None)
     path = getattr(request, "path", "")
     if not isinstance(path, str) or len(path) < 2:
@@ -82,7 +74,6 @@ def _on_one_line(_logger: Any, _name: str, line: structlog.types.EventDict) -> s
 
 
 def logging_settings(form: str, level: str) -> dict[str, Any]:
-    """Return Django's LOGGING for `plain` or `json` lines on standard error."""
     shared: list[structlog.types.Processor] = [
         structlog.contextvars.merge_contextvars,
         structlog.stdlib.add_log_level,

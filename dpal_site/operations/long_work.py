@@ -36,8 +36,6 @@ NAMES: dict[str, Promise] = {
 
 @dataclass(frozen=True, slots=True)
 class LongWork:
-    """One job, round or training."""
-
     kind: str
     key: str
     name: str | Promise
@@ -51,14 +49,11 @@ class LongWork:
 
     @property
     def may_be_sent(self) -> bool:
-        """Whether nobody is at it, so that sending it again gives it to somebody."""
         return self.state == WorkState.WAITING or self.abandoned
 
 
 @dataclass(frozen=True, slots=True)
 class Leases:
-    """What annotators of a project are asked, and hold."""
-
     project: str
     wanted: int
     held: int
@@ -66,13 +61,11 @@ class Leases:
 
 
 def unfinished() -> list[LongWork]:
-    """Return what waits or runs, the oldest first."""
     found = [_described(kind, row) for kind, rows in _rows() for row in _open(rows).order_by("created_at")[:SHOWN]]
     return sorted(found, key=lambda each: each.since)[:SHOWN]
 
 
 def failed_lately() -> list[LongWork]:
-    """Return what failed in the last days, the newest first."""
     lately = Q(state=WorkState.FAILED, finished_at__gt=Now() - timedelta(days=FAILED_DAYS))
     found = [
         _described(kind, row)
@@ -83,7 +76,6 @@ def failed_lately() -> list[LongWork]:
 
 
 def leases() -> list[Leases]:
-    """Return how many answers each project wants and how long its oldest question is in front of somebody."""
     open_ones = Query.objects.filter(state=QueryState.OPEN).values_list("project__slug")
     wanted = dict(open_ones.annotate(slots=Sum("open_slots")).order_by())
     held = Assignment.objects.filter(state=AssignmentState.LEASED).values_list("project__slug")
@@ -114,7 +106,6 @@ def stop_long_work(*, kind: str, key: str, by: str) -> bool:
 
 
 def _found(kind: str, key: str) -> Any:
-    """Return the unfinished work of that name; None for what is no key at all, too."""
     rows = KINDS[kind]._default_manager.all()
     try:
         return _open(rows).filter(pk=rows.model._meta.pk.to_python(key)).first()

@@ -36,10 +36,7 @@ WORK: dict[str, type[Model]] = {"job": Job, "round": Round, "training": Training
 
 
 class SiteCollector(Collector):
-    """Ask the database and the broker when somebody looks; nothing here names a text, a label or a person."""
-
     def collect(self) -> Iterator[Metric]:
-        """Yield the families in the order of a question's life."""
         yield from self._queues()
         yield from self._work()
         yield from self._budgets()

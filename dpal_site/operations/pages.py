@@ -23,8 +23,6 @@ from dpal_site.operations import heartbeats, long_work
 
 
 def for_staff(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
-    """Refuse whoever does not administer the site."""
-
     @login_required
     @wraps(view)
     def checked(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
@@ -36,7 +34,6 @@ def for_staff(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
 
 
 def standing() -> dict[str, Any]:
-    """Return the queues, who holds what, and what waits, runs or failed."""
     depths = broker.depths()
     limit = timedelta(seconds=settings.HEARTBEAT_LIMIT_SECONDS)
     queues = [
@@ -61,14 +58,12 @@ def standing() -> dict[str, Any]:
 
 @for_staff
 def work(request: HttpRequest) -> HttpResponse:
-    """Show where the site's work stands."""
     return render(request, "work.html", standing() | {"days": long_work.FAILED_DAYS})
 
 
 @for_staff
 @require_POST
 def send_again(request: HttpRequest, kind: str, key: str) -> HttpResponse:
-    """Hand work nobody is at to a worker again."""
     return _answered(
         request,
         kind,
@@ -80,7 +75,6 @@ def send_again(request: HttpRequest, kind: str, key: str) -> HttpResponse:
 @for_staff
 @require_POST
 def cancel(request: HttpRequest, kind: str, key: str) -> HttpResponse:
-    """Stop work at its next safe point."""
     by = person_of(request).get_username()
     return _answered(
         request,

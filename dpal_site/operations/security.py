@@ -114,7 +114,6 @@ def _token_id(request: HttpRequest) -> int | None:
 
 
 def connect() -> None:
-    """Listen to what Django and the sign-in library tell."""
     user_logged_in.connect(_logged_in, dispatch_uid="security.login")
     user_login_failed.connect(_login_failed, dispatch_uid="security.login_failed")
     user_logged_out.connect(_logged_out, dispatch_uid="security.logout")

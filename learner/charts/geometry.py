@@ -1,8 +1,4 @@
-"""Charts as geometry: what a page draws by itself, in the colours, the size and the language of who reads it.
-
-Nothing here knows a colour or a font: `learner/_chart.html` writes the shapes and the style sheet says how they look,
-on paper and in the dark, on a desk and on a phone. The numbers of every chart stand in a table beside it.
-"""
+"""Charts as geometry: what a page draws by itself, in the colours, the size and the language of who reads it."""
 
 import math
 from collections.abc import Callable, Iterable, Sequence
@@ -38,10 +34,7 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """Points that belong together; `stepped` where a value stands until the next one, and the last until `stands_to`.
-
-    `beside` is the place of the curve whose colour it takes, such as that whose limit it is, and has no marks.
-    """
+    """Points that belong together; `stepped` where a value stands until the next one, the last until `stands_to`."""
 
     name: str
     points: Sequence[Point]
@@ -53,8 +46,6 @@ class Curve:
 
 @dataclass(frozen=True, slots=True)
 class Tick:
-    """A place on an axis and what stands there."""
-
     place: float
     words: str
 
@@ -91,8 +82,6 @@ class Reference:
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """Everything the page writes."""
-
     across: tuple[Tick, ...]
     up: tuple[Tick, ...]
     curves: tuple[Drawn, ...]
@@ -108,7 +97,6 @@ class Chart:
 
     @property
     def middle(self) -> float:
-        """Where the name of the horizontal axis stands."""
         return (self.left + self.right) / 2
 
     @property
@@ -122,17 +110,14 @@ class Chart:
 
     @property
     def file_height(self) -> int:
-        """Height of a file with its legend."""
         return self.height + LEGEND_LINE * len(self.legend)
 
     @property
     def has_names(self) -> bool:
-        """Whether a legend is needed."""
         return len(self.curves) > 1 or bool(self.references)
 
 
 def nice_ticks(low: float, high: float, *, most: int = TICKS, whole: bool = False) -> list[float]:
-    """Return round numbers from at or below `low` to at or above `high`, at most `most` steps apart."""
     if not (math.isfinite(low) and math.isfinite(high) and low <= high):
         raise ValueError(f"a range must be finite and not turned round, got {low} to {high}")
     if high == low:
@@ -167,25 +152,6 @@ def draw(
     y_to: float | None = None,
     diagonal: bool = False,
 ) -> Chart:
-    """Place curves on a chart.
-
-    Parameters
-    ----------
-    curves : sequence of Curve
-        At least one with a point; those after the fifth are left to the table.
-    x_words, y_words : callables
-        How a number of each axis is written, in the reader's language.
-    references : sequence of (name, value)
-        Levels to compare with.
-    x_ticks : sequence of float
-        Where the horizontal axis has ticks; round numbers if empty.
-    whole_x : bool
-        Whether only whole numbers mean something there.
-    y_from, y_to : float, optional
-        Ends of the vertical axis that the values may not move, such as 0 and 1.
-    diagonal : bool
-        Draw where both axes are equal.
-    """
     shown = [curve for curve in curves if curve.points][:MOST_CURVES]
     if not shown:
         raise ValueError("a chart needs a point")
@@ -227,8 +193,6 @@ def _ends(levels: Sequence[float], y_from: float | None, y_to: float | None) -> 
 
 
 class _Scale:
-    """From values to places; the vertical axis of a picture runs down."""
-
     def __init__(self, x_low: float, x_high: float, y_low: float, y_high: float, *, left: int) -> None:
         self._left = left
         self._x = (x_low, x_high if x_high > x_low else x_low + 1.0)

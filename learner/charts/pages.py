@@ -22,8 +22,6 @@ Stood = Sequence[tuple[datetime, float]]
 
 
 class VersionAccuracy(Protocol):
-    """How often a release is right on a public test set, with what stands beside it; shares from 0 to 1."""
-
     @property
     def value(self) -> float: ...
     @property
@@ -75,7 +73,6 @@ def accuracy_chart(history: Sequence[tuple[str, int, VersionAccuracy]]) -> Chart
 
 
 def picture_of(chart: Chart | None, *, title: str, caption: str = "") -> HttpResponse:
-    """Return the drawing of a page as a file of its own, 404 where nothing is drawn."""
     if chart is None:
         raise Http404
     drawn = render_to_string("learner/chart.svg", {"chart": chart, "title": title, "caption": caption})
@@ -84,13 +81,11 @@ def picture_of(chart: Chart | None, *, title: str, caption: str = "") -> HttpRes
 
 
 def percent_of_axis(share: float) -> str:
-    """Write a share at an axis, whole where it is."""
     shown = f"{100 * share:.1f}".removesuffix(".0")
     return f"{number_format(shown)} %"
 
 
 def reliability_chart(bins: Sequence[Mapping[str, Any]]) -> Chart | None:
-    """Draw the share of right predictions against how sure the model was."""
     points = [
         Point(
             row["confidence"],
@@ -122,7 +117,6 @@ def simulation_chart(
     beside: Sequence[tuple[str, Sequence[Mapping[str, Any]]]] = (),
     across: str,
 ) -> Chart | None:
-    """Draw simulated accuracy with the range over seeds; what stands beside is dashed."""
     drawn = [
         Curve(name, [_simulated(point["labels"], point) for point in points], dashed=dashed)
         for dashed, some in ((False, curves), (True, beside))
@@ -136,7 +130,6 @@ def simulation_chart(
 
 
 def split_chart(splits: Sequence[Mapping[str, Any]], *, across: str) -> Chart | None:
-    """Draw simulated accuracy over the ways to divide a budget."""
     points = [_simulated(split["value"], split["point"], percent(split["value"])) for split in splits]
     if not points:
         return None

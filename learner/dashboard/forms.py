@@ -12,16 +12,11 @@ from annotation.selectors import projects_of
 
 
 class ProjectField(forms.ModelChoiceField):  # type: ignore[type-arg]
-    """Projects by their names."""
-
     def label_from_instance(self, obj: Any) -> str:
-        """Return what a person calls the project."""
         return str(obj.name)
 
 
 class ComparisonForm(forms.Form):
-    """A project that asks at random, or none."""
-
     compared_with = ProjectField(
         queryset=Project.objects.none(),
         required=False,
@@ -39,7 +34,6 @@ class ComparisonForm(forms.Form):
 
     @property
     def choices(self) -> QuerySet[Project]:
-        """Return the projects there are to choose from."""
         field = self.fields["compared_with"]
         assert isinstance(field, forms.ModelChoiceField)
         assert field.queryset is not None
@@ -47,5 +41,4 @@ class ComparisonForm(forms.Form):
 
     @property
     def has_choice(self) -> bool:
-        """Say whether there is anything to choose."""
         return self.choices.exists()

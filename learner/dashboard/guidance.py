@@ -51,8 +51,6 @@ ASKED_ONE_BY_ONE = 100
 
 
 class Blocker(TextChoices):
-    """What a project waits for."""
-
     DELETED = "deleted", _("nothing: it is deleted")
     ARCHIVED = "archived", _("nothing: it is in the archive")
     PAUSED = "paused", _("the end of its pause")
@@ -88,8 +86,6 @@ class Blocker(TextChoices):
 
 
 class ActKind(TextChoices):
-    """What a manager can do; each has a button or a page."""
-
     TAKE_OUT_OF_ARCHIVE = "take_out_of_archive", _("Take it out of the archive")
     RESUME = "resume", _("Resume")
     LOOK_AT_WORK = "look_at_work", _("Look at the work")
@@ -139,23 +135,19 @@ class Obstacle:
 
 
 def annotators_of(project: Project) -> QuerySet[Membership]:
-    """Return who may answer, paused or not."""
     return Membership.objects.filter(project=project, role=Role.ANNOTATOR).select_related("user").order_by("pk")
 
 
 def has_nobody(project: Project) -> bool:
-    """Say whether there is no annotator at all."""
     return not annotators_of(project).exists()
 
 
 def nobody(project: Project) -> Obstacle:
-    """Say that there is nobody to answer."""
     sentence = as_message("Nobody can answer yet. Add annotators, invite them, or begin by yourself.")
     return Obstacle(Blocker.NOBODY, sentence, (Act(ActKind.ANSWER_MYSELF), Act(ActKind.ADD_PEOPLE)))
 
 
 def obstacle_for(project: Project) -> Obstacle | None:
-    """Say what the open questions wait for; None where none is open."""
     opened = Query.objects.filter(project=project, state=QueryState.OPEN)
     if not opened.exists():
         return None
@@ -243,13 +235,10 @@ PATIENCE = timedelta(minutes=1)
 
 @dataclass(frozen=True, slots=True)
 class Guidance(Obstacle):
-    """What a project waits for, and where it stands."""
-
     status: ProjectStatus = field(kw_only=True)
 
 
 def guidance_for(project: Project) -> Guidance:
-    """Say what a project waits for and what moves it on."""
     status = project_status(project)
     found = _BY_STEP[status.step](project)
     if status.step in (Step.ASK, Step.CHOOSING) and has_nobody(project):
@@ -303,7 +292,6 @@ def _closed_or_paused(project: Project) -> Obstacle:
 
 
 def _at_work(project: Project) -> Obstacle:
-    """Say that a worker is at it, or that none is there to take it."""
     waiting: list[Round | TrainingRun] = [
         *Round.objects.filter(project=project, state=WorkState.WAITING, created_at__lt=Now() - PATIENCE),
         *TrainingRun.objects.filter(project=project, state=WorkState.WAITING, created_at__lt=Now() - PATIENCE),
@@ -377,7 +365,6 @@ def _anew(kind: str, key: str, price: Cost | None) -> Act:
 
 
 def _answers(project: Project) -> Obstacle:
-    """Say who has to answer, or which time has to come."""
     block = records.open_block(project)
     found = obstacle_for(project)
     if block is not None:
@@ -506,8 +493,6 @@ PAGES_OF = {
 
 @dataclass(frozen=True, slots=True)
 class Button:
-    """A button or a link: where it leads, what it sends if it sends anything, and what that has charged."""
-
     kind: str
     label: str
     address: str
@@ -517,7 +502,6 @@ class Button:
 
 
 def next_step_context(project: Project, viewer: AbstractBaseUser | AnonymousUser) -> dict[str, Any]:
-    """Return what the next step's part of a page shows to a manager."""
     guidance = guidance_for(project)
     answers = annotators_of(project).filter(user=viewer.pk, paused_at=None).exists()
     return {
@@ -530,7 +514,6 @@ def next_step_context(project: Project, viewer: AbstractBaseUser | AnonymousUser
 def buttons(
     project: Project, guidance: Guidance, *, viewer: AbstractBaseUser | AnonymousUser, answers: bool
 ) -> list[Button]:
-    """Return what the viewer can press, the first first; none that the viewer may not take."""
     opens = isinstance(viewer, PermissionsMixin) and viewer.has_perm("annotation.add_project")
     may = {ActKind.LABEL: answers, ActKind.BEGIN_WITH_EXPERTS: opens}
     acts = [act for act in guidance.acts if may.get(act.kind, True)]
@@ -540,7 +523,6 @@ def buttons(
 
 
 def button_of(project: Project, act: Act, viewer: AbstractBaseUser | AnonymousUser) -> Button:
-    """Return the button or the link of an act."""
     label = str(act.kind.label)
     if act.kind in PAGES:
         name, part = PAGES[act.kind]

@@ -1,4 +1,4 @@
-"""Which tables of the dashboard there are, and who reads which; its page, its files and its route ask here."""
+"""Tables of the dashboard and who may read them, for its page, its files and its route."""
 
 from collections.abc import Callable
 from datetime import datetime
@@ -18,13 +18,11 @@ OUTSIDE = ("spending", "purposes", "releases")
 
 
 def compared_projects(request: HttpRequest, project: Project) -> list[Project]:
-    """Return the project and the one beside it, if the viewer is in that one, too."""
     beside = selectors.projects_with_models(request.user).filter(pk=project.compared_with_id or 0)
     return [project, *beside]
 
 
 def readable_table(request: HttpRequest, project: Project, name: str) -> tables.Table:
-    """Return a table by its name; one that the viewer may not read is not there."""
     accounts: list[BudgetAccount] = list(presenters.statement_accounts(project))
     found: dict[str, Callable[[], tables.Table]] = {
         "spending": lambda: tables.spending_table(project, accounts),
@@ -40,5 +38,4 @@ def readable_table(request: HttpRequest, project: Project, name: str) -> tables.
 
 
 def plain_rows(table: tables.Table) -> list[list[Any]]:
-    """Return the rows as files and programs get them, times in UTC."""
     return [[tables.utc(value) if isinstance(value, datetime) else value for value in row] for row in table.rows]

@@ -20,7 +20,6 @@ KINDS: dict[str, type[Job] | type[Round] | type[TrainingRun]] = {"job": Job, "ro
 
 
 def found_work(project: Project, kind: str, key: str) -> Job | Round | TrainingRun:
-    """Return the project's work of this kind and id; `Http404` where there is none."""
     if kind not in KINDS:
         raise Http404
     try:
@@ -32,7 +31,6 @@ def found_work(project: Project, kind: str, key: str) -> Job | Round | TrainingR
 
 
 def ask_to_stop(row: Job | Round | TrainingRun, *, by: User) -> bool:
-    """Have work stop at its next safe point; False where it has ended, or trains on batches of a stream."""
     return getattr(row, "stream_batches", None) is None and attempts.cancel_work(row=row, by=by.get_username())
 
 

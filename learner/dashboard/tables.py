@@ -1,7 +1,4 @@
-"""What the dashboard shows, as tables: each is on the page, has the numbers of a plot, and is a file for a spreadsheet.
-
-Where what is asked stays hidden, numbers and times of answers are no part of it: they travel in files and screenshots.
-"""
+"""Tables of the dashboard: shown on the page, drawn as charts, sent as files."""
 
 import json
 from collections.abc import Sequence
@@ -39,8 +36,6 @@ SOON = 5
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column: its name in files, its heading on the page, and how its values are written."""
-
     name: str
     heading: str
     kind: str = "text"
@@ -48,16 +43,12 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Rows of plain values under columns."""
-
     columns: tuple[Column, ...]
     rows: tuple[tuple[Any, ...], ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """A job, a round or a training as the dashboard lists it."""
-
     kind: str
     key: str
     row: Job | Round | TrainingRun
@@ -70,7 +61,6 @@ class Work:
 
     @property
     def percent(self) -> int | None:
-        """How far it is, where that is known."""
         total = self.row.progress_total
         return min(100, 100 * self.row.progress_done // total) if total else None
 
@@ -117,7 +107,6 @@ def _epsilon(account: BudgetAccount, limits: dict[str, Any], epsilon_nano: int, 
 
 
 def spending_table(project: Project, accounts: Sequence[BudgetAccount]) -> Table:
-    """Return what was spent and left of each account over time."""
     rows = []
     for account in accounts:
         title = presenters.account_title(project, account)
@@ -137,7 +126,6 @@ def spending_table(project: Project, accounts: Sequence[BudgetAccount]) -> Table
 
 
 def purposes_table(project: Project, accounts: Sequence[BudgetAccount]) -> Table:
-    """Return what each account spent by mechanism, by round or release, and by person."""
     rows = [
         (presenters.account_title(project, account), *line)
         for account in accounts
@@ -159,7 +147,6 @@ def purposes_table(project: Project, accounts: Sequence[BudgetAccount]) -> Table
 
 
 def labels_table(project: Project) -> Table:
-    """Return answers and agreement by day; empty where both are secret."""
     answers = Label.objects.filter(query__project=project, superseded_at=None).order_by()
     agreed = Consensus.objects.filter(project=project).order_by()
     days: dict[Any, list[int]] = {}
@@ -187,7 +174,6 @@ def labels_table(project: Project) -> Table:
 
 
 def annotators_table(project: Project) -> Table:
-    """Return who answered how much and how well; empty where numbers of answers are secret."""
     people = [] if hides_answers(project) else quality.annotators_work(project)
     rows = tuple(
         (
@@ -214,7 +200,6 @@ def annotators_table(project: Project) -> Table:
 
 
 def releases_table(projects: Sequence[Project]) -> Table:
-    """Return every release's accuracy on public data with its interval, of a project and of the one beside it."""
     rows = tuple(
         (project.name, version, found.dataset, found.examples, found.value, found.low, found.high)
         for project in projects
@@ -235,7 +220,6 @@ def releases_table(projects: Sequence[Project]) -> Table:
 
 
 def work_table(project: Project) -> Table:
-    """Return the newest work as rows."""
     rows = tuple(
         (
             work.title,
@@ -261,7 +245,6 @@ def work_table(project: Project) -> Table:
 
 
 def work_of(project: Project) -> list[Work]:
-    """Return the newest jobs, rounds and trainings, newest first, with what may be done about each."""
     jobs = Job.objects.filter(project=project).exclude(kind=models.STREAM_JOB)
     newest_jobs = jobs.select_related("dataset", "gated_dataset", "survey__dataset", "export").order_by("-created_at")
     found = [_job(job) for job in newest_jobs[:WORK_SHOWN]]
@@ -337,7 +320,6 @@ def _step(project: Project, row: Round | TrainingRun, usual: float | None, *, is
 
 
 def price_of_job(job: Job, dataset: Dataset | None) -> Cost | None:
-    """Return what starting a job anew has charged; None where that is nothing."""
     if dataset is None or job.kind not in ("gate", "import"):
         return None
     return charges.upload_charge(dataset.project, dataset.role, dataset)
@@ -348,7 +330,6 @@ def _can_cancel(row: Job | Round | TrainingRun) -> bool:
 
 
 def _left_by_progress(job: Job) -> float | None:
-    """Return the seconds left if it goes on as so far."""
     if job.state != WorkState.RUNNING or not (job.progress_total and job.progress_done and job.started_at):
         return None
     return max(0.0, _taken(job) * (job.progress_total - job.progress_done) / job.progress_done)
@@ -367,7 +348,6 @@ def _usual_seconds(project: Project, kind: type[Round] | type[TrainingRun]) -> f
 
 
 def utc(moment: datetime) -> datetime:
-    """Return a moment on the clock that files are written by."""
     return moment.astimezone(UTC)
 
 

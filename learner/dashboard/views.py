@@ -55,7 +55,6 @@ Amounts = dict[str, list[tuple[datetime, float]]]
 @login_required
 @never_cache
 def show(request: HttpRequest, slug: str) -> HttpResponse:
-    """Everything at a glance; engineers see what was spent and released."""
     project = project_of(request, slug)
     managing = may_manage(request, project)
     compared = compared_projects(request, project)
@@ -102,7 +101,6 @@ def _inside(request: HttpRequest, project: Project) -> dict[str, Any]:
 
 
 def _shown(table: dashboard.Table) -> dict[str, Any]:
-    """Return the newest rows of a table for the page; the file has all."""
     return {"table": table, "rows": table.rows[-SHOWN_ROWS:], "more": max(0, len(table.rows) - SHOWN_ROWS)}
 
 
@@ -114,7 +112,6 @@ def _work(project: Project) -> dict[str, Any]:
 @login_required
 @never_cache
 def work_list(request: HttpRequest, slug: str) -> HttpResponse:
-    """The moving part of the dashboard alone."""
     project = managed_project_of(request, slug)
     return render(request, "learner/dashboard/_work.html", {"project": project} | _work(project))
 
@@ -122,7 +119,6 @@ def work_list(request: HttpRequest, slug: str) -> HttpResponse:
 @login_required
 @never_cache
 def download(request: HttpRequest, slug: str, name: str) -> StreamingHttpResponse:
-    """One table of the dashboard for a spreadsheet."""
     project = project_of(request, slug)
     table = readable_table(request, project, name)
     lines = table_csv([column.name for column in table.columns], plain_rows(table))
@@ -131,7 +127,6 @@ def download(request: HttpRequest, slug: str, name: str) -> StreamingHttpRespons
 
 @login_required
 def plot(request: HttpRequest, slug: str, name: str) -> HttpResponse:
-    """One plot; its numbers are in the table under it."""
     project = project_of(request, slug)
     if name not in PICTURES:
         raise Http404
@@ -147,7 +142,6 @@ def plot(request: HttpRequest, slug: str, name: str) -> HttpResponse:
 
 
 def _standing_amounts(table: dashboard.Table) -> tuple[Amounts, Amounts]:
-    """Return what each account had spent from each moment on, and its limits."""
     curves: Amounts = {}
     limits: Amounts = {}
     for account, when, spent, _left, limit in table.rows:
@@ -158,7 +152,6 @@ def _standing_amounts(table: dashboard.Table) -> tuple[Amounts, Amounts]:
 
 
 def _shares(table: dashboard.Table) -> dict[str, list[tuple[str, float]]]:
-    """Return the share of each mechanism in what an account has spent."""
     shares: dict[str, list[tuple[str, float]]] = {}
     first = table.rows[0][1]
     for account, by, name, _operations, _epsilon, _rho, _delta, percent in table.rows:
@@ -168,7 +161,6 @@ def _shares(table: dashboard.Table) -> dict[str, list[tuple[str, float]]]:
 
 
 def _so_far(table: dashboard.Table) -> Amounts:
-    """Return all answers and all labels agreed on up to each day."""
     here = timezone.get_current_timezone()
     days = [(datetime.combine(row[0], time(), tzinfo=here), row) for row in table.rows]
     agreed, so_far = 0, []
@@ -179,7 +171,6 @@ def _so_far(table: dashboard.Table) -> Amounts:
 
 
 def _charts(projects: Sequence[Project], tables: Mapping[str, dashboard.Table]) -> dict[str, Any]:
-    """Return what the page draws of its tables."""
     return {
         "spending": _spending_chart(tables["spending"]),
         "purposes": _shares(tables["purposes"]) if tables["purposes"].rows else {},
@@ -211,7 +202,6 @@ def _release_chart(projects: Sequence[Project]) -> Chart | None:
 @require_POST
 @login_required
 def cancel(request: HttpRequest, slug: str, kind: str, key: str) -> HttpResponse:
-    """Have work stop at its next safe point."""
     project = managed_project_of(request, slug)
     row = found_work(project, kind, key)
     if ask_to_stop(row, by=person_of(request)):
@@ -225,7 +215,6 @@ def cancel(request: HttpRequest, slug: str, kind: str, key: str) -> HttpResponse
 @require_POST
 @login_required
 def retry(request: HttpRequest, slug: str, kind: str, key: str) -> HttpResponse:
-    """Start work that ended without a result anew."""
     project = managed_project_of(request, slug)
     if start_once_more(found_work(project, kind, key), owner=person_of(request)) is None:
         messages.warning(request, _("There is nothing to start anew here."))
@@ -238,7 +227,6 @@ def retry(request: HttpRequest, slug: str, kind: str, key: str) -> HttpResponse:
 @require_POST
 @login_required
 def compare(request: HttpRequest, slug: str) -> HttpResponse:
-    """Show another project's releases beside this one's."""
     project = managed_project_of(request, slug)
     form = ComparisonForm(request.POST, project=project, person=person_of(request))
     if form.is_valid():

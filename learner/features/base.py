@@ -129,11 +129,9 @@ class Featurizer(ABC):
         """Return unclipped rows, shape (n, dimension)."""
 
     def example_records(self) -> list[Any]:
-        """Return made-up records that it reads, from its public parameters alone; images as lists of pixels."""
         return list(TEXTS)
 
     def attachments(self) -> dict[str, bytes]:
-        """Return the public files, by name, without which nobody could build this featuriser from its parameters."""
         return {}
 
     @property
@@ -173,20 +171,16 @@ class TextFeaturizer(Featurizer):
 
     @property
     def dimension(self) -> int:
-        """Number of columns of the output."""
         return self.n_features
 
     @classmethod
     def from_parameters(cls, parameters: dict[str, Any]) -> Self:
-        """Build the featuriser that `parameters` describes."""
         return cls(**parameters)
 
     def attachments(self) -> dict[str, bytes]:
-        """Return the words of its rule."""
         return word_lists(self.normalizer)
 
     def raw_rows(self, batch: Sequence[str | None] | pa.Array) -> NDArray[np.float64]:
-        """Return scaled rows for texts (None counts as an empty text), shape (n, n_features)."""
         texts = batch if isinstance(batch, pa.Array) else pa.array(batch, pa.large_string())
         if len(texts) == 0:
             return np.empty((0, self.n_features))

@@ -12,17 +12,14 @@ from privacy.engines.batches import BatchStep
 
 
 def features_step(featurizer: Featurizer) -> BatchStep:
-    """Return the step that makes a featuriser's vectors."""
     return BatchStep(f"{__name__}:{vectors_of.__name__}", featurizer.to_json(), needs="dpal")
 
 
 def values_batch(values: Iterable[str]) -> pa.RecordBatch:
-    """Return texts, or rows of a table as JSON, as the step takes them."""
     return pa.record_batch([pa.array(values, pa.large_string())], names=["value"])
 
 
 def vectors_of(given: str) -> Callable[[pa.RecordBatch], pa.RecordBatch]:
-    """Return what makes vectors of a batch."""
     featurizer = featurizer_from_json(given)
     reads_tables = featurizer.reads == "table"
 
@@ -36,6 +33,5 @@ def vectors_of(given: str) -> Callable[[pa.RecordBatch], pa.RecordBatch]:
 
 
 def vectors_in(batch: pa.RecordBatch, dimension: int) -> NDArray[np.float32]:
-    """Return the vectors of a batch, shape (n, dimension)."""
     numbers: NDArray[np.float32] = batch.column(0).flatten().to_numpy().reshape(-1, dimension)
     return numbers

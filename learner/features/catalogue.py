@@ -1,4 +1,4 @@
-"""How records become vectors, as projects choose it."""
+"""Featurisers that a project can choose."""
 
 from learner.features.choice import FeaturesChoice
 from learner.features.declared_rules import DeclaredRules

@@ -1,4 +1,4 @@
-"""What projects choose to make vectors by: the base of every such choice."""
+"""Base class of featuriser choices."""
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -68,8 +68,6 @@ class Finding:
 
 @dataclass(frozen=True)
 class FeaturesChoice(Choice):
-    """A featuriser with its parameters as a project chooses them."""
-
     kind: ClassVar[Kind] = Kind.FEATURES
 
     feature_dimension: int = parameter(
@@ -86,7 +84,6 @@ class FeaturesChoice(Choice):
         """Return the featuriser, fixed by the configuration alone; of what is to be found, at least its width."""
 
     def event(self, *, shape: RecordShape | None = None, **circumstances: Any) -> Event | None:
-        """Return the accountant's event of finding the features; what looks at no record has none."""
         if not isinstance(self, FoundInPool):
             return None
         finding: Finding = self.finding(shape)

@@ -14,13 +14,10 @@ from privacy.wording import gettext_noop as _
 
 @dataclass(frozen=True)
 class DeclaredRules(ReadsImages):
-    """Hashed words, declared bounds and categories, pooled pixels."""
-
     name: ClassVar[str] = "standard"
     label: ClassVar[str] = _("declared rules: hashed words, bounds and categories, pooled pixels")
 
     def featurizer(self, shape: RecordShape) -> Featurizer:
-        """Return the featuriser of the project's kind of records."""
         if shape.data_kind == "text":
             return HashingTextFeaturizer(shape.dimension, normalizer=shape.normalizer)
         if shape.data_kind == "table":

@@ -30,7 +30,6 @@ STEPS = 60
 
 
 def corpus(folder: Path, rng: np.random.Generator) -> list[str]:
-    """Return example sentences and definitions of WordNet, most of them normalised."""
     examples, definitions = set(), set()
     for part in ("noun", "verb", "adj", "adv"):
         for line in (folder / f"data.{part}").read_text("latin-1").splitlines():
@@ -88,7 +87,6 @@ def fitted_vectors(pieces: list[list[int]], targets: Vectors, start: Vectors) ->
 
 
 def distil(encoder: SentenceNetwork, pieces: list[str], wordnet: Path) -> dict[str, NDArray[np.generic]]:
-    """Return the arrays of a table for the pieces of a vocabulary."""
     tokenizer, rng = uncased_tokenizer(pieces), np.random.default_rng(1)
     cut = [tokenizer.encode(text, add_special_tokens=False).ids for text in corpus(wordnet, rng)]
     texts = [found for found in cut if SHORTEST <= len(found) <= LONGEST]
@@ -124,7 +122,6 @@ def _table(vectors: Vectors, texts: list[list[int]], pieces: list[str]) -> dict[
 
 
 def main() -> None:
-    """Make a table from the command line."""
     parser = argparse.ArgumentParser(description="Make the table of the static sentence encoder.")
     for name in ("wordnet", "table"):
         parser.add_argument(name, type=Path)

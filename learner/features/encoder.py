@@ -103,7 +103,6 @@ class SentenceEncoder(TextFeaturizer):
             self._signs = sign_matrix(width, self.n_features, seed=self.projection_seed)
 
     def parameters(self) -> dict[str, Any]:
-        """Keyword arguments that rebuild the featuriser, as plain JSON values; the weights by name and digest."""
         return {
             "encoder": self.encoder,
             "weights_sha256": self.weights_sha256,
@@ -115,11 +114,9 @@ class SentenceEncoder(TextFeaturizer):
         }
 
     def attachments(self) -> dict[str, bytes]:
-        """Return the vocabulary and the words of the rule."""
         return {VOCABULARY: vocabulary()} | super().attachments()
 
     def normal_rows(self, texts: pa.Array) -> NDArray[np.float64]:
-        """Return the vector of each text, projected; equal texts are encoded once."""
         coded = texts.dictionary_encode()
         rows = project(network(self.encoder).rows(coded.dictionary.to_pylist()), self._signs)
         spread: NDArray[np.float64] = rows[coded.indices.to_numpy()]
@@ -127,12 +124,10 @@ class SentenceEncoder(TextFeaturizer):
 
 
 def vocabulary() -> bytes:
-    """Return the pieces by their numbers, one a line."""
     return read_table(TABLE).vocabulary
 
 
 def network(encoder: str = ENCODER) -> SentenceNetwork:
-    """Return an installed encoder, read once a process."""
     return read_network(_weights(encoder), vocabulary())
 
 
@@ -148,8 +143,6 @@ _digest_of = lru_cache(maxsize=2)(sha256_of)
 
 @dataclass(frozen=True)
 class PublicEncoder(FeaturesChoice):
-    """A sentence encoder trained on public texts."""
-
     name: ClassVar[str] = "encoder"
     label: ClassVar[str] = _("a public sentence encoder")
     sound: ClassVar[Sound] = Sound(
@@ -158,7 +151,6 @@ class PublicEncoder(FeaturesChoice):
     )
 
     def featurizer(self, shape: RecordShape) -> Featurizer:
-        """Return the encoder, projected to the wished length."""
         return SentenceEncoder(
             n_features=min(shape.dimension, network().width),
             projection_seed=PROJECTION_SEED,

@@ -85,11 +85,9 @@ class ImageFeaturizer(Featurizer):
 
     @property
     def dimension(self) -> int:
-        """Number of columns of the output."""
         return self._n_values if self.projection is None else self.projection[0]
 
     def parameters(self) -> dict[str, Any]:
-        """Keyword arguments that rebuild the featuriser, as plain JSON values."""
         parameters = {
             "height": self.height,
             "width": self.width,
@@ -104,7 +102,6 @@ class ImageFeaturizer(Featurizer):
 
     @classmethod
     def from_parameters(cls, parameters: dict[str, Any]) -> Self:
-        """Build the featuriser that `parameters` describes."""
         pairs = {
             name: None if parameters[name] is None else (int(parameters[name][0]), int(parameters[name][1]))
             for name in ("pooled", "projection", *(["hues"] if "hues" in parameters else []))
@@ -112,7 +109,6 @@ class ImageFeaturizer(Featurizer):
         return cls(**{**parameters, **pairs})
 
     def example_records(self) -> list[Any]:
-        """Return a slope and squares; in colour green falls where red rises, and blue is that of the other image."""
         rows, columns = np.indices((self.height, self.width))
         slope = (rows * self.width + columns) * 255 // max(1, self.height * self.width - 1)
         squares = ((rows // 2 + columns // 2) % 2) * 255
@@ -137,7 +133,6 @@ def hues_side(side: int) -> int:
 
 
 def cells_of(shape: RecordShape, side: int) -> tuple[int, int]:
-    """Return so many cells a side, or as many as an image has pixels."""
     return min(shape.image_height, side), min(shape.image_width, side)
 
 
@@ -155,5 +150,4 @@ class ReadsImages(FeaturesChoice):
 
     @property
     def is_colour(self) -> bool:
-        """Whether images are read in colour."""
         return self.image_colours == "colour"

@@ -22,8 +22,6 @@ MAGIC = b"\x93NUMPY\x01\x00"
 
 @dataclass(frozen=True, slots=True)
 class MatrixFile:
-    """A finished feature file: where it is, its shape and the SHA-256 of all its bytes."""
-
     path: Path
     rows: int
     dimension: int
@@ -170,7 +168,6 @@ def let_go(X: NDArray[np.float32]) -> None:
 
 
 def file_sha256(path: Path) -> str:
-    """Return the SHA-256 of a file in hex, read in blocks."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 

@@ -1,4 +1,4 @@
-"""What public trials found best for each kind of records."""
+"""The featuriser that public trials found best for each kind of records."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -27,21 +27,17 @@ def planned_columns(n_classes: int, *, of_pool: bool = True) -> int:
 
 @dataclass(frozen=True)
 class PlannedFeatures(StaticTable, ReadsImages):
-    """What public trials found best for each kind of records."""
-
     name: ClassVar[str] = "planned"
     label: ClassVar[str] = _("what suits the records: a public sentence encoder for texts, declared rules for the rest")
     sound: ClassVar[Sound] = Sound()
 
     def planned(self, settings: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Take more columns where there are more classes to tell apart, and all for two of a pool."""
         if settings.get("data_kind") != "text":
             return {}
         of_pool = settings.get("arrival", "pool") == "pool"
         return {"text_columns": planned_columns(len(settings["classes"]), of_pool=of_pool)}
 
     def featurizer(self, shape: RecordShape) -> Featurizer:
-        """Return the static encoder for texts, declared rules for the rest."""
         if shape.data_kind == "text":
             return super().featurizer(shape)
         return DeclaredRules(image_colours=self.image_colours).featurizer(shape)

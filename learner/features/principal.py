@@ -74,11 +74,9 @@ class PrincipalImageFeaturizer(Featurizer):
 
     @property
     def dimension(self) -> int:
-        """Number of columns of the output."""
         return self.n_components
 
     def parameters(self) -> dict[str, Any]:
-        """Keyword arguments that rebuild the featuriser, as plain JSON values."""
         return {
             "pixels": self.pixels.parameters(),
             "n_components": self.n_components,
@@ -88,11 +86,9 @@ class PrincipalImageFeaturizer(Featurizer):
 
     @classmethod
     def from_parameters(cls, parameters: dict[str, Any]) -> Self:
-        """Build the featuriser that `parameters` describes."""
         return cls(**{**parameters, "pixels": ImageFeaturizer.from_parameters(parameters["pixels"])})
 
     def example_records(self) -> list[Any]:
-        """Return images of the size its directions were found in."""
         return self.pixels.example_records()
 
     def raw_rows(self, batch: ArrayLike) -> NDArray[np.float64]:
@@ -123,8 +119,6 @@ def principal_directions(moments: NDArray[np.float64], n_components: int) -> NDA
 
 @dataclass(frozen=True)
 class PrincipalDirections(ReadsImages):
-    """Directions found in the pool's images, once, and paid for."""
-
     name: ClassVar[str] = "principal"
     label: ClassVar[str] = _("principal directions of the images, found privately")
     sound: ClassVar[Sound] = Sound(
@@ -145,11 +139,9 @@ class PrincipalDirections(ReadsImages):
     )
 
     def featurizer(self, shape: RecordShape) -> Featurizer:
-        """Return a featuriser that only knows its width, as before its directions are paid for."""
         return self._projecting(shape, None)
 
     def found(self, shape: RecordShape, released: list[Any]) -> Featurizer:
-        """Return the featuriser with the directions that were found."""
         return self._projecting(shape, released)
 
     def _projecting(self, shape: RecordShape, components: list[Any] | None) -> PrincipalImageFeaturizer:

@@ -85,23 +85,19 @@ class StaticEncoder(TextFeaturizer):
 
     @staticmethod
     def width(table: str = "minilm-static") -> int:
-        """Return the number of columns of a table."""
         return int(read_table(table).vectors.shape[1])
 
     @property
     def public_mean(self) -> NDArray[np.float64]:
-        """Mean row of the public corpus at norm one, shape (n_features,)."""
         return public_statistics(self.table)[0][: self.n_features]
 
     @property
     def public_moments(self) -> NDArray[np.float64]:
-        """Mean of x x^T over the public corpus, of trace one, shape (n_features, n_features)."""
         kept = public_statistics(self.table)[1][: self.n_features, : self.n_features]
         scaled: NDArray[np.float64] = kept / np.trace(kept)
         return scaled
 
     def parameters(self) -> dict[str, Any]:
-        """Keyword arguments that rebuild the featuriser, as plain JSON values; the table by name and digest."""
         return {
             "table": self.table,
             "table_sha256": self.table_sha256,
@@ -111,26 +107,22 @@ class StaticEncoder(TextFeaturizer):
         }
 
     def attachments(self) -> dict[str, bytes]:
-        """Return the table, where it comes from and under which licences, and the words of the rule."""
         table = {ENCODER: TABLES[self.table].read_bytes(), ENCODER_LICENCE: (WEIGHTS / "README.md").read_bytes()}
         return table | super().attachments()
 
     def normal_rows(self, texts: pa.Array) -> NDArray[np.float64]:
-        """Return the sums of the texts' words, some texts at a time."""
         blocks = map(flat_words, blocks_of(texts))
         return np.concatenate(list(sums_of(read_table(self.table), self.n_features, blocks)))
 
 
 @lru_cache(maxsize=2)
 def table_digest(table: str) -> str:
-    """Return the SHA-256 of a shipped table."""
     with TABLES[table].open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 @lru_cache(maxsize=2)
 def read_table(table: str) -> PieceTable:
-    """Read a shipped table."""
     return PieceTable.read(TABLES[table])
 
 
@@ -143,8 +135,6 @@ def public_statistics(table: str) -> tuple[NDArray[np.float64], NDArray[np.float
 
 @dataclass(frozen=True)
 class StaticTable(FeaturesChoice):
-    """The sentence encoder that ships with the program: a public table of word pieces."""
-
     name: ClassVar[str] = "static_encoder"
     label: ClassVar[str] = _("a public sentence encoder that ships with the site")
     sound: ClassVar[Sound] = Sound(
@@ -162,5 +152,4 @@ class StaticTable(FeaturesChoice):
     )
 
     def featurizer(self, shape: RecordShape) -> Featurizer:
-        """Return the first columns of the table."""
         return StaticEncoder(n_features=self.text_columns, normalizer=shape.normalizer)

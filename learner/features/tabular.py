@@ -55,11 +55,9 @@ class TabularFeaturizer(Featurizer):
 
     @property
     def dimension(self) -> int:
-        """Number of columns of the output."""
         return sum(column.width for column in self.columns)
 
     def parameters(self) -> dict[str, Any]:
-        """Keyword arguments that rebuild the featuriser, as plain JSON values."""
         columns: list[dict[str, Any]] = []
         for column in self.columns:
             described = asdict(column)
@@ -70,11 +68,9 @@ class TabularFeaturizer(Featurizer):
 
     @classmethod
     def from_parameters(cls, parameters: dict[str, Any]) -> Self:
-        """Build the featuriser that `parameters` describes."""
         return cls(**{**parameters, "columns": columns_from(parameters["columns"])})
 
     def example_records(self) -> list[Any]:
-        """Return rows that go through declared bounds and categories, then rows of what nobody declared."""
         choices: dict[str, list[Any]] = {
             column.name: list(column.categories)
             if isinstance(column, CategoricalColumn)

@@ -58,7 +58,6 @@ class HashingTextFeaturizer(TextFeaturizer):
         self.normalizer = Normalizer(normalizer)
 
     def parameters(self) -> dict[str, Any]:
-        """Keyword arguments that rebuild the featuriser, as plain JSON values."""
         return {
             "n_features": self.n_features,
             "ngram_range": list(self.ngram_range),
@@ -68,10 +67,8 @@ class HashingTextFeaturizer(TextFeaturizer):
 
     @classmethod
     def from_parameters(cls, parameters: dict[str, Any]) -> Self:
-        """Build the featuriser that `parameters` describes."""
         smallest, largest = parameters["ngram_range"]
         return cls(**{**parameters, "ngram_range": (smallest, largest)})
 
     def normal_rows(self, texts: pa.Array) -> NDArray[np.float64]:
-        """Return the counts of each text."""
         return hashed_counts(flat_words(texts), self.n_features, self.ngram_range)

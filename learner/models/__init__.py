@@ -1,4 +1,4 @@
-"""What the learner stores, one module a noun: features, rounds, trainings, streams, released models."""
+"""Tables of the learner, one module a noun: features, rounds, trainings, streams, released models."""
 
 # Django finds an app's tables here.
 from learner.models import answers, planning, sums

@@ -1,4 +1,4 @@
-"""What the learner stores of randomised answers: that they are paid for, and what was said."""
+"""Tables of randomised answers: their charge, and what was said."""
 
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
@@ -7,8 +7,6 @@ from django.utils.translation import gettext_lazy as _
 
 
 class AnswerSeries(models.Model):
-    """All randomised answers of a project, which are paid for once, before the first question is asked."""
-
     project = models.OneToOneField("annotation.Project", models.CASCADE, related_name="answer_series")
     attempt = models.PositiveSmallIntegerField(default=1, help_text=_("Which attempt to pay for them."))
     entry = models.OneToOneField(
@@ -28,10 +26,7 @@ class AnswerSeries(models.Model):
 
 
 class RandomizedLabel(models.Model):
-    """What was said at random of what a question's answers agree on: all that anybody outside learns of them, ever.
-
-    Drawn once for so many answers, stored in the transaction that drew it, and never rewritten.
-    """
+    """What was said at random of what a question's answers agree on: all that anybody outside learns of them, ever."""
 
     project = models.ForeignKey("annotation.Project", models.CASCADE, related_name="+", db_index=False)
     query = models.ForeignKey("annotation.Query", models.PROTECT, related_name="randomized_labels", db_index=False)

@@ -7,8 +7,6 @@ from annotation.models import Dataset, Project
 
 
 class FeatureMatrix(models.Model):
-    """One float32 `.npy` of one dataset (or of one gate run's output) under one featuriser version."""
-
     dataset = models.ForeignKey(Dataset, models.CASCADE, related_name="feature_matrices")
     version = models.CharField(max_length=120)
     file = models.FileField(max_length=300)

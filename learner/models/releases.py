@@ -11,8 +11,6 @@ from privacy.message_fields import MessageField, MessagesInField
 
 
 class ReleaseState(models.TextChoices):
-    """Whether a release is offered: a release candidate waits for the release gate, or is held back by it."""
-
     CANDIDATE = "candidate", _("release candidate")
     RELEASED = "released", _("released")
     RETIRED = "retired", _("retired")
@@ -66,7 +64,6 @@ class ModelRelease(models.Model):
 
     @property
     def is_buried(self) -> bool:
-        """Whether its numbers and files went with its project."""
         return not self.weights
 
 
@@ -140,8 +137,6 @@ class MechanismAudit(models.Model):
 
 
 class Evaluation(models.Model):
-    """How a release does on one public test set."""
-
     release = models.ForeignKey(ModelRelease, models.CASCADE, related_name="evaluations")
     dataset = models.ForeignKey(Dataset, models.PROTECT, related_name="evaluations")
     examples = models.PositiveIntegerField()
@@ -171,10 +166,7 @@ class Evaluation(models.Model):
 
 
 class StoppingAdvice(models.Model):
-    """Whether more answers still help, as a version and those before it show on what passed the gate.
-
-    Written with the version, from released models and gate output alone, and never rewritten.
-    """
+    """Whether more answers still help, as a version and those before it show on what passed the gate."""
 
     release = models.OneToOneField(ModelRelease, models.CASCADE, related_name="stopping_advice")
     models_compared = models.PositiveSmallIntegerField(help_text=_("How many versions were compared, this one last."))

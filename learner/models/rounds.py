@@ -17,8 +17,6 @@ PART_ROWS = 2**20
 
 
 class Round(LeasedWork):
-    """One private choice of questions."""
-
     project = models.ForeignKey(Project, models.CASCADE, related_name="rounds")
     number = models.PositiveIntegerField()
     strategy = models.CharField(max_length=30)
@@ -63,7 +61,6 @@ class Round(LeasedWork):
 
     @property
     def chosen_by(self) -> str:
-        """What chose its questions, in the reader's language."""
         choice = CATALOGUE.find(Kind.STRATEGY, self.strategy)
         if choice is not None:
             return gettext(choice.label)

@@ -1,4 +1,4 @@
-"""What the learner keeps of noisy sums: blocks of secret samples are disjoint, so the next one adds its own to them."""
+"""Table of noisy sums: blocks of secret samples are disjoint, so the next one adds its own to them."""
 
 from django.db import models
 from django.utils.translation import gettext_lazy as _

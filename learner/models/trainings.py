@@ -12,10 +12,7 @@ from privacy.message_fields import MessageField
 
 
 class WarmStart(models.Model):
-    """The model the first rounds score with and trainings lean on.
-
-    It costs nothing where its examples are public; `entry` is what the account of private ones was charged.
-    """
+    """The model the first rounds score with and trainings lean on."""
 
     dataset = models.OneToOneField(Dataset, models.PROTECT, related_name="warm_start")
     weights = models.JSONField(help_text=_("Coefficients, as in weights.json."))

@@ -93,13 +93,11 @@ class ModelDifferenceOut(Schema):
 
 
 def readable_project(request: HttpRequest, slug: str) -> Project:
-    """Return a project whose models the caller may read."""
     require_scope(request, Scope.MODELS_READ)
     return get_object_or_404(selectors.projects_with_models(request.user), slug=slug)
 
 
 def existing_release(project: Project, version: str) -> ModelRelease:
-    """Return a version by its number, `latest` or a channel, or answer that there is none."""
     found = selectors.find_release(project, version)
     if found is None:
         raise Http404

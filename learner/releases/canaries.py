@@ -50,8 +50,6 @@ LONGEST_NOISE = 60.0
 
 
 class LinearEstimator(Protocol):
-    """What every releasable linear estimator offers."""
-
     coef_: NDArray[np.float64]
 
     def fit(self, X: Any, y: Any) -> Any:
@@ -278,7 +276,6 @@ def responses_stage(estimator: RandomizedAnswersClassifier) -> CanaryStage:
 
 
 def plain_parameters(estimator: LinearEstimator) -> dict[str, Any]:
-    """Return the parameters of an estimator with few classes, one column, no prior and no source of randomness."""
     known = estimator.get_params()
     # A record with several classes needs as many.
     classes = list(range(max(2, known.get("labels_per_record", 1))))
@@ -348,7 +345,6 @@ class Canary:
 
     @property
     def sings(self) -> bool:
-        """Whether the evidence allows the charge."""
         return self.epsilon_lower_bound <= self.charged
 
 

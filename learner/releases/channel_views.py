@@ -17,7 +17,6 @@ SHOWN_MOVES = 50
 
 @login_required
 def channel_page(request: HttpRequest, slug: str) -> HttpResponse:
-    """Show the channels; move one to the version that was chosen, or back where none was."""
     project = managed_project(request, slug)
     if request.method == "POST":
         name, reason = request.POST.get("channel", "").strip(), request.POST.get("reason", "")

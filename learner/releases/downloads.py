@@ -1,4 +1,4 @@
-"""Which file of a release is sent, to a browser as to a program."""
+"""Sending a file of a release to a browser or a program."""
 
 from collections.abc import Callable, Mapping
 from typing import BinaryIO
@@ -30,7 +30,6 @@ def file_response(request: HttpRequest, release: ModelRelease, name: str) -> Htt
 def described_response(
     request: HttpRequest, release: DescribedRelease, name: str
 ) -> HttpResponse | StreamingHttpResponse:
-    """Send a file of version 0."""
     if name not in release.digests:
         raise Http404
     return _answer(request, name, release.digests[name], lambda: release.open(name), {})

@@ -29,7 +29,6 @@ class Outcomes:
 
 
 def thresholds_document(outcomes: Outcomes | None, classes: Sequence[str]) -> dict[str, Any]:
-    """Return the content of thresholds.json; without public examples no class has any."""
     known = outcomes is not None and len(outcomes.truth) > 0
     return {
         "schema": SCHEMA,
@@ -142,7 +141,6 @@ def count_outcomes(probabilities: NDArray[np.float64], leaders: NDArray[np.intp]
 
 
 def binned_counts(confusion: NDArray[np.int64], confidence: NDArray[np.float64], right: NDArray[np.bool_]) -> Counts:
-    """Count what is right and what is wrong, both arrays of one shape, by how sure the model is of it."""
     bins = np.minimum((confidence * BINS).astype(np.intp), BINS - 1)
     numbers, means = [], []
     for chosen in (right, ~right):
@@ -223,7 +221,6 @@ def measures(counts: Counts) -> dict[str, Any]:
 
 
 def binned_measures(counts: Counts, rng: np.random.Generator) -> dict[str, Any]:
-    """Return the calibration error and its bins, with intervals."""
     cells = np.concatenate([counts.hits, counts.misses])
     examples = int(cells.sum())
     binned = rng.multinomial(examples, cells / examples, size=RESAMPLES)
@@ -241,7 +238,6 @@ def _resampled_f1(confusion: NDArray[np.int64], rng: np.random.Generator) -> NDA
     examples, classes = int(cells.sum()), len(confusion)
 
     def totals(of: NDArray[np.intp], counted: NDArray[Any]) -> csr_array:
-        """Return what cells are multiplied by for their sums by class."""
         return csr_array((counted.astype(np.float64), (np.arange(len(cells)), of)), shape=(len(cells), classes))
 
     agreed, every = totals(truth, 2 * (truth == said)), np.ones(len(cells))
@@ -266,7 +262,6 @@ def with_ends(value: float, resampled: NDArray[np.float64]) -> dict[str, float]:
 
 
 def share_with_interval(part: int, whole: int) -> dict[str, float | None]:
-    """Return a share with its Wilson interval; nothing of nothing."""
     if not whole:
         return {"value": None, "low": None, "high": None}
     low, high = wilson_interval(part, whole)
@@ -274,7 +269,6 @@ def share_with_interval(part: int, whole: int) -> dict[str, float | None]:
 
 
 def counted_share(right: int, whole: int) -> dict[str, Any]:
-    """Return a share with what it was counted from."""
     return {"correct": right, "examples": whole, **share_with_interval(right, whole)}
 
 
@@ -354,19 +348,16 @@ def f1_scores(agreed: NDArray[Any], named: NDArray[Any]) -> tuple[float, float]:
 
 
 def sets_right(members: NDArray[np.bool_], truth: NDArray[np.bool_]) -> int:
-    """Return how many examples are given exactly the classes they have."""
     return int((members == truth).all(axis=1).sum())
 
 
 def _by_group(counts: NDArray[Any], groups: NDArray[np.intp]) -> NDArray[np.int64]:
-    """Return sums over the examples of each group, shape (groups, n_classes)."""
     sums = np.zeros((min(len(counts), GROUPS), counts.shape[1]), dtype=np.int64)
     np.add.at(sums, groups, counts)
     return sums
 
 
 def _constant_of_sets(truth: NDArray[np.bool_]) -> dict[str, Any]:
-    """Return what always giving one set reaches: the most frequent one, and its F1 scores."""
     kinds, counts = np.unique(truth, axis=0, return_counts=True)
     always = kinds[int(counts.argmax())]
     named = truth.sum(axis=0) + len(truth) * always.astype(np.int64)

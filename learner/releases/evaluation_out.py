@@ -1,4 +1,4 @@
-"""What routes tell of how well a release does, beside all that costs nothing."""
+"""Schemas of evaluations, beside all that costs nothing."""
 
 from typing import Any, Literal
 
@@ -78,14 +78,12 @@ class EvaluationOut(Schema):
 
 
 def no_privacy_out(estimate: PlannersEstimate | None, *, may_plan: bool) -> dict[str, Any]:
-    """Return a planner's estimate as routes tell of it."""
     said = estimate_said(estimate, may_plan=may_plan)
     names = ("data", "labels", "accuracy", "macro_f1", "with_privacy")
     return {name: getattr(estimate, name, None) for name in names} | {"said": said, "said_as_code": as_code(said)}
 
 
 def evaluation_out(evaluation: Evaluation, estimate: PlannersEstimate | None, *, may_plan: bool) -> dict[str, Any]:
-    """Return how a release does on one test set as routes tell of it."""
     described = evaluation.described_correct
     return _measured(evaluation) | {
         "constant": evaluation.constant_correct / evaluation.examples,
@@ -95,7 +93,6 @@ def evaluation_out(evaluation: Evaluation, estimate: PlannersEstimate | None, *,
 
 
 def score_out(score: Score, *, may_plan: bool) -> dict[str, Any]:
-    """Return the same of version 0, which no table holds; beside itself there is nothing to tell."""
     return _measured(score) | {
         "constant": score.measures["constant"]["accuracy"],
         "version_0": None,

@@ -40,7 +40,6 @@ class Accuracy:
 
 
 def accuracy_of(evaluation: Evaluation) -> Accuracy:
-    """Return an evaluation's accuracy with its interval."""
     low, high = wilson_interval(evaluation.correct, evaluation.examples)
     share = evaluation.correct / evaluation.examples
     constant = evaluation.constant_correct / evaluation.examples
@@ -50,19 +49,16 @@ def accuracy_of(evaluation: Evaluation) -> Accuracy:
 
 
 def accuracy_of_score(dataset: str, examples: int, correct: int, measures: Mapping[str, Any]) -> Accuracy:
-    """Return the accuracy of version 0, which no table holds; beside itself there is nothing to show."""
     low, high = wilson_interval(correct, examples)
     constant, f1 = measures["constant"]["accuracy"], measures["macro_f1"]["value"]
     return Accuracy(dataset, examples, correct / examples, low, high, constant, None, f1)
 
 
 def accuracies_of(release: ModelRelease) -> list[Accuracy]:
-    """Return how often a release is right on each public test set, with what stands beside it."""
     return [accuracy_of(evaluation) for evaluation in release.evaluations.all()]
 
 
 def accuracy_history(project: Project, *, up_to: int) -> list[tuple[int, Accuracy]]:
-    """Return version and accuracy on each public test set, oldest version first."""
     found = selectors.releases_of(project).filter(version__lte=up_to).order_by("version")
     return [(release.version, accuracy_of(evaluation)) for release in found for evaluation in release.evaluations.all()]
 
@@ -72,8 +68,6 @@ Scalar = TypeVar("Scalar", np.float64, np.bool_)
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """How well a model does on a public test set."""
-
     dataset: Dataset
     examples: int
     correct: int
@@ -88,7 +82,6 @@ def evaluate_release(*, release: ModelRelease) -> None:
 
 
 def unmeasured_releases() -> QuerySet[ModelRelease]:
-    """Return the releases that a public test set of their project has not measured yet."""
     ready = Dataset.objects.filter(
         project=OuterRef("project"),
         role=DatasetRole.PUBLIC_TEST,
@@ -99,7 +92,6 @@ def unmeasured_releases() -> QuerySet[ModelRelease]:
 
 
 def public_test_sets(project: Project) -> QuerySet[Dataset]:
-    """Return the public labelled uploads of a project that are ready."""
     ready = Dataset.objects.filter(project=project, role=DatasetRole.PUBLIC_TEST, state=DatasetState.READY)
     return ready.filter(records__label__isnull=False).distinct().select_related("project").order_by("pk")
 
@@ -148,7 +140,6 @@ def _score_sets(
 
 
 def public_outcomes(model: LinearModel, datasets: Sequence[Dataset]) -> Outcomes | None:
-    """Return what the model says of all public examples whose class is known; None where there are none."""
     found = [_labelled(dataset) for dataset in datasets]
     if not found:
         return None
@@ -166,16 +157,12 @@ def public_outcomes(model: LinearModel, datasets: Sequence[Dataset]) -> Outcomes
 
 
 def _members(project: Project, numbers: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Return which classes each label names, shape (n, n_classes)."""
     _taught, members = label_type(project).targets(numbers, None, n_classes=len(project.classes))
     return members
 
 
 def _in_places(said: NDArray[Scalar], model: LinearModel, dataset: Dataset) -> NDArray[Scalar]:
-    """Return what a model says of each class of the project, shape (n, n_classes).
-
-    Nothing of those that were added after it, and of one that others count as what it says of all of them together.
-    """
+    """Return what a model says of each class of the project, shape (n, n_classes)."""
     found = np.zeros((len(said), len(dataset.project.classes)), dtype=said.dtype)
     for column, place in enumerate(places_of_model(dataset.project, model.classes)):
         found[:, place] += said[:, column]
@@ -183,14 +170,12 @@ def _in_places(said: NDArray[Scalar], model: LinearModel, dataset: Dataset) -> N
 
 
 def _labelled(dataset: Dataset) -> tuple[NDArray[Any], NDArray[np.int64]]:
-    """Return features and what the classes of the known examples count as; of sets their numbers."""
     known = Record.objects.filter(dataset=dataset, label__isnull=False).order_by("row_number")
     table = np.array(list(known.values_list("row_number", "label")), dtype=np.int64)
     return features.open_features(dataset)[table[:, 0]], counted_places(dataset.project, table[:, 1])
 
 
 def store_scores(release: ModelRelease, scores: Sequence[Score]) -> None:
-    """Keep what a release was measured at."""
     Evaluation.objects.bulk_create(
         [
             Evaluation(

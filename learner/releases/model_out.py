@@ -1,4 +1,4 @@
-"""What routes tell of a released model: its state, promise, measures, files and origin."""
+"""Schemas of a released model: its state, promise, measures, files and origin."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -113,7 +113,6 @@ class ModelOut(Schema):
 def model_out(
     release: ModelRelease, used: TrainedOn, estimate: PlannersEstimate | None, *, may_plan: bool
 ) -> dict[str, Any]:
-    """Return a release as routes tell of it; who may open the plan is told where an estimate is to be had."""
     slug, version = release.project.slug, release.version
     return {
         "version": version,
@@ -146,7 +145,6 @@ def model_out(
 
 
 def described_out(described: DescribedRelease, *, may_plan: bool) -> dict[str, Any]:
-    """Return version 0 as routes tell of a release."""
     project = described.project
     account = project.pool_account
     promise = zero_promise(

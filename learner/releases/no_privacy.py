@@ -10,7 +10,6 @@ from privacy.wording import as_message, as_plural_message
 
 
 def estimate_said(estimate: PlannersEstimate | None, *, may_plan: bool) -> str:
-    """Say what was estimated and on what, or that nothing was and where to have it done; that only to who may plan."""
     if estimate is None:
         if not may_plan:
             return as_message(
@@ -36,7 +35,6 @@ def estimate_said(estimate: PlannersEstimate | None, *, may_plan: bool) -> str:
 
 
 def estimate_of_run(run: TrainingRun) -> PlannersEstimate | None:
-    """Return the estimate for about as many labels as a training had, by what may be said of it outside."""
     return simulated_course(run.project).at(selectors.labels_told(run))
 
 

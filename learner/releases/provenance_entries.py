@@ -1,4 +1,4 @@
-"""What a release's manifest says of its settings, its data and its ledger, gathered while its files are written."""
+"""Gathers settings, data and ledger for the manifest of a release."""
 
 import base64
 from collections.abc import Sequence
@@ -21,7 +21,6 @@ def provenance_of(
     accounts: Sequence[BudgetAccount],
     entries: Sequence[LedgerEntry],
 ) -> Provenance:
-    """Return settings, data and ledger of a version that is about to be released."""
     return {
         "configuration_sha256": configuration_digest(configuration_of(project)),
         "data": _data(featurizer, scores),

@@ -24,17 +24,7 @@ from privacy.wording import Message, as_message, message_from
 
 @dataclass(frozen=True, slots=True)
 class WeightsChange:
-    """How far the weights moved; intercepts are among them.
-
-    Attributes
-    ----------
-    norm_before, norm : float
-        L2 norms of all weights of either version.
-    distance : float
-        L2 norm of their difference.
-    cosine : float or None
-        Cosine of the angle between them; None where one of them is zero.
-    """
+    """How far the weights moved; intercepts are among them."""
 
     norm_before: float
     norm: float
@@ -53,7 +43,6 @@ def weights_change(before: LinearModel, after: LinearModel) -> WeightsChange | N
 
 
 def changed_values(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[tuple[str, Any, Any]]:
-    """Return name, old and new value of what differs, by name; None stands for what was not there."""
     names = sorted(before.keys() | after.keys())
     return [(name, before.get(name), after.get(name)) for name in names if before.get(name) != after.get(name)]
 
@@ -98,11 +87,7 @@ LIMIT 1
 
 @dataclass(frozen=True, slots=True)
 class VersionDifference:
-    """What differs between a release and the version before it.
-
-    `classes` holds those that are new and those that are gone, `used` the questions asked or the law of the coins of
-    either version, `labels` the labels trained on, None where they stay secret.
-    """
+    """What differs between a release and the version before it."""
 
     before: ModelRelease
     classes: tuple[list[str], list[str]]
@@ -116,20 +101,16 @@ class VersionDifference:
 
 
 def shown_configuration(release: ModelRelease) -> dict[str, Any]:
-    """Return the settings a release was made with that may leave the project's inside."""
     return settings_outside(release.configuration)
 
 
 def release_facts(projects: Iterable[Project]) -> list[tuple[object, ...]]:
-    """Return what moves the releases of projects and how well they do, in one statement."""
     found = ModelRelease.objects.filter(project__in=list(projects)).order_by("project", "version")
     return list(found.annotate(measured=Count("evaluations")).values_list("version", "state", "held_back", "measured"))
 
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """What must be known of a release before it predicts: all of it may change, unlike weights and features."""
-
     pk: int
     version: int
     state: str
@@ -138,10 +119,7 @@ class Served:
 
 
 def served_release(person: Person, slug: str, version: str) -> Served | None:
-    """Find a release as `selectors.find_release` does, in a project whose models the person may see.
-
-    One statement that is not composed anew, for composing it would take longer than a prediction.
-    """
+    """Find a release as `selectors.find_release` does, in a project whose models the person may see."""
     number = selectors.version_number(version)
     channel = version if version != "latest" and re.fullmatch(selectors.CHANNEL, version) else None
     values = {"slug": slug, "person": person.pk, "roles": list(selectors.MODEL_ROLES), "number": number}
@@ -156,12 +134,10 @@ def served_release(person: Person, slug: str, version: str) -> Served | None:
 
 
 def version_before(release: ModelRelease) -> ModelRelease | None:
-    """Return the newest release older than this one, retired or not."""
     return selectors.releases_of(release.project).filter(version__lt=release.version).first()
 
 
 def difference(release: ModelRelease, *, before: ModelRelease, inside: bool) -> VersionDifference:
-    """Compare a release with another version; `inside` says whether the viewer may see numbers of labels."""
     old, new = (
         {evaluation.dataset_id: accuracy_of(evaluation) for evaluation in one.evaluations.all()}
         for one in (before, release)
@@ -194,7 +170,6 @@ def _guarantee_numbers(release: ModelRelease) -> dict[str, Any]:
 
 
 def models_of(projects: Collection[int]) -> dict[int, CardModel]:
-    """Return the newest release of each project that has one, measured over all its public test sets together."""
     newest = (
         ModelRelease.objects.filter(project__in=projects, state=ReleaseState.RELEASED)
         .order_by("project", "-version")

@@ -27,12 +27,10 @@ _digested: dict[tuple[int, ...], str] = {}
 
 
 def signer() -> Signer:
-    """Return the site's signing key."""
     return Signer.from_secret(settings.SIGNING_KEY)
 
 
 def folder_of(release: ModelRelease) -> Path:
-    """Return the folder of a release's files, where they are stored on a file system."""
     return _path_of(release.folder)
 
 

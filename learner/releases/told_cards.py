@@ -28,18 +28,10 @@ FENCE = "---\n"
 
 
 def without_front_matter(card: str) -> str:
-    """Return what a card says to people, as Markdown."""
     return card.split(f"\n{FENCE}", 1)[-1].lstrip("\n") if card.startswith(FENCE) else card
 
 
 def card_html(card: str) -> str:
-    """Return the HTML of a card without its front matter and its title, which the page has already.
-
-    Parameters
-    ----------
-    card : str
-        Markdown of `learner.releases.cards.rendering.render_card`; HTML, links and pictures in it are escaped.
-    """
     reader = MarkdownIt("zero", {"html": False}, renderer_cls=PageRenderer).enable(list(FORMS))
     tokens = reader.parse(without_front_matter(card))
     titled = bool(tokens) and tokens[0].type == "heading_open" and tokens[0].tag == "h1"
@@ -64,7 +56,6 @@ def shown_card(release: ModelRelease) -> ShownCard | None:
 
 
 def shown_described_card(found: DescribedRelease) -> ShownCard:
-    """Return the card of version 0 for the page of its reader."""
     model = LinearModel.from_json(json.loads((found.folder / "weights.json").read_text(encoding="utf-8")))
     card = described.described_facts(found.project, found.scores)
     return _shown(found.card, [lambda tell: described_body(model, card=card, tell=tell)])

@@ -48,7 +48,6 @@ CHECKS = {
 
 @login_required
 def release(request: HttpRequest, slug: str, version: int) -> HttpResponse:
-    """Everything there is to know about a release before it is trusted; of version 0, what it is made of."""
     if version == VERSION:
         return _described_page(request, project_of(request, slug))
     found = release_of(request, slug, version)
@@ -92,7 +91,6 @@ def release(request: HttpRequest, slug: str, version: int) -> HttpResponse:
 
 
 def _described_page(request: HttpRequest, project: Project) -> HttpResponse:
-    """Show version 0 of a project, written now if it was not; refused with the reason where there is none."""
     found = described.described_release(project)
     context = {
         "project": project,
@@ -111,7 +109,6 @@ def _described_page(request: HttpRequest, project: Project) -> HttpResponse:
 
 
 def _card(shown: ShownCard | None) -> dict[str, Any] | None:
-    """Return a card as its page shows it."""
     if shown is None:
         return None
     return {"html": mark_safe(shown.html), "told": shown.told}  # noqa: S308 - escaped there
@@ -125,7 +122,6 @@ def _compared(request: HttpRequest, release: ModelRelease) -> ModelRelease | Non
 
 
 def _measured(evaluation: Evaluation, release: ModelRelease) -> dict[str, Any]:
-    """Return an evaluation as the page shows it; one made before there were measures has its accuracy alone."""
     found = evaluation.measures
     # A class that was added since stands behind those that were measured.
     classes = [class_name(name) for name in release.project.classes[: len(found.get("recall", ()))]]
@@ -145,7 +141,6 @@ def _measured(evaluation: Evaluation, release: ModelRelease) -> dict[str, Any]:
 
 
 def _heated(row: Sequence[int]) -> list[tuple[int, int]]:
-    """Return each number of a row of the matrix with how dark it is drawn, 0 to 5, by its share of the row."""
     whole = sum(row)
     return [(number, round(5 * number / whole) if whole else 0) for number in row]
 
@@ -176,7 +171,6 @@ def what_helps(project: Project) -> list[str]:
 @require_POST
 @login_required
 def endorse(request: HttpRequest, slug: str, version: int) -> HttpResponse:
-    """Offer a release that does not beat a constant as the latest all the same, with a reason."""
     found = release_of(request, slug, version)
     if not may_manage(request, found.project):
         raise PermissionDenied(_("Only a manager of the project can offer it all the same."))
@@ -188,7 +182,6 @@ def endorse(request: HttpRequest, slug: str, version: int) -> HttpResponse:
 @require_POST
 @login_required
 def check_again(request: HttpRequest, slug: str, version: int) -> HttpResponse:
-    """Have a release candidate that is held back checked once more."""
     found = release_of(request, slug, version)
     if not may_manage(request, found.project):
         raise PermissionDenied(_("Only a manager of the project can ask for another check."))
@@ -199,7 +192,6 @@ def check_again(request: HttpRequest, slug: str, version: int) -> HttpResponse:
 
 @login_required
 def accuracy_plot(request: HttpRequest, slug: str, version: int) -> HttpResponse:
-    """Accuracy on public data over the versions up to this one."""
     found = release_of(request, slug, version)
     history = evaluation_selectors.accuracy_history(found.project, up_to=version)
     return page_charts.picture_of(
@@ -211,7 +203,6 @@ def accuracy_plot(request: HttpRequest, slug: str, version: int) -> HttpResponse
 
 @login_required
 def measure_plot(request: HttpRequest, slug: str, version: int, dataset_id: int) -> HttpResponse:
-    """Calibration on one public test set."""
     found = release_of(request, slug, version)
     evaluation = get_object_or_404(found.evaluations, dataset_id=dataset_id)
     return page_charts.picture_of(

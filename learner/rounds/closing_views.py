@@ -18,8 +18,6 @@ from learner.rounds.services.closing import what_stays
 
 
 class DeletionForm(forms.Form):
-    """What to keep of the releases, and the project's short name as a confirmation."""
-
     releases = forms.ChoiceField(
         label=gettext_lazy("Released models"),
         choices=[
@@ -43,7 +41,6 @@ class DeletionForm(forms.Form):
         }
 
     def clean_typed(self) -> str:
-        """Refuse another project's name."""
         typed = str(self.cleaned_data["typed"]).strip()
         if typed != self.project.slug:
             raise forms.ValidationError(_("This is not the project's short name."))
@@ -52,7 +49,6 @@ class DeletionForm(forms.Form):
 
 @login_required
 def closing(request: HttpRequest, slug: str) -> HttpResponse:
-    """Show what archiving and deleting do; of a deleted project, what is left."""
     project = managed_project(request, slug, closed_too=True)
     return _page(request, project, DeletionForm(project=project))
 
@@ -60,7 +56,6 @@ def closing(request: HttpRequest, slug: str) -> HttpResponse:
 @login_required
 @require_POST
 def set_archived(request: HttpRequest, slug: str) -> HttpResponse:
-    """Put a project away, or take it out again."""
     project = managed_project(request, slug, closed_too=True)
     if request.POST.get("archived") == "yes":
         lifecycle.archive_project(project=project)
@@ -74,7 +69,6 @@ def set_archived(request: HttpRequest, slug: str) -> HttpResponse:
 @login_required
 @require_POST
 def delete_project(request: HttpRequest, slug: str) -> HttpResponse:
-    """Delete a project whose short name was typed."""
     project = managed_project(request, slug, closed_too=True)
     form = DeletionForm(request.POST, project=project)
     if not form.is_valid():

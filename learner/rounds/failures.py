@@ -32,7 +32,6 @@ def _in_a_row(newest: list[TriedWork]) -> list[TriedWork]:
 
 
 def failed_words(failed: Sequence[Round | TrainingRun]) -> str:
-    """Say how often a round or a training failed, and why the last one did."""
     if isinstance(failed[0], Round):
         return as_plural_message(
             "Choosing questions failed {n} time, last: {reason}",
@@ -83,13 +82,11 @@ def may_start_anew(project: Project, row: Round | TrainingRun) -> bool:
 
 
 def start_anew_of(project: Project) -> Round | TrainingRun | None:
-    """Return the round or training that a person may start anew now; the newer one where both would do."""
     rows = [row for row in (_newest(project, Round), _newest(project, TrainingRun)) if row is not None]
     return next((row for row in sorted(rows, key=_begun, reverse=True) if may_start_anew(project, row)), None)
 
 
 def price_of(project: Project, row: Round | TrainingRun) -> Cost | None:
-    """Return what starting it anew has charged; None where nothing is, since a stream has paid for all its versions."""
     if isinstance(row, Round):
         return prices.round_price(project)
     return None if project.arrival == Arrival.STREAM else training_price(project)

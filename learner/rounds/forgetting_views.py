@@ -37,7 +37,6 @@ class ContributorForm(forms.Form):
 @login_required
 @never_cache
 def forget(request: HttpRequest, slug: str) -> HttpResponse:
-    """Ask for a name, and list what was asked for before."""
     return _page(request, managed_project(request, slug), ContributorForm())
 
 
@@ -45,7 +44,6 @@ def forget(request: HttpRequest, slug: str) -> HttpResponse:
 @never_cache
 @require_POST
 def preview_forget(request: HttpRequest, slug: str) -> HttpResponse:
-    """Say what would be erased, what stays, and what the guarantee says about it; nothing is changed."""
     project = managed_project(request, slug, closed_too=True)
     form = ContributorForm(request.POST)
     if not form.is_valid():
@@ -62,7 +60,6 @@ def preview_forget(request: HttpRequest, slug: str) -> HttpResponse:
 @login_required
 @require_POST
 def forget_now(request: HttpRequest, slug: str) -> HttpResponse:
-    """Open the job, once the preview was confirmed."""
     project = managed_project(request, slug, closed_too=True)
     form = ContributorForm(request.POST)
     if not form.is_valid():

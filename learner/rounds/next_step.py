@@ -1,4 +1,4 @@
-"""What a project does next: the engine behind the overview, the beat and every "next step" on a page."""
+"""The next step of a project: read by the overview, the beat and every page that names it."""
 
 from dataclasses import dataclass
 
@@ -46,8 +46,6 @@ from privacy.wording import as_message, as_plural_message, joined_messages
 
 
 class Step(TextChoices):
-    """What a project does now, or what is to be done next."""
-
     PAUSED = "paused", _("paused")
     CHOOSING = "choosing", _("choosing questions")
     TRAINING = "training", _("training")
@@ -66,18 +64,12 @@ class Step(TextChoices):
 
 @dataclass(frozen=True, slots=True)
 class ProjectStatus:
-    """Where a project stands: the step, and a sentence that says so to a person."""
-
     step: Step
     sentence: str
 
 
 def project_status(project: Project) -> ProjectStatus:
-    """Say what a project does now, or which step is due.
-
-    A worker may pay while this reads, and what is left would then seem too little for what was just paid. So that a
-    budget is spent is said only of accounts that stayed as they were while it was found out.
-    """
+    """Say what a project does now, or which step is due."""
     status = _status(project)
     while status.step == Step.CANNOT_PAY:
         before = _newest_entries(project)
@@ -129,7 +121,6 @@ def _status(project: Project) -> ProjectStatus:
 
 
 def _stream_step(project: Project) -> ProjectStatus:
-    """Say what a stream waits for; a worker does whatever is due by itself."""
     version = stream_selectors.releases_made(project)
     if project.maximum_releases is not None and version >= project.maximum_releases:
         return ProjectStatus(

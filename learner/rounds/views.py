@@ -27,8 +27,6 @@ CONFIDENCE_EDGES = np.linspace(0.0, 1.0, 11)
 
 @dataclass(frozen=True, slots=True)
 class Ranked:
-    """A text that passed the gate, with how sure the model is of it, in percent."""
-
     query: Query
     uncertainty: float
     confidence: float

@@ -62,12 +62,10 @@ def connect_account(*, project: Project, token: str, fee_percent: Decimal, actor
 
 
 def disconnect_account(*, project: Project) -> None:
-    """Forget the token; studies stay as they are, and nothing further is asked about them."""
     PlatformAccount.objects.filter(project=project).delete()
 
 
 def refuse_without_platform(project: Project) -> None:
-    """Refuse what a site or a project is not for."""
     if not settings.PROLIFIC_URL:
         raise StudyRefused("No administrator has let projects of this site open studies on Prolific.")
     if project.oracle != Oracle.CROWD:
@@ -75,7 +73,6 @@ def refuse_without_platform(project: Project) -> None:
 
 
 def interface_of(account: PlatformAccount) -> Prolific:
-    """Return the platform's interface on behalf of an account."""
     return Prolific(token=sealer(PURPOSE).decrypt(account.sealed_token.encode()).decode())
 
 
@@ -118,7 +115,6 @@ def close_project(*, project: Project, **_sent: object) -> None:
 
 
 def erase_studies(*, project: Project, **_sent: object) -> None:
-    """Delete the studies of a project that is being erased."""
     for rows in (
         BonusLine.objects.filter(sheet__study__project=project),
         BonusSheet.objects.filter(study__project=project),

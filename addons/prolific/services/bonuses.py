@@ -1,9 +1,4 @@
-"""Bonuses: an amount a participant, set up, then paid once.
-
-The platform pays a sheet as often as it is asked, says its own document. So a sheet becomes "being paid" in a
-transaction of its own before it is asked for, what each submission had on top before is kept, and after an answer that
-was lost the sheet is never asked for again by itself: the platform's submissions show what came, or a manager says.
-"""
+"""Bonuses: an amount a participant, set up, then paid once."""
 
 from collections.abc import Mapping
 from datetime import timedelta
@@ -62,7 +57,6 @@ def give_bonuses(*, study: CrowdStudy, key: UUID, cents_by_name: Mapping[str, in
 
 
 def _submissions(study: CrowdStudy, names: Mapping[str, int]) -> dict[str, CrowdSubmission]:
-    """Return the latest submission of each person; approved ones before others."""
     came = CrowdParticipant.objects.filter(link=study.link_id, user__username__in=names).select_related("user")
     name_of = {bytes(each.pid_digest): each.user.username for each in came}
     found: dict[str, CrowdSubmission] = {}
@@ -143,6 +137,5 @@ def _look(sheet: BonusSheet) -> None:
 
 
 def _move(sheet: BonusSheet, state: BonusState, *, fault: str = "", **more: object) -> bool:
-    """Move a sheet on, from where it was read, once."""
     moved = BonusSheet.objects.filter(pk=sheet.pk, state=sheet.state).update(state=state, fault=fault, **more)
     return bool(moved)

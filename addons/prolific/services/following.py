@@ -1,9 +1,4 @@
-"""What a worker does with a study: it carries out what is written down, then asks where everything stands.
-
-One worker at a time has a study, in a lease; a turn is bounded in time. Opening is looked up by the study's own name
-before it is asked for again, moving is asked for only where the study stands elsewhere, an approval done twice is
-ignored by the platform. Bonuses have rules of their own (`bonuses.py`).
-"""
+"""Carrying out what is written down of a study, then asking the platform where everything stands."""
 
 import time
 from datetime import timedelta
@@ -62,7 +57,6 @@ LEADS_TO: Final = {
 
 
 def follow_due() -> None:
-    """Hand every study whose time has come to a worker."""
     due = CrowdStudy.objects.filter(next_at__lte=Now(), project__platform_account__isnull=False)
     due = due.exclude(project__state__in=access.CLOSED)
     for study_id in due.order_by("next_at").values_list("pk", flat=True)[:AT_ONCE]:
@@ -264,7 +258,6 @@ def _keep_submissions(study: CrowdStudy, found: list[SubmissionThere]) -> None:
 
 
 def _carry_out_verdicts(study: CrowdStudy, interface: Prolific, ends: float) -> bool:
-    """Tell the platform what was decided, one after another; say whether all of it was in time."""
     waiting = CrowdVerdict.objects.filter(submission__study=study, state=DeedState.WANTED).select_related("submission")
     for verdict in waiting.order_by("pk")[:MOST_VERDICTS]:
         if time.monotonic() > ends:

@@ -1,7 +1,4 @@
-"""What a manager does with a study: open it, move it on, decide on submissions, forget who came.
-
-Nothing here asks the platform. What is wanted is written down, and a worker carries it out (`following.py`).
-"""
+"""Writing down what a manager wants of a study: open it, move it on, decide on submissions, forget who came."""
 
 import hashlib
 import hmac
@@ -106,7 +103,6 @@ def open_study(
 
 
 def refuse_other_currency(project: Project, account: PlatformAccount) -> None:
-    """Refuse an account that pays in another currency than the project counts in."""
     if account.currency and project.currency and account.currency != project.currency.upper():
         raise StudyRefused(
             as_message(
@@ -143,7 +139,6 @@ def link_secret(salt: bytes) -> str:
 
 
 def want_step(*, study: CrowdStudy, step: StudyStep) -> None:
-    """Write down what is wanted of a study next."""
     with transaction.atomic():
         locked = _locked(study)
         if step not in selectors.STEPS.get(StudyState(locked.state), ()) or locked.wanted:
@@ -172,7 +167,6 @@ def approve_complete(*, study: CrowdStudy, actor: User) -> int:
 
 
 def judge(*, submission: CrowdSubmission, kind: VerdictKind, message: str, category: str, actor: User) -> CrowdVerdict:
-    """Write down that a submission is rejected, or asked to be returned, and what its participant is told."""
     message = " ".join(message.split())
     if kind == VerdictKind.APPROVE:
         raise StudyRefused("Participations are approved together.")
@@ -221,7 +215,6 @@ def forget_people(*, study: CrowdStudy) -> None:
 
 
 def follow_soon(study: CrowdStudy) -> None:
-    """Let a worker look at a study now."""
     CrowdStudy.objects.filter(pk=study.pk).update(next_at=Now(), attempts=0)
     send_on_commit(FOLLOW_TASK, study_id=study.pk)
 

@@ -1,9 +1,4 @@
-"""Released models of a DPAL site in three lines.
-
->>> import dpal
->>> model = dpal.load("https://dpal.example.org", "intents")  # doctest: +SKIP
->>> model.predict(["play some jazz"])  # doctest: +SKIP
-"""
+"""Released models of a DPAL site in three lines."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any

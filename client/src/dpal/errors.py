@@ -1,4 +1,4 @@
-"""What can go wrong, each with one sentence that says what to do."""
+"""Errors, each with one sentence that says what to do."""
 
 
 class DpalError(Exception):

@@ -9,7 +9,6 @@ BLOCK_BYTES = 2**20
 
 
 def sha256_of(path: Path) -> str:
-    """Return the SHA-256 of a file, read in blocks."""
     digest = hashlib.sha256()
     with path.open("rb") as file:
         while block := file.read(BLOCK_BYTES):

@@ -1,4 +1,4 @@
-"""What a release promises, as its signed privacy.json says it."""
+"""The guarantee of a release, as its signed privacy.json states it."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -9,8 +9,6 @@ from dpal.errors import DpalError
 
 @dataclass(frozen=True)
 class Budget:
-    """An amount of privacy loss, (epsilon, delta)."""
-
     epsilon: float
     delta: float
 

@@ -23,17 +23,7 @@ ED25519 = b"\x01"
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """An account's log when a release was made; a witness who saw another one has caught the site.
-
-    Attributes
-    ----------
-    origin : str
-        Name of the log.
-    size : int
-        Number of entries.
-    root : str
-        Root of the RFC 6962 tree over them, base64.
-    """
+    """An account's log when a release was made; a witness who saw another one has caught the site."""
 
     origin: str
     size: int
@@ -41,13 +31,7 @@ class Checkpoint:
 
 
 def check_ledger(places: Sequence[Mapping[str, Any]], *, key: Ed25519PublicKey) -> tuple[Checkpoint, ...]:
-    """Return the checkpoints of a manifest once the key signed each and every entry named is in its log.
-
-    Raises
-    ------
-    NotGenuine
-        If a signature does not fit or a proof leads elsewhere.
-    """
+    """Return the checkpoints of a manifest once the key signed each and every entry named is in its log."""
     found = []
     for place in places:
         checkpoint = _opened(str(place["checkpoint"]), key)

@@ -21,26 +21,13 @@ NEEDED = ("weights.json", "features.json", "samples.json", "card.md", "privacy.j
 
 @dataclass(frozen=True)
 class Listed:
-    """What the manifest says of one file."""
-
     sha256: str
     size: int
 
 
 @dataclass(frozen=True)
 class Manifest:
-    """A manifest whose signature was checked.
-
-    Attributes
-    ----------
-    project : str
-        Name of the project in addresses.
-    version : int
-    files : mapping of str to Listed
-        Every file of the release but the manifest and its signatures.
-    checkpoints : tuple of Checkpoint
-        The ledger's accounts at the release, checked.
-    """
+    """A manifest whose signature was checked."""
 
     project: str
     version: int
@@ -49,13 +36,6 @@ class Manifest:
 
 
 def read_manifest(manifest: bytes, signature: bytes, *, public_key: str) -> Manifest:
-    """Return what a manifest says once the trusted key signed it.
-
-    Raises
-    ------
-    NotGenuine
-        If the signature is another key's, does not fit, or the manifest says less than it must.
-    """
     try:
         said = json.loads(signature)
         made, claimed = base64.b64decode(said["signature"], validate=True), said["public_key"]
@@ -84,13 +64,7 @@ def read_manifest(manifest: bytes, signature: bytes, *, public_key: str) -> Mani
 
 
 def verify_folder(folder: Path, *, public_key: str) -> tuple[Manifest, dict[str, Path]]:
-    """Return the manifest and the files of a downloaded folder once all of them are genuine.
-
-    Raises
-    ------
-    NotGenuine
-        If a file is missing or changed, or the signature does not fit.
-    """
+    """Return the manifest and the files of a downloaded folder once all of them are genuine."""
     try:
         signed = (folder / MANIFEST).read_bytes(), (folder / SIGNATURE).read_bytes()
     except OSError as error:

@@ -29,16 +29,11 @@ KEY_VARIABLE = "DPAL_PUBLIC_KEY"
 
 
 class Predictor:
-    """What `mlflow.pyfunc.load_model` wraps."""
-
     def __init__(self, model: Model) -> None:
         self.model = model
 
     def predict(self, model_input: Any, params: Mapping[str, Any] | None = None) -> Any:
-        """Return the class of each record, or with the parameter `probabilities` those of all classes.
-
-        Texts are the column `text` of a data frame, its only column, or a plain list.
-        """
+        """Return the class of each record, or with the parameter `probabilities` those of all classes."""
         records = model_input
         if self.model.records == "texts" and hasattr(records, "columns"):
             names = list(records.columns)
@@ -98,7 +93,6 @@ def _described(model: Model) -> dict[str, Any]:
 
 
 def facts_of(model: Model) -> dict[str, str]:
-    """Return what a registry should show of a release, as short texts."""
     found = {
         "dpal.project": model.project,
         "dpal.version": str(model.version),

@@ -1,7 +1,4 @@
-"""The first step of a release's pipeline.skops: raw records to features, as a transformer of scikit-learn.
-
-Load it with ``skops.io.load("pipeline.skops", trusted=["dpal.pipeline.Features"])``, or by `Model.pipeline`.
-"""
+"""The first step of a release's pipeline.skops: raw records to features, as a transformer of scikit-learn."""
 
 import json
 import tempfile
@@ -22,26 +19,14 @@ TABLES = {"table_sha256": "encoder.npz"}
 
 
 class Features(TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """Raw records to rows of features.
-
-    Parameters
-    ----------
-    described : str
-        The content of features.json.
-    attached : dict of str to str, optional
-        Its texts by name. A table is looked for by its digest among what `dpal.load` has fetched.
-    """
-
     def __init__(self, described: str = "{}", attached: dict[str, str] | None = None) -> None:
         self.described = described
         self.attached = attached
 
     def fit(self, records: Any, y: Any = None) -> "Features":
-        """Learn nothing: every parameter is declared."""
         return self
 
     def transform(self, records: Any) -> Rows:
-        """Return rows of shape (n, d)."""
         made = _featurizer(self.described, tuple(sorted((self.attached or {}).items())))
         return made.transform(records).astype(np.float64)
 

@@ -24,18 +24,7 @@ HERE = ("localhost", "127.0.0.1", "::1")
 
 
 def push(fetched: Fetched, target: str, *, public_key: str) -> str:
-    """Put a release into a registry and return where it is, in words.
-
-    Parameters
-    ----------
-    fetched : Fetched
-        A release in the cache, verified.
-    target : str
-        ``mlflow://HOST:PORT/NAME`` for a tracking server of MLflow, by TLS unless it is on this machine; MLflow's own
-        variables (``MLFLOW_TRACKING_TOKEN`` and others) say who asks.
-    public_key : str
-        The site's signing key, which goes with it.
-    """
+    """Put a release into a registry and return where it is, in words."""
     parts = urlsplit(target)
     name = parts.path.strip("/")
     if parts.scheme != "mlflow" or not parts.hostname or not name or "/" in name:

@@ -167,7 +167,6 @@ def _download(
 
 
 def _file(site: Site, path: str, listed: Listed, *, exact: bool = True, progress: Progress | None = None) -> Path:
-    """Return a file of the cache with this digest, downloaded if it is not there."""
     target = _stored(listed.sha256)
     if target.exists() and sha256_of(target) == listed.sha256:
         return target
@@ -279,7 +278,6 @@ def _cached(address: str, project: str, asked: str, *, public_key: str | None, r
 
 
 def copy_to(fetched: Fetched, folder: Path) -> None:
-    """Put the files of a release into a new folder, complete or not at all."""
     with folder_in_the_making(folder) as partial:
         for name, path in {**fetched.files, **fetched.signed}.items():
             write_whole(partial / name, path.read_bytes())

@@ -1,4 +1,4 @@
-"""What is kept between two runs: tokens and keys of sites, readable by their owner alone."""
+"""Tokens and keys of sites, kept between two runs and readable by their owner alone."""
 
 import json
 import os
@@ -24,12 +24,10 @@ class Known:
 
 
 def config_folder() -> Path:
-    """Return where settings are kept; DPAL_CONFIG names another folder."""
     return Path(os.environ.get("DPAL_CONFIG") or platformdirs.user_config_dir("dpal", appauthor=False))
 
 
 def cache_folder() -> Path:
-    """Return where releases are kept; DPAL_CACHE names another folder."""
     return Path(os.environ.get("DPAL_CACHE") or platformdirs.user_cache_dir("dpal", appauthor=False))
 
 
@@ -49,18 +47,15 @@ def site_address(text: str) -> str:
 
 
 def known_of(site: str) -> Known:
-    """Return what is known of a site."""
     found = _read()["sites"].get(site, {})
     return Known(str(found.get("token", "")), str(found.get("public_key", "")))
 
 
 def last_site() -> str:
-    """Return the site of the last login, or an empty text."""
     return str(_read().get("last", ""))
 
 
 def remember(site: str, *, token: str | None = None, public_key: str | None = None) -> None:
-    """Keep a token or a key of a site; a token makes it the one that is meant when none is named."""
     body = _read()
     given = {"token": token, "public_key": public_key}
     known = replace(known_of(site), **{name: value for name, value in given.items() if value is not None})

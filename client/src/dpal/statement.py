@@ -33,18 +33,7 @@ PRICED = ("reserve", "post_processing")
 
 @dataclass(frozen=True)
 class Audited:
-    """What an audit found.
-
-    Attributes
-    ----------
-    entries : int
-    faults : tuple of str
-        A sentence for whatever is wrong.
-    recomputed : int
-        Entries whose cost was computed anew from their parameters.
-    taken : mapping of str to tuple of int
-        By account, the numbers of the entries whose cost was taken as it stands.
-    """
+    """What an audit found."""
 
     entries: int
     faults: tuple[str, ...]
@@ -53,13 +42,7 @@ class Audited:
 
 
 def audit(content: bytes, *, public_key: str) -> Audited:
-    """Check a statement, its costs as far as they can be computed here.
-
-    Raises
-    ------
-    NotGenuine
-        If the trusted key did not sign these bytes, or they are no statement.
-    """
+    """Check a statement, its costs as far as they can be computed here."""
     try:
         body: dict[str, Any] = json.loads(content)
         key = Ed25519PublicKey.from_public_bytes(base64.b64decode(public_key, validate=True))
@@ -139,7 +122,6 @@ def _checkpoint_faults(account: Mapping[str, Any], key: Ed25519PublicKey) -> Ite
 
 
 def _root(leaves: Sequence[bytes]) -> bytes:
-    """Return the root of the RFC 6962 tree."""
     if len(leaves) < 2:
         return leaves[0] if leaves else hashlib.sha256(b"").digest()
     split = 1 << (len(leaves) - 1).bit_length() - 1

@@ -93,7 +93,6 @@ def _source(name: str) -> Iterator[IO[str]]:
 
 
 def column_of_texts(row: Mapping[str, Any], wanted: str | None) -> str:
-    """Return the column that holds the texts: the one that was named, else ``text``, else the only one."""
     name = wanted or (TEXT if TEXT in row or len(row) != 1 else next(iter(row)))
     if name not in row:
         raise NotFitting(f"There is no column {name}, only {', '.join(row)}: name the texts with --text-column.")

@@ -32,14 +32,12 @@ class Form:
 
     @property
     def content_type(self) -> str:
-        """The header that goes with it."""
         return f"multipart/form-data; boundary={self._mark}"
 
     def __len__(self) -> int:
         return self._size
 
     def read(self, size: int = -1) -> bytes:
-        """Return the next bytes."""
         if self._head:
             block, self._head = self._head, b""
         elif block := self._file.read(size):
@@ -49,12 +47,10 @@ class Form:
         return block
 
     def close(self) -> None:
-        """Close the file."""
         self._file.close()
 
 
 def upload(site: Site, path: str, file: Path, fields: Mapping[str, str], sent: Callable[[int], None]) -> Any:
-    """Send a file and return what the site says of it; `sent` is told how many bytes went out."""
     try:
         form = Form(fields, file, sent)
     except OSError as error:

@@ -1,4 +1,4 @@
-"""What an issuer says about a person, believed only after every check that OpenID Connect Core 3.1.3.7 asks for."""
+"""Claims of an ID token after every check that OpenID Connect Core 3.1.3.7 asks for."""
 
 import hashlib
 from typing import Any
@@ -15,8 +15,6 @@ SUBJECT_CHARACTERS = 191
 
 
 class Reason(TextChoices):
-    """Why nobody was let in: the word for it in the security log, and what people read."""
-
     UNREACHABLE = "unreachable", _("it does not answer, or not with what this site asked for")
     DOCUMENT = "document", _("its description of itself is not complete")
     ISSUER = "issuer", _("it calls itself by another address than the one this site trusts")
@@ -29,8 +27,6 @@ class Reason(TextChoices):
 
 
 class IssuerRefused(OAuth2Error):  # type: ignore[misc]
-    """Nobody is let in on an issuer's word, for one reason."""
-
     def __init__(self, reason: Reason) -> None:
         super().__init__(reason.value)
         self.reason, self.sentence = reason.value, reason.label
@@ -42,10 +38,7 @@ def nonce_of(code_verifier: str) -> str:
 
 
 def read_claims(token: object, *, keys: object, issuer: str, client_id: str, nonce: str) -> dict[str, Any]:
-    """Return the claims of an ID token that this issuer signed, for this site, in answer to this login.
-
-    `keys` is the issuer's own key set (RFC 7517). Whatever does not fit raises `IssuerRefused`.
-    """
+    """Return the claims of an ID token that this issuer signed, for this site, in answer to this login."""
     if not isinstance(token, str):
         raise IssuerRefused(Reason.TOKEN)
     try:
@@ -80,7 +73,6 @@ def read_claims(token: object, *, keys: object, issuer: str, client_id: str, non
 
 
 def _key_of(token: str, keys: object) -> jwt.PyJWK:
-    """Return the issuer's key that a token names, bound to the algorithm it may be used with."""
     header = jwt.get_unverified_header(token)
     known = keys.get("keys") if isinstance(keys, dict) else None
     if not isinstance(known, list):

@@ -15,8 +15,6 @@ NEEDED = ("authorization_endpoint", "token_endpoint", "jwks_uri")
 
 
 class IssuerAdapter(OpenIDConnectOAuth2Adapter):  # type: ignore[misc]
-    """The sign-in library's way to an issuer, which believes nothing unchecked."""
-
     _described: dict[str, Any] | None = None
     _nonce = ""
 
@@ -46,7 +44,6 @@ class IssuerAdapter(OpenIDConnectOAuth2Adapter):  # type: ignore[misc]
         return data
 
     def complete_login(self, request: HttpRequest, app: SocialApp, token: SocialToken, **kwargs: Any) -> SocialLogin:
-        """Return who came, if the issuer signed it for this site and this login."""
         described = self.openid_config
         claims = read_claims(
             kwargs["response"].get("id_token"),
@@ -66,7 +63,6 @@ class IssuerAdapter(OpenIDConnectOAuth2Adapter):  # type: ignore[misc]
 
 
 def ask_issuer(url: str, *, bearer: str = "") -> dict[str, Any]:
-    """Return what an issuer answers, from this very address."""
     headers = {"Authorization": f"Bearer {bearer}"} if bearer else {}
     try:
         with get_adapter().get_requests_session() as session:

@@ -11,8 +11,6 @@ from dpal_site.accounts.openid.issuer import IssuerAdapter
 
 
 class IssuerProvider(OpenIDConnectProvider):  # type: ignore[misc]
-    """Asks an issuer who somebody is, and nothing a visitor adds to the question."""
-
     oauth2_adapter_class = IssuerAdapter
     # People come through their browser; a token alone, from wherever, opens nothing.
     supports_token_authentication = False
@@ -23,7 +21,6 @@ class IssuerProvider(OpenIDConnectProvider):  # type: ignore[misc]
         return address
 
     def get_pkce_params(self) -> dict[str, str]:
-        """Send a nonce with every challenge, drawn from the same secret."""
         params: dict[str, str] = generate_code_challenge()
         return params | {"nonce": nonce_of(params["code_verifier"])}
 
@@ -33,7 +30,6 @@ class IssuerProvider(OpenIDConnectProvider):  # type: ignore[misc]
         return params
 
     def get_scope_from_request(self, request: HttpRequest) -> list[str]:
-        """Take nothing from the address here either."""
         scope: list[str] = self.get_scope()
         return scope
 

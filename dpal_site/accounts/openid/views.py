@@ -10,12 +10,10 @@ from dpal_site.accounts.openid.issuer import IssuerAdapter
 
 
 def login(request: HttpRequest, provider_id: str) -> HttpResponse:
-    """Lead to the issuer."""
     return _answer(OAuth2LoginView, request, provider_id)
 
 
 def callback(request: HttpRequest, provider_id: str) -> HttpResponse:
-    """Let in whom the issuer sent back."""
     return _answer(OAuth2CallbackView, request, provider_id)
 
 

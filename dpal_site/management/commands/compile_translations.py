@@ -12,17 +12,13 @@ PACKAGES = ("dpal_site", "addons", "learner", "annotation", "privacy")
 
 
 class Command(BaseCommand):
-    """Compile the catalogues under `locale/`; with `--missing` print the messages that lack a translation."""
-
     help = "Compile locale/*/LC_MESSAGES/django.po and list the messages without a translation."
     requires_system_checks: list[str] = []
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """Take one flag."""
         parser.add_argument("--missing", action="store_true", help="print what is not translated, as empty entries")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Do it for every language, and for the English that we say otherwise than the sign-in library."""
         path = settings.BASE_DIR / ENGLISH
         path.with_suffix(".mo").write_bytes(compile_catalogue(path))
         marked = messages_in(settings.BASE_DIR / package for package in PACKAGES)

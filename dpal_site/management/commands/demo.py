@@ -29,8 +29,6 @@ RESTARTS = 50
 
 
 class Command(BaseCommand):
-    """Open projects, have them labelled by simulated people, show what was released and what it cost."""
-
     help = (
         "Run a trusted and a crowd project with simulated annotators to their releases; print labels, epsilon and "
         "accuracy beside what they must beat; then serve the site."
@@ -39,7 +37,6 @@ class Command(BaseCommand):
     _restarts_left = RESTARTS
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """Declare the options."""
         parser.add_argument("--exit", action="store_true", help="end after the table instead of serving the site")
         parser.add_argument("--port", type=int, help="port of the web server; default: the first free one from 8000")
         parser.add_argument(
@@ -49,7 +46,6 @@ class Command(BaseCommand):
         parser.add_argument("--label-column", default="label", help="its column of classes: a name, or a number from 1")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Run until the table is printed, or on until a signal."""
         plans = self._plans(options)
         os.environ.setdefault("WORK_LEASE_SECONDS", LEASE_SECONDS)
         log_dir = servers.var_dir() / "log"

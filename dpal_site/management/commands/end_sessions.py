@@ -10,18 +10,14 @@ from dpal_site.operations import security
 
 
 class Command(BaseCommand):
-    """End the sessions of a person, or of everybody."""
-
     help = "End every session of a person, or with --all of everybody, at once."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """Take one name, or --all."""
         group = parser.add_mutually_exclusive_group(required=True)
         group.add_argument("name", nargs="?")
         group.add_argument("--all", action="store_true")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """End them and say how many."""
         try:
             ended = sessions.end_sessions(username=None if options["all"] else options["name"])
         except User.DoesNotExist as error:

@@ -12,8 +12,6 @@ from privacy.ledger import counter
 
 
 class Command(BaseCommand):
-    """Show it, or change what only a person may."""
-
     help = (
         "Say what the ledger's counter outside the database is. `begin`: a new site's first one; for a ledger whose "
         "counter is lost only with a reason, which stays. `close`: the accounts that lost entries to a restored old "
@@ -21,7 +19,6 @@ class Command(BaseCommand):
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """Take what to do."""
         parser.add_argument("action", nargs="?", choices=("show", "begin", "close"), default="show")
         parser.add_argument(
             "--trust-database",
@@ -31,7 +28,6 @@ class Command(BaseCommand):
         )
 
     def handle(self, *args: Any, action: str, trust_database: str, **options: Any) -> None:
-        """Do it, and say what the counter is now."""
         try:
             if action == "begin":
                 with owner.as_owner():

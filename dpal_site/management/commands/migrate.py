@@ -10,12 +10,9 @@ from dpal_site.roles import UnfitRole
 
 
 class Command(migrate.Command):
-    """Django's own command under the address `DATABASE_OWNER_URL`."""
-
     help = f"{migrate.Command.help} Runs as the owner of the tables, and gives the site's role its rights."
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Migrate, then grant."""
         with owner.as_owner():
             earlier.refuse_tables_of_another_version()
             super().handle(*args, **options)

@@ -8,16 +8,12 @@ from dpal_site.observables.table import DOCUMENT, written_into
 
 
 class Command(BaseCommand):
-    """Bring docs/privacy.md up to what the code declares."""
-
     help = "Write the table of what can be read by whom into docs/privacy.md, or with --check say whether it is there."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """Take whether to write or to look."""
         parser.add_argument("--check", action="store_true")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Write the table, or fail where it is another."""
         stands = DOCUMENT.read_text(encoding="utf-8")
         wanted = written_into(stands)
         if options["check"] and stands != wanted:

@@ -8,10 +8,7 @@ from dpal_site import preparation
 
 
 class Command(BaseCommand):
-    """Run before the processes of a new version start; may be repeated."""
-
     help = "Apply migrations; with LABEL_DATABASE_URL, make that URL's role and give it its rights and no others."
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Prepare the database."""
         preparation.prepare_database(verbosity=options["verbosity"])

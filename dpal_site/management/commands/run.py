@@ -11,12 +11,9 @@ from dpal_site.embedded.processes import Supervisor
 
 
 class Command(BaseCommand):
-    """Bring everything up to date, start web server, workers and clock, and print the address."""
-
     help = "Run the site: database and broker where none are configured, web server, workers and clock, until Ctrl-C."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """Declare the options."""
         parser.add_argument("--port", type=int, help="port of the web server; default: the first free one from 8000")
         parser.add_argument("--workers", type=int, default=2, help="web server processes; default 2")
         parser.add_argument("--concurrency", type=int, default=2, help="heavy tasks run at once; default 2")
@@ -26,7 +23,6 @@ class Command(BaseCommand):
         parser.add_argument("--echo", action="store_true", help="repeat the processes' logs here")
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Run until a signal; the exit code is 0 after Ctrl-C."""
         log_dir = servers.var_dir() / "log"
         try:
             with Supervisor(log_dir, echo=options["echo"]) as site:

@@ -1,4 +1,4 @@
-"""Which code made a release: this project's sources by digest, and the libraries by version."""
+"""Code and libraries that made a release, by digest and version."""
 
 import hashlib
 import platform
@@ -27,6 +27,5 @@ def code_version() -> str:
 
 @cache
 def environment() -> dict[str, str]:
-    """Return the versions of the code, of Python and of every library whose result is in a release."""
     libraries = {name: version(name) for name in LIBRARIES}
     return {"dpal": code_version(), "python": platform.python_version(), **libraries}

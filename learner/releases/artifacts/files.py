@@ -74,14 +74,11 @@ TEXT_ENDINGS = (".json", ".txt")
 
 
 class Features(TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """The attributes of `dpal.pipeline.Features`, to be written."""
-
     def __init__(self, described: str = "{}", attached: dict[str, str] | None = None) -> None:
         self.described = described
         self.attached = attached
 
     def fit(self, records: Any, y: Any = None) -> "Features":
-        """Learn nothing."""
         return self
 
     def __sklearn_is_fitted__(self) -> bool:
@@ -89,17 +86,6 @@ class Features(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
 
 def pipeline_bytes(classifier: ClassifierMixin, *, described: bytes, attachments: dict[str, bytes]) -> bytes:
-    """Return the pipeline as a skops file whose first step is the client's class.
-
-    Parameters
-    ----------
-    classifier : ClassifierMixin
-        What `learner.releases.artifacts.files.sklearn_estimator` makes of the weights.
-    described : bytes
-        The content of features.json.
-    attachments : dict of str to bytes
-        The featuriser's other files; those that are no texts are named by digest in `described`.
-    """
     import skops.io  # noqa: PLC0415  # slow import
 
     texts = {name: body.decode() for name, body in sorted(attachments.items()) if name.endswith(TEXT_ENDINGS)}
@@ -108,15 +94,6 @@ def pipeline_bytes(classifier: ClassifierMixin, *, described: bytes, attachments
 
 
 def safetensors_bytes(model: LinearModel, *, featurizer: str) -> bytes:
-    """Return coef, float64 of shape (outputs, d), and intercept, (outputs,), with classes and schema as metadata.
-
-    Parameters
-    ----------
-    model : LinearModel
-        The released weights.
-    featurizer : str
-        Version of the featuriser the input must come from.
-    """
     from safetensors.numpy import save  # noqa: PLC0415  # slow import
 
     metadata = {
@@ -166,39 +143,7 @@ def write_artifacts(
     signer: Signer,
     outcomes: Outcomes | None = None,
 ) -> dict[str, str]:
-    """Write a release into a new directory, which appears complete or not at all.
-
-    Parameters
-    ----------
-    directory : Path
-        Must not exist; its parent is created where missing.
-    model : LinearModel
-        The released weights.
-    featurizer : Featurizer
-        What turns records into the model's features.
-    card, privacy : dict
-        See `learner.releases.cards.rendering`.
-    provenance : dict
-        See `learner.releases.artifacts.provenance`; stands in the manifest.
-    signer : Signer
-        Signs the manifest, and all files as a model.
-    outcomes : Outcomes, optional
-        What the model says of public examples, for the thresholds.
-
-    Returns
-    -------
-    dict of str to str
-        SHA-256 of each file by name: model.skops, pipeline.skops, model.onnx, model.safetensors, weights.json,
-        features.json, samples.json, thresholds.json, licences.md, card.md, privacy.json, what the featuriser attaches,
-        manifest.json, manifest.sig and model.sig. The same input gives the same bytes under the same library versions.
-
-    Raises
-    ------
-    FileExistsError
-        If the directory exists.
-    ValueError
-        If the model does not fit the featuriser.
-    """
+    """Write a release into a new directory, which appears complete or not at all."""
     if model.dimension != featurizer.dimension:
         raise ValueError(f"model has {model.dimension} features, the featurizer makes {featurizer.dimension}")
     if directory.exists():
@@ -228,29 +173,7 @@ def write_artifacts(
 
 
 def reissue_artifacts(source: Path, directory: Path, *, card: Card, privacy: Privacy, signer: Signer) -> dict[str, str]:
-    """Write a release anew under another promise: card, privacy.json, manifest and signatures; all else byte by byte.
-
-    Parameters
-    ----------
-    source : Path
-        The release as it was issued before.
-    directory : Path
-        Must not exist; appears complete or not at all.
-    card, privacy : dict
-        See `learner.releases.cards.rendering`.
-    signer : Signer
-        Signs the manifest.
-
-    Returns
-    -------
-    dict of str to str
-        SHA-256 of each file by name; only those of `REISSUED` differ from the source's.
-
-    Raises
-    ------
-    ArtifactCorrupt
-        If the source does not match its manifest.
-    """
+    """Write a release anew under another promise; all but card, privacy.json, manifest and signatures byte by byte."""
     verify_manifest(source)
     before = json.loads((source / MANIFEST).read_text(encoding="utf-8"))
     listed: dict[str, Any] = before["files"]
@@ -317,13 +240,6 @@ def _new_directory(directory: Path) -> Iterator[Path]:
 
 
 def read_weights(path: Path) -> LinearModel:
-    """Read weights.json, every float bit for bit.
-
-    Raises
-    ------
-    ArtifactCorrupt
-        If the file is no complete model.
-    """
     try:
         return LinearModel.from_json(json.loads(path.read_text(encoding="utf-8")))
     except ValueError as error:
@@ -331,13 +247,7 @@ def read_weights(path: Path) -> LinearModel:
 
 
 def verify_manifest(directory: Path) -> dict[str, str]:
-    """Return the SHA-256 of each file once all of them match the manifest and none is missing or extra.
-
-    Raises
-    ------
-    ArtifactCorrupt
-        If anything differs; the message names the files.
-    """
+    """Return the SHA-256 of each file once all of them match the manifest and none is missing or extra."""
     try:
         listed = json.loads((directory / MANIFEST).read_text(encoding="utf-8"))["files"]
         expected = {name: (entry["bytes"], entry["sha256"]) for name, entry in listed.items()}
@@ -355,20 +265,7 @@ def verify_manifest(directory: Path) -> dict[str, str]:
 
 
 def verify_release(directory: Path, *, public_key: str) -> dict[str, str]:
-    """Return the SHA-256 of each file once the trusted key signed the manifest and every file matches it.
-
-    Parameters
-    ----------
-    directory : Path
-        A downloaded release, all its files.
-    public_key : str
-        The site's key, base64, from a source other than the release itself.
-
-    Raises
-    ------
-    ArtifactCorrupt
-        If a file is missing, extra or changed, or the signature does not fit.
-    """
+    """Return the SHA-256 of each file once the trusted key signed the manifest and every file matches it."""
     try:
         manifest, signature, bundle = ((directory / name).read_bytes() for name in UNLISTED)
     except OSError as error:
@@ -383,7 +280,6 @@ def verify_release(directory: Path, *, public_key: str) -> dict[str, str]:
 
 
 def json_bytes(body: dict[str, Any]) -> bytes:
-    """Return readable JSON with sorted keys."""
     return (json.dumps(body, sort_keys=True, indent=1, ensure_ascii=False, allow_nan=False) + "\n").encode()
 
 
@@ -395,7 +291,6 @@ def skops_bytes(model: LinearModel) -> bytes:
 
 
 def sklearn_estimator(model: LinearModel) -> "LogisticRegression | OneVsRestClassifier":
-    """Return a fitted scikit-learn classifier with the released weights; of sets it predicts a column a class."""
     from sklearn.linear_model import LogisticRegression  # noqa: PLC0415  # slow import
     from sklearn.multiclass import OneVsRestClassifier  # noqa: PLC0415  # slow import
     from sklearn.preprocessing import LabelBinarizer  # noqa: PLC0415  # slow import

@@ -39,19 +39,15 @@ PREDICATE = "https://model_signing/signature/v1.0"
 
 @dataclass(frozen=True, slots=True)
 class ModelKey:
-    """The site's key for models, on the curve P-256."""
-
     key: ec.EllipticCurvePrivateKey
 
     @classmethod
     def from_secret(cls, secret: str) -> "ModelKey":
-        """Derive the key from the secret that the site's other key is derived from."""
         seed = int.from_bytes(derived(secret, CONTEXT, length=SEED_BYTES), "big")
         return cls(ec.derive_private_key(seed % (ORDER - 1) + 1, ec.SECP256R1()))
 
     @property
     def public_key(self) -> str:
-        """The public key as PEM, as `--public_key` takes it."""
         return _pem(self.key.public_key())
 
     def bundle(self, digests: Mapping[str, str], *, name: str) -> bytes:
@@ -77,13 +73,7 @@ class ModelKey:
 
 
 def check_bundle(bundle: bytes, digests: Mapping[str, str], *, public_key: str) -> None:
-    """Check that `bundle`, the content of `model.sig`, signs files of exactly these digests.
-
-    Raises
-    ------
-    ArtifactCorrupt
-        If it cannot be read, is not signed by the key, or names other files.
-    """
+    """Check that `bundle`, the content of `model.sig`, signs files of exactly these digests."""
     try:
         envelope = json.loads(bundle)["dsseEnvelope"]
         payload = base64.b64decode(envelope["payload"], validate=True)

@@ -1,8 +1,4 @@
-"""A released model as ONNX: features in, class names and probabilities out, in double precision throughout.
-
-Not from raw texts: ONNX has no operator for compatibility forms or the folding of case, by which every rule of texts
-begins, and none for MurmurHash3. The metadata say so: their `input` is `features`.
-"""
+"""A released model as ONNX: features in, class names and probabilities out, in double precision throughout."""
 
 import json
 from copy import copy
@@ -21,24 +17,7 @@ INPUT, LABEL = "features", "label"
 
 
 def onnx_bytes(estimator: "ClassifierMixin", model: LinearModel, *, featurizer: str) -> bytes:
-    """Return the ONNX form of a fitted scikit-learn classifier, the same bytes every time.
-
-    Parameters
-    ----------
-    estimator : ClassifierMixin
-        What `learner.releases.artifacts.files.sklearn_estimator` makes of `model`.
-    model : LinearModel
-        The released weights.
-    featurizer : str
-        Version of the featuriser the input must come from; kept in the file's metadata.
-
-    Returns
-    -------
-    bytes
-        A graph with the input ``features``, float64 of shape (n, d), and the outputs ``label``, strings of shape
-        (n,), and ``probabilities``, float64 of shape (n, n_classes). Of a model of sets ``label`` says for each class
-        whether it is named, int64 of shape (n, n_classes), and the metadata name the classes.
-    """
+    """Return the ONNX form of a fitted scikit-learn classifier, the same bytes every time."""
     from skl2onnx import to_onnx  # noqa: PLC0415 - slow import
     from skl2onnx.common.data_types import DoubleTensorType  # noqa: PLC0415 - slow import
 

@@ -1,4 +1,4 @@
-"""What a manifest says of where a release came from: settings, data and ledger, by digests that tell of no record."""
+"""Origin of a release in its manifest: settings, data and ledger, by digests that tell of no record."""
 
 from typing import TypedDict
 
@@ -11,8 +11,6 @@ class DataDigests(TypedDict):
 
 
 class IncludedEntry(TypedDict):
-    """A ledger entry that the release descends from, and the proof that its log holds it."""
-
     sequence: int
     hash: str
     # RFC 9162, from the leaf up, base64; the leaf is the entry's hash.
@@ -28,8 +26,6 @@ class LedgerPlace(TypedDict):
 
 
 class Provenance(TypedDict):
-    """All three; a card that is issued anew keeps them."""
-
     # Of the settings as the interface shows them, as canonical JSON: sorted keys, no spaces, UTF-8.
     configuration_sha256: str
     data: DataDigests

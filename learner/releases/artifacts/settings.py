@@ -25,7 +25,6 @@ MAKE_A_MODEL: Final = (
 
 
 def configuration_of(project: Project) -> dict[str, Any]:
-    """Return a project's settings as they are now, without what changes by itself."""
     moving = {"id", "state", "labels_used_through", "labels_used_at"}
     fields = [field for field in project._meta.concrete_fields if not field.is_relation and field.name not in moving]
     values = {

@@ -15,23 +15,18 @@ SCHEMA = "dpal-signature/1"
 
 @dataclass(frozen=True, slots=True)
 class Signer:
-    """Signs releases with the site's keys; what it shows of itself is their public halves."""
-
     key: SiteKey
     models: ModelKey
 
     @classmethod
     def from_secret(cls, secret: str) -> "Signer":
-        """Derive both keys from a secret text of any length, at least 32 characters."""
         return cls(SiteKey.from_secret(secret), ModelKey.from_secret(secret))
 
     @property
     def public_key(self) -> str:
-        """The 32 bytes of the public key, base64."""
         return self.key.public_key
 
     def sign(self, manifest: bytes) -> dict[str, str]:
-        """Return what `manifest.sig` holds."""
         return {
             "schema": SCHEMA,
             "algorithm": "Ed25519",
@@ -51,13 +46,7 @@ def signer_key_id(public_key: str) -> str:
 
 
 def check_signature(manifest: bytes, signature: bytes, *, public_key: str) -> None:
-    """Check that `signature`, the content of `manifest.sig`, was made over `manifest` by the trusted key.
-
-    Raises
-    ------
-    ArtifactCorrupt
-        If the signature cannot be read, names another key, or does not fit.
-    """
+    """Check that `signature`, the content of `manifest.sig`, was made over `manifest` by the trusted key."""
     try:
         said: dict[str, Any] = json.loads(signature)
         made = base64.b64decode(said["signature"], validate=True)

@@ -1,4 +1,4 @@
-"""What a card says of accuracy on public data: the model beside all that costs nothing."""
+"""The section of a card on accuracy: the model beside all that costs nothing."""
 
 from typing import TypedDict
 
@@ -8,8 +8,6 @@ from privacy.wording import gettext_noop as _
 
 
 class Metric(TypedDict):
-    """How the release does on one public test set."""
-
     dataset: str
     examples: int
     accuracy: float
@@ -34,10 +32,7 @@ NO_PRIVACY = _("No privacy:")
 
 
 def accuracy_section(metrics: list[Metric], *, estimate: str = "", tell: Telling = str) -> list[str]:
-    """Return the table of public test sets; a private one would have to be paid for.
-
-    `estimate` says what a plan found without privacy, or that there is none.
-    """
+    """Return the table of public test sets; a private one would have to be paid for."""
     if not metrics:
         return [tell(_("No public test set was given, and measuring on private records would cost privacy."))]
     rows = [

@@ -21,14 +21,8 @@ TRUST = "nobody needs to be trusted: no private row and no answer was read"
 
 
 def zero_promise(*, unit: str, adjacency: str, issued_at: str) -> Privacy:
-    """Return the guarantee of version 0: a limit of nothing, in the project's unit, which holds for any other as well.
-
-    Parameters
-    ----------
-    unit, adjacency : str
-        Of the project's pool account.
-    issued_at : str
-        The day on which the words were written down.
+    """Return the guarantee of version 0: a limit of nothing, in the project's unit, which holds for any other as
+    well.
     """
     return {
         "oracle": "trusted",
@@ -55,19 +49,16 @@ def zero_promise(*, unit: str, adjacency: str, issued_at: str) -> Privacy:
 
 
 def described_document(privacy: Privacy) -> dict[str, Any]:
-    """Return privacy.json of version 0, in the form that every release's has."""
     document = privacy_document(privacy)
     document["deployment"] |= {"trust": TRUST, "implementation": "DPAL", "accounting": "nothing is charged"}
     return document | {"covered": [COVERED], "not_covered": [NOT_COVERED]}
 
 
 def described_card(model: LinearModel, *, reads: str, card: Card, privacy: Privacy) -> str:
-    """Return the model card of version 0 as Markdown with YAML front matter."""
     return "\n".join(front_matter(reads=reads, card=card, privacy=privacy)) + "\n" + described_body(model, card=card)
 
 
 def described_body(model: LinearModel, *, card: Card, tell: Telling = str) -> str:
-    """Return what the card of version 0 says, as Markdown: in English as the file has it, or as `tell` says it."""
     made_of = as_message(
         "It is a linear model over {dimension} features, made of what the project's owner wrote about the classes by "
         "{day}; a class that nobody described stands there by its name. Other words make another version 0. What is "

@@ -20,27 +20,6 @@ TRUST = {
 
 
 def privacy_document(privacy: Privacy) -> dict[str, Any]:
-    """Return the content of privacy.json.
-
-    Parameters
-    ----------
-    privacy : dict
-        See `learner.releases.cards.rendering.Privacy`.
-
-    Returns
-    -------
-    dict
-        `deployment` has the fields of the Differential Privacy Deployments Registry [2]_, in the vocabulary of NIST
-        SP 800-226 [1]_: the unit of privacy, the neighbouring relation, the model of trust, and for each account
-        the parameters of its limit on the day of issue, which are the guarantee, beside the limit and what was spent
-        when the release was made.
-
-    References
-    ----------
-    .. [1] Near, Darais, Lefkovitz, Howarth, "Guidelines for Evaluating Differential Privacy Guarantees", NIST
-       SP 800-226, 2025, sections 2 and 3.
-    .. [2] Dwork, Kohli, Mulligan, "Differential Privacy in Practice: Expose your Epsilons!", 2019.
-    """
     view = view_of(privacy)
     used = Counter(entry["kind"] for entry in privacy["entries"])
     return {

@@ -35,15 +35,11 @@ UNPRINTABLE = re.compile("[\x7f-\x9f\u2028\u2029\ud800-\udfff\ufeff\ufffe\uffff]
 
 
 def front_matter_lines(fields: Mapping[str, Any]) -> list[str]:
-    """Return the lines of a front matter, one for each field, and an empty one."""
     return ["---", *(f"{name}: {as_yaml(value)}" for name, value in fields.items()), "---", ""]
 
 
 def as_yaml(value: Any) -> str:
-    """Return a value on one line: JSON, but for two things that YAML 1.1 reads otherwise.
-
-    There 1e-06 is a text, since it lacks a point, and some characters that JSON leaves alone end a line.
-    """
+    """Return a value on one line: JSON, but for two things that YAML 1.1 reads otherwise."""
     if isinstance(value, dict):
         return "{" + ", ".join(f"{as_yaml(name)}: {as_yaml(each)}" for name, each in value.items()) + "}"
     if isinstance(value, list):
@@ -65,8 +61,6 @@ PIPELINE_TAGS = {
 
 
 class Card(TypedDict):
-    """What is said about a release besides its guarantee."""
-
     # The name in addresses, which is one project's alone.
     project: str
     name: str
@@ -85,10 +79,7 @@ class Card(TypedDict):
 
 
 class AccountTerms(TypedDict):
-    """One account: its limit is the guarantee, what is spent stands beside it.
-
-    Where a limit rises, a card issued anew prints it, and what stood when the version was released stays beside it.
-    """
+    """One account: its limit is the guarantee, what is spent stands beside it."""
 
     protects: str
     filter: str
@@ -106,8 +97,6 @@ class AccountTerms(TypedDict):
 
 
 class EntryLine(TypedDict):
-    """One ledger entry the release descends from."""
-
     id: str
     kind: str
     summary: str
@@ -116,8 +105,6 @@ class EntryLine(TypedDict):
 
 
 class Privacy(TypedDict):
-    """The guarantee of a release."""
-
     oracle: Literal["trusted", "crowd"]
     questions_shown: bool
     accounts: list[AccountTerms]
@@ -208,7 +195,6 @@ print(model.predict(rows), model.predict_proba(rows))
 
 
 def render_card(model: LinearModel, *, reads: str, card: Card, privacy: Privacy) -> str:
-    """Return the model card as Markdown with YAML front matter."""
     return (
         "\n".join(front_matter(reads=reads, card=card, privacy=privacy))
         + "\n"
@@ -217,7 +203,6 @@ def render_card(model: LinearModel, *, reads: str, card: Card, privacy: Privacy)
 
 
 def card_body(model: LinearModel, *, card: Card, privacy: Privacy, tell: Telling = str) -> str:
-    """Return what a card says, as Markdown: in English as the file has it, or as `tell` says it."""
     what_it_is = as_message(
         "It is a linear model ({word_estimator}) over {dimension} features, trained on {word_trained} and released on "
         "{day}.",
@@ -265,7 +250,6 @@ def card_body(model: LinearModel, *, card: Card, privacy: Privacy, tell: Telling
 
 
 def loading_section(*, tell: Telling = str) -> list[str]:
-    """Return how a downloaded release is read."""
     files_said = (
         _("`manifest.json` lists the SHA-256 of every file, `features.json` describes the features completely,"),
         _("`weights.json` holds the same numbers as `model.skops`, and `privacy.json` the guarantee for programs."),
@@ -274,7 +258,6 @@ def loading_section(*, tell: Telling = str) -> list[str]:
 
 
 def tells(model: LinearModel, *, tell: Telling = str) -> str:
-    """Say which classes a model tells apart, and what it says of each."""
     names = ", ".join(code(name) for name in model.classes)
     if not model.names_sets:
         return tell(
@@ -312,12 +295,10 @@ def _trained_on(card: Card) -> str:
 
 
 def view_of(privacy: Privacy) -> str:
-    """Return whose view of the project the guarantee is about."""
     return privacy["oracle"] if privacy["questions_shown"] else "secret"
 
 
 def front_matter(*, reads: str, card: Card, privacy: Privacy) -> list[str]:
-    """Return YAML lines, each value written so that YAML 1.1 and 1.2 read the same."""
     tag = PIPELINE_TAGS[reads]
     fields: dict[str, Any] = {
         "library_name": "sklearn",
@@ -360,7 +341,6 @@ def _result(metric: Metric, *, task: str) -> dict[str, Any]:
 
 
 def guarantee_section(privacy: Privacy, *, tell: Telling = str) -> list[str]:
-    """Return the limits, in words and as a table, and whom they protect from whom."""
     lines = []
     for account in privacy["accounts"]:
         promised = as_message(
@@ -397,7 +377,6 @@ def guarantee_section(privacy: Privacy, *, tell: Telling = str) -> list[str]:
 
 
 def neighbours_of(account: AccountTerms) -> str:
-    """Say in what the data sets differ that an account makes hard to tell apart."""
     if account["unit"] in UNIT_WORDS:
         return UNIT_WORDS[account["unit"]]
     unit = account["unit"]
@@ -405,7 +384,6 @@ def neighbours_of(account: AccountTerms) -> str:
 
 
 def not_covered(privacy: Privacy) -> list[str]:
-    """Return what the guarantee says nothing about."""
     found = [*NOT_COVERED[view_of(privacy)]]
     if privacy["oracle"] == "crowd":
         units = [account["unit"] for account in privacy["accounts"] if account["unit"] in ANSWERS_NOT_COVERED]

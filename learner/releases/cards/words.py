@@ -1,4 +1,4 @@
-"""How cards write names, numbers and tables, so that nothing in them acts as Markdown or HTML."""
+"""Names, numbers and tables of cards, so that nothing in them acts as Markdown or HTML."""
 
 from collections.abc import Callable, Sequence
 from decimal import ROUND_CEILING, Context
@@ -13,7 +13,6 @@ DIGITS_KEPT: Final = 15
 
 
 def markdown_table(head: tuple[str, ...], rows: Sequence[tuple[str, ...]], *, tell: Telling = str) -> list[str]:
-    """Return a Markdown table, its head told and its rows as they are."""
     ruler = "|" + "---|" * len(head)
     return [
         f"| {' | '.join(map(tell, head))} |",
@@ -23,21 +22,15 @@ def markdown_table(head: tuple[str, ...], rows: Sequence[tuple[str, ...]], *, te
 
 
 def number(value: float) -> str:
-    """Write a number with six digits at most."""
     return as_message("{value:.6g}", value=value)
 
 
 def number_pair(epsilon: float, delta: float) -> str:
-    """Write an amount of both."""
     return as_message("{epsilon:.6g}, {delta:.6g}", epsilon=epsilon, delta=delta)
 
 
 def stated_limit(value: float) -> float:
-    """Return the limit that an amount which may be spent comes from: the shortest number that is not below it.
-
-    What may be spent is the largest float within a limit, which for 5e-06 prints as 4.9999999999999996e-06: less than
-    is guaranteed. A limit of at most 15 digits comes back whole, and a longer one is never understated.
-    """
+    """Return the limit that an amount which may be spent comes from: the shortest number that is not below it."""
     return float(Context(prec=DIGITS_KEPT, rounding=ROUND_CEILING).create_decimal(repr(value)))
 
 
@@ -50,5 +43,4 @@ def plain(text: str) -> str:
 
 
 def code(text: str) -> str:
-    """Quote a name as code."""
     return "`" + " ".join(text.split()).replace("`", "'") + "`"

@@ -1,7 +1,4 @@
-"""Issuing cards anew before a limit rises: no card of an offered release prints less than its account allows.
-
-The database refuses a limit above what any such card prints, so that the new cards are there first, in one transaction.
-"""
+"""Issuing cards anew before a limit rises: no card of an offered release prints less than its account allows."""
 
 import json
 import shutil

@@ -15,14 +15,12 @@ from privacy.wording import as_message
 
 
 def move_channel(*, release: ModelRelease, channel: str, reason: str, actor: User) -> ChannelMove:
-    """Point a channel at a release from now on."""
     with transaction.atomic():
         Project.objects.select_for_update(no_key=True).get(pk=release.project_id)
         return _moved(release, channel, reason, actor, rolled_back=False)
 
 
 def roll_back_channel(*, project: Project, channel: str, reason: str, actor: User) -> ChannelMove:
-    """Point a channel at the version it was before the one it is, the newest such one that is not retired."""
     with transaction.atomic():
         Project.objects.select_for_update(no_key=True).get(pk=project.pk)
         before = _before(project, channel)

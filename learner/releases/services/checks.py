@@ -58,7 +58,6 @@ def check_release(*, release_id: int) -> ModelRelease:
 
 
 def check_again(*, release: ModelRelease) -> None:
-    """Have a release candidate that was held back checked anew, by a worker; nothing happens to what is released."""
     with transaction.atomic():
         held = ModelRelease.objects.filter(pk=release.pk, state=ReleaseState.CANDIDATE)
         # Without a reason it counts as unchecked, so that the beat sees to it where the task is lost.

@@ -43,30 +43,19 @@ class DescribedRelease:
     created_at: datetime
 
     def open(self, name: str) -> BinaryIO:
-        """Open a file of it; the caller closes it."""
         return (self.folder / name).open("rb")
 
     @property
     def card(self) -> str:
-        """The model card, Markdown."""
         return (self.folder / "card.md").read_text(encoding="utf-8")
 
 
 def offers_version_zero(project: Project) -> bool:
-    """Say whether there is a version 0 to download."""
     return project.state != ProjectState.DELETED and not starts.why_no_version_zero(project)
 
 
 def described_release(project: Project) -> DescribedRelease:
-    """Return version 0 with its files, written now if this host has none of these settings. Nothing is charged.
-
-    The same settings, test sets and libraries give the same bytes on every host.
-
-    Raises
-    ------
-    NoVersionZero, ReleaseBuried
-        If there is none, with the reason; if it went with its project.
-    """
+    """Return version 0 with its files, written now if this host has none of these settings. Nothing is charged."""
     if project.state == ProjectState.DELETED:
         raise ReleaseBuried("Version 0 was deleted with its project.")
     why_not = starts.why_no_version_zero(project)
@@ -94,7 +83,6 @@ def described_folder(project: Project) -> Path:
 
 
 def forget_described(project: Project) -> None:
-    """Throw away what this host made of a project's words."""
     shutil.rmtree(described_folder(project), ignore_errors=True)
 
 
@@ -119,7 +107,6 @@ def _fingerprint(project: Project, featurizer: Featurizer, public: list[Dataset]
 
 
 def described_facts(project: Project, scores: list[Score]) -> Card:
-    """Return what the card of version 0 says besides its guarantee."""
     return {
         "project": project.slug,
         "name": project.name,

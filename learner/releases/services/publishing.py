@@ -62,12 +62,10 @@ class StagedRelease:
 
     @property
     def digest(self) -> str:
-        """What the ledger keeps of the files."""
         return digest_over(self.digests)
 
 
 def digest_over(digests: dict[str, str]) -> str:
-    """Return one SHA-256 over the names and digests of all files."""
     return hashlib.sha256(json.dumps(digests, sort_keys=True).encode()).hexdigest()
 
 
@@ -80,10 +78,8 @@ def staged_version(
     entries: Sequence[LedgerEntry],
     lease: Lease,
 ) -> Iterator[StagedRelease]:
-    """Write a release's files, on whose card `entries` stand, and begin the transaction that settles and publishes it.
-
-    Where a limit rises while the files are written, they are written again, so that no card is out that prints the
-    lower one.
+    """Write a release's files, on whose card `entries` stand, and begin the transaction that settles and publishes
+    it.
     """
     for _ in range(TRIES):
         with _staged_release(run, model, featurizer, entries=entries) as staged:
@@ -177,7 +173,6 @@ def answers_words(project: Project) -> str:
 
 
 def card_facts(run: TrainingRun, *, estimator: str, metrics: list[Metric], made_on: str) -> Card:
-    """Return what a card says about a version besides its guarantee."""
     used = selectors.trained_on(run)
     return {
         "project": run.project.slug,
@@ -195,7 +190,6 @@ def card_facts(run: TrainingRun, *, estimator: str, metrics: list[Metric], made_
 
 
 def metric_of(score: Score) -> Metric:
-    """Return a measurement as a card prints it."""
     return {
         "dataset": score.dataset.name,
         "examples": score.examples,
@@ -209,7 +203,6 @@ def metric_of(score: Score) -> Metric:
 
 
 def metrics_of(release: ModelRelease) -> list[Metric]:
-    """Return what was measured of a release, as its card prints it."""
     return [metric_of(_score(each)) for each in release.evaluations.order_by("pk").select_related("dataset")]
 
 
@@ -221,7 +214,6 @@ def _score(measured: Evaluation) -> Score:
 
 
 def today() -> str:
-    """Return the day that stands on cards."""
     return timezone.now().date().isoformat()
 
 
@@ -250,10 +242,7 @@ def publish(
     lineage: Sequence[LedgerEntry],
     advice: StoppingAdvice | None = None,
 ) -> ModelRelease:
-    """Store the release and move its files into place, as the last step of the transaction that commits its cost.
-
-    `entry` settles what was paid for it; it descends from all of `lineage`; `advice` is stored beside it.
-    """
+    """Store the release and move its files into place, as the last step of the transaction that commits its cost."""
     run = staged.run
     project = run.project
     name = f"releases/{project.slug}/{run.version}"
@@ -323,7 +312,6 @@ def _paid_event(entry: LedgerEntry) -> dict[str, Any]:
 
 
 def card_terms(account: BudgetAccount) -> AccountTerms:
-    """Return an account's terms as cards print them."""
     now, quota = guarantee(account), quota_of(account)
     return {
         "protects": account.plain_label,
@@ -342,7 +330,6 @@ def card_terms(account: BudgetAccount) -> AccountTerms:
 
 
 def line_of(entry: LedgerEntry) -> EntryLine:
-    """Return an entry as cards print it."""
     reserved = entry.parent if entry.parent is not None and entry.kind == "commit" else entry
     return {
         "id": f"{entry.account.plain_label} #{entry.sequence}",

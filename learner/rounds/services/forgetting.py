@@ -34,8 +34,6 @@ def apply_retention(*, project_id: int) -> Mapping[str, int]:
 
 @dataclass(frozen=True, slots=True)
 class Promise:
-    """What the pool's account says about all that one contributor brought in."""
-
     epsilon: float
     delta: float
     records: int
@@ -43,10 +41,7 @@ class Promise:
 
     @property
     def together(self) -> tuple[float, float]:
-        """Return epsilon and delta for all records at once; where the unit is the contributor, the limit itself.
-
-        k records of an (epsilon, delta) promise are under (k epsilon, delta (e^(k epsilon) - 1) / (e^epsilon - 1)).
-        """
+        """Return epsilon and delta for all records at once; where the unit is the contributor, the limit itself."""
         if self.whole_contributor or self.records <= 1:
             return self.epsilon, self.delta
         epsilon = self.records * self.epsilon
@@ -59,8 +54,6 @@ class Promise:
 
 @dataclass(frozen=True, slots=True)
 class ForgettingPreview:
-    """What forgetting would do, and what stays."""
-
     traces: Traces
     promise: Promise
     releases: tuple[ModelRelease, ...]

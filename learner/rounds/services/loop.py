@@ -80,10 +80,7 @@ def _advance_stream(project: Project) -> ProjectStatus:
 
 
 def advance_projects() -> None:
-    """Advance every active project, and send again what no worker holds: its task or its worker was lost.
-
-    What goes wrong with one project keeps no other waiting; it is raised for the log once all were looked after.
-    """
+    """Advance every active project, and send again what no worker holds: its task or its worker was lost."""
     active = Project.objects.filter(state=ProjectState.ACTIVE)
     faults: list[Exception] = []
     for project_id in active.exclude(arrival=Arrival.STREAM).values_list("pk", flat=True):
@@ -122,9 +119,8 @@ def _unheld(rows: QuerySet[Any]) -> QuerySet[Any]:
 
 
 def start_anew(*, row: Round | TrainingRun) -> Round | TrainingRun | None:
-    """Start another round or training where the newest one was cancelled or failed; None where there is no such thing.
-
-    What the earlier one was charged stays charged, and this one reserves for itself, once.
+    """Start another round or training where the newest one was cancelled or failed; None where there is no such
+    thing.
     """
     with transaction.atomic():
         project = Project.objects.select_for_update(no_key=True).get(pk=row.project_id)

@@ -109,10 +109,7 @@ def say_answers(run: TrainingRun) -> None:
 
 
 def prior_of(project: Project, X: NDArray[np.float32]) -> LinearModel | None:
-    """Return what is known of the classes without this round's answers: the last release, else words and texts.
-
-    A release has learned from earlier responses and from nothing else that is secret.
-    """
+    """Return what is known of the classes without this round's answers: the last release, else words and texts."""
     newest = selectors.newest_release(project)
     if newest is not None:
         return LinearModel.from_json(newest.weights)
@@ -144,7 +141,6 @@ def _agreed(project: Project, questions: Sequence[Query], rng: SecureRandom) -> 
 
 
 def _kept(project: Project, model: LinearModel | None, rows: NDArray[np.float32]) -> NDArray[np.bool_]:
-    """Return the classes that may be said of each question, shape (n, K)."""
     event = answers_event_of(project)
     everything = np.ones((len(rows), len(project.classes)), dtype=np.bool_)
     if model is None or event is None or not event.uses_prior:

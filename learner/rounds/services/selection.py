@@ -53,14 +53,7 @@ from privacy.wording import as_message
 
 
 def reserve_choice(chosen: Round, *, event: Event, purpose: str) -> LedgerEntry:
-    """Hold what an attempt to choose questions costs, durably, before anything private is read.
-
-    Raises
-    ------
-    BudgetExceeded
-        If the pool's account cannot pay for the choice and for the model that the answers are for. Each attempt asks:
-        one that died before it was charged as well, and may have left enough for another choice alone.
-    """
+    """Hold what an attempt to choose questions costs, durably, before anything private is read."""
     account = chosen.project.pool_account
     wanted = [event, *selectors.model_events(chosen.project)]
     if not can_pay(account, wanted):
@@ -69,7 +62,6 @@ def reserve_choice(chosen: Round, *, event: Event, purpose: str) -> LedgerEntry:
 
 
 def scoring_model(chosen: Round) -> LinearModel | None:
-    """Return the release the round was opened with, or the start's model where there was none."""
     if chosen.model is not None:
         return LinearModel.from_json(chosen.model.weights)
     if not strategy_of(chosen.project, chosen.strategy).needs_model:
@@ -124,7 +116,6 @@ def spread_questions(chosen: Round, strategy: ClusteredUncertainty, candidates: 
 
 
 def _model_of(project: Project, release: ModelRelease | None, X: NDArray[np.float32]) -> LinearModel | None:
-    """Return what doubts: the round's release, else the start's model or what is known without any answer."""
     if release is not None:
         return LinearModel.from_json(release.weights)
     if answer_selectors.learns_from_questions(project):
@@ -211,7 +202,6 @@ def leading_texts(
 def open_pool(
     project: Project, candidates: Examples, *, strategy: Uncertainty, model: LinearModel
 ) -> RankedExamplePool:
-    """Rank all candidates by a released model or one of public examples, for a page that shows them."""
     X = features.stacked_features(candidates.datasets, dimension=featurizer_of(project).dimension)
     statistics = strategy.statistics(X, candidates.rows, model)
     doubts = strategy.uncertainty_of(statistics)
@@ -219,7 +209,6 @@ def open_pool(
 
 
 def annotation_budget(project: Project) -> AnnotationBudget:
-    """Return what the project may still ask for, in answers and in money."""
     labels = label_budget(project)
     return AnnotationBudget(
         labels=None if project.labels_limit is None else max(0, project.labels_limit - labels.asked),
@@ -279,10 +268,7 @@ def ask_block(chosen: Round, progress: Progress) -> None:
 
 
 def close_block(*, project: Project) -> Round:
-    """Close the open block now instead of at its time; what nobody has agreed on by then counts as empty.
-
-    The moment shows outside, so it must not depend on the answers; the site cannot check why a manager chooses it.
-    """
+    """Close the open block now instead of at its time; what nobody has agreed on by then counts as empty."""
     with transaction.atomic():
         Project.objects.select_for_update(no_key=True).get(pk=project.pk)
         block = records.open_block(project)

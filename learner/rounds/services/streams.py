@@ -74,8 +74,6 @@ def release_version(run: TrainingRun, lease: Lease) -> None:
 
 @dataclass(frozen=True, slots=True)
 class AgreedAnswer:
-    """One agreed answer and the record it is about."""
-
     record: Any
     choice: int
     query_id: int
@@ -109,7 +107,6 @@ def update_stream(*, project: Project, stream: Stream) -> bool:
 
 
 def current_learner(project: Project, stream: Stream, featurizer: Featurizer) -> StreamingLinearClassifier:
-    """Return the learner as it was after the last update, before the first as public examples or words start it."""
     learner = learner_of(project, featurizer)
     if stream.learner_state is not None:
         return learner.resume(stream.learner_state)
@@ -150,7 +147,6 @@ def _withdraw_unanswered(project: Project, numbers: list[int]) -> None:
 
 
 def _answers(project: Project, numbers: list[int]) -> dict[int, list[AgreedAnswer]]:
-    """Return the agreed answers of each batch, in the order of arrival."""
     content = "query__record__text" if project.data_kind == DataKind.TEXT else "query__record__payload"
     agreed = Consensus.objects.filter(project=project, query__round_number__in=numbers, votes__gt=0).order_by(
         "query__priority"

@@ -39,7 +39,6 @@ class Predictor:
     columns: frozenset[str] = frozenset()
 
     def predict(self, batch: Sequence[Any]) -> tuple[list[str] | list[list[str]], NDArray[np.float64]]:
-        """Return the predicted class of each record, or classes, and all probabilities, shape (n, n_classes)."""
         values = self.model.decision_function(self.featurizer.transform(batch))
         return self.model.named(values), self.model.probabilities(values)
 
@@ -66,7 +65,6 @@ def predict_records(
 
 
 def refuse_undeclared_columns(rows: Sequence[dict[str, Any]], *, declared: frozenset[str]) -> None:
-    """Refuse rows that hold more than the declared columns, or more than one value in one."""
     if any(key not in declared for row in rows for key in row):
         raise InputNotFitting(
             as_message("The declared columns are {columns}; others were sent.", columns=", ".join(sorted(declared)))
@@ -97,11 +95,7 @@ WHERE query.id = made.id AND query.project_id = %(project)s AND query.suggested 
 
 
 def suggest_for_round(chosen: Round, asked: Examples, *, applied_to: Rows | None = None) -> int:
-    """Write suggestions beside the questions a round has just opened, and beside checks without one; return how many.
-
-    Call it in the transaction that opens the questions. `applied_to` are the rows the model is applied to if not those
-    asked about alone: of a secret choice all it was made from, so that how long it takes tells nothing.
-    """
+    """Write suggestions beside the questions that a round opened, and beside checks without one; return how many."""
     project = chosen.project
     release = selectors.newest_release(project)
     among = len(asked.ids) if applied_to is None else len(applied_to)
@@ -126,7 +120,6 @@ def suggest_for_round(chosen: Round, asked: Examples, *, applied_to: Rows | None
 
 
 def only(among: Examples, ids: NDArray[np.int64]) -> Examples:
-    """Return the examples with these ids."""
     wanted = np.isin(among.ids, ids)
     return Examples(among.ids[wanted], among.rows[wanted], among.datasets)
 
@@ -134,10 +127,7 @@ def only(among: Examples, ids: NDArray[np.int64]) -> Examples:
 def _applied(
     model: LinearModel, X: NDArray[np.float32], wanted: NDArray[np.int64], rows: Rows | None = None
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the leading class of each wanted row and how sure the model is of it in percent, shape (n,) each.
-
-    Those wanted are in increasing order, and all are among `rows`, which the model is applied to a block at a time.
-    """
+    """Return the leading class of each wanted row and how sure the model is of it in percent, shape (n,) each."""
     rows = ListedRows(wanted) if rows is None else rows
     leaders, percents = [np.empty(0, dtype=np.int64)], [np.empty(0, dtype=np.int64)]
     for block in rows.blocks(BLOCK_ROWS):
@@ -151,7 +141,6 @@ def _applied(
 
 
 def _suggest_for_checks(project: Project, model: LinearModel) -> int:
-    """Give checks in use that have no suggestion theirs: texts through the featuriser, records by their features."""
     waiting = Query.objects.filter(
         project=project, state=QueryState.GOLD, suggested=None, emptied=False, gold__retired_at=None
     )

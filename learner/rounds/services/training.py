@@ -51,11 +51,7 @@ def advise(
     texts: NDArray[np.float32],
     counts: NDArray[np.float64],
 ) -> StoppingAdvice | None:
-    """Compare a model with the versions released before it on what passed the gate; None while those are too few.
-
-    Only versions that read the same columns and know the same classes can be compared. Whoever publishes the version
-    stores the row with it.
-    """
+    """Compare a model with the versions released before it on what passed the gate; None while those are too few."""
     offered = ModelRelease.objects.filter(
         project=run.project,
         version__lt=run.version,
@@ -77,10 +73,7 @@ def advise(
 
 
 def train_on_questions(run: TrainingRun, lease: Lease) -> None:
-    """Learn from what is known of each settled question, and release the model.
-
-    Where answers are randomised, what the new ones agree on is said first, and only what was said is read.
-    """
+    """Learn from what is known of each settled question, and release the model."""
     project = run.project
     progress = Progress(lease, TRAINING)
     progress.begin(TRAINING_PAID)
@@ -146,12 +139,7 @@ class Earlier:
 
 
 def earlier_sums(run: TrainingRun, estimator: PrivateEstimator, featurizer: Featurizer) -> Earlier | None:
-    """Return the released sums of all blocks before, None where there are none of this shape.
-
-    Another featuriser or another constant column begin anew: such sums do not add up. A class that was added since has
-    none in the blocks before: zeros take its place, which is computing with what was released. Each block has the same
-    noise, so a block counts by its public rate.
-    """
+    """Return the released sums of all blocks before, None where there are none of this shape."""
     if run.block is None or not isinstance(estimator, PrivateSums):
         return None
     known = _that_add_up(run.project, estimator, featurizer)
@@ -293,7 +281,6 @@ def _event(run: TrainingRun, estimator: PrivateEstimator, featurizer: Featurizer
 def _fit(
     run: TrainingRun, estimator: PrivateEstimator, featurizer: Featurizer, progress: Progress
 ) -> tuple[Examples, LinearModel]:
-    """Return what was trained on and the released weights, under the names of the project's classes."""
     examples, classes = pool_selectors.labelled_examples(
         run.project, last_consensus_id=run.last_consensus_id, block=run.block
     )
@@ -320,8 +307,6 @@ def _fit(
 def _descent(run: TrainingRun, examples: Examples, prior: ModelRelease | None) -> list[LedgerEntry]:
     """Return the committed choices a model descends from: the gates of a crowd project, the rounds of a trusted one,
     and what its features were found by.
-
-    The model of a secret block descends from its own block and from all that the release before it descends from.
     """
     found = features.projection_entries(run.project)
     if run.block is not None:

@@ -45,7 +45,6 @@ class Featurizer(ABC):
             yield clip_rows(rows, norm_bound=self.norm_bound).astype(np.float64)
 
     def transform(self, records: Any) -> NDArray[np.float32]:
-        """Return all rows at once, shape (n, d)."""
         return np.concatenate([block.astype(np.float32) for block in self.blocks(records)])
 
 

@@ -69,7 +69,6 @@ def check_norm_bound(norm_bound: float) -> float:
 
 
 def round_towards_zero(values: NDArray[np.float64]) -> NDArray[np.float32]:
-    """Return the nearest float32 numbers of no larger magnitude (`values` within the float32 range)."""
     narrow = values.astype(np.float32)
     grown = np.abs(narrow) > np.abs(values)
     narrow[grown] = np.nextafter(narrow[grown], np.float32(0))

@@ -32,13 +32,11 @@ class HashedWords(Featurizer):
 
     @classmethod
     def from_release(cls, parameters: Mapping[str, Any], files: Mapping[str, Path]) -> "HashedWords":
-        """Build it from its parameters and the word lists, if its rule has any."""
         smallest, largest = parameters["ngram_range"]
         words = Words.from_release(parameters["normalizer"], files)
         return cls(words, parameters["n_features"], (smallest, largest), parameters["norm_bound"])
 
     def raw_rows(self, records: Sequence[str | None]) -> Iterator[Rows]:
-        """Yield rows of a block of texts each."""
         step = max(1, BLOCK_NUMBERS // self.n_features)
         for start in range(0, len(records), step):
             yield self._rows(records[start : start + step])

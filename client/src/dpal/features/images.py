@@ -20,8 +20,6 @@ BLOCK_NUMBERS = 2**20
 
 
 class Images(Featurizer):
-    """Pool, project and scale images of one size."""
-
     records = "images"
 
     def __init__(self, parameters: Mapping[str, Any]) -> None:
@@ -47,11 +45,9 @@ class Images(Featurizer):
 
     @classmethod
     def from_release(cls, parameters: Mapping[str, Any], files: Mapping[str, Path]) -> "Images":
-        """Build it from its parameters."""
         return cls(parameters)
 
     def raw_rows(self, records: ArrayLike) -> Iterator[Rows]:
-        """Yield rows of a block of images each."""
         images = self.checked(records)
         step = max(1, BLOCK_NUMBERS // (self.height * self.width))
         for start in range(0, len(images), step):
@@ -69,7 +65,6 @@ class Images(Featurizer):
         return images
 
     def rows(self, images: NDArray[np.uint8]) -> Rows:
-        """Return rows of uint8 images, shape (n, height, width), or (n, height, width, 3) in colour."""
         values: Rows = images.astype(np.float64) / 255.0
         planes = [values] if self._hues is None else list(np.moveaxis(values @ OPPONENT.T, 3, 0))
         if self._pooling is not None:
@@ -97,8 +92,6 @@ class Images(Featurizer):
 
 
 class PrincipalImages(Featurizer):
-    """Pooled images along directions that the site released once."""
-
     records = "images"
 
     def __init__(self, pixels: Images, components: Rows, norm_bound: float) -> None:
@@ -108,17 +101,14 @@ class PrincipalImages(Featurizer):
 
     @classmethod
     def from_release(cls, parameters: Mapping[str, Any], files: Mapping[str, Path]) -> "PrincipalImages":
-        """Build it from its parameters, the directions among them."""
         components = np.array(parameters["components"], dtype=np.float64)
         return cls(Images(parameters["pixels"]), components, float(parameters["norm_bound"]))
 
     def raw_rows(self, records: ArrayLike) -> Iterator[Rows]:
-        """Yield rows of a block of images each."""
         for rows in self.pixels.raw_rows(records):
             yield self.projected(rows)
 
     def projected(self, rows: Rows) -> Rows:
-        """Return what the directions make of rows of pixels."""
         bounded = clip_rows(rows, norm_bound=self.pixels.norm_bound).astype(np.float64)
         return scaled_to(bounded @ self.components.T, self.norm_bound)
 

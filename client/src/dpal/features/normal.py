@@ -21,8 +21,6 @@ RULES = ("L0", "L1", "L2", "L3", "L4", "L5")
 
 @dataclass(frozen=True)
 class WordLists:
-    """The lists of words.json."""
-
     masks: Mapping[str, str]
     number: str
     other: str
@@ -31,7 +29,6 @@ class WordLists:
 
     @classmethod
     def read(cls, path: Path) -> "WordLists":
-        """Read the file of a release."""
         body = json.loads(path.read_text(encoding="utf-8"))
         if body.get("schema") != "dpal-words/1":
             raise NotGenuine("words.json is of a form that this version of dpal-client does not know.")
@@ -88,7 +85,6 @@ class Words:
 
     @classmethod
     def from_release(cls, rule: str, files: Mapping[str, Path]) -> "Words":
-        """Build it with the lists of a release, if there are any."""
         return cls(rule, WordLists.read(files["words.json"]) if "words.json" in files else None)
 
     def flat(self, texts: Sequence[str | None]) -> list[bytes]:
@@ -143,8 +139,6 @@ def checked(text: object) -> str:
 
 
 class _Translation(dict[int, "str | int | None"]):
-    """Character table of a rule, filled as characters turn up."""
-
     def __init__(self, rule: str) -> None:
         self.words_only = rule == "L1"
 
@@ -166,7 +160,6 @@ TRANSLATIONS = {rule: _Translation(rule) for rule in ("L0", "L1")}
 
 
 def _ascii_table(rule: str) -> bytes:
-    """Return the byte each byte becomes; 0 for one that goes."""
     table = bytearray(range(256))
     for code in range(128):
         folded = chr(code).casefold() if rule == "L1" else chr(code)

@@ -31,7 +31,6 @@ MOST_THREADS = 4
 
 
 def weights_of(encoder: str) -> Path | None:
-    """Return the installed weights of an encoder."""
     found = importlib.util.find_spec(PACKAGES[encoder]) if encoder in PACKAGES else None
     return None if found is None or found.origin is None else Path(found.origin).with_name("model.onnx")
 
@@ -97,7 +96,6 @@ class SentenceNetwork:
 
 @lru_cache(maxsize=2)
 def read_network(weights: Path, vocabulary: bytes) -> SentenceNetwork:
-    """Read an encoder, whose digests were checked."""
     return SentenceNetwork(weights, vocabulary.decode().split("\n"))
 
 
@@ -152,7 +150,6 @@ class Sentences(Featurizer):
         return cls(Words.from_release(parameters["normalizer"], files), network, parameters)
 
     def raw_rows(self, records: Sequence[str | None]) -> Iterator[Rows]:
-        """Yield rows of a block of texts each."""
         for start in range(0, len(records), BLOCK_TEXTS):
             flat = b" ".join(self.words.flat(records[start : start + BLOCK_TEXTS])).decode("utf-8", "replace")
             rows = self.network.rows([text.strip() for text in flat.split("\0")[:-1]])

@@ -45,11 +45,9 @@ class NumericColumn:
 
     @property
     def width(self) -> int:
-        """Number of output columns."""
         return 1
 
     def encode(self, values: Sequence[Any]) -> Rows:
-        """Return the scaled column, shape (n, 1)."""
         position = self._place(np.clip(read_numbers(values), self.low, self.high))
         fill = 0.0 if self.missing is None else float(self._place(np.float64(self.missing)))
         return np.where(np.isnan(position), fill, position)[:, None]
@@ -80,11 +78,9 @@ class CategoricalColumn:
 
     @property
     def width(self) -> int:
-        """Number of output columns."""
         return len(self.categories) + 1
 
     def encode(self, values: Sequence[Any]) -> Rows:
-        """Return the one-hot block, shape (n, width), "other" last."""
         slot = {category: place for place, category in enumerate(self.categories)}
         other = len(self.categories)
         slots = np.array([-1 if is_missing(value) else slot.get(str(value), other) for value in values], dtype=np.intp)
@@ -98,8 +94,6 @@ Column = NumericColumn | CategoricalColumn
 
 
 class Table(Featurizer):
-    """Declared columns, one after the other."""
-
     records = "rows"
 
     def __init__(self, columns: Sequence[Column], norm_bound: float, row_scaling: str) -> None:
@@ -109,11 +103,9 @@ class Table(Featurizer):
 
     @classmethod
     def from_release(cls, parameters: Mapping[str, Any], files: Mapping[str, Path]) -> "Table":
-        """Build it from its parameters."""
         return cls(columns_from(parameters["columns"]), parameters["norm_bound"], parameters["row_scaling"])
 
     def raw_rows(self, records: Any) -> Iterator[Rows]:
-        """Yield rows of a block of records each: objects, a mapping of columns, or a data frame."""
         values, number = columns_of(records, [column.name for column in self.columns])
         for start in range(0, number, BLOCK_ROWS):
             part = slice(start, start + BLOCK_ROWS)
@@ -126,7 +118,6 @@ class Table(Featurizer):
 
 
 def columns_from(described: Iterable[Mapping[str, Any]]) -> list[Column]:
-    """Return the columns that parameters of a featuriser describe."""
     return [CategoricalColumn(**one) if "categories" in one else NumericColumn(**one) for one in described]
 
 
@@ -150,7 +141,6 @@ def columns_of(records: Any, names: Sequence[str]) -> tuple[dict[str, Sequence[A
 
 
 def is_missing(value: Any) -> bool:
-    """Say whether a cell is empty: None, NaN or blank text."""
     if value is None:
         return True
     if isinstance(value, (float, np.floating)):
@@ -159,7 +149,6 @@ def is_missing(value: Any) -> bool:
 
 
 def read_numbers(values: Sequence[Any]) -> Rows:
-    """Return numbers, shape (n,), with NaN for whatever is none."""
     return np.array([_number(value) for value in values], dtype=np.float64)
 
 

@@ -44,7 +44,6 @@ class WordVectors(Featurizer):
 
     @classmethod
     def from_release(cls, parameters: Mapping[str, Any], files: Mapping[str, Path]) -> "WordVectors":
-        """Build it with the table of the release, which features.json names by digest."""
         if TABLE not in files:
             raise NotGenuine(f"The release makes its features by a table, and brings no {TABLE}.")
         if sha256_of(files[TABLE]) != parameters["table_sha256"]:
@@ -53,14 +52,11 @@ class WordVectors(Featurizer):
         return cls(words, PieceTable.read(files[TABLE]), parameters["n_features"], parameters["norm_bound"])
 
     def raw_rows(self, records: Sequence[str | None]) -> Iterator[Rows]:
-        """Yield rows of a block of texts each."""
         for sums in sums_of(self.table, self.n_features, map(self.words.flat, blocks_of(records))):
             yield scaled_to(sums, self.norm_bound)
 
 
 class PieceTable(NamedTuple):
-    """A table as it is read: pieces, and their vectors as 8 bits with one scale a piece."""
-
     vocabulary: bytes
     tokenizer: "Tokenizer"
     vectors: NDArray[np.int8]
@@ -68,21 +64,18 @@ class PieceTable(NamedTuple):
 
     @classmethod
     def read(cls, path: Path) -> "PieceTable":
-        """Read a file of numpy, whose digest was checked."""
         with np.load(path, allow_pickle=False) as held:
             vocabulary = bytes(held["vocabulary"])
             tokenizer = uncased_tokenizer(vocabulary.decode().split("\n"))
             return cls(vocabulary, tokenizer, held["vectors"], held["scales"].astype(np.float64))
 
     def vector(self, word: bytes, n_features: int) -> Rows:
-        """Return the sum of the vectors of a word's pieces, shape (n_features,)."""
         cut = self.tokenizer.encode(word.decode("utf-8", "replace"), add_special_tokens=False).ids
         vector: Rows = self.scales[cut] @ self.vectors[cut, :n_features].astype(np.float64)
         return vector
 
 
 def blocks_of(texts: Sequence[Text]) -> Iterator[Sequence[Text]]:
-    """Yield so many texts that temporaries stay within a few tens of MiB."""
     return (texts[start : start + BLOCK_TEXTS] for start in range(0, len(texts), BLOCK_TEXTS))
 
 
