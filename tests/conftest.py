@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 import psycopg
 import pytest
 import redis
+from celery import Celery
 from psycopg import sql
 
 from dpal_site.embedded import host, servers
@@ -30,6 +31,7 @@ from dpal_site.embedded.processes import Supervisor
 from dpal_site.embedded.valkey import EmbeddedValkey
 
 if TYPE_CHECKING:
+    from django.contrib.auth.models import User
     from playwright.sync_api import Browser, ConsoleMessage, Page, Route
     from pytest_django.plugin import DjangoDbBlocker
 
@@ -356,6 +358,29 @@ def leases_nobody_else_sees(request: pytest.FixtureRequest, monkeypatch: pytest.
     marker = request.node.get_closest_marker("django_db")
     if marker is not None and not marker.kwargs.get("transaction"):
         monkeypatch.setattr("annotation.work.services.attempts.Lease._keep", lambda lease: None)
+
+
+@pytest.fixture
+def manager() -> "User":
+    """Make a person; a test that opens a project as them has a manager."""
+    from tests.factories import make_user  # noqa: PLC0415  # loads models
+
+    return make_user("manager")
+
+
+@pytest.fixture
+def sent_tasks(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Keep tasks from the broker, and return the names of those that would have gone there."""
+    names: list[str] = []
+    monkeypatch.setattr(Celery, "send_task", lambda app, name, *args, **options: names.append(name))
+    return names
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_sent(request: pytest.FixtureRequest) -> None:
+    """Send no task where a test asks for no broker: nobody would work it off."""
+    if request.node.get_closest_marker("django_db") is not None and "broker" not in request.fixturenames:
+        request.getfixturevalue("sent_tasks")
 
 
 @pytest.fixture

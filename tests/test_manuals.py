@@ -1,7 +1,6 @@
 import re
 from pathlib import Path
 
-import jinja2
 import pytest
 
 from dpal_site.embedded.servers import REPOSITORY
@@ -17,37 +16,6 @@ LINKED = sorted(
 )
 LINK = re.compile(r"\[([^\]]*)\]\([^)]*\)")
 CODE = re.compile(r"^(```|~~~|:::).*?^\1.*?$|<!--.*?-->", re.S | re.M)
-
-
-def unread(template: str) -> bool:
-    """Whether Jinja, for which the manual's templates are written, cannot read one; djade reads another language."""
-    try:
-        jinja2.Environment(autoescape=True).parse(template)
-    except jinja2.TemplateSyntaxError:
-        return True
-    return re.search(r"\{% -|- %\}", template) is not None
-
-
-def test_templates_of_the_manual_can_be_read():
-    templates = {path.name: path.read_text("utf-8") for path in (REPOSITORY / "docs" / "_templates").rglob("*.html")}
-    assert "page.html" in templates
-    assert [name for name, template in templates.items() if unread(template)] == []
-
-
-def test_a_template_that_djade_rewrote_is_not_read():
-    template = (REPOSITORY / "docs" / "_templates" / "page.html").read_text("utf-8")
-    assert unread(template.replace("{%-", "{% -"))
-    assert unread(template.replace("-%}", "- %}"))
-    assert unread("{% if next -%}{{ a - %}")
-
-
-def test_djade_is_told_to_leave_templates_of_the_manual_alone():
-    """In each line of the Makefile that runs it, and before a commit."""
-    runs = [line for line in (REPOSITORY / "Makefile").read_text("utf-8").splitlines() if "bin/djade" in line]
-    assert len(runs) == 2
-    assert [line for line in runs if "':!docs/_templates'" not in line] == []
-    hook = (REPOSITORY / ".pre-commit-config.yaml").read_text("utf-8").split("- id: djade")[1].split("- id:")[0]
-    assert "exclude: ^docs/_templates/" in hook
 
 
 def anchors(markdown: str) -> set[str]:

@@ -154,27 +154,6 @@ def test_an_app_that_nobody_has_installed_begins_with_one_migration():
         assert [path.name for path in folder.glob("0*.py")] == ["0001_tables.py"], folder
 
 
-# Files of tests that may run axe by themselves: the one that waits for the page first.
-MAY_RUN_AXE = {"tests/axe.py"}
-
-
-def runs_axe(source):
-    # Reading all tests as trees takes seconds.
-    named = "axe_playwright_python" in source
-    return named and any(module.startswith("axe_playwright_python") for module in imported(ast.parse(source)))
-
-
-def test_axe_looks_at_pages_that_are_there():
-    tests = {str(path.relative_to(ROOT)): path.read_text() for path in sorted((ROOT / "tests").rglob("*.py"))}
-    assert {name for name, source in tests.items() if runs_axe(source)} == MAY_RUN_AXE
-    for planted in (
-        "from axe_playwright_python.sync_playwright import Axe\nAxe().run(page)",
-        "import axe_playwright_python.sync_playwright as axe\naxe.Axe().run(page)",
-    ):
-        assert runs_axe(planted)
-    assert not runs_axe("from tests.axe import violations\nassert violations(page) == []")
-
-
 def test_what_is_excused_still_exists():
     assert {*MAY_REACH_OUT, *MAY_MARK_SAFE, *MAY_START_PROGRAMS} <= set(sources())
 
@@ -204,28 +183,6 @@ def test_what_is_excused_still_exists():
 )
 def test_a_breach_is_found(planted, said):
     assert said in list(breaches("annotation/planted.py", planted))
-
-
-def test_no_template_reads_a_variable_called_block():
-    # Inside a block of a page it is the block itself, always true, and not what a view handed over.
-    variable = re.compile(r"\{\{\s*block\s*[|}]|\bblock\.(?!super\b)\w|\{%\s*(?:el)?if\s+(?:not\s+)?block\b")
-    found = [
-        str(path.relative_to(ROOT))
-        for folder in OURS
-        for path in (ROOT / folder).rglob("*.html")
-        if variable.search(
-            re.sub(r"\{% blocktranslate.*?%\}.*?\{% endblocktranslate %\}", tell_names, path.read_text())
-        )
-    ]
-    assert found == []
-    for planted in ("{% if block %}", "{{ block }}", "{{ block.number }}", "{% if not block %}"):
-        assert variable.search(planted)
-    assert not variable.search("{% block content %}{{ block.super }}{% endblock %}")
-
-
-def tell_names(sentence: re.Match[str]) -> str:
-    """Return what a translated sentence takes from the page; inside it the names are its own."""
-    return sentence[0].split("%}")[0]
 
 
 def test_templates_escape_everything():

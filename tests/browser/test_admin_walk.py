@@ -11,7 +11,6 @@ import pyarrow.parquet as pq
 import pytest
 from django.conf import settings
 from django.contrib.auth.models import User
-from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 from playwright.sync_api import expect
@@ -27,6 +26,7 @@ from learner.rounds.services import forgetting, loop
 from privacy.ledger.models import SETTLEMENTS
 from privacy.ledger.selectors import guarantee
 from tests import learning
+from tests.clients import browser_of
 from tests.factories import make_user
 
 if TYPE_CHECKING:
@@ -47,8 +47,7 @@ def manager() -> User:
 
 @pytest.fixture
 def go(page: "Page", live_server, manager: User) -> Callable[..., None]:
-    client = Client()
-    client.force_login(manager)
+    client = browser_of(manager)
     cookie = client.cookies[settings.SESSION_COOKIE_NAME]
     page.context.add_cookies([{"name": cookie.key, "value": cookie.value, "url": live_server.url}])
 

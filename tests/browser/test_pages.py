@@ -5,7 +5,6 @@ import pytest
 from django.conf import settings
 from django.contrib.auth.models import Group, Permission, User
 from django.core.files.uploadedfile import SimpleUploadedFile
-from django.test import Client
 from django.urls import reverse
 from playwright.sync_api import expect
 
@@ -18,6 +17,7 @@ from annotation.projects.services import opening
 from dpal_site.embedded.processes import Supervisor
 from privacy.ledger.selectors import guarantee
 from tests import axe
+from tests.clients import browser_of
 from tests.factories import open_messages
 
 if TYPE_CHECKING:
@@ -66,8 +66,7 @@ def crowd(manager: User) -> Project:
 @pytest.fixture
 def log_in(page: "Page", live_site: Supervisor) -> Callable[[User], None]:
     def enter(user: User) -> None:
-        client = Client()
-        client.force_login(user)
+        client = browser_of(user)
         cookie = client.cookies[settings.SESSION_COOKIE_NAME]
         page.context.add_cookies([{"name": cookie.key, "value": cookie.value, "url": live_site.url}])
 
@@ -193,8 +192,7 @@ def test_a_project_opens_step_by_step_without_javascript(
 ) -> None:
     """By going on and back: what was typed stays, a combination without a proof is refused with the rule."""
     context = browser.new_context(java_script_enabled=False)
-    client = Client()
-    client.force_login(manager)
+    client = browser_of(manager)
     cookie = client.cookies[settings.SESSION_COOKIE_NAME]
     context.add_cookies([{"name": cookie.key, "value": cookie.value, "url": live_site.url}])
     page = context.new_page()

@@ -10,7 +10,6 @@ import pytest
 from django.conf import settings
 from django.contrib.auth.models import Permission
 from django.core.files.uploadedfile import SimpleUploadedFile
-from django.test import Client
 from django.urls import reverse
 from PIL import Image
 
@@ -22,6 +21,7 @@ from annotation.projects.forms.wizard import WizardStep
 from annotation.projects.services import opening
 from dpal_site.embedded.processes import Supervisor
 from tests import learning
+from tests.clients import browser_of
 from tests.factories import make_user
 
 if TYPE_CHECKING:
@@ -183,8 +183,7 @@ def test_pictures(page: "Page", live_site: Supervisor, tmp_path: Path) -> None:
         owner=manager,
     )
     Membership.objects.create(project=asking, user=manager, role=Role.ANNOTATOR)
-    client = Client()
-    client.force_login(manager)
+    client = browser_of(manager)
     cookie = client.cookies[settings.SESSION_COOKIE_NAME]
     page.context.add_cookies([{"name": cookie.key, "value": cookie.value, "url": live_site.url}])
     wanted = {

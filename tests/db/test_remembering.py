@@ -69,9 +69,3 @@ def test_every_rule_holds_again(kept, own_storage, tmp_path):
     entry.pk = None
     with as_owner(), pytest.raises(IntegrityError), transaction.atomic():
         entry.save(force_insert=True)
-
-
-def test_a_site_with_rows_in_it_is_no_beginning(kept, own_storage, tmp_path):
-    make_user("early")
-    with pytest.raises(AssertionError, match="auth_user"):
-        begin(kept, own_storage, tmp_path)

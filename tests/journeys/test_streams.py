@@ -1,7 +1,6 @@
 import json
 import re
 from collections.abc import Callable
-from datetime import timedelta
 from io import StringIO
 
 import pytest
@@ -10,23 +9,18 @@ from django.test import Client
 
 from annotation.models import Query, Role
 from annotation.people.services import members
-from annotation.work.services import tokens
 from annotation.work.services.tokens import Scope
 from learner.models import ModelRelease, StreamGuess
 from learner.rounds.next_step import Step, project_status
 from privacy.accounting.events import event_from_json
 from tests import learning, streaming
+from tests.clients import program_of
 from tests.factories import make_user
 
 pytestmark = pytest.mark.django_db(transaction=True)
 RECORDS = 60
 # Whole numbers of a promise, however many were asked: versions, classes, columns.
 NO_COUNTS = {0, 1, 2, 3, 4, 6, 64}
-
-
-def client_of(user, *scopes: Scope) -> Client:
-    _, secret = tokens.create_token(user=user, name="journey", scopes=list(scopes), lifetime=timedelta(days=1))
-    return Client(headers={"Authorization": f"Bearer {secret}"})
 
 
 def send(client: Client, path: str, body: object = None, **headers: str):
@@ -55,8 +49,8 @@ def travel(preset: str, *, meanwhile: Callable[..., None] = lambda project: None
     manager, annotator = make_user(), make_user()
     project = streaming.open_stream(manager, preset, **fields)
     members.add_member(project=project, user=annotator, role=Role.ANNOTATOR)
-    sender = client_of(manager, Scope.DATASETS_WRITE)
-    expert = client_of(annotator, Scope.LABELS_WRITE)
+    sender = program_of(manager, Scope.DATASETS_WRITE)
+    expert = program_of(annotator, Scope.LABELS_WRITE)
     answered = 0
     for turn in range(60):
         body = {"records": streaming.rows(RECORDS, seed=turn)}
@@ -69,7 +63,7 @@ def travel(preset: str, *, meanwhile: Callable[..., None] = lambda project: None
         streaming.work_off(project)
         if ModelRelease.objects.filter(project=project, version=3).exists():
             break
-    reader = client_of(manager, Scope.MODELS_READ, Scope.LEDGER_READ)
+    reader = program_of(manager, Scope.MODELS_READ, Scope.LEDGER_READ)
     models = reader.get(f"/api/v1/projects/{project.slug}/models").json()
     assert [model["version"] for model in models] == [3, 2, 1]
     assert project_status(project).step == Step.FINISHED

@@ -81,23 +81,6 @@ def test_peers_that_count_differently_are_told(gate_service):
     assert gate_service.broken_limits(report) == ["peers count differently"]
 
 
-def test_the_arithmetic_reaches_ten_billion_records(gate_service):
-    page = importlib.import_module("_gate_report").section(measured() | {"broken": []})
-    # A tenth of a second a million, and nothing for what both sizes cost alike.
-    assert "| gate in process, core time | 0.10 s a million more | 1.7 min | 16.7 min |" in page
-    assert "| columns in storage | 12.0 bytes a record | 11 GiB | 112 GiB |" in page
-    assert "| 16 | 0.0 min | 0.0 min | 0.1 min | 0.1 min |" in page
-    # Import and gate take .2 core seconds a million: of 128 cores 15.6 s for 10^10, and one until Spark was ready.
-    assert "cost 41.78 USD in a night of 8 hours" in page
-    assert "10^9 records in 0.0 min for 0.00 USD and 10^10 records in 0.3 min for 0.02 USD" in page
-    assert "In the whole night it is 18,431 x 10^9 records" in page
-    assert "the same to the byte" in page
-    assert "No limit is missed." in page
-    broken = importlib.import_module("_gate_report").section(measured(digest="other") | {"broken": ["too slow"]})
-    assert "this is a defect" in broken
-    assert "Limits that this run missed: too slow." in broken
-
-
 @pytest.mark.parametrize(("peer", "broken"), [(5.0, []), (5.1, ["19.6 times Label Studio with 8 people"]), (None, [])])
 def test_the_label_loop_names_the_people_with_whom_it_is_not_twenty_times_its_peer(peer, broken):
     label_loop = importlib.import_module("benchmarks.label_loop")

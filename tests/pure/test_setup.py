@@ -108,16 +108,6 @@ def test_uv_installs_what_the_lock_names_once(checkout):
 
 
 @pytest.mark.slow
-def test_another_lock_is_installed_over_the_first(checkout):
-    checkout.has_uv()
-    assert checkout.set_up().returncode == 0
-    checkout.has("plain", "2.0", {"plain.py": b"SAID = 'newer'\n"})
-    done = checkout.set_up()
-    assert (done.returncode, "Making .venv" in done.stdout) == (0, False)
-    assert checkout.says("import plain; print(plain.SAID)") == "newer"
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize("program", [STANDS_STILL, b"not a program of this machine"])
 def test_pip_installs_the_same_where_uv_does_not_run(checkout, program):
     checkout.has_uv(program=program)
@@ -127,19 +117,6 @@ def test_pip_installs_the_same_where_uv_does_not_run(checkout, program):
     assert checkout.says(
         "from importlib.metadata import distribution as d; print(d('plain').read_text('INSTALLER'))"
     ) == ("pip")
-
-
-@pytest.mark.slow
-def test_a_python_without_pip_takes_the_one_that_comes_with_it(checkout):
-    checkout.has_uv(program=STANDS_STILL)
-    named = checkout.programs / "python3.13"
-    named.unlink()
-    named.write_text(f'#!/bin/sh\n[ "$1 $2" != "-m pip" ] || exit 1\nexec {sys._base_executable} "$@"\n')
-    named.chmod(0o755)
-    done = checkout.set_up()
-    assert done.returncode == 0, done.stderr
-    assert checkout.says("import plain; print(plain.SAID)") == "installed"
-    assert checkout.says("import pip; print(pip.__name__)") == "pip"
 
 
 @pytest.mark.slow
@@ -154,27 +131,6 @@ def test_what_has_another_hash_is_installed_by_neither(checkout, program, other)
     assert "hash" in done.stderr.lower()
     assert checkout.says("import plain; print(plain.SAID)") == ""
     assert not (checkout.folder / ".venv" / "installed.lock.txt").exists()
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("imports", ["plain", "nobody_has_this"])
-def test_what_the_site_imports_is_compiled_and_need_not_be(checkout, imports):
-    checkout.has("django", "1.0", {"django/__init__.py": b"def setup():\n    import plain\n"})
-    checkout.has_uv()
-    for path, content in {
-        "manage.py": "",
-        "dpal_site/urls.py": f"import {imports}\n",
-        "dpal_site/celery.py": "",
-    }.items():
-        (checkout.folder / path).parent.mkdir(exist_ok=True)
-        (checkout.folder / path).write_text(content)
-    checkout.environment["PYTHONDONTWRITEBYTECODE"] = "1"
-    assert checkout.set_up().returncode == 0
-    assert sorted(path.name.split(".")[0] for path in checkout.folder.glob(".venv/lib/*/site-packages/**/*.pyc")) == [
-        "__init__",
-        "plain",
-    ]
-    assert (checkout.folder / ".venv" / "installed.lock.txt").exists()
 
 
 def test_an_old_python_alone_is_named(checkout):

@@ -10,6 +10,7 @@ from django.urls import reverse
 from annotation.models import Role
 from annotation.people.services import crowd_links, invitations
 from tests import axe
+from tests.clients import browser_of
 from tests.factories import add_members, make_project, make_user
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
@@ -48,8 +49,7 @@ def problems(page):
 
 
 def log_in(page, address, user):
-    client = Client()
-    client.force_login(user)
+    client = browser_of(user)
     cookie = client.cookies[settings.SESSION_COOKIE_NAME]
     page.context.add_cookies([{"name": cookie.key, "value": cookie.value, "url": address}])
 

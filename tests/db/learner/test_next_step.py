@@ -9,15 +9,9 @@ from annotation.gates.services import runs
 from annotation.wording import localized
 from learner.rounds.next_step import Step, project_status
 from tests import learning
-from tests.counting import new_counter
 from tests.factories import make_user
 
 pytestmark = pytest.mark.django_db(transaction=True)
-
-
-@pytest.fixture(autouse=True)
-def own_counter(settings, tmp_path):
-    settings.LEDGER_COUNTER_PATH = new_counter(tmp_path)
 
 
 @pytest.fixture

@@ -24,11 +24,6 @@ from tests.factories import make_user
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-@pytest.fixture(autouse=True)
-def no_broker(monkeypatch):
-    monkeypatch.setattr("celery.app.base.Celery.send_task", lambda app, name, *args, **kwargs: None)
-
-
 def reached(name, project=None, role=None):
     person = make_user(name)
     EmailAddress.objects.create(user=person, email=f"{name}@example.org", verified=True, primary=True)

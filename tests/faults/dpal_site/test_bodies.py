@@ -4,13 +4,13 @@ import tempfile
 from datetime import timedelta
 
 import pytest
-from django.test import Client
 
 from annotation.models import Role
 from annotation.people.services import members
 from annotation.work.services import tokens
 from annotation.work.services.tokens import Scope
 from dpal_site.embedded import host
+from tests.clients import browser_of
 from tests.factories import make_project, make_user
 
 pytestmark = [pytest.mark.faults, pytest.mark.django_db(transaction=True)]
@@ -34,8 +34,7 @@ def test_what_has_no_room_is_refused_before_it_is_sent(collected_static_files, s
     members.add_member(project=project, user=manager, role=Role.MANAGER)
     scopes = [scope.value for scope in Scope]
     _, secret = tokens.create_token(user=manager, name="t", scopes=scopes, lifetime=timedelta(days=1))
-    browser = Client()
-    browser.force_login(manager)
+    browser = browser_of(manager)
     free = shutil.disk_usage(tempfile.gettempdir()).free
     supervisor._environment["UPLOAD_MAX_BYTES"] = str(10 * free)
     url = supervisor.start_web(host.free_port(), workers=1)

@@ -14,25 +14,6 @@ from dpal_site.management.commands.compile_translations import ENGLISH, PACKAGES
 CATALOGUES = sorted((REPOSITORY / "locale").glob("*/LC_MESSAGES/django.po"))
 PLACEHOLDER = re.compile(r"%\(\w+\)[sd]|%%|<[^>]+>")
 THEIRS = Path(allauth.__file__).parent
-# What has as many words is no heading.
-SENTENCE = 9
-NO_HEADINGS = {
-    "Already have an account? Then please %(link)ssign in%(end_link)s.",
-    "This functionality requires JavaScript.",
-}
-ALIKE = {"Browser", "Passkey"}
-FAMILIAR = re.compile(r"\b([Dd]u|[Dd]ein\w*|[Dd]ir|[Dd]ich|[Gg]ib|[Ff]olge|[Ww]ähle|[Kk]ontaktiere|[Bb]estätige)\b")
-# Words of which German pages say another, one everywhere.
-GERMAN_INSTEAD = {
-    "Gate": "Schleuse",
-    "Gates": "Schleuse",
-    "Release": "Freigabe",
-    "Releases": "Freigabe",
-    "Website": "Site",
-    "Worker": "Arbeitsprozess",
-    "Workers": "Arbeitsprozess",
-    "Workern": "Arbeitsprozess",
-}
 FIELD = re.compile(r"\{(\w+)[^{}]*\}")
 
 
@@ -72,17 +53,9 @@ class TestCatalogues:
         assert not [text for text in texts if any(mark[0] != f"{{{mark[1]}}}" for mark in FIELD.finditer(text))]
 
     def test_the_compiled_file_is_current(self, path):
-        compiled = path.with_suffix(".mo").read_bytes()
-        assert compiled == compile_catalogue(path), "run manage.py compile_translations"
-
-    def test_plural_forms_are_those_of_the_language(self, path):
-        known = gettext.GNUTranslations(io.BytesIO(path.with_suffix(".mo").read_bytes()))
-        singular, plural = "%(n)d class", "%(n)d classes"
-        told = [known.ngettext(singular, plural, n) for n in (0, 1, 2)]
-        assert told == ["%(n)d Klassen", "%(n)d Klasse", "%(n)d Klassen"]
-
-    def test_the_same_words_make_the_same_bytes(self, path):
-        assert compile_catalogue(path) == compile_catalogue(path)
+        for each in (path, REPOSITORY / ENGLISH):
+            compiled = each.with_suffix(".mo").read_bytes()
+            assert compiled == compile_catalogue(each), "run manage.py compile_translations"
 
 
 def of_libraries():
@@ -106,61 +79,6 @@ def test_nothing_is_translated_that_nobody_says(path, marked):
 def test_a_sentence_that_has_gone_is_found(marked):
     gone = "Somebody said this once, and nobody does now."
     assert said_nowhere({gone: ["Einst"], "Log in": ["Anmelden"], "": [""]}, marked) == [gone]
-
-
-def said_by_account_pages():
-    folders = [THEIRS / "templates" / name for name in ("account", "mfa", "socialaccount", "usersessions")]
-    return {message.text for message in messages_in(folders) if not message.plural}
-
-
-def title_case(text):
-    words = re.findall(r"[A-Za-z][\w'-]*", PLACEHOLDER.sub("", text))
-    return len(words) < SENTENCE and any(re.match(r"[A-Z][a-z]", word) for word in words[1:])
-
-
-def test_headings_of_accounts_are_in_sentence_case():
-    ours = read_catalogue(REPOSITORY / ENGLISH)
-    said = {text: ours.get(text, [text])[0] for text in said_by_account_pages()}
-    assert {text for text, english in said.items() if title_case(english) and text not in NO_HEADINGS} == set()
-    assert not {text for text, (english,) in ours.items() if text and title_case(english)}
-    compiled = (REPOSITORY / ENGLISH).with_suffix(".mo").read_bytes()
-    assert compiled == compile_catalogue(REPOSITORY / ENGLISH), "run manage.py compile_translations"
-
-
-def test_a_heading_in_title_case_is_found():
-    assert title_case("Verify Your Email Address")
-    assert not title_case("Verify your email address")
-    assert not title_case("IP address")
-
-
-def test_the_pages_of_accounts_are_german_and_say_sie():
-    """They are another project's, whose German knows its readers well; ours overrides what says so."""
-    known, ours = (
-        gettext.GNUTranslations(io.BytesIO((root / "locale/de/LC_MESSAGES/django.mo").read_bytes()))
-        for root in (THEIRS, REPOSITORY)
-    )
-    shown = said_by_account_pages()
-    assert len(shown) > 100
-    german = {text: ours.gettext(text) if ours.gettext(text) != text else known.gettext(text) for text in shown}
-    assert not {text for text, said in german.items() if FAMILIAR.search(said)}
-    assert {text for text, said in german.items() if text == said} <= ALIKE
-
-
-def other_words(text: str) -> set[str]:
-    """Return the words of a German text that stand for one of ours; a setting's name is none."""
-    return set(re.findall(r"\w+", text)) & set(GERMAN_INSTEAD)
-
-
-def test_each_thing_has_one_german_word():
-    german = read_catalogue(REPOSITORY / "locale/de/LC_MESSAGES/django.po")
-    texts = [text for texts in german.values() for text in texts]
-    assert {text: GERMAN_INSTEAD[word] for text in texts for word in other_words(text)} == {}
-    assert sum("Schleuse" in text for text in texts) > 80
-
-
-def test_another_word_is_found():
-    assert other_words("Das Gate ist fertig: Preise der Gates stehen im Plan.") == {"Gate", "Gates"}
-    assert other_words("Die Schleuse ist fertig; siehe gate_window.") == set()
 
 
 def found(text: str) -> list[str]:

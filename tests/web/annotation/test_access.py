@@ -1,11 +1,11 @@
 import re
 
 import pytest
-from django.test import Client
 from django.urls import reverse
 
 from annotation.models import Role
 from tests import learning
+from tests.clients import browser_of
 from tests.factories import add_members, make_user
 
 pytestmark = pytest.mark.django_db
@@ -32,9 +32,7 @@ def pages_of(project):
 def client_with(project, role):
     person = make_user()
     add_members(project, person, role=role)
-    client = Client()
-    client.force_login(person)
-    return client
+    return browser_of(person)
 
 
 def test_an_engineer_sees_no_tab_that_leads_nowhere(project):

@@ -2,14 +2,13 @@ import json
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from django.contrib.auth.models import AnonymousUser, Permission, User
+from django.contrib.auth.models import AnonymousUser, User
 from django.http import HttpResponse
 from django.test import Client, RequestFactory
 from django.urls import reverse
 from django.utils import timezone, translation
 
 from annotation.budget.words import delta_words, epsilon_left_words, epsilon_words
-from annotation.choices.presets import PRESETS
 from annotation.data.readers.rows import BadRow
 from annotation.data.services.bad_rows import BadRowReport
 from annotation.errors import InvalidChoice, InvalidConfiguration
@@ -162,19 +161,6 @@ def test_a_number_goes_with_its_noun(number, english, german):
         assert localized(still_open(number)) == german
 
 
-@pytest.mark.parametrize(
-    ("number", "english", "german"),
-    [
-        (1, "1 bad row; it is line 7, column label: is empty", "1 fehlerhafte Zeile; es ist Zeile 7"),
-        (2, "2 bad rows; the first is line 7, column label: is empty", "2 fehlerhafte Zeilen; die erste ist Zeile 7"),
-    ],
-)
-def test_bad_rows_are_counted(number, english, german):
-    assert bad_rows(number).sentence() == english
-    with translation.override("de"):
-        assert localized(bad_rows(number).sentence()).startswith(german)
-
-
 def test_nothing_is_read_back_from_english():
     """Words that a template could have become are words somebody wrote."""
     with translation.override("de"):
@@ -207,17 +193,6 @@ def test_pages_tell_a_german_what_went_wrong_with_an_upload():
     several = client.get(reverse("annotation:data", args=[project.slug])).content.decode()
     assert "Nichts wurde gespeichert: 1 fehlerhafte Zeile" in several
     assert "Nothing was stored: 1 bad row" not in several
-
-
-def test_a_form_tells_a_german_which_rule_a_number_breaks():
-    manager = make_user()
-    manager.user_permissions.add(Permission.objects.get(codename="add_project"))
-    basic = {"name": "A", "question": "B?", "classes": "c\nd", "data_kind": PRESETS["pool-experts"].data_kinds[0]}
-    sent = PRESETS["pool-experts"].defaults | basic | {"selection_rate": 1.5}
-    address = reverse("annotation:new_project", args=["pool-experts"])
-    page = client_of(manager).post(address, {key: value for key, value in sent.items() if value is not None})
-    assert page.status_code == 422
-    assert "Muss zwischen 0 und 1 liegen, angegeben ist 1,5." in page.content.decode()
 
 
 def test_a_refusal_is_told_on_a_page_and_stays_english_for_a_program():

@@ -19,6 +19,7 @@ from annotation.work.services import tokens
 from annotation.work.services.history import UNNOTED
 from annotation.work.services.tokens import Scope
 from dpal_site.accountability import is_page
+from tests.clients import browser_of
 from tests.factories import add_members, make_project, make_user
 from tests.permission_rows import PAGES
 from tests.permission_scene import PEOPLE, Scene, named_patterns, undone
@@ -126,8 +127,7 @@ def test_what_was_done_already_leaves_no_second_line() -> None:
         project=project, owner=manager, role=Role.ANNOTATOR, maximum_uses=5, lifetime=timedelta(days=1)
     )
     token, _ = tokens.create_token(user=ann, name="t", scopes=[Scope.PROJECTS_READ], lifetime=timedelta(days=1))
-    client = Client()
-    client.force_login(ann)
+    client = browser_of(ann)
     for _time in range(3):
         assert client.post(reverse("annotation:join", args=[secret])).status_code == 302
         assert client.post(reverse("annotation:revoke_token", args=[token.pk])).status_code == 302
@@ -137,8 +137,7 @@ def test_what_was_done_already_leaves_no_second_line() -> None:
 
 def test_what_another_layer_answered_was_not_done(settings: Any) -> None:
     """Whoever is sent to set up a second factor, or to the other process, has made no token."""
-    client = Client()
-    client.force_login(make_user("ann"))
+    client = browser_of(make_user("ann"))
     sent = {"name": "t", "scopes": ["projects:read"], "days": "7"}
     settings.SECOND_FACTOR = frozenset({"all"})
     assert client.post(reverse("annotation:tokens"), sent).status_code == 302

@@ -7,7 +7,7 @@ from django.conf import settings
 from django.contrib import admin
 from django.contrib.admin.models import LogEntry
 from django.contrib.staticfiles import finders
-from django.test import Client, RequestFactory
+from django.test import RequestFactory
 from django.urls import reverse
 from django.utils import timezone
 
@@ -19,6 +19,7 @@ from annotation.models.history import Action
 from learner.models import ModelRelease, SecretDraw, StreamGuess
 from privacy.ledger.models import BudgetAccount, LedgerEntry
 from tests import learning
+from tests.clients import browser_of
 from tests.counting import new_counter
 from tests.factories import make_candidates, make_project, make_user, write_settings
 
@@ -42,9 +43,7 @@ def superuser():
 
 @pytest.fixture
 def client(superuser):
-    browser = Client()
-    browser.force_login(superuser)
-    return browser
+    return browser_of(superuser)
 
 
 def registered(*, writable: bool) -> list[tuple[type[Any], Any]]:

@@ -94,8 +94,6 @@ def broken(clients, scene, patterns):
 @pytest.mark.slow
 def test_no_page_breaks(monkeypatch, settings, tmp_path):
     settings.LEDGER_COUNTER_PATH = new_counter(tmp_path)
-    monkeypatch.setattr("celery.app.base.Celery.send_task", lambda *args, **kwargs: None)
-    monkeypatch.setattr("celery.canvas.Signature.apply_async", lambda *args, **kwargs: None)
     settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
     scene = Scene()
     people = {name: scene.client(name) for name in ("manager", "annotator", "administrator", "anonymous")}

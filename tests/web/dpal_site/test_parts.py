@@ -16,6 +16,7 @@ from annotation.questions.services import correcting, flags, participations
 from annotation.work.services.tokens import secret_digest
 from dpal_site import label_role, parts
 from dpal_site.roles import RoleAddress
+from tests.clients import browser_of
 from tests.factories import (
     add_members,
     make_annotators,
@@ -67,9 +68,7 @@ class TestTheRoleIsEnough:
 
     @pytest.fixture
     def web(self, ann):
-        client = Client()
-        client.force_login(ann)
-        return client
+        return browser_of(ann)
 
     def all_pages(self, project, web, role, *, part):
         page = reverse("annotation:label", args=[project.slug])

@@ -25,6 +25,7 @@ from annotation.people.services import crowd_links
 from dpal_site.accounts import second_factor
 from dpal_site.accounts.adapter import SecondFactorAdapter
 from tests import learning
+from tests.clients import browser_of
 from tests.factories import add_members, make_project, make_user
 from tests.owning import as_owner
 
@@ -219,8 +220,7 @@ class TestWhoIsAsked:
     def test_who_comes_from_an_issuer_that_asks_itself(self, settings, vouched):
         settings.OIDC_ASKS_SECOND_FACTOR = vouched
         person = ann()
-        client = Client()
-        client.force_login(person)
+        client = browser_of(person)
         session = client.session
         session["account_authentication_methods"] = [{"method": "socialaccount", "at": 0, "provider": "oidc"}]
         session["account_authentication_methods_user"] = str(person.pk)
@@ -242,8 +242,7 @@ class TestTheLabelProcess:
         ("said", "passes"), [("has", True), ("not asked", True), ("missing", False), (None, False)]
     )
     def test_it_believes_the_session_whatever_its_age(self, said, passes, settings):
-        client = Client()
-        client.force_login(ann())
+        client = browser_of(ann())
         if said:
             session = client.session
             session[second_factor.VERDICT] = [said, 0]
@@ -296,8 +295,7 @@ class TestFactors:
 
     def test_a_session_alone_sets_none_up_and_takes_none_away(self):
         person = ann()
-        client = Client()
-        client.force_login(person)
+        client = browser_of(person)
         for name in ("mfa_activate_totp", "mfa_add_webauthn"):
             assert client.get(reverse(name))["Location"].startswith(reverse("account_reauthenticate"))
         TOTP.activate(person, SEED)

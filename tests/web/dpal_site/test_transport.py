@@ -3,6 +3,8 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
 
+from tests.clients import browser_of
+
 pytestmark = pytest.mark.django_db
 PASSWORD = "correct horse battery"
 STATIC = "/static/site.css"
@@ -57,8 +59,7 @@ def test_nothing_but_static_files_is_kept_by_a_cache(address):
 
 
 def test_pages_of_a_person_are_kept_by_no_cache():
-    client = Client()
-    client.force_login(User.objects.create_user("ann"))
+    client = browser_of(User.objects.create_user("ann"))
     for name in ("annotation:projects", "annotation:tokens", "account_email", "mfa_index", "usersessions_list"):
         answer = client.get(reverse(name), follow=True)
         assert answer.status_code == 200

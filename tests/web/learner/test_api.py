@@ -1,6 +1,5 @@
 import hashlib
 import re
-from datetime import timedelta
 
 import numpy as np
 import pytest
@@ -8,11 +7,11 @@ from django.test import Client
 
 from annotation.models import Role
 from annotation.people.services import members
-from annotation.work.services import tokens
 from learner.releases import storage
 from learner.releases.services import versions
 from learner.rounds.services import selection
 from tests import learning
+from tests.clients import browser_of, program_of
 from tests.factories import make_user
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -26,8 +25,7 @@ def project(remembered):
 def client_of(project, role: str, scope: str = "models:read") -> Client:
     person = make_user()
     members.add_member(project=project, user=person, role=role)
-    _, secret = tokens.create_token(user=person, name="test", scopes=[scope], lifetime=timedelta(days=1))
-    return Client(headers={"Authorization": f"Bearer {secret}"})
+    return program_of(person, scope)
 
 
 def test_models_are_listed_newest_first_with_their_guarantee(project):
@@ -54,17 +52,6 @@ def test_models_are_listed_newest_first_with_their_guarantee(project):
     assert low <= measured["accuracy"] <= high
     assert {entry["kind"] for entry in newest["lineage"]} == {"commit"}
     assert f"release:{newest['version']}" in {entry["subject"] for entry in newest["lineage"]}
-
-
-def test_only_who_may_open_the_plan_is_sent_there_for_an_estimate(project):
-    models = f"/api/v1/projects/{project.slug}/models"
-    for role, may_plan in ((Role.MANAGER, True), (Role.ENGINEER, False)):
-        client = client_of(project, role)
-        for model in (*client.get(models).json(), client.get(f"{models}/1").json()):
-            (measured,) = model["evaluations"]
-            said = measured["no_privacy"]["said"]
-            assert "so no estimate of no privacy stands here." in said
-            assert ("The plan page makes one free of charge" in said) == may_plan
 
 
 def test_latest_is_the_newest_that_is_not_retired(project):
@@ -110,13 +97,6 @@ def test_rounds_say_what_chose_with_which_model(project):
     ]
 
 
-def test_other_roles_and_scopes_get_nothing(project):
-    address = f"/api/v1/projects/{project.slug}/models"
-    assert client_of(project, Role.ANNOTATOR).get(address).status_code == 404
-    assert client_of(project, Role.ENGINEER, scope="labels:write").get(address).status_code == 403
-    assert Client().get(address).status_code == 401
-
-
 def told_outside(project, blocks, monkeypatch) -> list[str]:
     """Run a project of secret blocks with these coins; return what routes, page and card say, digests and times off."""
     monkeypatch.setattr(selection, "draw_blocks", lambda n, rate, rng: np.full(n, blocks, dtype=np.uint8))
@@ -136,8 +116,7 @@ def told_outside(project, blocks, monkeypatch) -> list[str]:
         line.pop("hash")
     person = make_user()
     members.add_member(project=project, user=person, role=Role.ENGINEER)
-    pages = Client()
-    pages.force_login(person)
+    pages = browser_of(person)
     statement = pages.get(f"/projects/{project.slug}/budget/").content.decode()
     lines = [line for line in re.findall(r"<td[^>]*>(.*?)</td>", statement, re.DOTALL) if "<time" not in line]
     assert "secret choice" in " ".join(lines)

@@ -3,7 +3,6 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from datetime import timedelta
 from itertools import chain, combinations
 from types import MappingProxyType
 from typing import Any
@@ -16,11 +15,10 @@ from django.test import Client
 from annotation.models import Membership, Query, QueryState, Role
 from annotation.people.services import members
 from annotation.questions.services import labels, queue
-from annotation.work.services import tokens
-from annotation.work.services.tokens import Scope
 from learner.models import Round
 from learner.rounds.services import loop
 from tests import learning
+from tests.clients import program_of
 from tests.factories import make_annotators, make_user, write_settings
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -61,8 +59,7 @@ def settle(project, opinions: Mapping[int, tuple[int, ...]] = MappingProxyType({
 def engineer_of(project) -> Client:
     person = make_user()
     members.add_member(project=project, user=person, role=Role.ENGINEER)
-    _, secret = tokens.create_token(user=person, name="test", scopes=list(Scope), lifetime=timedelta(days=1))
-    return Client(headers={"Authorization": f"Bearer {secret}"})
+    return program_of(person)
 
 
 def read(engineer: Client, project, what: str) -> Any:
@@ -179,8 +176,7 @@ def test_rounds_say_nothing_of_a_failure(crowd):
     _newest, row = read(engineer, crowd, "rounds")
     assert (row["state"], row["error"]) == ("failed", "")
     manager = crowd.created_by
-    _, secret = tokens.create_token(user=manager, name="own", scopes=list(Scope), lifetime=timedelta(days=1))
-    inside = Client(headers={"Authorization": f"Bearer {secret}"})
+    inside = program_of(manager)
     assert read(inside, crowd, "rounds")[1]["error"] == "No answer leaves a doubt any more."
 
 

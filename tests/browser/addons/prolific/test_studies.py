@@ -3,13 +3,13 @@ from pathlib import Path
 
 import pytest
 from django.conf import settings as site
-from django.test import Client
 from django.urls import reverse
 from playwright.sync_api import expect
 
 from addons.prolific.models import BonusSheet, CrowdStudy, CrowdVerdict
 from tests import learning, platform_fixtures
 from tests.axe import violations
+from tests.clients import browser_of
 from tests.keyboard import Keyboard
 from tests.prolific_server import TOKEN
 from tests.studies import come, turn
@@ -28,8 +28,7 @@ def crowd(manager):
 
 
 def sign_in(page, live_server, person, size=DESK, scheme="light"):
-    client = Client()
-    client.force_login(person)
+    client = browser_of(person)
     session = client.cookies[site.SESSION_COOKIE_NAME].value
     page.context.add_cookies([{"name": site.SESSION_COOKIE_NAME, "value": session, "url": live_server.url}])
     page.set_viewport_size(size)

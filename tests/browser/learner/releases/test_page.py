@@ -3,7 +3,6 @@ from typing import TYPE_CHECKING
 import pytest
 from django.conf import settings
 from django.template.loader import render_to_string
-from django.test import Client
 from django.urls import reverse
 from playwright.sync_api import expect
 
@@ -12,6 +11,7 @@ from dpal_site.embedded.processes import Supervisor
 from learner.models import ModelRelease
 from learner.releases.services import channels
 from tests import axe, learning
+from tests.clients import browser_of
 from tests.factories import make_user
 
 if TYPE_CHECKING:
@@ -31,8 +31,7 @@ def test_a_release_and_its_webhooks(page: "Page", live_site: Supervisor) -> None
     WebhookDelivery.objects.create(
         webhook=webhook, event="round", subject="round 1", body="{}", state="given_up", answer="HTTP 500"
     )
-    client = Client()
-    client.force_login(manager)
+    client = browser_of(manager)
     cookie = client.cookies[settings.SESSION_COOKIE_NAME]
     page.context.add_cookies([{"name": cookie.key, "value": cookie.value, "url": live_site.url}])
     for number in (1, 2):

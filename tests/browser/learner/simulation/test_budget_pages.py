@@ -3,7 +3,6 @@ from typing import TYPE_CHECKING
 import pytest
 from django.conf import settings
 from django.contrib.auth.models import Permission, User
-from django.test import Client
 from django.urls import reverse
 from playwright.sync_api import expect
 
@@ -15,6 +14,7 @@ from learner.simulation import services
 from learner.simulation.rows import planned_rows
 from privacy.ledger.selectors import guarantee
 from tests.axe import problems_of
+from tests.clients import browser_of
 from tests.factories import make_user
 
 if TYPE_CHECKING:
@@ -30,8 +30,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
 
 def page_of(browser: "Browser", live_site: Supervisor, user: User) -> "Page":
-    client = Client()
-    client.force_login(user)
+    client = browser_of(user)
     cookie = client.cookies[settings.SESSION_COOKIE_NAME]
     context = browser.new_context(java_script_enabled=False, viewport={"width": 320, "height": 640})
     context.add_cookies([{"name": cookie.key, "value": cookie.value, "url": live_site.url}])
@@ -60,8 +59,7 @@ def test_a_plan_is_drawn_with_its_numbers(page: "Page", live_site: Supervisor, p
     ada = User.objects.get(username="ada")
     services.start_simulation(project=project, setup=planned.setup, epsilon=planned.epsilon, owner=ada)
     services.run_simulation(job_id=str(Job.objects.get(kind="simulate").pk))
-    client = Client()
-    client.force_login(ada)
+    client = browser_of(ada)
     cookie = client.cookies[settings.SESSION_COOKIE_NAME]
     page.context.add_cookies([{"name": cookie.key, "value": cookie.value, "url": live_site.url}])
     page.set_viewport_size({"width": 320, "height": 640})

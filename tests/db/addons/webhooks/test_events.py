@@ -28,11 +28,6 @@ pytestmark = pytest.mark.django_db(transaction=True)
 HIDDEN = ("report", "review", "waiting")
 
 
-@pytest.fixture(autouse=True)
-def no_broker(monkeypatch):
-    monkeypatch.setattr("celery.app.base.Celery.send_task", lambda app, name, *args, **kwargs: None)
-
-
 @pytest.fixture
 def project():
     return learning.open_trusted(make_user("lead"))

@@ -27,6 +27,7 @@ def test_a_broker_that_is_away_leaves_it_to_the_beat(monkeypatch, caplog, django
     assert "left to the beat" in caplog.text
 
 
+@pytest.mark.usefixtures("broker")
 def test_an_address_without_a_broker_raises_what_is_caught(monkeypatch, caplog):
     monkeypatch.setattr(current_app.conf, "broker_url", "redis://127.0.0.1:9/0")
     monkeypatch.setattr(current_app, "amqp", current_app.subclass_with_self("celery.app.amqp:AMQP")(current_app))

@@ -2,7 +2,6 @@ import json
 
 import pytest
 from django.db import connection
-from django.test import Client
 from django.urls import reverse
 
 from annotation.budget.presenters import budget_sheets
@@ -21,6 +20,7 @@ from privacy.ledger.audit import audit_accounts
 from privacy.ledger.counter import site_counter
 from privacy.ledger.rules import charge_of, price
 from tests import learning
+from tests.clients import browser_of
 from tests.factories import make_user, open_preset
 from tests.owning import as_owner
 
@@ -82,8 +82,7 @@ def test_a_training_is_charged_audited_and_said_for_one_answer():
 def test_pages_promise_one_answer_and_not_all_of_a_person():
     owner = make_user()
     project = open_preset(owner, "voice-crowd")
-    web = Client()
-    web.force_login(owner)
+    web = browser_of(owner)
     html = web.get(reverse("annotation:budget", args=[project.slug])).content.decode()
     assert "guessing what any one answer was" in html
     assert "Several answers of one person are worth as many times that." in html

@@ -4,7 +4,6 @@ from decimal import Decimal
 
 import pytest
 from django.db import IntegrityError, connection, connections, transaction
-from django.test import Client
 
 from annotation.budget.presenters import budget_sheets
 from annotation.choices.label_randomizers import RandomizedConsensus
@@ -22,6 +21,7 @@ from privacy.accounting.events import RandomizedAnswersEvent
 from privacy.ledger.entries import broken_rule
 from privacy.ledger.models import EntryKind, LedgerEntry
 from tests import learning
+from tests.clients import browser_of
 from tests.factories import make_annotators, make_user
 from tests.owning import as_owner
 
@@ -96,8 +96,7 @@ def test_nobody_is_asked_more_than_the_cap_and_is_told_that_their_work_is_done(c
     assert answer_all(crowd, first) == CAP
     assert queue.queue_state(project=crowd, user=first) == QueueState.PROTECTED_ANSWERS
     assert Query.objects.filter(project=crowd, state=QueryState.OPEN).exists()
-    client = Client()
-    client.force_login(first)
+    client = browser_of(first)
     page = client.get(f"/projects/{crowd.slug}/label/").content.decode()
     assert "Your work here is done" in page
     assert "You have answered 3 questions, and nobody answers more here" in page

@@ -2,7 +2,6 @@ import json
 
 import pytest
 from django.db import IntegrityError, transaction
-from django.test import Client
 
 from annotation.budget.services.document import statement_json
 from annotation.errors import ConfigurationFrozen, InvalidConfiguration
@@ -17,6 +16,7 @@ from learner.releases import storage
 from learner.rounds import next_step
 from privacy.ledger.models import BudgetAccount, EntryKind, LedgerEntry
 from tests import learning
+from tests.clients import browser_of
 from tests.factories import make_annotators, make_user, write_settings
 from tests.owning import as_owner
 
@@ -89,8 +89,7 @@ def test_card_and_statement_say_that_answers_are_no_secret(crowd):
     assert "any answer of an annotator: the answers are declared not to be secret" in document["not_covered"]
     assert "several answers of one annotator together" not in card
     assert [account["unit"] for account in document["accounts"]] == ["contributor"]
-    client = Client()
-    client.force_login(crowd.created_by)
+    client = browser_of(crowd.created_by)
     for page in ("budget/", "budget/statement/"):
         assert said in client.get(f"/projects/{crowd.slug}/{page}").content.decode()
     statement = json.loads("".join(statement_json(crowd, [crowd.pool_account])))

@@ -8,7 +8,6 @@ import pytest
 from django.core.files.storage import default_storage
 from django.core.management import call_command
 from django.db import IntegrityError, connections, transaction
-from django.test import Client
 from django.urls import reverse
 
 from annotation.errors import InvalidConfiguration, LinkEnded, ProjectClosed
@@ -17,8 +16,6 @@ from annotation.models.deletions import Deletion
 from annotation.people.services import invitations, members
 from annotation.projects.services import lifecycle, opening
 from annotation.questions.services import labels, queue
-from annotation.work.services import tokens
-from annotation.work.services.tokens import Scope
 from learner.errors import ReleaseBuried
 from learner.models import ModelRelease, Round, ScreenLooks, SecretDraw, TrainingRun
 from learner.releases import selectors as release_selectors
@@ -28,6 +25,7 @@ from learner.rounds.services import closing as deletion
 from learner.rounds.services import loop, suggestions
 from privacy.ledger.models import BudgetAccount, LedgerEntry
 from tests import learning
+from tests.clients import browser_of, program_of
 from tests.counting import new_counter
 from tests.factories import make_user
 from tests.owning import as_owner
@@ -38,7 +36,6 @@ pytestmark = pytest.mark.django_db(transaction=True)
 @pytest.fixture(autouse=True)
 def alone(settings, tmp_path, monkeypatch) -> None:
     settings.LEDGER_COUNTER_PATH = new_counter(tmp_path)
-    monkeypatch.setattr("celery.canvas.Signature.apply_async", lambda *args, **kwargs: None)
 
 
 @pytest.fixture
@@ -58,9 +55,7 @@ def released(project):
 
 @pytest.fixture
 def client(manager):
-    browser = Client()
-    browser.force_login(manager)
-    return browser
+    return browser_of(manager)
 
 
 def delete(project, *, keep=True):
@@ -118,8 +113,7 @@ def test_pages_and_routes_of_an_archived_project_only_read(client, manager, rele
         assert client.get(reverse(f"learner:{name}", args=[released.slug])).status_code == 200, name
     assert client.post(reverse("learner:retire", args=[released.slug, 1]), {"reason": "r"}).status_code == 409
     assert client.post(reverse("annotation:set_state", args=[released.slug]), {"state": "active"}).status_code == 409
-    _, secret = tokens.create_token(user=manager, name="t", scopes=list(Scope), lifetime=timedelta(days=1))
-    program = Client(headers={"Authorization": f"Bearer {secret}"})
+    program = program_of(manager)
     address = reverse("api:list_projects")
     assert program.get(address).json() == []
     assert [found["state"] for found in program.get(address, {"closed": "true"}).json()] == ["archived"]

@@ -4,7 +4,6 @@ from datetime import timedelta
 import pytest
 from django.core.management import CommandError, call_command
 from django.db import IntegrityError, transaction
-from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
@@ -16,17 +15,12 @@ from learner.pools import features
 from learner.rounds.services import forgetting
 from privacy.wording import message_of
 from tests import learning, streaming
-from tests.counting import new_counter
+from tests.clients import browser_of
 from tests.factories import add_members, make_project, make_user, open_records
 from tests.owning import as_owner
 
 pytestmark = pytest.mark.django_db
 KINDS = ("records", "answers", "comments", "uploads", "actions")
-
-
-@pytest.fixture(autouse=True)
-def own_counter(settings, tmp_path) -> None:
-    settings.LEDGER_COUNTER_PATH = new_counter(tmp_path)
 
 
 def days_ago(days):
@@ -198,8 +192,7 @@ def test_a_change_of_the_periods_is_part_of_the_history() -> None:
 def test_the_page_shows_what_goes_and_changes_the_periods(project) -> None:
     manager = make_user()
     add_members(project, manager, role=Role.MANAGER)
-    client = Client()
-    client.force_login(manager)
+    client = browser_of(manager)
     page = reverse("annotation:retention", args=[project.slug])
     assert client.post(page, {"actions_days": "5"}).status_code == 422
     assert client.post(page, {"records_days": "30", "actions_days": "90"}).status_code == 302

@@ -16,22 +16,10 @@ from learner.rounds.services import loop, selection
 from learner.strategies.draws import statistics_over_draws
 from learner.strategies.uncertainty import UNCERTAINTY_DRAWS
 from tests import learning
-from tests.counting import new_counter
 from tests.factories import make_user
 
 pytestmark = pytest.mark.django_db(transaction=True)
 NOTHING = {"labels_limit": None, "money_limit": None, "price_per_label": None, "currency": ""}
-
-
-@pytest.fixture(autouse=True)
-def own_counter(settings, tmp_path):
-    """Keep the ledger's counter in the test's folder: projects of other tests are gone."""
-    settings.LEDGER_COUNTER_PATH = new_counter(tmp_path)
-
-
-@pytest.fixture(autouse=True)
-def sent(monkeypatch):
-    monkeypatch.setattr("celery.app.base.Celery.send_task", lambda *args, **kwargs: None)
 
 
 @pytest.fixture

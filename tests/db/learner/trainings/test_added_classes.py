@@ -1,6 +1,5 @@
 import numpy as np
 import pytest
-from django.test import Client
 from django.urls import reverse
 
 from annotation.choices.class_changes import FurtherClass
@@ -13,6 +12,7 @@ from learner.pools.selectors import training_event
 from learner.releases import evaluations
 from learner.rounds.services import selection
 from tests import learning
+from tests.clients import browser_of
 from tests.factories import make_user
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -43,8 +43,7 @@ def label_all(project, *, most=10**9):
 
 
 def pages_of(project):
-    client = Client()
-    client.force_login(project.created_by)
+    client = browser_of(project.created_by)
     for version in (1, 2):
         page = client.get(reverse("learner:release", args=[project.slug, version]))
         assert page.status_code == 200

@@ -1,7 +1,6 @@
 import re
 
 import pytest
-from django.test import Client
 from django.urls import reverse
 from django.utils import translation
 
@@ -15,6 +14,7 @@ from learner.rounds.services import loop
 from learner.simulation.selectors import plan_forecast
 from privacy.ledger.selectors import guarantee
 from tests import learning
+from tests.clients import browser_of
 from tests.factories import add_members, make_user
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -35,8 +35,7 @@ def short_of_money(owner):
 
 
 def overview_of(project, person) -> str:
-    client = Client()
-    client.force_login(person)
+    client = browser_of(person)
     return client.get(reverse("learner:overview", args=[project.slug])).content.decode()
 
 

@@ -4,14 +4,12 @@ from uuid import uuid4
 import pytest
 from django.utils import timezone
 
-from addons.prolific.models import BonusSheet, CrowdStudy, CrowdVerdict, PlatformAccount, StudyState
+from addons.prolific.models import BonusSheet, CrowdStudy, CrowdVerdict, PlatformAccount
 from addons.prolific.services import accounts
-from annotation.models import Role
 from annotation.models.history import Action
 from annotation.models.idempotency import IdempotentAnswer
 from annotation.work.services import tokens
 from annotation.work.services.tokens import Scope
-from tests.factories import add_members, make_user
 from tests.prolific_server import TOKEN
 from tests.studies import come, connect, turn
 
@@ -34,14 +32,6 @@ def test_a_manager_reads_where_studies_stand(server, published, crowd, manager, 
     assert (found["cost_so_far"], found["promised_at_most"]) == ("0.00", "12.00")
     assert found["fault"] == "Prolific has a fault of its own (HTTP 500)."
     assert found["fault_as_code"]["parameters"] == {"status": 500}
-
-
-def test_nobody_else_reads_them_and_nobody_reads_the_token(server, published, crowd, manager, client):
-    assert TOKEN not in ask(client, crowd, manager).content.decode()
-    assert ask(client, crowd, manager, Scope.LABELS_READ).status_code == 403
-    ann = make_user()
-    add_members(crowd, ann, role=Role.ENGINEER)
-    assert ask(client, crowd, ann).status_code == 404
 
 
 SENT = {
@@ -146,15 +136,6 @@ def test_a_bonus_is_given_to_whom_it_names_and_to_nobody_twice(server, published
     assert "does not wait for a decision" in refused.json()["detail"]
 
 
-def test_a_token_that_is_not_for_studies_changes_nothing(client, study, crowd, manager):
-    # Who changes settings by a program does not pay people by it.
-    reader = Program(client, crowd, manager, scopes=(Scope.PROJECTS_READ, Scope.PROJECTS_WRITE))
-    assert reader.get(f"/{study.pk}").status_code == 200
-    assert reader.post(f"/{study.pk}/changes", {"change": "discard"}).status_code == 403
-    study.refresh_from_db()
-    assert (study.state, study.wanted) == (StudyState.WAITING, "")
-
-
 UNCONNECTED = {"is_connected": False, "fee_percent": None, "currency": "", "fault": "", "fault_as_code": None}
 
 
@@ -208,12 +189,3 @@ def test_a_project_that_may_open_no_study_takes_no_token(client, server, manager
     assert refused.status_code == 422
     assert "No administrator" in refused.json()["detail"]
     assert not PlatformAccount.objects.exists()
-
-
-def test_a_token_that_is_not_for_studies_leaves_the_account(client, server, crowd, manager):
-    connect(crowd, manager)
-    reader = Program(client, crowd, manager, scopes=(Scope.PROJECTS_READ, Scope.PROJECTS_WRITE))
-    assert reader.get("/account").json()["is_connected"]
-    assert reader.post("/account", {"token": "another-token", "fee_percent": "1"}).status_code == 403
-    assert reader.delete("/account").status_code == 403
-    assert accounts.interface_of(PlatformAccount.objects.get()).token == TOKEN

@@ -8,7 +8,6 @@ import pytest
 from django.core.files.storage import default_storage
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.core.management import CommandError, call_command
-from django.test import Client
 from django.urls import reverse
 
 from annotation.choices.policies.catalogue import labels_of_first_model
@@ -18,6 +17,7 @@ from annotation.models.idempotency import IdempotentAnswer
 from learner.rounds.next_step import Step, project_status
 from privacy.ledger.models import EntryKind, LedgerEntry
 from tests import learning
+from tests.clients import browser_of
 from tests.factories import add_members, make_user
 from tests.programs import Program
 
@@ -34,11 +34,6 @@ def log(*, often: int) -> bytes:
 
 
 FEW, ENOUGH = log(often=4), log(often=12)
-
-
-@pytest.fixture(autouse=True)
-def sent(monkeypatch):
-    monkeypatch.setattr("celery.app.base.Celery.send_task", lambda *args, **kwargs: None)
 
 
 @pytest.fixture
@@ -90,8 +85,7 @@ class TestRest:
             answers = {key: (answer.status_code, answer.content) for key, answer in told.items()}
             pages = [reverse("learner:overview", args=[crowd.slug]), reverse("annotation:data", args=[crowd.slug])]
             for role, person in people.items():
-                web = Client()
-                web.force_login(person)
+                web = browser_of(person)
                 for page in pages:
                     answer = web.get(page)
                     content = re.sub(rb"(csrf|nonce)[^>]*", b"", answer.content)
@@ -117,8 +111,7 @@ class TestPage:
         return answer.url, web.get(answer.url)
 
     def test_the_page_says_how_many_pass_and_asks_once_more(self, crowd, owner):
-        web = Client()
-        web.force_login(owner)
+        web = browser_of(owner)
         address, page = self.look(web, crowd, FEW)
         shown = " ".join(page.content.decode().split())
         assert "About <strong>4.0 texts</strong> of this file will pass" in shown
@@ -133,8 +126,7 @@ class TestPage:
         assert Dataset.objects.count() == 1
 
     def test_an_upload_that_skips_the_look_is_refused_as_well(self, crowd, owner):
-        web = Client()
-        web.force_login(owner)
+        web = browser_of(owner)
         _, page = self.look(web, crowd, FEW)
         fields = {"role": "pool", "bad_rows": "keep_good", "has_header": "on", "agreed": page.context["agreed"]}
         file = SimpleUploadedFile("log.csv", FEW)
@@ -143,8 +135,7 @@ class TestPage:
         assert stored(crowd) == (0, 0, 0, 0)
 
     def test_where_enough_pass_nothing_is_asked(self, crowd, owner):
-        web = Client()
-        web.force_login(owner)
+        web = browser_of(owner)
         address, page = self.look(web, crowd, ENOUGH)
         assert 'name="confirm_few"' not in page.content.decode()
         agreed = MAPPING | {"upload": "1", "agreed": page.context["agreed"]}

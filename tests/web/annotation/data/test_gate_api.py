@@ -10,16 +10,6 @@ from tests.programs import Program
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-@pytest.fixture(autouse=True)
-def sent(monkeypatch):
-    monkeypatch.setattr("celery.app.base.Celery.send_task", lambda *args, **kwargs: None)
-
-
-@pytest.fixture
-def manager():
-    return make_user("manager")
-
-
 @pytest.fixture
 def project(manager):
     return learning.open_crowd(manager)

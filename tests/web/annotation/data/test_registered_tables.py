@@ -1,17 +1,15 @@
 import html
 import re
-from datetime import timedelta
 
 import pytest
-from django.test import Client
 from django.urls import reverse
 
 from annotation.budget import charges
 from annotation.data.services import datasets
 from annotation.models import Dataset, PoolSource
-from annotation.work.services import tokens
 from annotation.work.services.tokens import Scope
 from tests import learning
+from tests.clients import browser_of, program_of
 from tests.factories import make_user
 from tests.iceberg import write_iceberg
 from tests.lakes import TEXTS, write_table
@@ -31,9 +29,7 @@ def crowd(owner):
 
 @pytest.fixture
 def web(owner):
-    client = Client()
-    client.force_login(owner)
-    return client
+    return browser_of(owner)
 
 
 @pytest.fixture
@@ -102,8 +98,7 @@ def test_what_is_wrong_stands_beside_the_form_which_is_open(web, crowd, table, a
 
 
 def test_a_program_registers_one_and_may_name_its_most(crowd, owner, table):
-    _, secret = tokens.create_token(user=owner, name="lake", scopes=[Scope.DATASETS_WRITE], lifetime=timedelta(days=1))
-    program = Client(headers={"Authorization": f"Bearer {secret}"})
+    program = program_of(owner, Scope.DATASETS_WRITE)
     price = charges.gate_charge(crowd)
     address = reverse("api:register_table", args=[crowd.slug])
     body = {"address": table.as_uri(), "text_column": "said", "contributor_column": "who", "name": "today"}
@@ -137,8 +132,7 @@ def test_an_iceberg_snapshot_is_named_and_shown_by_its_number(web, crowd, owner,
     datasets.import_dataset(job_id=dataset.job_id)
     page = web.get(reverse("annotation:dataset", args=[crowd.slug, dataset.pk])).content.decode()
     assert f"<dt>Iceberg snapshot</dt><dd>{number}</dd>" in page
-    _, secret = tokens.create_token(user=owner, name="lake", scopes=[Scope.DATASETS_WRITE], lifetime=timedelta(days=1))
-    program = Client(headers={"Authorization": f"Bearer {secret}"})
+    program = program_of(owner, Scope.DATASETS_WRITE)
     body = {"address": lake.folder.as_uri(), "text_column": "said", "contributor_column": "who", "snapshot_id": number}
     answer = program.post(reverse("api:register_table", args=[crowd.slug]), body, content_type="application/json")
     assert answer.json()["source"]["iceberg_snapshot"] == number

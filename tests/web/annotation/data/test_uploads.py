@@ -13,31 +13,19 @@ from django.core.files.storage import default_storage
 from django.core.files.uploadedfile import SimpleUploadedFile
 from django.core.management import call_command
 from django.db.models.functions import Now
-from django.test import Client
 from django.urls import reverse
 from pyarrow import parquet
 
 from annotation.data.services import datasets, drafts
 from annotation.models import Dataset, Project, Role
 from annotation.models.drafts import UploadDraft
-from annotation.work.services import tokens
 from annotation.work.services.tokens import Scope
+from tests.clients import browser_of, program_of
 from tests.factories import add_members, make_project, make_user
 from tests.workbooks import sheet, workbook
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("own_storage")]
 TABLE = [{"name": "age", "low": 0, "high": 100}, {"name": "job", "categories": ["cook", "clerk"]}]
-
-
-@pytest.fixture(autouse=True)
-def apart(own_storage, monkeypatch):
-    """Keep files where nobody else does, and hand nothing to a broker."""
-    monkeypatch.setattr("celery.app.base.Celery.send_task", lambda app, name, *args, **kwargs: None)
-
-
-@pytest.fixture
-def manager() -> User:
-    return make_user("manager")
 
 
 def managed(manager: User, **fields: object) -> Project:
@@ -46,16 +34,10 @@ def managed(manager: User, **fields: object) -> Project:
     return project
 
 
-def client_of(user: User) -> Client:
-    client = Client()
-    client.force_login(user)
-    return client
-
-
 def look(manager: User, project: Project, data: bytes, name: str = "rows.csv", **fields: object) -> str:
     values = {"role": "pool", "bad_rows": "keep_good", "has_header": "on", "look": "1", **fields}
     file = SimpleUploadedFile(name, data)
-    response = client_of(manager).post(reverse("annotation:data", args=[project.slug]), {**values, "file": file})
+    response = browser_of(manager).post(reverse("annotation:data", args=[project.slug]), {**values, "file": file})
     assert response.status_code == 302, response.context["form"].errors
     return response["Location"]
 
@@ -68,7 +50,7 @@ def test_a_small_file_that_unpacks_to_a_large_cell_is_not_shown(manager: User) -
     assert len(sink.getvalue()) < 30_000
     address = look(manager, project, sink.getvalue(), "rows.parquet")
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    response = client_of(manager).get(address)
+    response = browser_of(manager).get(address)
     assert "a cell longer than 8,388,608 bytes" in response.context["problem"]
     # In KiB, and those of bytes where the system counts so.
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 50 * 1024 * (
@@ -82,7 +64,7 @@ WRITTEN = {"has_header": "on", "quoting": "on", "delimiter": ","}
 def test_a_look_shows_good_and_bad_cells_and_stores_nothing(manager: User) -> None:
     project = managed(manager)
     address = look(manager, project, b"id,Message\n1,hello\n2,\n3\n")
-    response = client_of(manager).get(address)
+    response = browser_of(manager).get(address)
     page = response.content.decode()
     assert [row.is_bad for row in response.context["preview"].rows] == [False, True, True]
     assert "2 of these 3 rows are bad." in page
@@ -97,7 +79,7 @@ def test_a_look_shows_good_and_bad_cells_and_stores_nothing(manager: User) -> No
 def test_what_was_looked_at_is_uploaded_once_as_it_was_mapped(manager: User) -> None:
     project = managed(manager)
     address = look(manager, project, b"body,words\nx,hello\n")
-    client = client_of(manager)
+    client = browser_of(manager)
     assert client.post(address, {**WRITTEN, "text": "nowhere", "upload": "1"}).status_code == 422
     assert client.post(address, {**WRITTEN, "text": "words"})["Location"] == address
     assert "hello" in client.get(address).content.decode()
@@ -115,8 +97,8 @@ def test_what_was_looked_at_is_uploaded_once_as_it_was_mapped(manager: User) -> 
 def test_the_last_mapping_is_suggested_again(manager: User) -> None:
     project = managed(manager)
     address = look(manager, project, b"a,b\nx,y\n")
-    assert "The rows cannot be shown yet" in client_of(manager).get(address).content.decode()
-    client_of(manager).post(address, {**WRITTEN, "text": "b", "upload": "1"})
+    assert "The rows cannot be shown yet" in browser_of(manager).get(address).content.decode()
+    browser_of(manager).post(address, {**WRITTEN, "text": "b", "upload": "1"})
     look(manager, project, b"b,text\nx,y\n")
     assert UploadDraft.objects.get().mapping["text"] == "b"
     look(manager, project, b"text,c\nx,y\n")
@@ -126,7 +108,7 @@ def test_the_last_mapping_is_suggested_again(manager: User) -> None:
 def test_another_way_of_reading_brings_other_columns(manager: User) -> None:
     project = managed(manager)
     address = look(manager, project, b"text;b,c\nhello;x,y\n")
-    client = client_of(manager)
+    client = browser_of(manager)
     assert client.get(address).context["form"]["delimiter"].initial == ","
     client.post(address, {"has_header": "on", "quoting": "on", "delimiter": ";", "text": "text;b"})
     assert UploadDraft.objects.get().mapping["text"] == "text"
@@ -143,7 +125,7 @@ def test_an_encoding_is_chosen_on_the_page_and_never_guessed(manager: User) -> N
     project = managed(manager)
     data = "text\nGrüße\n".encode("windows-1252")
     address = look(manager, project, data)
-    client = client_of(manager)
+    client = browser_of(manager)
     page = client.get(address)
     assert page.context["preview"].bad_count == 1
     assert "choose windows-1252" in page.content.decode()
@@ -176,7 +158,7 @@ def test_an_encoding_is_chosen_on_the_page_and_never_guessed(manager: User) -> N
 def test_a_header_in_another_encoding_is_refused_at_the_encoding(manager: User, name: str, data: bytes, button) -> None:
     project = managed(manager)
     form = {"file": SimpleUploadedFile(name, data), "role": "pool", "bad_rows": "keep_good", "has_header": "on"}
-    page = client_of(manager).post(reverse("annotation:data", args=[project.slug]), {**form, button: "1"})
+    page = browser_of(manager).post(reverse("annotation:data", args=[project.slug]), {**form, button: "1"})
     assert page.status_code == 422
     assert list(page.context["form"].errors) == ["encoding"]
     assert not UploadDraft.objects.exists()
@@ -184,7 +166,7 @@ def test_a_header_in_another_encoding_is_refused_at_the_encoding(manager: User, 
     if b"\\u" not in data:
         assert "choose windows-1252" in page.content.decode()
         file = SimpleUploadedFile(name, data)
-        page = client_of(manager).post(
+        page = browser_of(manager).post(
             reverse("annotation:data", args=[project.slug]),
             {**form, "file": file, button: "1", "encoding": "windows-1252"},
         )
@@ -193,7 +175,7 @@ def test_a_header_in_another_encoding_is_refused_at_the_encoding(manager: User, 
 
 def test_reading_a_file_another_way_refuses_a_header_that_is_no_text_then(manager: User) -> None:
     address = look(manager, managed(manager), "text;Größe\nhello;3\n".encode("windows-1252"), encoding="windows-1252")
-    client = client_of(manager)
+    client = browser_of(manager)
     assert "Größe" in client.get(address).content.decode()
     refused = client.post(address, {**WRITTEN, "delimiter": ";", "text": "text", "encoding": "utf-8"})
     assert refused.status_code == 422
@@ -202,7 +184,7 @@ def test_reading_a_file_another_way_refuses_a_header_that_is_no_text_then(manage
 
 def test_an_encoding_can_be_left_to_the_mark_again(manager: User) -> None:
     address = look(manager, managed(manager), b"text\n\xc3\xbc\n", encoding="windows-1252")
-    client = client_of(manager)
+    client = browser_of(manager)
     assert "Ã¼" in client.get(address).content.decode()
     client.post(address, {**WRITTEN, "text": "text", "encoding": ""})
     assert "encoding" not in UploadDraft.objects.get().mapping
@@ -213,7 +195,7 @@ def test_a_sheet_of_a_workbook_is_chosen_and_read(manager: User) -> None:
     project = managed(manager)
     book = workbook({"One": sheet([["text"], ["first"]]), "Two": sheet([["words"], ["second"], [None], ["third"]])})
     address = look(manager, project, book, "rows.xlsx")
-    client = client_of(manager)
+    client = browser_of(manager)
     page = client.get(address)
     assert [value for value, _ in page.context["form"].fields["sheet"].choices] == ["One", "Two"]
     assert "first" in page.content.decode()
@@ -239,8 +221,7 @@ def test_the_command_reads_a_sheet_and_an_encoding(manager: User, tmp_path: Path
 
 def test_the_rest_interface_takes_a_sheet_and_an_encoding(manager: User) -> None:
     project = managed(manager)
-    _, secret = tokens.create_token(user=manager, name="t", scopes=[Scope.DATASETS_WRITE], lifetime=timedelta(days=1))
-    client = Client(headers={"Authorization": f"Bearer {secret}"})
+    client = program_of(manager, Scope.DATASETS_WRITE)
 
     def send(data: bytes, **mapping: str) -> int:
         file = SimpleUploadedFile("a", data)
@@ -263,7 +244,7 @@ def test_the_rest_interface_takes_a_sheet_and_an_encoding(manager: User) -> None
 def test_declared_columns_are_found_and_may_be_called_otherwise(manager: User) -> None:
     project = managed(manager, data_kind="table", columns=TABLE)
     address = look(manager, project, b"AGE,occupation,label\n30,cook,x\n200,king,x\n")
-    client = client_of(manager)
+    client = browser_of(manager)
     assert client.get(address).context["form"]["feature_0"].initial == "AGE"
     assert client.post(address, {**WRITTEN, "feature_0": "AGE"}).status_code == 422
     client.post(address, {**WRITTEN, "feature_0": "AGE", "feature_1": "occupation", "upload": "1"})
@@ -277,8 +258,8 @@ def test_declared_columns_are_found_and_may_be_called_otherwise(manager: User) -
 def test_labels_are_asked_for_where_they_are_read_and_nowhere_else(manager: User) -> None:
     project = managed(manager)
     data = b"text,user,topic\nhello,ann,sport\n"
-    pool = client_of(manager).get(look(manager, project, data)).context["form"].fields
-    test = client_of(manager).get(look(manager, project, data, role="public_test")).context["form"].fields
+    pool = browser_of(manager).get(look(manager, project, data)).context["form"].fields
+    test = browser_of(manager).get(look(manager, project, data, role="public_test")).context["form"].fields
     assert ("contributor" in pool, "label" in pool) == (True, False)
     assert ("contributor" in test, "label" in test) == (False, True)
     # A person's name is taken only where somebody says so, or where people are what is protected.
@@ -292,7 +273,7 @@ def test_a_file_may_be_thrown_away_and_is_forgotten_after_a_day(manager: User) -
     project = managed(manager)
     address = look(manager, project, b"text\na\n")
     (thrown,) = UploadDraft.objects.all()
-    assert client_of(manager).post(address, {"discard": "1"}).status_code == 302
+    assert browser_of(manager).post(address, {"discard": "1"}).status_code == 302
     assert (UploadDraft.objects.exists(), default_storage.exists(thrown.upload.name)) == (False, False)
     look(manager, project, b"text\na\n")
     look(manager, project, b"text\nb\n")
@@ -308,11 +289,11 @@ def test_a_look_is_nobody_elses(manager: User) -> None:
     address = look(manager, project, b"text\na\n")
     other = make_user()
     add_members(project, other, role=Role.MANAGER)
-    assert client_of(other).get(address).status_code == 404
-    assert client_of(other).post(address, {"discard": "1"}).status_code == 404
+    assert browser_of(other).get(address).status_code == 404
+    assert browser_of(other).post(address, {"discard": "1"}).status_code == 404
     elsewhere = managed(manager)
     moved = reverse("annotation:preview", args=[elsewhere.slug, UploadDraft.objects.get().pk])
-    assert client_of(manager).get(moved).status_code == 404
+    assert browser_of(manager).get(moved).status_code == 404
 
 
 def of_no_rows(**columns: pyarrow.DataType) -> bytes:
@@ -333,7 +314,7 @@ def of_no_rows(**columns: pyarrow.DataType) -> bytes:
 @pytest.mark.parametrize("unit", ["record", "contributor"])
 def test_a_file_without_rows_is_looked_at(manager: User, name: str, data: bytes, unit: str) -> None:
     project = managed(manager, privacy_unit=unit)
-    client = client_of(manager)
+    client = browser_of(manager)
     address = look(manager, project, data, name)
     client.post(
         address, {"text": "text", "contributor": "who", "has_header": "on", "delimiter": "\t" if "tsv" in name else ","}
@@ -345,7 +326,7 @@ def test_a_file_without_rows_is_looked_at(manager: User, name: str, data: bytes,
 
 def test_a_table_without_rows_is_looked_at(manager: User) -> None:
     project = managed(manager, data_kind="table", columns=TABLE)
-    page = client_of(manager).get(look(manager, project, b"age,job\n"))
+    page = browser_of(manager).get(look(manager, project, b"age,job\n"))
     assert "holds no rows" in page.content.decode()
 
 
@@ -353,7 +334,7 @@ def test_a_table_without_rows_is_looked_at(manager: User) -> None:
 def test_what_no_mapping_could_mend_is_refused_at_once(manager: User, data: bytes) -> None:
     project = managed(manager)
     fields = {"role": "pool", "bad_rows": "keep_good", "look": "1", "file": SimpleUploadedFile("a.csv", data)}
-    response = client_of(manager).post(reverse("annotation:data", args=[project.slug]), fields)
+    response = browser_of(manager).post(reverse("annotation:data", args=[project.slug]), fields)
     assert response.status_code == 422
     assert not UploadDraft.objects.exists()
 
@@ -363,7 +344,7 @@ def test_without_a_look_the_columns_are_guessed(manager: User) -> None:
     fields = {"role": "pool", "bad_rows": "keep_good", "has_header": "on"}
     file = SimpleUploadedFile("a.csv", b"id;Utterance\n1;hello\n")
     assert (
-        client_of(manager)
+        browser_of(manager)
         .post(reverse("annotation:data", args=[project.slug]), {**fields, "file": file})
         .has_header("Location")
     )
@@ -388,7 +369,7 @@ TASKS = [
 def test_a_label_studio_project_is_looked_at_and_one_persons_answers_are_taken(manager: User) -> None:
     project = managed(manager)
     address = look(manager, project, json.dumps(TASKS).encode(), "export.json", role="public_test")
-    client = client_of(manager)
+    client = browser_of(manager)
     response = client.get(address)
     form = response.context["form"]
     assert (form["text"].initial, form["label"].initial) == ("body", "topic")
@@ -411,8 +392,7 @@ def test_a_label_studio_project_is_looked_at_and_one_persons_answers_are_taken(m
 
 def test_a_label_studio_project_comes_by_the_rest_interface(manager: User) -> None:
     project = managed(manager)
-    _, secret = tokens.create_token(user=manager, name="t", scopes=[Scope.DATASETS_WRITE], lifetime=timedelta(days=1))
-    client = Client(headers={"Authorization": f"Bearer {secret}"})
+    client = program_of(manager, Scope.DATASETS_WRITE)
 
     def send(**fields: object) -> int:
         file = SimpleUploadedFile("export.json", json.dumps(TASKS).encode())
@@ -437,7 +417,7 @@ def test_bad_rows_are_a_file_no_spreadsheet_runs(manager: User) -> None:
         mapping={"text": "=text"},
     )
     datasets.import_dataset(job_id=dataset.job_id)
-    client = client_of(manager)
+    client = browser_of(manager)
     page = client.get(reverse("annotation:dataset", args=[project.slug, dataset.pk])).content.decode()
     address = reverse("annotation:bad_rows", args=[project.slug, dataset.pk])
     assert address in page
@@ -450,8 +430,7 @@ def test_bad_rows_are_a_file_no_spreadsheet_runs(manager: User) -> None:
 
 def test_the_rest_interface_takes_the_whole_mapping(manager: User) -> None:
     project = managed(manager, data_kind="table", columns=TABLE)
-    _, secret = tokens.create_token(user=manager, name="t", scopes=[Scope.DATASETS_WRITE], lifetime=timedelta(days=1))
-    client = Client(headers={"Authorization": f"Bearer {secret}"})
+    client = program_of(manager, Scope.DATASETS_WRITE)
     address = f"/api/v1/projects/{project.slug}/datasets"
 
     def send(mapping: str) -> object:

@@ -27,21 +27,10 @@ from annotation.work.services.tokens import Scope
 from learner.rounds.services import closing as deletion
 from learner.rounds.services import forgetting as rounds_forgetting
 from learner.rounds.services.forgetting import apply_retention
+from tests.clients import browser_of
 from tests.factories import make_annotators, make_project, make_user, open_records, write_settings
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("own_storage")]
-
-
-@pytest.fixture(autouse=True)
-def sent(monkeypatch):
-    told = []
-    monkeypatch.setattr("celery.app.base.Celery.send_task", lambda app, name, *args, **kwargs: told.append(name))
-    return told
-
-
-@pytest.fixture
-def manager():
-    return make_user("manager")
 
 
 @pytest.fixture
@@ -100,7 +89,7 @@ def file_of(export):
 
 
 @pytest.mark.parametrize("format_name", ["csv", "jsonl", "parquet"])
-def test_a_program_has_a_file_written_and_gets_it_whole_or_in_parts(project, ask, sent, format_name):
+def test_a_program_has_a_file_written_and_gets_it_whole_or_in_parts(project, ask, sent_tasks, format_name):
     key = {"Idempotency-Key": "one"}
     asked = ask.post(f"projects/{project.slug}/exports", {"format": format_name, "history": True}, **key)
     assert asked.status_code == 202
@@ -108,7 +97,7 @@ def test_a_program_has_a_file_written_and_gets_it_whole_or_in_parts(project, ask
     assert (job["kind"], job["state"], job["export"]["file"]) == ("export", "waiting", None)
     again = ask.post(f"projects/{project.slug}/exports", {"format": format_name, "history": True}, **key)
     assert (again.json()["id"], again["Idempotency-Replayed"]) == (job["id"], "true")
-    assert sent.count("annotation.tasks.export_labels_task") == Export.objects.count() == 1
+    assert sent_tasks.count("annotation.tasks.export_labels_task") == Export.objects.count() == 1
     kept_files.make_export(job_id=job["id"])
     done = ask.get(f"jobs/{job['id']}").json()
     assert (done["state"], done["progress_done"]) == ("done", done["progress_total"])
@@ -147,8 +136,7 @@ def test_a_link_opens_nothing_without_a_right_that_still_stands(project, manager
     for program, status in ways.items():
         assert program.get(file_of(export)).status_code == status
     assert Client().get(page).status_code == 302
-    browser = Client()
-    browser.force_login(second)
+    browser = browser_of(second)
     assert read(browser.get(page)).status_code == 200
     crossed = f"projects/{elsewhere.slug}/exports/{export.job_id}/file"
     assert Program(elsewhere.created_by).get(crossed).status_code == 404
@@ -247,8 +235,7 @@ def test_after_five_killed_attempts_it_is_given_up_in_words_and_can_be_started_a
     kept_files.make_export(job_id=str(export.job_id))
     job = Job.objects.get(pk=export.job_id)
     assert (job.state, job.error) == (WorkState.FAILED, "Given up: 5 attempts were killed.")
-    browser = Client()
-    browser.force_login(manager)
+    browser = browser_of(manager)
     assert browser.post(reverse("learner:retry_work", args=[project.slug, "job", job.pk])).status_code == 302
     assert Export.objects.filter(project=project, job__state=WorkState.WAITING).count() == 1
 
@@ -278,9 +265,7 @@ def test_a_worker_that_was_taken_over_gives_out_nothing(project, monkeypatch):
 class TestPages:
     @pytest.fixture
     def browser(self, manager):
-        client = Client()
-        client.force_login(manager)
-        return client
+        return browser_of(manager)
 
     def test_the_data_page_offers_it_where_there_are_many_answers(self, project, browser, settings):
         data, page = (reverse(f"annotation:{name}", args=[project.slug]) for name in ("data", "exports"))

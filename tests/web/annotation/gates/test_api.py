@@ -3,17 +3,11 @@ import pytest
 from annotation.budget import charges
 from annotation.gates.comparison import own_settings
 from annotation.gates.services import planning
-from annotation.models import Role
 from tests import learning
-from tests.factories import add_members, make_account, make_manager, make_project, make_records, make_user
+from tests.factories import make_account, make_records, make_user
 from tests.rest_caller import Caller
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture(autouse=True)
-def sent(monkeypatch):
-    monkeypatch.setattr("celery.app.base.Celery.send_task", lambda *args, **kwargs: None)
 
 
 @pytest.fixture
@@ -74,16 +68,3 @@ def test_an_upload_is_counted_for_the_plan(crowd, program, monkeypatch):
     # What was paid for by a training alone is looked at by nobody else.
     start = make_records(crowd, ["play jazz"], role="charged_start", account=make_account())[0].dataset
     assert program.post(f"projects/{crowd.slug}/datasets/{start.pk}/survey").status_code == 404
-
-
-def test_a_trusted_project_has_no_gate_and_others_no_plan(crowd):
-    trusted = make_project()
-    assert Caller(make_manager(trusted)).get(f"projects/{trusted.slug}/gate").status_code == 404
-    for role in (Role.ANNOTATOR, Role.ENGINEER):
-        other = make_user()
-        add_members(crowd, other, role=role)
-        program = Caller(other)
-        assert program.get(f"projects/{crowd.slug}/gate").status_code == 404
-        assert program.post(f"projects/{crowd.slug}/gate", own_settings(crowd.settings)).status_code == 404
-        dataset = make_records(crowd, ["play jazz"])[0].dataset_id
-        assert program.post(f"projects/{crowd.slug}/datasets/{dataset}/survey").status_code == 404

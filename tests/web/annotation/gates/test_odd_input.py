@@ -13,16 +13,12 @@ from annotation.data.services import datasets
 from annotation.gates.services import runs
 from annotation.models import Dataset, GateRun, Project, Query
 from annotation.projects.services import opening
+from tests.clients import browser_of
 
 pytestmark = pytest.mark.django_db(transaction=True)
 OFTEN = 400
 THRESHOLD = {"gate_kind": "threshold", "gate_epsilon": 0.5, "gate_delta": 1e-5, "gate_floor": 2}
 GATES = {"sampled": {"gate_kind": "k_anonymity"}, "noisy": THRESHOLD}
-
-
-@pytest.fixture(autouse=True)
-def sent(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("celery.app.base.Celery.send_task", lambda *args, **kwargs: None)
 
 
 @pytest.fixture
@@ -34,9 +30,7 @@ def manager() -> User:
 
 @pytest.fixture
 def client(manager: User) -> Client:
-    client = Client()
-    client.force_login(manager)
-    return client
+    return browser_of(manager)
 
 
 @pytest.fixture(params=GATES)

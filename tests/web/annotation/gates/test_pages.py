@@ -4,7 +4,6 @@ import re
 import pytest
 from django.contrib.auth.models import Permission, User
 from django.core.files.uploadedfile import SimpleUploadedFile
-from django.test import Client
 from django.urls import reverse
 from django.utils import translation
 
@@ -18,16 +17,12 @@ from annotation.projects.services import opening
 from annotation.questions.services import queue
 from privacy.gate.normalizers import Normalizer
 from privacy.gate.planning import PAPER_EPSILONS, PAPER_RATES
+from tests.clients import browser_of
 from tests.factories import make_records, make_user, write_settings
 from tests.markup import tight
 
 pytestmark = pytest.mark.django_db(transaction=True)
 NOT_PRIVATE = "Not private: for planning only, never shown to annotators."
-
-
-@pytest.fixture(autouse=True)
-def sent(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("celery.app.base.Celery.send_task", lambda *args, **kwargs: None)
 
 
 @pytest.fixture
@@ -46,12 +41,6 @@ def opened(manager: User, preset: str = "voice-crowd", **settings: object) -> Pr
 @pytest.fixture
 def crowd(manager: User) -> Project:
     return opened(manager)
-
-
-def client_of(user: User) -> Client:
-    client = Client()
-    client.force_login(user)
-    return client
 
 
 def page(project: Project) -> str:
@@ -74,20 +63,8 @@ def text_of(response: object) -> str:
     return tight(response.content.decode())  # type: ignore[attr-defined]
 
 
-def test_only_managers_of_a_crowd_project_plan(crowd: Project, manager: User) -> None:
-    assert client_of(manager).get(page(crowd)).status_code == 200
-    for role in (Role.ANNOTATOR, Role.ENGINEER):
-        person = make_user()
-        members.add_member(project=crowd, user=person, role=role)
-        for method in ("get", "post"):
-            assert getattr(client_of(person), method)(page(crowd)).status_code == 404
-    assert client_of(make_user()).get(page(crowd)).status_code == 404
-    assert Client().get(page(crowd)).status_code == 302
-    assert client_of(manager).get(page(opened(manager, "pool-experts"))).status_code == 404
-
-
 def test_the_recommendation_follows_from_the_price_alone(crowd: Project, manager: User) -> None:
-    client = client_of(manager)
+    client = browser_of(manager)
     before = text_of(client.get(page(crowd)))
     sentence = re.search(r"<p>(Take [^<]*)</p>", before)
     assert sentence is not None
@@ -99,7 +76,7 @@ def test_the_recommendation_follows_from_the_price_alone(crowd: Project, manager
 
 
 def test_a_gate_is_taken_over_by_its_button(crowd: Project, manager: User) -> None:
-    client = client_of(manager)
+    client = browser_of(manager)
     html = text_of(client.get(page(crowd)))
     form = html[html.index("Recommended") :]
     form = form[form.index("<form") : form.index("</form>")]
@@ -112,7 +89,7 @@ def test_a_gate_is_taken_over_by_its_button(crowd: Project, manager: User) -> No
 
 
 def test_bad_numbers_and_a_frozen_gate_are_answered_not_obeyed(crowd: Project, manager: User) -> None:
-    client = client_of(manager)
+    client = browser_of(manager)
     assert "describe no gate" in text_of(client.post(page(crowd), {"gate_kind": "sketch"}, follow=True))
     bad = {"gate_kind": "k_anonymity", "gate_epsilon": 0.5, "gate_k": 1, "gate_sampling_rate": 0.3}
     assert "at least 2" in text_of(client.post(page(crowd), bad, follow=True))
@@ -129,7 +106,7 @@ def test_bad_numbers_and_a_frozen_gate_are_answered_not_obeyed(crowd: Project, m
 
 
 def test_shares_counted_from_private_records_are_marked_and_choose_nothing(crowd: Project, manager: User) -> None:
-    client = client_of(manager)
+    client = browser_of(manager)
     dataset = make_records(crowd, ["play jazz"] * 40)[0].dataset
     dataset.records.update(contributor=b"p" * 16)
     public = make_records(crowd, ["play jazz"] * 40, role="public_test")[0].dataset
@@ -144,7 +121,7 @@ def test_shares_counted_from_private_records_are_marked_and_choose_nothing(crowd
 
 
 def test_when_nothing_passed_the_data_page_says_what_to_do_and_counts_nothing(crowd: Project, manager: User) -> None:
-    client = client_of(manager)
+    client = browser_of(manager)
     data = reverse("annotation:data", args=[crowd.slug])
     assert "Nothing passed" not in text_of(client.get(data))
     pool(crowd, b"".join(b"unsaid %d,p%d\n" % (n, n) for n in range(13)))
@@ -161,7 +138,7 @@ def test_when_nothing_passed_the_data_page_says_what_to_do_and_counts_nothing(cr
 
 def test_a_form_offers_both_gates_and_four_levels_with_an_example(manager: User) -> None:
     url = reverse("annotation:new_project", args=["voice-crowd"])
-    html = text_of(client_of(manager).get(url))
+    html = text_of(browser_of(manager).get(url))
     for shown in (
         "Set an alarm for 7:30 on Monday!",
         "set an alarm for &lt;number&gt; on &lt;weekday&gt;",
@@ -170,10 +147,10 @@ def test_a_form_offers_both_gates_and_four_levels_with_an_example(manager: User)
         assert shown in html
     values = dict(PRESETS["voice-crowd"].defaults) | {"name": "Noisy", "question": "What?", "classes": "a\nb"}
     values |= {"gate_kind": "threshold", "gate_epsilon": 1.0, "normalizer": "L2"}
-    assert client_of(manager).post(url, values).status_code == 302
+    assert browser_of(manager).post(url, values).status_code == 302
     project = Project.objects.get()
     assert (project.gate_kind, project.gate_floor, project.normalizer, project.gate_k) == ("threshold", 2, "L2", None)
-    broken = client_of(manager).post(url, values | {"gate_floor": 1})
+    broken = browser_of(manager).post(url, values | {"gate_floor": 1})
     assert broken.status_code == 422
     assert "gate_floor" in broken.context["form"].errors
 
@@ -196,7 +173,7 @@ def test_annotators_read_what_their_gate_does(
     query = Query.objects.get()
     queue.open_queries(project=project, round_number=1, query_ids=[query.pk])
     members.add_member(project=project, user=manager, role=Role.ANNOTATOR)
-    pages = (client_of(manager).get(reverse(f"annotation:{name}", args=[project.slug])) for name in ("label", "why"))
+    pages = (browser_of(manager).get(reverse(f"annotation:{name}", args=[project.slug])) for name in ("label", "why"))
     label, why = (text_of(page) for page in pages)
     receipt = label[label.index('class="receipt"') : label.index('<form id="answer"')] + why
     assert said in receipt
@@ -205,7 +182,7 @@ def test_annotators_read_what_their_gate_does(
 
 def test_the_annotation_budget_is_set_and_shown_by_managers(crowd: Project, manager: User) -> None:
     url = reverse("annotation:label_budget", args=[crowd.slug])
-    client = client_of(manager)
+    client = browser_of(manager)
     assert "without a limit" in text_of(client.get(reverse("annotation:data", args=[crowd.slug])))
     for bad in ({"money_limit": 5}, {"labels_limit": -1}, {"currency": "euros"}, {"price_per_label": 0}):
         assert client.post(url, bad).status_code == 422, bad
@@ -215,21 +192,21 @@ def test_the_annotation_budget_is_set_and_shown_by_managers(crowd: Project, mana
     assert "They cost 0.00 EUR." in html
     engineer = make_user()
     members.add_member(project=crowd, user=engineer, role=Role.ENGINEER)
-    assert client_of(engineer).get(url).status_code == 404
+    assert browser_of(engineer).get(url).status_code == 404
 
 
 def test_a_secret_sample_takes_a_price_and_no_limit(manager: User) -> None:
     project = opened(manager, "pool-experts", selection="secret_sample")
     url = reverse("annotation:label_budget", args=[project.slug])
-    assert "stopping would tell" in text_of(client_of(manager).get(url))
+    assert "stopping would tell" in text_of(browser_of(manager).get(url))
     values = {"labels_limit": 7, "money_limit": 9, "price_per_label": "0.5", "currency": "EUR"}
-    assert client_of(manager).post(url, values).status_code == 302
+    assert browser_of(manager).post(url, values).status_code == 302
     project.refresh_from_db()
     assert (project.labels_limit, project.money_limit, str(project.price_per_label)) == (None, None, "0.5000")
 
 
 def test_both_gates_stand_side_by_side_at_one_price(crowd: Project, manager: User) -> None:
-    response = client_of(manager).get(page(crowd), {"source": "synthetic"})
+    response = browser_of(manager).get(page(crowd), {"source": "synthetic"})
     offered, other_kind = response.context["best_of_each"]
     sampled, noisy = offered.gate, other_kind.gate
     cap = crowd.texts_per_contributor or 1
@@ -243,11 +220,11 @@ def test_both_gates_stand_side_by_side_at_one_price(crowd: Project, manager: Use
     for row in (first, second):
         assert f"{row.texts:,.0f}" in section
     assert f"{sampled.k} in the sample said it" in section
-    assert "Side by side" in text_of(client_of(manager).get(page(crowd)))
+    assert "Side by side" in text_of(browser_of(manager).get(page(crowd)))
 
 
 def test_the_published_table_has_both_accountings(crowd: Project, manager: User) -> None:
-    html = text_of(client_of(manager).get(page(crowd)))
+    html = text_of(browser_of(manager).get(page(crowd)))
     table = html[html.index("The published table, by both") :]
     table = table[: table.index("</details>")]
     assert table.count("<tr>") == 1 + 16
@@ -257,7 +234,7 @@ def test_the_published_table_has_both_accountings(crowd: Project, manager: User)
 
 
 def test_every_level_shows_what_annotators_would_see_and_can_be_chosen(crowd: Project, manager: User) -> None:
-    client = client_of(manager)
+    client = browser_of(manager)
     html = text_of(client.get(page(crowd)))
     section = html[html.index("What annotators see") :]
     for shown in (
@@ -282,7 +259,7 @@ def test_shares_at_each_k_are_those_of_the_upload_and_marked(crowd: Project, man
     dataset = make_records(crowd, texts)[0].dataset
     for number, record in enumerate(dataset.records.order_by("row_number")):
         type(record).objects.filter(pk=record.pk).update(contributor=number.to_bytes(16, "big"))
-    response = client_of(manager).get(page(crowd), {"source": dataset.pk})
+    response = browser_of(manager).get(page(crowd), {"source": dataset.pk})
     said = {row.k: row for row in response.context["said"]}
     assert (said[2].texts, said[5].texts, said[100].texts) == (31, 1, 0)
     assert said[2].contribution_share == pytest.approx(120 / 200)
@@ -300,7 +277,7 @@ def test_a_large_upload_is_counted_whole_by_a_worker(
     dataset = make_records(crowd, ["play jazz"] * 30 + ["stop"])[0].dataset
     Dataset.objects.filter(pk=dataset.pk).update(row_count=31)
     dataset.records.update(contributor=b"p" * 16)
-    client, source = client_of(manager), {"source": dataset.pk}
+    client, source = browser_of(manager), {"source": dataset.pk}
     survey = reverse("annotation:survey", args=[crowd.slug, dataset.pk])
     assert "Count the whole upload" in text_of(client.get(page(crowd), source))
     assert not Survey.objects.exists()
@@ -318,20 +295,6 @@ def test_a_large_upload_is_counted_whole_by_a_worker(
     assert NOT_PRIVATE in text_of(response)
     write_settings(crowd, normalizer="L2")
     assert "Count the whole upload" in text_of(client.get(page(crowd), source))
-
-
-def test_only_managers_have_uploads_counted(crowd: Project, manager: User) -> None:
-    dataset = make_records(crowd, ["play jazz"])[0].dataset
-    survey = reverse("annotation:survey", args=[crowd.slug, dataset.pk])
-    for role in (Role.ANNOTATOR, Role.ENGINEER):
-        person = make_user()
-        members.add_member(project=crowd, user=person, role=role)
-        assert client_of(person).post(survey).status_code == 404
-    other = make_records(opened(manager, "pool-experts"), ["x"])[0].dataset
-    assert client_of(manager).post(reverse("annotation:survey", args=[crowd.slug, other.pk])).status_code == 404
-    own = reverse("annotation:survey", args=[other.project.slug, other.pk])
-    assert client_of(manager).post(own).status_code == 404
-    assert not Survey.objects.exists()
 
 
 def test_a_count_that_breaks_says_so_without_quoting_and_may_be_tried_again(
@@ -354,7 +317,7 @@ def test_a_count_that_breaks_says_so_without_quoting_and_may_be_tried_again(
 
 
 def test_a_german_reader_reads_german_about_every_rule_for_texts(crowd: Project, manager: User) -> None:
-    german = client_of(manager).get(page(crowd), headers={"accept-language": "de"}).content.decode()
+    german = browser_of(manager).get(page(crowd), headers={"accept-language": "de"}).content.decode()
     assert "der Text, wie er getippt wurde" in german
     assert "the text as it was typed" not in german
     with translation.override("de"):

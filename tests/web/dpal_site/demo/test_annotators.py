@@ -1,5 +1,4 @@
 import pytest
-from django.test import Client
 from django.urls import reverse
 
 from annotation.models import Query, Role
@@ -8,6 +7,7 @@ from dpal_site.demo import voice_log
 from dpal_site.demo.annotators import LabelPage
 from dpal_site.demo.plans import TextReader
 from tests import learning
+from tests.clients import browser_of
 from tests.factories import make_user
 
 pytestmark = pytest.mark.django_db
@@ -19,8 +19,7 @@ def test_the_text_is_read_as_it_stands():
     learning.work_off(project)
     annotator = make_user()
     members.add_member(project=project, user=annotator, role=Role.ANNOTATOR)
-    client = Client()
-    client.force_login(annotator)
+    client = browser_of(annotator)
     page = LabelPage("http://site/", client.get(reverse("annotation:label", args=[project.slug])).content.decode())
     assert page.question in {query.record.text for query in Query.objects.filter(project=project)}
     assert page.forms["answer"].choices == ["0", "1"]

@@ -15,6 +15,7 @@ from annotation.work.services import tokens
 from annotation.work.services.tokens import Scope
 from dpal_site.middleware import SECRET_PARTS
 from dpal_site.operations import logs, security
+from tests.clients import browser_of
 from tests.factories import add_members, make_project, make_user
 from tests.permission_scene import named_patterns
 
@@ -167,8 +168,7 @@ def test_guessing_is_told_when_it_is_slowed_down(lines):
 
 def test_what_was_refused_is_told_with_who_asked(lines):
     person, project = ann(), make_project()
-    client = Client()
-    client.force_login(person)
+    client = browser_of(person)
     told(lines)
     client.get(reverse("annotation:people", args=[project.slug]))
     client.get("/operations/")
@@ -182,8 +182,7 @@ def test_what_was_refused_is_told_with_who_asked(lines):
 
 def test_a_token_is_told_from_its_making_to_its_end(lines, settings):
     person = ann()
-    client = Client()
-    client.force_login(person)
+    client = browser_of(person)
     told(lines)
     page = client.post(reverse("annotation:tokens"), {"name": "t", "scopes": [Scope.PROJECTS_READ], "days": "7"})
     secret = page.context["secret"]
@@ -215,8 +214,7 @@ def test_what_administrators_and_managers_do_is_told(lines):
     manager, other = ann(), make_user("other")
     project = make_project(owner=manager)
     add_members(project, manager, role=Role.MANAGER)
-    client = Client()
-    client.force_login(manager)
+    client = browser_of(manager)
     told(lines)
     client.post(reverse("annotation:set_state", args=[project.slug]), {"state": "paused"})
     root = User.objects.create_superuser("root")

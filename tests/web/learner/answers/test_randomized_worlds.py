@@ -19,6 +19,7 @@ from learner.models.answers import RandomizedLabel
 from learner.rounds.services import randomization
 from privacy.mechanisms.randomized_response import RandomizedResponse
 from tests import learning
+from tests.clients import browser_of
 from tests.factories import make_annotators, make_user
 from tests.web.learner.test_outside import asked_in, engineer_of, handed_out, read, settle, taken_back, told
 
@@ -114,8 +115,7 @@ def seen_outside(project: Project) -> dict[str, Any]:
     for name in FILES:
         answer = person.get(f"/projects/{project.slug}/releases/3/files/{name}")
         found[name] = plain(answer.getvalue())
-    annotator = Client()
-    annotator.force_login(Membership.objects.filter(project=project, role=Role.ANNOTATOR).first().user)
+    annotator = browser_of(Membership.objects.filter(project=project, role=Role.ANNOTATOR).first().user)
     for page in ("label/", "label/mine/", "label/done/"):
         found[f"annotator {page}"] = plain(annotator.get(f"/projects/{project.slug}/{page}").content)
     found["weights"] = list(ModelRelease.objects.order_by("version").values_list("weights", flat=True))

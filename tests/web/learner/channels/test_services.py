@@ -14,6 +14,7 @@ from learner.models import ChannelMove
 from learner.pools import selectors
 from learner.releases.services import channels, versions
 from tests import learning
+from tests.clients import browser_of
 from tests.factories import make_user
 from tests.owning import as_owner
 
@@ -179,8 +180,7 @@ def test_programs_move_compare_and_retire(project):
 
 
 def test_a_manager_moves_and_compares_on_pages(project, manager):
-    client = Client()
-    client.force_login(manager)
+    client = browser_of(manager)
     page = reverse("learner:channels", args=[project.slug])
     assert "it moves by itself" in client.get(page).content.decode()
     assert client.get(page).context["latest"].version == 2

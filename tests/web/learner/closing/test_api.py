@@ -1,23 +1,12 @@
 import pytest
 
-from annotation.models import Role
 from annotation.models.deletions import Deletion
 from learner.rounds.services import closing as deletion
 from tests import learning
-from tests.factories import add_members, make_user
+from tests.factories import make_user
 from tests.programs import Program
 
 pytestmark = pytest.mark.django_db(transaction=True)
-
-
-@pytest.fixture(autouse=True)
-def sent(monkeypatch):
-    monkeypatch.setattr("celery.app.base.Celery.send_task", lambda *args, **kwargs: None)
-
-
-@pytest.fixture
-def manager():
-    return make_user("manager")
 
 
 @pytest.fixture
@@ -65,16 +54,3 @@ def test_deleting_wants_the_name_typed(ask, project):
         refused = ask("POST", path, body)
         assert refused.status_code == 409
         assert "is deleted" in refused.json()["code"]
-
-
-@pytest.mark.parametrize("role", [Role.ANNOTATOR, Role.ENGINEER, None])
-def test_managers_alone(project, role):
-    person = make_user()
-    if role is not None:
-        add_members(project, person, role=role)
-    asked = Program(person, project)
-    assert asked("GET", "deletion").status_code == 404
-    assert asked("POST", "archive", {"archived": True}).status_code == 404
-    assert asked("POST", "deletion", {"typed": project.slug}).status_code == 404
-    project.refresh_from_db()
-    assert project.state == "active"

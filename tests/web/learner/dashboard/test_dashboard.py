@@ -21,6 +21,7 @@ from privacy.ledger import services as ledger
 from privacy.ledger.selectors import guarantee
 from privacy.wording import as_message
 from tests import learning
+from tests.clients import browser_of
 from tests.factories import make_account, make_project, make_records, make_user
 from tests.markup import tight
 
@@ -49,12 +50,6 @@ def with_a_changed_limit() -> Project:
     return opened
 
 
-def client_of(user: User) -> Client:
-    client = Client()
-    client.force_login(user)
-    return client
-
-
 def rows_of(client: Client, project: Project, name: str) -> list[dict[str, str]]:
     response = client.get(reverse("learner:dashboard_csv", args=[project.slug, name]))
     assert response.status_code == 200, name
@@ -63,7 +58,7 @@ def rows_of(client: Client, project: Project, name: str) -> list[dict[str, str]]
 
 
 def test_page_plots_and_files_tell_one_story(project: Project, manager: User) -> None:
-    client = client_of(manager)
+    client = browser_of(manager)
     page = client.get(reverse("learner:dashboard", args=[project.slug])).content.decode()
     now = guarantee(project.pool_account)
     history = rows_of(client, project, "spending")
@@ -98,7 +93,7 @@ def test_page_plots_and_files_tell_one_story(project: Project, manager: User) ->
 def test_engineers_see_what_was_spent_and_released_and_no_answers(project: Project) -> None:
     engineer = make_user("engineer")
     members.add_member(project=project, user=engineer, role=Role.ENGINEER)
-    client = client_of(engineer)
+    client = browser_of(engineer)
     page = client.get(reverse("learner:dashboard", args=[project.slug])).content.decode()
     assert "Labels agreed on" not in page
     assert "Start anew" not in page
@@ -111,7 +106,7 @@ def test_engineers_see_what_was_spent_and_released_and_no_answers(project: Proje
 def test_random_choice_stands_beside_it_for_those_who_see_both(project: Project, manager: User) -> None:
     companion = learning.open_trusted(manager, selection="random", selection_rate=None)
     other = learning.open_trusted(make_user("stranger"), selection="random", selection_rate=None)
-    client, address = client_of(manager), reverse("learner:compare_projects", args=[project.slug])
+    client, address = browser_of(manager), reverse("learner:compare_projects", args=[project.slug])
     client.post(address, {"compared_with": other.pk})
     project.refresh_from_db()
     assert project.compared_with is None
@@ -123,20 +118,20 @@ def test_random_choice_stands_beside_it_for_those_who_see_both(project: Project,
     assert [row["project"] for row in rows_of(client, project, "releases")] == [project.name, companion.name]
     engineer = make_user("engineer")
     members.add_member(project=project, user=engineer, role=Role.ENGINEER)
-    assert [row["project"] for row in rows_of(client_of(engineer), project, "releases")] == [project.name]
+    assert [row["project"] for row in rows_of(browser_of(engineer), project, "releases")] == [project.name]
 
 
 @pytest.mark.slow
 def test_random_choice_is_opened_beside_a_project_for_the_same_epsilon(project: Project, manager: User) -> None:
     learning.run_to_release(project, make_user(), version=2)
-    client = client_of(manager)
+    client = browser_of(manager)
     address = reverse("annotation:open_beside", args=[project.slug])
     assert (
         "Prepare such a project" not in client.get(reverse("learner:dashboard", args=[project.slug])).content.decode()
     )
     assert client.post(address).status_code == 403
     manager.user_permissions.add(Permission.objects.get(codename="add_project"))
-    client = client_of(User.objects.get(pk=manager.pk))
+    client = browser_of(User.objects.get(pk=manager.pk))
     assert "Prepare such a project" in client.get(reverse("learner:dashboard", args=[project.slug])).content.decode()
     check = client.post(address, follow=True)
     assert f"stand beside {project.name}" in check.content.decode()
@@ -165,7 +160,7 @@ def test_where_answers_are_secret_no_number_or_time_of_them_is_drawn_or_filed(ma
     learning.fill_trusted(secret)
     learning.work_off(secret)
     assert learning.label_everything(secret, make_user("ann"), at_most=3) == 3
-    client = client_of(manager)
+    client = browser_of(manager)
     page = client.get(reverse("learner:dashboard", args=[secret.slug])).content.decode()
     assert "nobody outside learns" in page
     assert "Labels agreed on" not in page
@@ -180,7 +175,7 @@ def test_work_is_cancelled_and_started_anew_from_the_page() -> None:
     learning.fill_trusted(project)
     loop.advance_project(project_id=project.pk)
     waiting = Round.objects.get()
-    client = client_of(manager)
+    client = browser_of(manager)
 
     def buttons() -> list[str]:
         page = tight(client.get(reverse("learner:work_list", args=[project.slug])).content.decode())
@@ -231,7 +226,7 @@ def test_a_running_round_or_training_has_a_bar_and_says_what_it_does(
     project = learning.open_trusted(manager)
     of_round, of_training = {"number": 1, "requested": 5}, {"version": 1, "last_consensus_id": 0, "labels_used": 3}
     row = kind.objects.create(project=project, **(of_round if kind is Round else of_training))
-    client = client_of(manager)
+    client = browser_of(manager)
     page = reverse("learner:work_list", args=[project.slug])
 
     def shown(language: str = "en", **changes: object) -> str:
@@ -280,6 +275,6 @@ def test_a_long_history_is_one_point_a_day(monkeypatch: pytest.MonkeyPatch) -> N
 def test_a_new_project_has_a_dashboard(manager: User) -> None:
     project = learning.open_trusted(manager)
     make_records(project, ["one"])
-    response = client_of(manager).get(reverse("learner:dashboard", args=[project.slug]))
+    response = browser_of(manager).get(reverse("learner:dashboard", args=[project.slug]))
     assert response.status_code == 200
     assert "No release was measured on public data yet" in response.content.decode()

@@ -66,15 +66,6 @@ def test_each_table_has_the_rows_of_its_file(project: Project, manager: User) ->
         assert [as_text(row) for row in rows] == file_rows(manager, project, name), name
 
 
-def test_every_table_of_the_page_has_its_schema(project: Project, manager: User) -> None:
-    client = Client()
-    client.force_login(manager)
-    shown = client.get(reverse("learner:dashboard", args=[project.slug])).context["tables"]
-    assert shown.keys() == ROWS.keys() == tables_api.SCOPES.keys()
-    for name, one in shown.items():
-        assert [column.name for column in one["table"].columns] == list(ROWS[name].model_fields), name
-
-
 def test_a_table_comes_in_pages(project: Project, manager: User) -> None:
     ask = Program(manager, project)
     rows = ask("GET", "dashboard/spending").json()
@@ -109,34 +100,9 @@ def test_engineers_read_what_was_spent_and_released(project: Project) -> None:
             assert (Reader.ENGINEER in readers) == (name in OUTSIDE), (place, field)
 
 
-@pytest.mark.parametrize("role", [Role.ANNOTATOR, Role.REVIEWER, None])
-def test_others_are_told_that_there_is_nothing(project: Project, role: Role | None) -> None:
-    other = make_user()
-    if role is not None:
-        members.add_member(project=project, user=other, role=role)
-    ask = Program(other, project)
-    assert {ask("GET", f"dashboard/{name}").status_code for name in ROWS} == {404}
-
-
-def test_what_is_no_table_is_not_there(project: Project, manager: User) -> None:
-    ask = Program(manager, project)
-    for name in ("work", "nonsense", "spending.csv"):
-        assert ask("GET", f"dashboard/{name}").status_code == 404
-
-
 def test_a_token_reads_a_table_as_it_reads_what_it_is_made_of(project: Project, manager: User) -> None:
     """Where a token may not read the ledger, it reads no sums over it either."""
     for name, needed in tables_api.SCOPES.items():
         assert Program(manager, project, needed)("GET", f"dashboard/{name}").status_code == 200
         others = [scope for scope in Scope if scope != needed]
         assert Program(manager, project, *others)("GET", f"dashboard/{name}").status_code == 403
-
-
-def test_where_answers_are_hidden_there_is_no_row(manager: User) -> None:
-    secret = learning.open_secret(manager)
-    learning.fill_trusted(secret)
-    learning.work_off(secret)
-    assert learning.label_everything(secret, make_user(), at_most=3) == 3
-    ask = Program(manager, secret)
-    assert ask("GET", "dashboard/spending").json()
-    assert [ask("GET", f"dashboard/{name}").json() for name in ("labels", "annotators")] == [[], []]

@@ -13,11 +13,6 @@ from tests.programs import Program
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-@pytest.fixture(autouse=True)
-def sent(monkeypatch):
-    monkeypatch.setattr("celery.app.base.Celery.send_task", lambda *args, **kwargs: None)
-
-
 @pytest.fixture
 def manager(project):
     return project.created_by
@@ -78,24 +73,6 @@ def test_an_upload_whose_reading_was_stopped_is_read_again(ask, project):
     key = row_of(ask, "job")["id"]
     assert ask("POST", f"work/job/{key}/cancel", {}).status_code == 409
     assert ask("POST", f"work/job/{key}/retry", {}).status_code == 409
-
-
-@pytest.mark.parametrize(("kind", "key"), [("job", "nonsense"), ("round", "x"), ("nothing", "1"), ("round", "99999")])
-def test_what_is_not_there(ask, kind, key):
-    for doing in ("cancel", "retry"):
-        assert ask("POST", f"work/{kind}/{key}/{doing}", {}).status_code == 404
-
-
-def test_managers_alone_and_of_this_project(ask, project):
-    loop.advance_project(project_id=project.pk)
-    key = row_of(ask, "round")["id"]
-    engineer = make_user()
-    add_members(project, engineer, role=Role.ENGINEER)
-    other = make_user()
-    for asked in (Program(engineer, project), Program(other, learning.open_trusted(other))):
-        assert asked("POST", f"work/round/{key}/cancel", {}).status_code == 404
-    assert Program(engineer, project)("GET", "work").status_code == 404
-    assert Round.objects.get().state == "waiting"
 
 
 def test_a_project_that_asks_at_random_stands_beside_another(ask, project, manager):

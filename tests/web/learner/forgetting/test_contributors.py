@@ -14,20 +14,11 @@ from annotation.work.services import tokens
 from annotation.work.services.tokens import Scope
 from learner.rounds.services import forgetting
 from tests import learning
+from tests.clients import browser_of
 from tests.factories import make_user
 
 pytestmark = pytest.mark.django_db(transaction=True)
 NAME = "Anna Nym"
-
-
-@pytest.fixture(autouse=True)
-def no_broker(monkeypatch) -> None:
-    monkeypatch.setattr("celery.canvas.Signature.apply_async", lambda *args, **kwargs: None)
-
-
-@pytest.fixture
-def manager():
-    return make_user("manager")
 
 
 @pytest.fixture
@@ -40,9 +31,7 @@ def project(manager):
 
 @pytest.fixture
 def client(manager):
-    browser = Client()
-    browser.force_login(manager)
-    return browser
+    return browser_of(manager)
 
 
 def post(client, project, page, **fields):

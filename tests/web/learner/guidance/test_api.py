@@ -6,8 +6,6 @@ from django.test import Client
 from django.urls import reverse
 
 from annotation.budget.words import epsilon_words
-from annotation.models import Role
-from annotation.people.services import members
 from annotation.projects.selectors import project_cards
 from annotation.templatetags.privacy_numbers import percent
 from annotation.work.services import tokens
@@ -16,6 +14,7 @@ from learner.dashboard.guidance import guidance_for
 from learner.pools.selectors import question_counts
 from privacy.ledger.selectors import guarantee
 from tests import learning
+from tests.clients import browser_of
 from tests.factories import make_user
 from tests.markup import tight
 
@@ -49,8 +48,7 @@ def rest(person, address: str):
 
 
 def read(owner, name: str, project) -> str:
-    client = Client()
-    client.force_login(owner)
+    client = browser_of(owner)
     args = [] if name == "annotation:projects" else [project.slug]
     return tight(client.get(reverse(name, args=args)).content.decode())
 
@@ -74,13 +72,6 @@ def test_acts_bring_their_price(owner):
     close = next(act for act in told["acts"] if act["kind"] == "close_block")
     assert close["epsilon"] == next(act.price.epsilon for act in guidance_for(project).acts if act.price is not None)
     assert told["goes_on_at"]
-
-
-def test_it_is_for_managers(project):
-    for role in (Role.ENGINEER, Role.ANNOTATOR):
-        person = make_user()
-        members.add_member(project=project, user=person, role=role)
-        assert rest(person, f"projects/{project.slug}/next-step").status_code == 404
 
 
 def test_what_was_spent_is_the_same_everywhere(owner, project):

@@ -26,6 +26,7 @@ from learner.rounds.next_step import Step
 from learner.rounds.services import loop, training
 from privacy.ledger.selectors import guarantee
 from tests import learning, streaming
+from tests.clients import browser_of
 from tests.factories import make_user
 from tests.owning import without_rules
 
@@ -50,9 +51,7 @@ class Scene:
 
     @property
     def browser(self) -> Client:
-        client = Client()
-        client.force_login(self.manager)
-        return client
+        return browser_of(self.manager)
 
     def way(self) -> Guidance:
         return guidance_for(Project.objects.get(pk=self.project.pk))
@@ -592,8 +591,7 @@ class TestPages:
         members.add_member(project=scene.project, user=engineer, role=Role.ENGINEER)
         # The card tells an engineer what was spent and released, as the list of projects does.
         for person, status in ((engineer, 200), (scene.annotator, 404)):
-            client = Client()
-            client.force_login(person)
+            client = browser_of(person)
             assert client.get(reverse("learner:next_step", args=[scene.project.slug])).status_code == 404
             card = client.get(reverse("learner:card", args=[scene.project.slug]))
             assert card.status_code == status

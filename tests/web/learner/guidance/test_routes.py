@@ -19,11 +19,6 @@ SENT = {
 }
 
 
-@pytest.fixture(autouse=True)
-def sent(monkeypatch):
-    monkeypatch.setattr("celery.app.base.Celery.send_task", lambda *args, **kwargs: None)
-
-
 @pytest.mark.one_in(3)
 @pytest.mark.parametrize("scene", SENT, ids=lambda scene: scene.__name__)
 def test_the_route_moves_the_project_on(scene):

@@ -4,7 +4,6 @@ import json
 import pytest
 from django.conf import settings
 from django.core.management import call_command
-from django.test import Client
 
 from annotation.models import Dataset, Role
 from annotation.projects.services import configuring
@@ -111,12 +110,8 @@ def test_images_have_none_and_say_so():
     assert not Dataset.objects.filter(project=project).exists()
 
 
-def test_it_is_for_those_who_may_see_releases(project):
-    address = f"/api/v1/projects/{project.slug}/models/0"
-    assert Client().get(address).status_code == 401
-    for role in (Role.ANNOTATOR, Role.REVIEWER):
-        assert client_of(project, role).get(address).status_code == 404
-        assert client_of(project, role).get(f"{address}/files/card.md").status_code == 404
+def test_it_is_downloaded_and_not_applied_by_the_site(project):
+    address = f"/api/v1/projects/{project.slug}/models/0/predict"
     sent = {"texts": ["a pear"]}
-    refused = client_of(project, Role.ENGINEER).post(f"{address}/predict", sent, content_type="application/json")
+    refused = client_of(project, Role.ENGINEER).post(address, sent, content_type="application/json")
     assert refused.status_code == 422

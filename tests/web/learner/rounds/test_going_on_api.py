@@ -10,16 +10,6 @@ from tests.programs import Program
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-@pytest.fixture(autouse=True)
-def sent(monkeypatch):
-    monkeypatch.setattr("celery.app.base.Celery.send_task", lambda *args, **kwargs: None)
-
-
-@pytest.fixture
-def manager():
-    return make_user("manager")
-
-
 def test_a_block_is_closed_before_its_time(manager):
     project = learning.open_secret(manager)
     ask = Program(manager, project)

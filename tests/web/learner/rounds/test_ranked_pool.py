@@ -1,28 +1,17 @@
 from decimal import Decimal
 
 import pytest
-from django.test import Client
 from django.urls import reverse
 
-from annotation.models import Query, Role
-from annotation.people.services import members
+from annotation.models import Query
 from annotation.questions.services import labelling
 from learner.rounds import views as pool_views
 from tests import learning
+from tests.clients import browser_of
 from tests.factories import make_user
 from tests.markup import tight
 
 pytestmark = pytest.mark.django_db(transaction=True)
-
-
-@pytest.fixture(autouse=True)
-def sent(monkeypatch):
-    monkeypatch.setattr("celery.app.base.Celery.send_task", lambda *args, **kwargs: None)
-
-
-@pytest.fixture
-def manager():
-    return make_user()
 
 
 @pytest.fixture
@@ -31,24 +20,12 @@ def crowd(manager):
 
 
 def page_of(project, person):
-    client = Client()
-    client.force_login(person)
+    client = browser_of(person)
     return client.get(reverse("learner:ranked_pool", args=[project.slug]))
 
 
 def text_of(response):
     return tight(response.content.decode())
-
-
-def test_only_managers_of_a_crowd_project_see_it(crowd, manager):
-    assert page_of(crowd, manager).status_code == 200
-    for role in (Role.ANNOTATOR, Role.ENGINEER):
-        person = make_user()
-        members.add_member(project=crowd, user=person, role=role)
-        assert page_of(crowd, person).status_code == 404
-    assert page_of(crowd, make_user()).status_code == 404
-    assert Client().get(reverse("learner:ranked_pool", args=[crowd.slug])).status_code == 302
-    assert page_of(learning.open_trusted(manager), manager).status_code == 404
 
 
 def test_an_empty_pool_says_what_to_do(crowd, manager):

@@ -3,12 +3,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from django.test import Client
 
 from annotation.models import Label, Membership, Project, Query, Role
 from learner.rounds.services import suggestions
 from privacy.mechanisms.randomized_response import RandomizedResponse
 from tests import learning
+from tests.clients import browser_of
 from tests.factories import make_annotators, make_user
 from tests.web.learner.answers.test_randomized_worlds import held, plain, silent
 from tests.web.learner.test_outside import asked_in, settle, taken_back
@@ -73,8 +73,7 @@ def world_of(
         learning.work_off(project)
         third = Query.objects.filter(project=project, round_number=3).order_by("priority", "pk")
         stored = list(third.values_list("pk", "suggested", "suggested_percent", "suggestion_shown"))
-        annotator = Client()
-        annotator.force_login(Membership.objects.filter(project=project, role=Role.ANNOTATOR).earliest("pk").user)
+        annotator = browser_of(Membership.objects.filter(project=project, role=Role.ANNOTATOR).earliest("pk").user)
         page = plain(annotator.get(f"/projects/{project.slug}/label/").content)
     assert len(stored) == 8
     assert all(None not in row for row in stored)

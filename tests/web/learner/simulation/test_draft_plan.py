@@ -13,6 +13,7 @@ from annotation.projects.services import opening
 from learner.models.planning import PlanSimulation
 from learner.simulation import plan_setups, services
 from privacy.ledger.models import BudgetAccount, LedgerEntry
+from tests.clients import browser_of
 from tests.factories import make_user
 
 pytestmark = pytest.mark.django_db
@@ -27,9 +28,7 @@ def opener() -> User:
 
 @pytest.fixture
 def client(opener: User) -> Client:
-    client = Client()
-    client.force_login(opener)
-    return client
+    return browser_of(opener)
 
 
 def at(preset: str, step: str) -> str:

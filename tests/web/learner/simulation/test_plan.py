@@ -12,21 +12,15 @@ from learner.models.planning import PlanSimulation
 from learner.simulation import estimates, plan_setups, services
 from privacy.ledger.models import LedgerEntry
 from tests import learning, streaming
-from tests.factories import make_user, open_preset
+from tests.clients import browser_of
+from tests.factories import open_preset
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
 @pytest.fixture
-def manager() -> User:
-    return make_user("manager")
-
-
-@pytest.fixture
 def client(manager: User) -> Client:
-    client = Client()
-    client.force_login(manager)
-    return client
+    return browser_of(manager)
 
 
 def page_of(project: Project) -> str:

@@ -1,4 +1,3 @@
-from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -13,8 +12,6 @@ from annotation.models.history import Action
 from annotation.projects.forms.wizard import WizardStep
 from annotation.projects.services.configuring import configure_project, limits_of
 from annotation.projects.services.opening import create_project
-from annotation.work.services import tokens
-from annotation.work.services.tokens import Scope
 from learner.errors import PlanOutdated
 from learner.models.planning import PlanSimulation
 from learner.simulation import services as simulation_services
@@ -25,6 +22,7 @@ from learner.simulation.views import draft_with
 from privacy.ledger.models import LedgerEntry
 from privacy.ledger.selectors import guarantee
 from tests import learning
+from tests.clients import browser_of, program_of
 from tests.factories import make_user
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -61,9 +59,7 @@ def manager() -> User:
 
 @pytest.fixture
 def client(manager: User) -> Client:
-    client = Client()
-    client.force_login(manager)
-    return client
+    return browser_of(manager)
 
 
 def opened(manager: User, kind: str = "secret blocks", **changes: Any) -> Project:
@@ -274,8 +270,7 @@ def test_a_planned_price_is_not_typed_so_that_it_follows_the_limit() -> None:
 
 def test_programs_read_simulate_and_use_the_same_rows(manager: User) -> None:
     project = opened(manager)
-    _, secret = tokens.create_token(user=manager, name="t", scopes=list(Scope), lifetime=timedelta(days=1))
-    program = Client(headers={"authorization": f"Bearer {secret}"})
+    program = program_of(manager)
     root = f"/api/v1/projects/{project.slug}/plan"
     fresh = program.get(f"{root}/rows?records={RECORDS}").json()
     assert (fresh["state"], fresh["rows"]) == ("none", [])

@@ -2,7 +2,6 @@ from datetime import UTC, datetime
 
 import pytest
 from django.template.loader import render_to_string
-from django.test import Client
 from django.utils import translation
 from django.utils.formats import date_format
 
@@ -33,8 +32,3 @@ def test_a_quick_pace_has_its_thousands_marked(language, pace):
     with translation.override(language):
         page = render_to_string("annotation/questions/_label.html", {"an_hour": 1020, "done_today": 1})
     assert pace in page
-
-
-def test_the_interfaces_own_page_fits_a_phone():
-    page = Client().get("/api/v1/docs").content.decode()
-    assert '<meta name="viewport" content="width=device-width, initial-scale=1">' in page

@@ -3,7 +3,6 @@ from pathlib import Path
 
 import pytest
 from django.conf import settings
-from django.test import Client
 from django.urls import reverse
 from playwright.sync_api import expect
 
@@ -11,6 +10,7 @@ from annotation.models import ProjectState
 from learner.models import StoppingAdvice
 from tests import learning
 from tests.axe import violations
+from tests.clients import browser_of
 from tests.db.learner.answers.test_randomization import open_randomized, reach
 from tests.factories import make_annotators
 
@@ -28,8 +28,7 @@ def test_overview_and_dashboard_say_it_and_a_button_pauses(page, live_server, st
     StoppingAdvice.objects.create(
         release=reach(project, 1), models_compared=4, agreement=agreement, threshold=0.975, moved=0.0734, stop=stop
     )
-    client = Client()
-    client.force_login(project.created_by)
+    client = browser_of(project.created_by)
     session = client.cookies[settings.SESSION_COOKIE_NAME].value
     page.context.add_cookies([{"name": settings.SESSION_COOKIE_NAME, "value": session, "url": live_server.url}])
     for name in ("overview", "dashboard"):

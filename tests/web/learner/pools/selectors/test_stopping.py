@@ -1,17 +1,15 @@
 import html
 import re
-from datetime import timedelta
 
 import pytest
-from django.test import Client
 
 from annotation.models import ProjectState
-from annotation.work.services import tokens
 from annotation.work.services.tokens import Scope
 from learner.models import StoppingAdvice
 from learner.pools import selectors
 from learner.pools.prices import more_answers
 from tests import learning
+from tests.clients import browser_of, program_of
 from tests.db.learner.answers.test_randomization import open_randomized, reach
 from tests.factories import add_members, make_annotators, make_user
 
@@ -21,12 +19,6 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 def text_of(response):
     return " ".join(html.unescape(re.sub("<[^>]*>", "", response.content.decode())).split())
-
-
-def client_of(user):
-    client = Client()
-    client.force_login(user)
-    return client
 
 
 @pytest.fixture
@@ -45,7 +37,7 @@ def put(release, **values):
 def test_where_it_is_enough_the_overview_says_so_and_a_manager_pauses(crowd):
     release = reach(crowd, 1)
     put(release)
-    client = client_of(crowd.created_by)
+    client = browser_of(crowd.created_by)
     page = client.get(f"/projects/{crowd.slug}/overview/")
     assert "More answers no longer help" in text_of(page)
     assert PAUSE in page.content.decode()
@@ -63,7 +55,7 @@ def test_while_it_improves_the_page_says_by_how_much(crowd):
     put(release, stop=False, agreement=0.8, moved=0.0734)
     sentence = more_answers(crowd, selectors.newest_release(crowd)).sentence
     assert sentence.startswith("Still improving, by about 7.3 points at most")
-    client = client_of(crowd.created_by)
+    client = browser_of(crowd.created_by)
     page = client.get(f"/projects/{crowd.slug}/overview/")
     assert "Go on asking" in text_of(page)
     assert PAUSE not in page.content.decode()
@@ -73,8 +65,7 @@ def test_the_interface_says_it_with_its_numbers_as_a_code_with_parameters(crowd)
     release = reach(crowd, 1)
     engineer = make_user()
     add_members(crowd, engineer, role="engineer")
-    _, secret = tokens.create_token(user=engineer, name="test", scopes=[Scope.MODELS_READ], lifetime=timedelta(days=1))
-    client = Client(headers={"Authorization": f"Bearer {secret}"})
+    client = program_of(engineer, Scope.MODELS_READ)
     url = f"/api/v1/projects/{crowd.slug}/models/1"
     assert client.get(url).json()["stopping"] is None
     put(release)
@@ -88,7 +79,7 @@ def test_the_interface_says_it_with_its_numbers_as_a_code_with_parameters(crowd)
     }
     assert told["said"].startswith("More answers no longer help: the last 4 versions")
     assert told["said_as_code"]["parameters"] == {"models": 4, "agreement": 0.99, "threshold": 0.975}
-    assert client_of(engineer).post(f"/projects/{crowd.slug}/state/", {"state": "paused"}).status_code in (403, 404)
-    dashboard = client_of(engineer).get(f"/projects/{crowd.slug}/dashboard/")
+    assert browser_of(engineer).post(f"/projects/{crowd.slug}/state/", {"state": "paused"}).status_code in (403, 404)
+    dashboard = browser_of(engineer).get(f"/projects/{crowd.slug}/dashboard/")
     assert "More answers no longer help" in text_of(dashboard)
     assert PAUSE not in dashboard.content.decode()
