@@ -13,6 +13,7 @@ import hashlib
 import json
 import os
 from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -21,15 +22,16 @@ import pytest
 
 from dpal_site.embedded.servers import REPOSITORY
 from learner.releases.artifacts.environment import code_version
-from tests.evidence.found import FORMAT, read_evidence, report_of
 from tests.evidence.mutants import KINDS
 
+FORMAT = "dpal-evidence/1"
 AUDITS = "tests/statistical/"
 FAULTS = "tests/evidence/test_mutants.py::test_it_is_killed_by_each_test_that_is_named_for_it["
 COMMAND = "make evidence"
 # What a test puts into its properties about a canary that it sent.
 CANARY = "canary"
 OUTCOMES = ("passed", "failed", "skipped")
+COUNTS = ("listed", "planted", "noticed")
 SOURCES = ("addons", "dpal_site", "learner", "annotation", "privacy", "tests")
 # What was noticed already, for the processes that collect tests: all of them must leave the same ones out.
 NOTICED = "DPAL_EVIDENCE_NOTICED"
@@ -69,12 +71,12 @@ class Report:
         found = {name: part for name, part in parts.items() if part is not None}
         if not found:
             return
-        kept = self._kept()
+        written = self._kept() | {"format": FORMAT} | found
         self.path.parent.mkdir(parents=True, exist_ok=True)
         draft = self.path.with_name(self.path.name + ".new")
-        draft.write_text(json.dumps(kept | {"format": FORMAT} | found, indent=1) + "\n", encoding="utf-8")
+        draft.write_text(json.dumps(written, indent=1) + "\n", encoding="utf-8")
         draft.replace(self.path)
-        self.path.with_suffix(".md").write_text(report_of(read_evidence(self.path)), encoding="utf-8")
+        self.path.with_suffix(".md").write_text(report_of(written), encoding="utf-8")
 
     def _kept(self) -> dict[str, Any]:
         kept: dict[str, Any] = json.loads(self.path.read_text(encoding="utf-8")) if self.path.exists() else {}
@@ -121,6 +123,43 @@ class Report:
         run = self._run()
         began_at = self.earlier.get("began_at", run["began_at"])
         return run | {"began_at": began_at, "sources": self.sources, "kinds": kinds, "verdicts": planted}
+
+
+def report_of(found: Mapping[str, Any]) -> str:
+    """Return the report in Markdown; a part that was not run is left out."""
+    lines = ["# Evidence", ""]
+    if (audits := found.get("audits")) is not None:
+        trials = f"Trials: {audits['trials']} times those of the ordinary tests."
+        heads = ("canary", "fits on each side", "sent", "charged", "highest bound", "half the noise found")
+        lines += ["## Audits", "", _when(audits), "", trials, "", *_table(heads, _canary_rows(audits["canaries"])), ""]
+        files = [(one["file"], one["about"], *(one[how] for how in OUTCOMES)) for one in audits["files"]]
+        lines += _table(("file", "audits", "passed", "failed", "left out"), files)
+    if (faults := found.get("faults")) is not None:
+        listed, planted, noticed = (sum(one[how] for one in faults["kinds"]) for how in COUNTS)
+        told = f"{noticed} of {planted} planted faults noticed, {listed} listed."
+        rows = [(one["kind"], *(one[how] for how in COUNTS)) for one in faults["kinds"]]
+        lines += ["", "## Planted faults", "", _when(faults), "", told, "", *_table(("kind", *COUNTS), rows)]
+    return "\n".join(lines) + "\n"
+
+
+def _canary_rows(canaries: list[Mapping[str, Any]]) -> Iterator[tuple[object, ...]]:
+    """Put what several tests say of one estimator together; `halved` ones are twins with half the noise."""
+    for name in dict.fromkeys(one["name"] for one in canaries):
+        own = [one for one in canaries if one["name"] == name]
+        whole, halved = ([one for one in own if one["halved"] == is_halved] for is_halved in (False, True))
+        highest = [max((one[of] for one in whole), default=None) for of in ("charged", "bound")]
+        told = ["not run" if value is None else f"{value:.3g}" for value in highest]
+        power = sum(one["bound"] > one["charged"] for one in halved)
+        yield name, max(one["trials"] for one in own), len(whole), *told, f"{power} of {len(halved)}"
+
+
+def _when(part: Mapping[str, Any]) -> str:
+    began_at, ended_at = (datetime.fromisoformat(part[name]) for name in ("began_at", "ended_at"))
+    return f"`{part['command']}`, sources {part['code']}, {began_at:%Y-%m-%d %H:%M} to {ended_at:%Y-%m-%d %H:%M} UTC."
+
+
+def _table(heads: tuple[str, ...], rows: Iterable[tuple[object, ...]]) -> list[str]:
+    return [f"| {' | '.join(map(str, row))} |" for row in (heads, ["---"] * len(heads), *rows)]
 
 
 def _about(name: str) -> str:
