@@ -1,5 +1,3 @@
-"""On a phone a wide table's rows are cards: each cell says its heading, or the table says why it stays one."""
-
 import re
 from pathlib import Path
 
@@ -28,14 +26,12 @@ def templates():
 
 
 def with_parts(body):
-    """Return a table's body with the cells of the templates it includes."""
     included = tuple(f"/templates/{name}" for name in INCLUDED.findall(body))
     parts = [path.read_text() for path in templates() if str(path).endswith(included)]
     return "".join([body, *(part for part in parts if "<table" not in part)])
 
 
 def squeezed(attributes, body):
-    """Say what is wrong with a table of at least five columns, or nothing."""
     head, _, rows = body.partition("<tbody")
     headings = HEADING.findall(head)
     # A loop brings a column for each of something.

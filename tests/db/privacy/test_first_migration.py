@@ -1,5 +1,3 @@
-"""Tables made at once from their last state are those that Django makes step by step."""
-
 import re
 
 import pytest
@@ -22,7 +20,6 @@ SHAPE = {
 
 
 def operations() -> list[migrations.operations.base.Operation]:
-    """Return tables that know each other, one of which gets a field, a check and an index afterwards."""
     key = models.BigAutoField(primary_key=True)
     return [
         migrations.CreateModel("Shelf", [("id", key), ("name", models.CharField(max_length=20, unique=True))]),
@@ -39,8 +36,7 @@ def operations() -> list[migrations.operations.base.Operation]:
         ),
         migrations.AddField("shelf", "best", models.ForeignKey("planted.book", null=True, on_delete=models.SET_NULL)),
         migrations.AddConstraint(
-            "shelf",
-            models.UniqueConstraint(fields=["best"], condition=models.Q(name="x"), name="planted_shelf_best"),
+            "shelf", models.UniqueConstraint(fields=["best"], condition=models.Q(name="x"), name="planted_shelf_best")
         ),
         migrations.AddIndex("shelf", models.Index(fields=["best", "name"], name="planted_shelf_best_name")),
         migrations.RunSQL("COMMENT ON TABLE planted_shelf IS 'rules come last'", migrations.RunSQL.noop),
@@ -48,7 +44,6 @@ def operations() -> list[migrations.operations.base.Operation]:
 
 
 def made_by(base: type[migrations.Migration]) -> dict[str, list[tuple[object, ...]]]:
-    """Return what stands in the database once the operations were applied, and take it away again."""
     migration = type("Migration", (base,), {"operations": operations()})("0001_tables", "planted")
     with as_owner():
         with connection.schema_editor() as editor:

@@ -1,5 +1,3 @@
-"""Markdown as part of a page keeps below the page's own title."""
-
 from markdown_it import MarkdownIt
 
 from annotation.markdown import PageRenderer

@@ -1,5 +1,3 @@
-"""Released weights: exact through JSON, and probabilities as scikit-learn's."""
-
 import json
 
 import numpy as np

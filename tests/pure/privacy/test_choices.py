@@ -1,5 +1,3 @@
-"""Declarations of choices: what is refused, and what follows from them."""
-
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -13,8 +11,6 @@ from privacy.choices import BrokenRules, Catalogue, Choice, Kind, Sound, paramet
 
 @dataclass(frozen=True)
 class Clusters(Choice):
-    """A strategy with a parameter of each type."""
-
     kind: ClassVar[Kind] = Kind.STRATEGY
     name: ClassVar[str] = "clusters"
     label: ClassVar[str] = "one of each cluster"
@@ -52,8 +48,6 @@ class Chance(Choice):
 
 @dataclass(frozen=True)
 class Hasty(Clusters):
-    """One that has a rule of its own and does not call the one that it is bound by."""
-
     name: ClassVar[str] = "hasty"
 
     def rules(self, settings):
@@ -117,8 +111,6 @@ def test_rules_between_settings_and_the_price_are_checked():
 
 @dataclass(frozen=True)
 class Between(Choice):
-    """Two numbers in order, of which one may be left out."""
-
     kind: ClassVar[Kind] = Kind.STRATEGY
     name: ClassVar[str] = "between"
     label: ClassVar[str] = "between two numbers"

@@ -1,5 +1,3 @@
-"""The audit: it finds what is there, and claims more than is there no oftener than it says."""
-
 import math
 
 import numpy as np

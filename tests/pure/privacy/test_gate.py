@@ -1,5 +1,3 @@
-"""The gate equals a naive count of the sample, however its input is cut and however little memory it has."""
-
 import hashlib
 import itertools
 from collections import Counter
@@ -122,7 +120,6 @@ def test_ranges_collected_apart_decide_the_same(unit, records, cuts, memory):
 
 
 def log_batches(rng, *, rows, texts, contributors):
-    """Many texts said once or twice, and some that are said a lot."""
     for size in [rows // 8] * 8:
         numbers = np.minimum(rng.zipf(1.4, size=size), texts)
         rare = rng.random(size) < 0.5

@@ -1,5 +1,3 @@
-"""Both gates in stages, cut into any ranges and any shares by hash: the same comes out as from one process."""
-
 import itertools
 
 import pyarrow as pa
@@ -43,13 +41,11 @@ def collected(gate, records, cuts):
 
 
 def split(gate, table, shares):
-    """Cut a digest, or text rows, into its shares."""
     place, written = gate.shares_of(table, key=KEY, shares=shares), without_dictionaries(table)
     return [encoded_again(written.filter(pa.array(place == share)), table.schema) for share in range(shares)]
 
 
 def in_shares(gate, tables, shares):
-    """Cut every table and put each share together in the order of the tables, as workers hand them on."""
     return list(zip(*(split(gate, table, shares) for table in tables), strict=True))
 
 

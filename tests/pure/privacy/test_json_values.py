@@ -1,5 +1,3 @@
-"""Amounts and times of day in documents: read as what they are, written as texts, refused where they are neither."""
-
 from datetime import time
 from decimal import Decimal
 

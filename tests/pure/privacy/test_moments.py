@@ -1,5 +1,3 @@
-"""Times lose what is below a second."""
-
 from datetime import UTC, datetime
 
 from privacy.moments import whole_second

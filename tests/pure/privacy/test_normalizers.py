@@ -1,5 +1,3 @@
-"""The array form of a rule equals its form for one text."""
-
 import hashlib
 import unicodedata
 

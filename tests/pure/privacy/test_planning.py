@@ -1,5 +1,3 @@
-"""The plan agrees with the accountant, with the gates themselves, and with a count of the pool."""
-
 import json
 from collections import Counter
 from io import StringIO

@@ -1,5 +1,3 @@
-"""A gate is planned from public numbers: what is forecast is what a source of these numbers lets out."""
-
 import math
 
 import numpy as np

@@ -1,5 +1,3 @@
-"""The threshold gate: exact counts in, the event's noise and threshold on them, nothing under the floor."""
-
 import math
 from fractions import Fraction
 
@@ -132,8 +130,6 @@ def test_tail_chances_are_certain_bounds(scale, distance, bound):
 
 
 class Scripted(SimulationRandom):
-    """Hands out given words first."""
-
     def __init__(self, words):
         super().__init__(0)
         self.script = list(words)

@@ -1,5 +1,3 @@
-"""A sentence remembers what it was made from, whatever it goes through."""
-
 import copy
 import json
 import pickle

@@ -51,13 +51,7 @@ def floor_on_top(noise, floor):
 @pytest.mark.parametrize("noise", ["discrete_laplace", "truncated_geometric"])
 @pytest.mark.parametrize(
     ("make", "floor", "copies", "passes"),
-    [
-        (sound, 1, 1, True),
-        (sound, 1, 9, True),
-        (sound, 8, 8, True),
-        (quiet, 1, 9, False),
-        (floor_on_top, 8, 8, False),
-    ],
+    [(sound, 1, 1, True), (sound, 1, 9, True), (sound, 8, 8, True), (quiet, 1, 9, False), (floor_on_top, 8, 8, False)],
 )
 def test_threshold_gate(noise, make, floor, copies, passes):
     """One record more or fewer; a lower bound at 99.99 % confidence that only the twins exceed the charge with."""

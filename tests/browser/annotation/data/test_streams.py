@@ -1,11 +1,8 @@
-"""The pages of streams, in both themes, on a desk and on a phone: axe finds nothing, nothing scrolls sideways."""
-
 from typing import TYPE_CHECKING
 
 import pytest
 from django.conf import settings
 from django.contrib.auth.models import Permission
-from django.test import Client
 from django.urls import reverse
 
 from annotation.data.services.streams import post_records
@@ -13,6 +10,7 @@ from annotation.models import Label, Role
 from annotation.people.services import members
 from dpal_site.embedded.processes import Supervisor
 from tests import axe, streaming
+from tests.clients import browser_of
 from tests.factories import make_user
 
 if TYPE_CHECKING:
@@ -32,8 +30,7 @@ def test_pages_of_a_stream_are_clean(page: "Page", live_site: Supervisor, size: 
     members.add_member(project=project, user=manager, role=Role.ANNOTATOR)
     post_records(project=project, records=streaming.rows(3))
     streaming.work_off(project)
-    client = Client()
-    client.force_login(manager)
+    client = browser_of(manager)
     cookie = client.cookies[settings.SESSION_COOKIE_NAME]
     page.context.add_cookies([{"name": cookie.key, "value": cookie.value, "url": live_site.url}])
     page.set_viewport_size(size)

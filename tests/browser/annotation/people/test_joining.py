@@ -1,5 +1,3 @@
-"""Joining by keys alone: from an invitation, a forgotten password or a crowd platform's link to the work."""
-
 import re
 from collections.abc import Callable
 from datetime import timedelta
@@ -57,8 +55,6 @@ def ann() -> User:
 
 @pytest.fixture
 def named(page: Page) -> Callable[..., Locator]:
-    """Find a link, a button or a field by the name a reader would be told."""
-
     def find(role: str, name: str) -> Locator:
         return page.get_by_role(role, name=name, exact=True)
 
@@ -82,7 +78,6 @@ def log_out(keys: Keyboard) -> None:
 
 
 def to_second_factors(keys: Keyboard) -> None:
-    """Go by the menu of the person to their second factor and passkeys."""
     keys.reach(keys.page.locator(".menu summary"))
     keys.page.keyboard.press("Space")
     keys.follow(keys.page.get_by_role("link", name="Your account"))

@@ -1,14 +1,12 @@
-"""The classes of a project in a browser: one more by keys alone, on a phone, in the dark, and without scripts."""
-
 import pytest
 from django.conf import settings
 from django.contrib.auth.models import User
-from django.test import Client
 from django.urls import reverse
 from playwright.sync_api import Browser, Page, expect
 
 from annotation.models import Project, Role
 from tests.axe import violations
+from tests.clients import browser_of
 from tests.factories import add_members, make_project, make_user, open_preset, open_records
 from tests.keyboard import Keyboard
 
@@ -31,8 +29,7 @@ def project() -> Project:
 
 
 def enter(page: Page, live_server, person: User, name: str, *args: object) -> None:
-    client = Client()
-    client.force_login(person)
+    client = browser_of(person)
     cookie = client.cookies[settings.SESSION_COOKIE_NAME]
     page.context.add_cookies([{"name": cookie.key, "value": cookie.value, "url": live_server.url}])
     page.goto(live_server.url + reverse(f"annotation:{name}", args=args))

@@ -1,8 +1,5 @@
-"""Saying whether the model's guess is right: keys, the list of keys, both themes, a desk and a phone."""
-
 import pytest
 from django.conf import settings
-from django.test import Client
 from django.urls import reverse
 from playwright.sync_api import expect
 
@@ -11,6 +8,7 @@ from annotation.models import Label, Role
 from annotation.people.services import members
 from tests import streaming
 from tests.axe import violations
+from tests.clients import browser_of
 from tests.factories import make_user, write_settings
 from tests.keyboard import read_first
 
@@ -30,9 +28,7 @@ def project():
 
 @pytest.fixture
 def desk(page, live_server, project):
-    """Open the label page of the one person who answers."""
-    client = Client()
-    client.force_login(project.created_by)
+    client = browser_of(project.created_by)
     cookie = client.cookies[settings.SESSION_COOKIE_NAME]
     page.context.add_cookies([{"name": cookie.key, "value": cookie.value, "url": live_server.url}])
 
@@ -44,7 +40,6 @@ def desk(page, live_server, project):
 
 
 def answer(page, *keys):
-    """Press the keys of one answer, and wait until its question is gone."""
     shown = page.locator("#answer").get_attribute("action")
     read_first(page)
     for key in keys:

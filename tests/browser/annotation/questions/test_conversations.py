@@ -1,17 +1,15 @@
-"""A manager and an annotator talk about a question in a browser: by keys, on a phone, in the dark, without scripts."""
-
 import os
 from pathlib import Path
 
 import pytest
 from django.conf import settings
-from django.test import Client
 from django.urls import reverse
 from playwright.sync_api import expect
 
 from annotation.models import Report, ReportKind, Role
 from annotation.questions.services import flags, labels, queue
 from tests.axe import violations
+from tests.clients import browser_of
 from tests.factories import add_members, make_annotators, make_project, make_records, make_user
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
@@ -47,8 +45,7 @@ def people(project):
 
 
 def sign_in(page, live_server, person, size=DESK, scheme="light"):
-    client = Client()
-    client.force_login(person)
+    client = browser_of(person)
     session = client.cookies[settings.SESSION_COOKIE_NAME].value
     page.context.add_cookies([{"name": settings.SESSION_COOKIE_NAME, "value": session, "url": live_server.url}])
     page.set_viewport_size(size)
@@ -60,7 +57,6 @@ def address(live_server, name, *arguments):
 
 
 def sound(page, name):
-    """Nothing is wrong with a page, and no part of it is wider than the screen."""
     if KEEP:
         page.screenshot(path=Path(KEEP) / f"{name}.png", full_page=True)
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")

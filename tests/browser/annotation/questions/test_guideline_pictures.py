@@ -1,12 +1,9 @@
-"""Pictures of guidelines in a browser: added, previewed, seen beside the question and on a phone, and deleted."""
-
 import os
 from collections.abc import Collection
 from pathlib import Path
 
 import pytest
 from django.conf import settings
-from django.test import Client
 from django.urls import reverse
 from playwright.sync_api import Browser, Page, expect
 
@@ -14,6 +11,7 @@ from annotation.models import GuidelinePicture, Project, Role
 from annotation.questions.guidelines import NAME_LENGTH, snippet_of
 from annotation.questions.services.guidelines import add_guideline_picture, save_guidelines
 from tests.axe import violations
+from tests.clients import browser_of
 from tests.factories import a_png, add_members, make_annotators, make_manager, make_project, make_user, open_records
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
@@ -23,12 +21,10 @@ LOADED = "() => [...document.images].every(one => one.complete && one.naturalWid
 
 @pytest.fixture
 def enter(browser: Browser, live_server, page_faults):
-    """Open a page of a project for a person, in a browser of their own."""
     contexts = []
 
     def open_page(project: Project, person, name: str, **options) -> Page:
-        client = Client()
-        client.force_login(person)
+        client = browser_of(person)
         cookie = client.cookies[settings.SESSION_COOKIE_NAME]
         context = browser.new_context(reduced_motion="reduce", **options)
         contexts.append(context)
@@ -46,7 +42,6 @@ def enter(browser: Browser, live_server, page_faults):
 
 @pytest.fixture
 def project() -> Project:
-    """Return a project whose guidelines show a picture."""
     made = make_project()
     data = a_png(width=1600, height=900, colour="firebrick")
     person = made.created_by
@@ -57,7 +52,6 @@ def project() -> Project:
 
 
 def look_at(page: Page, name: str, schemes: Collection[str] = tuple(SIZES)) -> None:
-    """Let axe look at a page at a desk and, dark, on a phone, where nothing may scroll sideways."""
     for scheme in schemes:
         size = SIZES[scheme]
         page.set_viewport_size(size)

@@ -1,5 +1,3 @@
-"""The annotator's page in a real browser: keys alone, impatient clicks, small screens, dark rooms, screen readers."""
-
 import os
 from datetime import time
 from pathlib import Path
@@ -14,6 +12,7 @@ from playwright.sync_api import expect
 from annotation.models import Assignment, AssignmentState, Label, Query
 from annotation.questions.services import guidelines, queue
 from tests.axe import violations
+from tests.clients import browser_of
 from tests.factories import (
     answer_once,
     make_annotators,
@@ -49,8 +48,6 @@ def annotator(project):
 
 @pytest.fixture
 def at(page, live_server):
-    """Open an address of the site."""
-
     def go(name, *args):
         page.goto(live_server.url + (name if name.startswith("/") else reverse(name, args=args)))
         return page
@@ -60,21 +57,18 @@ def at(page, live_server):
 
 @pytest.fixture
 def logged_in(page, live_server, annotator):
-    client = Client()
-    client.force_login(annotator)
+    client = browser_of(annotator)
     session = client.cookies[settings.SESSION_COOKIE_NAME].value
     page.context.add_cookies([{"name": settings.SESSION_COOKIE_NAME, "value": session, "url": live_server.url}])
     return page
 
 
 def shot(page, name):
-    """Keep a picture where somebody asked for them, to be looked at."""
     if KEEP:
         page.screenshot(path=Path(KEEP) / f"{name}.png", full_page=True)
 
 
 def choice(page, name):
-    """Return the large button of a class."""
     return page.locator(".choice", has_text=name)
 
 
@@ -169,8 +163,7 @@ class TestClicks:
 
     def test_without_scripts(self, project, browser, live_server, annotator):
         open_records(project, 2)
-        client = Client()
-        client.force_login(annotator)
+        client = browser_of(annotator)
         session = client.cookies[settings.SESSION_COOKIE_NAME].value
         with browser.new_context(java_script_enabled=False) as context:
             context.add_cookies([{"name": settings.SESSION_COOKIE_NAME, "value": session, "url": live_server.url}])
@@ -263,8 +256,7 @@ def show_skip_to_take_back(project, at):
 def show_somebody_else(project, at):
     open_records(project, 3)
     page = at("annotation:label", project.slug)
-    client = Client()
-    client.force_login(make_annotators(project, 1)[0])
+    client = browser_of(make_annotators(project, 1)[0])
     cookie = client.cookies[settings.SESSION_COOKIE_NAME]
     origin = page.evaluate("location.origin")
     page.context.add_cookies([{"name": cookie.key, "value": cookie.value, "url": origin}])
@@ -300,7 +292,6 @@ def show_crowd(project, at):
 
 
 def saying(page, heading):
-    """Hold a page without a question to its heading, and to a sentence on what happens next."""
     expect(page.get_by_role("heading", level=1)).to_contain_text(heading)
     assert len(page.locator("#question p").first.inner_text()) > 60
     return page

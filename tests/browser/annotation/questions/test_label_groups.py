@@ -1,5 +1,3 @@
-"""Classes under headings and in colours on the annotator's page: few and many, by keys, on a phone, without scripts."""
-
 import os
 from pathlib import Path
 

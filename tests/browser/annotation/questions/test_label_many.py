@@ -1,5 +1,3 @@
-"""Sixty classes on the annotator's page in a browser: found by typing, in three keys, on a phone, without scripts."""
-
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -7,7 +5,6 @@ from pathlib import Path
 import pytest
 from django.conf import settings
 from django.contrib.auth.models import User
-from django.test import Client
 from django.urls import reverse
 from playwright.sync_api import Browser, Page, expect
 
@@ -16,6 +13,7 @@ from annotation.projects.services.configuring import configure_project
 from annotation.questions.class_list import codes_of
 from annotation.questions.services import queue
 from tests.axe import violations
+from tests.clients import browser_of
 from tests.factories import (
     make_annotators,
     make_project,
@@ -68,12 +66,10 @@ def project() -> Project:
 
 @pytest.fixture
 def enter(browser: Browser, live_server, page_faults) -> Iterator[Enter]:
-    """Open the label page for an annotator, in a browser of their own."""
     contexts = []
 
     def open_page(project: Project, person: User | None = None, **options) -> Page:
-        client = Client()
-        client.force_login(person or make_annotators(project, 1)[0])
+        client = browser_of(person or make_annotators(project, 1)[0])
         session = client.cookies[settings.SESSION_COOKIE_NAME].value
         context = browser.new_context(**options)
         contexts.append(context)

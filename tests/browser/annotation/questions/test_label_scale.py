@@ -1,13 +1,11 @@
-"""Ratings in a real browser: one key a step, on a phone, and with nothing for axe to find."""
-
 import pytest
 from django.conf import settings
-from django.test import Client
 from django.urls import reverse
 from playwright.sync_api import expect
 
 from annotation.models import Label
 from tests.axe import violations
+from tests.clients import browser_of
 from tests.factories import make_annotators, make_project, open_records
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
@@ -18,8 +16,7 @@ READING_MS = 350
 def enter(page, live_server):
     def go(project, **size):
         (person,) = make_annotators(project, 1)
-        client = Client()
-        client.force_login(person)
+        client = browser_of(person)
         session = client.cookies[settings.SESSION_COOKIE_NAME].value
         page.context.add_cookies([{"name": settings.SESSION_COOKIE_NAME, "value": session, "url": live_server.url}])
         if size:

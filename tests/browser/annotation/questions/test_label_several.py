@@ -1,5 +1,3 @@
-"""Several classes of one record in a browser: by keys, by typing, on a phone, without scripts, without a connection."""
-
 import os
 from pathlib import Path
 

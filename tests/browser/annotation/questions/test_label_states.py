@@ -1,5 +1,3 @@
-"""What the annotator's page says when there is nothing to answer, and that it comes alive; limits, checks, scripts."""
-
 from collections.abc import Callable, Iterator
 from datetime import timedelta
 
@@ -7,7 +5,6 @@ import numpy as np
 import pytest
 from django.conf import settings
 from django.contrib.auth.models import User
-from django.test import Client
 from django.urls import reverse
 from playwright.sync_api import Browser, Page, expect
 
@@ -17,6 +14,7 @@ from annotation.projects.services.lifecycle import ProjectState
 from annotation.questions.services import checks as gold
 from annotation.questions.services import flags, guidelines, labels, queue
 from tests.axe import violations
+from tests.clients import browser_of
 from tests.factories import (
     add_members,
     answer_once,
@@ -39,12 +37,10 @@ Enter = Callable[..., Page]
 
 @pytest.fixture
 def enter(browser: Browser, live_server, page_faults) -> Iterator[Enter]:
-    """Open the label page for a person, in a browser of their own."""
     contexts = []
 
     def open_page(project: Project, person: User, **options) -> Page:
-        client = Client()
-        client.force_login(person)
+        client = browser_of(person)
         cookie = client.cookies[settings.SESSION_COOKIE_NAME]
         context = browser.new_context(**options)
         contexts.append(context)
@@ -62,7 +58,6 @@ def enter(browser: Browser, live_server, page_faults) -> Iterator[Enter]:
 
 
 def press(page: Page, key: str) -> None:
-    """Press a key as somebody does who reads first."""
     read_first(page)
     page.keyboard.press(key)
 
@@ -123,7 +118,6 @@ def test_every_state_says_what_happens_next_and_is_clean(enter, heading):
 
 
 def look_at(page: Page) -> None:
-    """Let axe look at a page at a desk and, dark, on a phone, where nothing may scroll sideways."""
     for scheme, size in SIZES.items():
         page.set_viewport_size(size)
         page.emulate_media(color_scheme=scheme)
@@ -157,7 +151,6 @@ def test_nobody_sees_more_of_a_pool_than_the_limit_and_others_go_on(enter):
 
 
 def answer_check(project: Project, person: User, choice: int) -> None:
-    """Answer until a hidden check comes, and that one with the class."""
     held = queue.claim_next(project=project, user=person)
     while held.query.state != QueryState.GOLD:
         labels.submit_label(assignment=held, choice=0)

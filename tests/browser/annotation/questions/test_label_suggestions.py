@@ -1,5 +1,3 @@
-"""Suggestions on the annotator's page in a browser: one key takes one, no key takes what nobody was shown."""
-
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -7,13 +5,13 @@ from pathlib import Path
 import pytest
 from django.conf import settings
 from django.contrib.auth.models import User
-from django.test import Client
 from django.urls import reverse
 from playwright.sync_api import Browser, Page, expect
 
 from annotation.models import Label, Project, Query
 from annotation.models.machines import MachineAnnotator
 from tests.axe import violations
+from tests.clients import browser_of
 from tests.factories import add_members, make_annotators, make_project, make_user, open_records
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
@@ -25,7 +23,6 @@ Enter = Callable[..., Page]
 
 
 def suggested(shown: list[bool], **fields: object) -> Project:
-    """Return a project whose questions suggest the third class, shown where it is said."""
     values = {"name": "Voice queries", "question": "What does this person want?", "classes": FEW}
     project = make_project(**(values | fields))
     for query, each in zip(open_records(project, len(shown)), shown, strict=True):
@@ -35,12 +32,10 @@ def suggested(shown: list[bool], **fields: object) -> Project:
 
 @pytest.fixture
 def enter(browser: Browser, live_server, page_faults) -> Iterator[Enter]:
-    """Open a page of a project for somebody, in a browser of their own."""
     contexts = []
 
     def open_page(project: Project, person: User, address: str = "annotation:label", **options) -> Page:
-        client = Client()
-        client.force_login(person)
+        client = browser_of(person)
         session = client.cookies[settings.SESSION_COOKIE_NAME].value
         context = browser.new_context(**options)
         contexts.append(context)

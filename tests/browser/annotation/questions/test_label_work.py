@@ -1,5 +1,3 @@
-"""A day's work on the annotator's page in a real browser: nothing lost, nothing doubled, nothing waited for."""
-
 import json
 from collections.abc import Callable, Iterator
 
@@ -7,7 +5,6 @@ import numpy as np
 import pytest
 from django.conf import settings
 from django.contrib.auth.models import User
-from django.test import Client
 from django.urls import reverse
 from PIL import Image
 from playwright.sync_api import Browser, Page, expect
@@ -17,6 +14,7 @@ from annotation.models import Assignment, Label, Picture, Project, Query, QueryS
 from annotation.questions.services import guidelines, queue
 from dpal_site.embedded import host
 from tests.axe import violations
+from tests.clients import browser_of
 from tests.factories import make_annotators, make_project, make_records, open_records, write_settings
 from tests.keyboard import read_first
 
@@ -55,12 +53,10 @@ def project():
 
 @pytest.fixture
 def enter(browser: Browser, live_server, page_faults) -> Iterator[Enter]:
-    """Open the label page for a person, in a browser of their own."""
     contexts = []
 
     def open_page(project, person: User, **options) -> Page:
-        client = Client()
-        client.force_login(person)
+        client = browser_of(person)
         session = client.cookies[settings.SESSION_COOKIE_NAME].value
         context = browser.new_context(**options)
         contexts.append(context)
@@ -83,8 +79,7 @@ def address(live_server, project):
 
 def sign_in(page: Page, person: User, live_server, *, new_token: bool) -> None:
     """Let somebody else sign in at the same browser, in another tab; a login makes the tokens of open pages void."""
-    client = Client()
-    client.force_login(person)
+    client = browser_of(person)
     session = client.cookies[settings.SESSION_COOKIE_NAME].value
     if new_token:
         page.context.clear_cookies(name=settings.CSRF_COOKIE_NAME)
@@ -92,7 +87,6 @@ def sign_in(page: Page, person: User, live_server, *, new_token: bool) -> None:
 
 
 def press(page: Page, *keys: str) -> None:
-    """Press keys as somebody does who reads first."""
     read_first(page)
     for key in keys:
         page.keyboard.press(key)
@@ -157,8 +151,7 @@ class TestNothingLost:
         expect(page.get_by_role("alert")).to_contain_text("kept in this browser")
         context = page.context
         page.close()
-        client = Client()
-        client.force_login(second)
+        client = browser_of(second)
         session = client.cookies[settings.SESSION_COOKIE_NAME].value
         context.add_cookies([{"name": settings.SESSION_COOKIE_NAME, "value": session, "url": live_server.url}])
         context.set_offline(False)
@@ -439,7 +432,6 @@ class TestGuidelines:
 
 @pytest.fixture
 def digits(own_storage):
-    """Open a project of two small pictures."""
     np.save(own_storage / "pixels.npy", np.arange(2 * 28 * 28, dtype=np.uint8).reshape(2, 28, 28))
     project = make_project(data_kind="image", image_height=28, image_width=28)
     records = make_records(project, rows=2, pixels="pixels.npy")
@@ -449,7 +441,6 @@ def digits(own_storage):
 
 @pytest.fixture
 def photograph(digits):
-    """Open the same project with a picture in colour beside the first record."""
     fade = np.linspace(0, 255, 1200, dtype=np.uint8)[None, :, None].repeat(900, axis=0)
     image = np.concatenate([fade, fade[:, ::-1], np.full_like(fade, 90)], axis=2)
     Query.objects.exclude(record__row_number=0).update(state="withdrawn", open_slots=0)

@@ -1,12 +1,9 @@
-"""The quality pages by keys alone: checks, a comparison, a dispute settled, one's own statistics, who is paid what."""
-
 import csv
 from pathlib import Path
 
 import pytest
 from django.conf import settings
 from django.contrib.auth.models import User
-from django.test import Client
 from django.urls import reverse
 from playwright.sync_api import Page, expect
 
@@ -14,6 +11,7 @@ from annotation.models import DatasetRole, Membership, Project, Query, QueryStat
 from annotation.models.quality import Aggregation, GoldQuery, PauseReason, QualityReport
 from annotation.questions.services import labels, queue
 from annotation.review.services import agreement as comparing
+from tests.clients import browser_of
 from tests.factories import add_members, make_annotators, make_project, make_records, make_user, open_records
 from tests.keyboard import Keyboard
 
@@ -41,7 +39,6 @@ def annotators(project) -> list[User]:
 
 @pytest.fixture
 def answered(project, annotators) -> list[Query]:
-    """Ask two questions, one answered alike and one not."""
     queries = open_records(project, 2)
     for person, choices in zip(annotators, ((1, 0), (1, 2)), strict=True):
         for choice in choices:
@@ -50,9 +47,7 @@ def answered(project, annotators) -> list[Query]:
 
 
 def enter(page: Page, live_server, person: User, name: str, *args: object) -> None:
-    """Open a page as the person."""
-    client = Client()
-    client.force_login(person)
+    client = browser_of(person)
     cookie = client.cookies[settings.SESSION_COOKIE_NAME]
     page.context.add_cookies([{"name": cookie.key, "value": cookie.value, "url": live_server.url}])
     page.goto(live_server.url + reverse(f"annotation:{name}", args=args))

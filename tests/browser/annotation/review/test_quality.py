@@ -1,8 +1,5 @@
-"""The quality pages in both themes and sizes: axe finds nothing, nothing scrolls sideways."""
-
 import pytest
 from django.conf import settings
-from django.test import Client
 from django.urls import reverse
 
 from annotation.models import Membership, Query, Role
@@ -11,6 +8,7 @@ from annotation.questions.services import checks as gold
 from annotation.questions.services import labels, queue
 from annotation.review.services import agreement as comparing
 from tests import axe
+from tests.clients import browser_of
 from tests.factories import add_members, make_annotators, make_project, make_user, open_records
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
@@ -18,8 +16,7 @@ SIZES = {"desk": {"width": 1280, "height": 800}, "phone": {"width": 320, "height
 
 
 def log_in(page, live_server, user):
-    client = Client()
-    client.force_login(user)
+    client = browser_of(user)
     cookie = client.cookies[settings.SESSION_COOKIE_NAME]
     page.context.add_cookies([{"name": cookie.key, "value": cookie.value, "url": live_server.url}])
 

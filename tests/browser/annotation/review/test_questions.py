@@ -1,17 +1,15 @@
-"""The table of questions and a person's own answers in a browser: by keys, on a phone, light and dark."""
-
 import os
 from pathlib import Path
 
 import pytest
 from django.conf import settings
-from django.test import Client
 from django.urls import reverse
 from playwright.sync_api import expect
 
 from annotation.models import Label, Query, QueryState, Record, Report, Role
 from annotation.questions.services import flags, labels, queue
 from tests.axe import violations
+from tests.clients import browser_of
 from tests.factories import add_members, make_annotators, make_project, make_records
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
@@ -46,8 +44,7 @@ def people(project):
 
 
 def sign_in(page, live_server, person, scheme="light"):
-    client = Client()
-    client.force_login(person)
+    client = browser_of(person)
     session = client.cookies[settings.SESSION_COOKIE_NAME].value
     page.context.add_cookies([{"name": settings.SESSION_COOKIE_NAME, "value": session, "url": live_server.url}])
     page.set_viewport_size(SIZES[scheme])
@@ -55,7 +52,6 @@ def sign_in(page, live_server, person, scheme="light"):
 
 
 def sound(page, name):
-    """Nothing is wrong with a page, and no part of it is wider than the screen."""
     if KEEP:
         page.screenshot(path=Path(KEEP) / f"{name}.png", full_page=True)
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")

@@ -1,5 +1,3 @@
-"""Reviewing by keys alone, on a desk and on a phone, in light and dark: axe finds nothing, nothing scrolls sideways."""
-
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -8,7 +6,6 @@ import numpy as np
 import pytest
 from django.conf import settings
 from django.contrib.auth.models import User
-from django.test import Client
 from django.urls import reverse
 from PIL import Image
 from playwright.sync_api import Page, expect
@@ -18,6 +15,7 @@ from annotation.models import Consensus, Picture, Project, Query, QueryState, Re
 from annotation.models.reviews import Review, ReviewState
 from annotation.questions.services import guidelines, labels, queue
 from tests import axe
+from tests.clients import browser_of
 from tests.factories import add_members, make_annotators, make_project, make_records, make_user, open_records
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
@@ -42,7 +40,6 @@ def reviewer(project) -> User:
 
 
 def answered(project: Project, *pairs: tuple[int, int]) -> list[Query]:
-    """Ask questions and have two people answer each."""
     asked = open_records(project, len(pairs))
     for person, choices in zip(make_annotators(project, 2), zip(*pairs, strict=True), strict=True):
         for choice in choices:
@@ -51,9 +48,7 @@ def answered(project: Project, *pairs: tuple[int, int]) -> list[Query]:
 
 
 def enter(page: Page, live_server, person: User, project: Project) -> None:
-    """Open the review page as the person."""
-    client = Client()
-    client.force_login(person)
+    client = browser_of(person)
     cookie = client.cookies[settings.SESSION_COOKIE_NAME]
     page.context.add_cookies([{"name": cookie.key, "value": cookie.value, "url": live_server.url}])
     page.goto(live_server.url + reverse("annotation:project", args=[project.slug]))
@@ -61,7 +56,6 @@ def enter(page: Page, live_server, person: User, project: Project) -> None:
 
 
 def keep(page: Page, name: str) -> None:
-    """Keep a picture of the page for who asks for it."""
     if KEEP:
         page.screenshot(path=Path(KEEP) / f"{name}.png", full_page=True)
 
@@ -76,7 +70,6 @@ def until(page: Page, holds: Callable[[], bool]) -> None:
 
 
 def press(page: Page, key: str, *, then: str) -> None:
-    """Press a key and wait for the page that it leads to."""
     page.keyboard.press(key)
     expect(page.locator("#shown, .empty")).to_contain_text(then, timeout=WAIT)
     # What takes the next key is there once the page is.
@@ -126,7 +119,6 @@ def test_a_disputed_question_is_decided_by_nobody_who_chose_nothing(page, live_s
 
 @pytest.fixture
 def pictured(project, own_storage) -> Project:
-    """Open a project of two pictures, a small one in grey and a photograph, both answered alike by two people."""
     np.save(own_storage / "pixels.npy", np.arange(2 * 28 * 28, dtype=np.uint8).reshape(2, 28, 28))
     made = make_project(name="Digits", data_kind="image", image_height=28, image_width=28, overlap=2, reviewed="all")
     records = make_records(made, rows=2, pixels="pixels.npy")

@@ -1,14 +1,12 @@
-"""A part of a page sent anew takes nothing from the reader: what is open, where the focus is, what was typed."""
-
 import pytest
 from django.conf import settings
 from django.core.files.uploadedfile import SimpleUploadedFile
-from django.test import Client
 from django.urls import reverse
 from playwright.sync_api import expect
 
 from annotation.data.services import datasets
 from tests import axe, learning
+from tests.clients import browser_of
 from tests.factories import make_user
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
@@ -25,8 +23,7 @@ SIZES = [{"width": 1280, "height": 800}, {"width": 390, "height": 800}]
 
 
 def log_in(page, live_server, person) -> None:
-    client = Client()
-    client.force_login(person)
+    client = browser_of(person)
     session = client.cookies[settings.SESSION_COOKIE_NAME].value
     page.context.add_cookies([{"name": settings.SESSION_COOKIE_NAME, "value": session, "url": live_server.url}])
 

@@ -8,7 +8,6 @@ from threading import Thread
 import pytest
 from django.core.files.base import ContentFile
 from django.db import connection, transaction
-from django.test import Client
 from django.urls import reverse
 
 from annotation.data.services import check_columns, datasets
@@ -17,9 +16,10 @@ from annotation.models import Dataset, DatasetState, Project, Role
 from annotation.models.quality import GoldQuery
 from annotation.questions.services import checks as gold
 from tests import streaming
+from tests.clients import browser_of
 from tests.factories import add_members, make_project, make_user
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("own_storage")]
 SAME = {"id": "ticket", "metadata": ["url", "shop"]}
 COLUMNS = ("text", "label", "ticket", "url", "shop")
 # What a file of checks may be beside a pool with `SAME`, and what is said of it.
@@ -33,11 +33,6 @@ OTHERS = {
     ),
     "another order": ({"id": "ticket", "metadata": ["shop", "url"]}, "in the order of the pool's: url, shop"),
 }
-
-
-@pytest.fixture(autouse=True)
-def _apart(own_storage, monkeypatch):
-    monkeypatch.setattr("celery.app.base.Celery.send_task", lambda app, name, *args, **kwargs: None)
 
 
 def imported(project, mapping, role="pool", *, word="record"):
@@ -118,8 +113,7 @@ class TestChecks:
         checks = known(project, {"id": "ticket", "metadata": ["shop"]})
         manager = make_user("manager")
         add_members(project, manager, role=Role.MANAGER)
-        client = Client()
-        client.force_login(manager)
+        client = browser_of(manager)
         page = client.post(
             reverse("annotation:add_checks", args=[project.slug]), {"dataset": checks.pk, "most": 5}, follow=True
         )

@@ -1,5 +1,3 @@
-"""A file read in parts gives the rows, numbers and bad rows of one read in one piece, whoever reads which part when."""
-
 import gzip
 import io
 import json
@@ -29,7 +27,6 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 @pytest.fixture(autouse=True)
 def sent(monkeypatch):
-    """What would have been handed to the broker."""
     names = []
     monkeypatch.setattr("celery.app.base.Celery.send_task", lambda app, name, *args, **kwargs: names.append(name))
     monkeypatch.setattr(
@@ -46,7 +43,6 @@ def rows_in_the_database(settings):
 
 @pytest.fixture
 def cut_small(monkeypatch):
-    """Cut what is far too small to be worth it."""
     monkeypatch.setattr(sources, "CHUNK_BYTES", 256)
     monkeypatch.setattr(sources, "MAXIMUM_LINE_BYTES", 50_000)
     monkeypatch.setattr(import_parts, "PART_BYTES", 1500)
@@ -114,7 +110,6 @@ def received(name, data, **options):
 
 
 def outcome(dataset):
-    """Return all that anybody can see of an import."""
     dataset = Dataset.objects.select_related("job").get(pk=dataset.pk)
     rows = stored_rows(dataset)
     assert not dataset.records.exclude(label=None).exists()
@@ -131,8 +126,6 @@ def read_whole(monkeypatch, name, data, **options):
 
 
 def with_helpers(dataset, helpers):
-    """Run an import beside so many other workers, each on a connection of its own."""
-
     def help_along():
         try:
             while not finished.is_set():
@@ -171,7 +164,6 @@ def test_any_number_of_workers_finds_the_same(monkeypatch, settings, cut_small, 
 
 
 def opened(name, data, **options):
-    """Cut a file and hold its job, as its worker does before it reads."""
     dataset = received(name, data, **options)
     attempts.take_work(row=Job.objects.get(pk=dataset.job_id))
     with dataset.upload.open() as file:
@@ -182,7 +174,6 @@ def opened(name, data, **options):
 
 
 def reread(dataset):
-    """Take the import up again as if its worker's lease had lapsed."""
     Job.objects.filter(pk=dataset.job_id).update(state="waiting", leased_until=None)
     datasets.import_dataset(job_id=dataset.job_id)
 
@@ -217,7 +208,7 @@ def test_a_part_whose_worker_dies_is_read_again_once(monkeypatch, cut_small):
     stored = Record.objects.filter(dataset=dataset).count()
 
     class Killed(BaseException):
-        """Ends a worker in the middle of a part."""
+        pass
 
     def die():
         raise Killed
@@ -295,7 +286,6 @@ def test_a_cut_within_a_field_is_noticed(monkeypatch, cut_small):
 
 
 def after_line(file, place):
-    """Return how far the next line end is that is surely within quotes."""
     file.seek(place)
     return file.read().index(b"\nand more") + 1
 

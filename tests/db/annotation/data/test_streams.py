@@ -1,5 +1,3 @@
-"""Posting to a stream: slots in the order of arrival, all or nothing, once for each key."""
-
 import threading
 
 import pytest

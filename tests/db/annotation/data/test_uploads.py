@@ -1,5 +1,3 @@
-"""What a file must be to be kept as an upload; one that finds no room leaves nothing behind."""
-
 import errno
 
 import pytest
@@ -15,8 +13,6 @@ NAME = f"{uploads.FOLDER}/1/a/upload.csv"
 
 
 class BreaksOff(ContentFile):
-    """A file of which one half can be written."""
-
     def __init__(self, number):
         super().__init__(b"text\na\n")
         self.number = number

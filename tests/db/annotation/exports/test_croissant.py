@@ -1,5 +1,3 @@
-"""Labels with their Croissant description: MLCommons' own library takes it, and reads the answers by it."""
-
 import hashlib
 import io
 import json
@@ -25,7 +23,6 @@ pytestmark = [
 
 @pytest.fixture
 def unpacked(tmp_path):
-    """Export the answers of a project with names that need escaping, and unpack the file."""
     project = make_project(overlap=2, name='Züge "A" & <b>', classes=["sport", "mu:sic", "Ümlaut"])
     people = make_annotators(project, 2)
     open_records(project, 2)

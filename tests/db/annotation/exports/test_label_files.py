@@ -1,5 +1,3 @@
-"""Labels as files: what stands in each format, and what never does."""
-
 import csv
 import io
 import json
@@ -17,7 +15,6 @@ pytestmark = pytest.mark.django_db
 
 
 def answered(**fields):
-    """Return a project with two answered questions, one of them by two people."""
     project = make_project(overlap=2, **fields)
     people = make_annotators(project, 2)
     open_records(project, 2)

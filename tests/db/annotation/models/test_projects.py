@@ -1,5 +1,3 @@
-"""A project's columns are what it is, its accounts, what people edit and bookkeeping: no choice is among them."""
-
 from annotation.choices.catalogue import CATALOGUE, KEYS
 from annotation.choices.services.configurations import COLUMNS
 from annotation.models import Project

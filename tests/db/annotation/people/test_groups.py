@@ -1,5 +1,3 @@
-"""Groups: what they give, what ends with them, and what the database refuses whoever asks."""
-
 import threading
 
 import psycopg
@@ -48,14 +46,11 @@ def give(group, project, role=Role.ANNOTATOR):
 
 
 def settle():
-    """Check now what the database checks at the end of a transaction."""
     with connection.cursor() as cursor:
         cursor.execute("SET CONSTRAINTS ALL IMMEDIATE; SET CONSTRAINTS ALL DEFERRED")
 
 
 class Refused:
-    """What happens inside is refused under this name, at the latest at the end of its transaction."""
-
     def __init__(self, rule):
         self.rule = rule
 
@@ -346,7 +341,6 @@ def test_two_groups_left_at_once_leave_nothing() -> None:
 
 
 def wait_until_blocked() -> None:
-    """Return when another session waits for this one."""
     pause = threading.Event()
     for _attempt in range(6000):
         with connection.cursor() as cursor:

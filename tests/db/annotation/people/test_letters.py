@@ -1,5 +1,3 @@
-"""Letters through a real mail server: one for all that is due, once, in the reader's language, keeping no secret."""
-
 from datetime import timedelta
 from itertools import pairwise
 
@@ -91,10 +89,7 @@ def test_each_event_comes_in_a_letter_of_its_own_and_once(server, tasks):
     assert mail["Message-ID"] == f"<{letter.pk.hex}@labels.example>"
     assert mail["Auto-Submitted"] == "auto-generated"
     text, html = (part.get_content() for part in mail.iter_parts())
-    for said in (
-        "version 1 is released",
-        f"https://labels.example/projects/{project.slug}/",
-    ):
+    for said in ("version 1 is released", f"https://labels.example/projects/{project.slug}/"):
         assert said in text
         assert said in html
     assert "Voice <queries>" in text

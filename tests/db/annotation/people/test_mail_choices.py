@@ -1,5 +1,3 @@
-"""Mail on or off, its language and its address."""
-
 from datetime import UTC, datetime
 
 import pytest

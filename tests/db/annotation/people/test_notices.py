@@ -1,5 +1,3 @@
-"""Who is told: whoever can be reached, takes part, wants to know, and may; nothing else leaves a hidden project."""
-
 import pytest
 from allauth.account.models import EmailAddress
 from django.utils import timezone

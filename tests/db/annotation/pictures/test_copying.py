@@ -1,5 +1,3 @@
-"""Pictures stand beside the records of trusted projects, go with them, and behind a gate there are none."""
-
 import io
 import zipfile
 
@@ -21,14 +19,9 @@ from tests.factories import make_project, make_records, make_user
 from tests.owning import as_owner
 from tests.pure.annotation.data.readers.test_pictures import BLUE, RED, near, opened, saved
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("own_storage")]
 # Of one brightness.
 GREEN_OF_RED, RED_OF_GREEN = (0, 100, 0), (196, 0, 0)
-
-
-@pytest.fixture(autouse=True)
-def _apart(own_storage, monkeypatch):
-    monkeypatch.setattr("celery.app.base.Celery.send_task", lambda app, name, *args, **kwargs: None)
 
 
 def zipped(*contents, folder=""):
@@ -133,8 +126,6 @@ def test_a_picture_is_told_of_a_question_that_was_asked_alone():
 
 
 class TestBehindAGate:
-    """Two pictures with the same grey values must not show one person's colours."""
-
     def test_importing_keeps_no_picture_and_reads_the_same_grey_values(self):
         layout = Layout(kind="image", height=2, width=3)
         both = zipped(plain(GREEN_OF_RED), plain(RED_OF_GREEN))

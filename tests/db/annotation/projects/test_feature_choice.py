@@ -1,5 +1,3 @@
-"""What a new project may choose its features from."""
-
 import pytest
 
 from annotation.choices.presets import PRESETS

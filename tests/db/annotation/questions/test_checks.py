@@ -1,5 +1,3 @@
-"""Hidden checks: what each may be, who sees one, and what must not follow from it."""
-
 import pytest
 from django.db import IntegrityError, transaction
 from django.utils import timezone
@@ -11,14 +9,7 @@ from annotation.questions.selectors.checks import checks_in_use, checks_of
 from annotation.questions.services import checks as gold
 from annotation.questions.services import correcting, labelling, labels, queue
 from annotation.review.selectors import quality
-from tests.factories import (
-    answer_next,
-    make_annotators,
-    make_candidates,
-    make_project,
-    make_records,
-    open_records,
-)
+from tests.factories import answer_next, make_annotators, make_candidates, make_project, make_records, open_records
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -1,5 +1,3 @@
-"""Annotators comment and managers reply: who may, to whom, unread until read, and gone with the record."""
-
 import threading
 from contextlib import contextmanager
 
@@ -31,7 +29,6 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 @contextmanager
 def refused(rule):
-    """The statement inside is refused under this name, and an open transaction goes on."""
     with pytest.raises(IntegrityError) as caught, transaction.atomic():
         yield
     assert caught.value.__cause__.diag.constraint_name == rule
@@ -203,8 +200,6 @@ def test_what_stands_beside_no_answer_is_found(project, people, manager):
 
 
 class TestWords:
-    """What was said stays as it was said."""
-
     @pytest.fixture
     def said(self, project, people):
         return commented(project, people[0])[1]
@@ -249,7 +244,6 @@ def forget_one(project, turns):
 class TestForgetting:
     @pytest.fixture
     def asked(self):
-        """Two people's records, each answered and talked about."""
         project = make_project(overlap=1)
         records = make_records(project, ["my name is Ada", "the weather"])
         queue.open_queries(project=project, round_number=1, record_ids=[record.pk for record in records])

@@ -1,5 +1,3 @@
-"""Changing one's answers later, and sending them back: until a training may have used them, and telling nothing."""
-
 import pytest
 
 from annotation.errors import InvalidConfiguration, UndoRefused

@@ -1,5 +1,3 @@
-"""What is said to wait for a person is what the queue then hands out, limits and pauses included."""
-
 import pytest
 from django.utils import timezone
 

@@ -1,5 +1,3 @@
-"""Answers are bought within a limit: rounds shrink to what is left, then stop, and go on when it is raised."""
-
 from decimal import Decimal
 
 import pytest
@@ -33,14 +31,6 @@ NOTHING = {"labels_limit": None, "money_limit": None, "price_per_label": None, "
 def own_counter(settings, tmp_path):
     """Keep the ledger's counter in the test's folder: projects of other tests are gone."""
     settings.LEDGER_COUNTER_PATH = new_counter(tmp_path)
-
-
-@pytest.fixture(autouse=True)
-def sent(monkeypatch):
-    """What would have been handed to the broker."""
-    names = []
-    monkeypatch.setattr("celery.app.base.Celery.send_task", lambda app, name, *args, **kwargs: names.append(name))
-    return names
 
 
 def limited(project, **limits):
@@ -140,10 +130,10 @@ def test_a_limit_of_nothing_asks_nothing():
     assert not Round.objects.exists()
 
 
-def test_raising_a_limit_wakes_the_project(sent):
+def test_raising_a_limit_wakes_the_project(sent_tasks):
     project = make_project()
     limited(project, labels_limit=3)
-    assert sent == ["learner.tasks.advance_project_task"]
+    assert sent_tasks == ["learner.tasks.advance_project_task"]
 
 
 @pytest.mark.parametrize(

@@ -1,17 +1,15 @@
-"""When answers and money run out at the pace of the last days."""
-
 from datetime import timedelta
 from decimal import Decimal
 
 import pytest
 from django.db import connection
-from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
 from annotation.models import Label, Project, Role
 from annotation.questions.label_forecast import label_budget_forecast
 from annotation.questions.services import labelling, labels, queue
+from tests.clients import browser_of
 from tests.factories import add_members, make_annotators, make_project, make_user, open_records
 from tests.owning import as_owner
 
@@ -19,7 +17,6 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 def answered(project: Project, count: int, *, hours_ago: float) -> None:
-    """Answer so many questions, that long ago."""
     open_records(project, count)
     (annotator,) = make_annotators(project, 1)
     for _ in range(count):
@@ -104,8 +101,7 @@ def test_the_page_says_when_it_ends() -> None:
     add_members(project, manager, role=Role.MANAGER)
     answered(project, 6, hours_ago=48)
     limited(project, money_limit=Decimal(18), price_per_label=Decimal("0.5"), currency="EUR")
-    client = Client()
-    client.force_login(manager)
+    client = browser_of(manager)
     page = client.get(reverse("annotation:label_budget", args=[project.slug])).content.decode()
     assert "At the pace of the last days" in page
     assert "the limit is reached in" in page

@@ -1,5 +1,3 @@
-"""What an answer, a skip and an undo change, and what they never change."""
-
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
@@ -34,7 +32,6 @@ def take_back(assignment):
 
 @pytest.fixture
 def sent(monkeypatch):
-    """Collect the tasks sent to the broker."""
     tasks = []
     monkeypatch.setattr(current_app, "send_task", lambda name, kwargs, **options: tasks.append((name, kwargs)))
     return tasks

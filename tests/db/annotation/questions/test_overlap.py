@@ -1,14 +1,7 @@
-"""Answers that disagree: one more person is asked, as far as the project and its budget go."""
-
 import pytest
 
 from annotation.models import Consensus
-from tests.factories import (
-    answer_next,
-    make_annotators,
-    make_project,
-    open_records,
-)
+from tests.factories import answer_next, make_annotators, make_project, open_records
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

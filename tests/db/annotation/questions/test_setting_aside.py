@@ -1,5 +1,3 @@
-"""Questions nobody answers leave the queue, so that no round waits for ever, and a manager decides."""
-
 import pytest
 
 from annotation.errors import InvalidConfiguration, LeaseExpired

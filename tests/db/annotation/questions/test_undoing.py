@@ -1,5 +1,3 @@
-"""Taking back skips and flags of the last minutes, like answers."""
-
 from datetime import timedelta
 
 import pytest

@@ -1,5 +1,3 @@
-"""Files that no upload knows go; those of an upload, and those that may still be on their way, stay."""
-
 from datetime import timedelta
 
 import pytest

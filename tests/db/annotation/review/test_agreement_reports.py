@@ -1,5 +1,3 @@
-"""Comparing all answers, and what is paid for them: what each may see and what must not follow from it."""
-
 import pytest
 
 from annotation.models import Consensus, Label, Record
@@ -8,12 +6,7 @@ from annotation.questions.services import labelling
 from annotation.review.selectors import quality
 from annotation.review.services import agreement as comparing
 from annotation.review.services import reviewing
-from tests.factories import (
-    make_disputed,
-    make_project,
-    make_user,
-    write_settings,
-)
+from tests.factories import make_disputed, make_project, make_user, write_settings
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -1,5 +1,3 @@
-"""Several questions at once: whatever is done, each question that changed has a line in the log, and no other."""
-
 import pytest
 
 from annotation.errors import InvalidConfiguration

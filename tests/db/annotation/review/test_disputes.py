@@ -1,5 +1,3 @@
-"""A disputed question: settled by a manager, asked of one more, or left out."""
-
 import pytest
 from django.db import IntegrityError, transaction
 
@@ -8,14 +6,7 @@ from annotation.models import Consensus
 from annotation.models.quality import GoldQuery
 from annotation.questions.services import correcting, labelling
 from annotation.review.services import reviewing
-from tests.factories import (
-    answer_next,
-    make_annotators,
-    make_disputed,
-    make_project,
-    make_user,
-    open_records,
-)
+from tests.factories import answer_next, make_annotators, make_disputed, make_project, make_user, open_records
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -1,5 +1,3 @@
-"""Reviewing: who meets which question, one at a time, what a decision does, and what stays for a training used it."""
-
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 
@@ -44,7 +42,6 @@ def reviewer(project):
 
 
 def answered(project, people, *choices):
-    """Ask a question and have each of the people answer it."""
     (query,) = open_records(project, 1)
     for person, choice in zip(people, choices, strict=True):
         assignment = queue.claim_next(project=project, user=person)

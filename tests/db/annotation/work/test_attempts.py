@@ -1,5 +1,3 @@
-"""One attempt holds a row at a time, for as long as it works; an attempt that lost its row stores nothing."""
-
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
@@ -206,8 +204,6 @@ def test_a_database_that_is_away_for_a_moment_costs_no_lease(job, settings, monk
 
 
 class TestAnAttemptAtAJob:
-    """What every job that charges nothing does about what goes wrong in it."""
-
     def test_an_error_fails_it_with_a_reason_and_without_its_words(self, job):
         with pytest.raises(ValueError, match="a text"), attempts.attempt_at(job):
             raise ValueError("a text of the pool")

@@ -1,5 +1,3 @@
-"""A file that breaks off on its way into a bucket: nothing of it is seen, and its parts are given back."""
-
 import subprocess
 import sys
 
@@ -21,7 +19,6 @@ BODY = b"text\n" + b"a line of text\n" * (2 * PART_BYTES // 15) + b"the end\n"
 
 @pytest.fixture
 def store(settings, monkeypatch):
-    """Store files in memory behind the S3 interface, and give up at the first failure."""
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "a key")
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "its secret")
     before = settings.STORAGES

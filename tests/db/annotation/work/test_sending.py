@@ -1,5 +1,3 @@
-"""A worker is told after the commit, and a broker that is away holds nothing up."""
-
 import logging
 
 import pytest
@@ -12,8 +10,6 @@ pytestmark = pytest.mark.django_db
 
 
 class Away:
-    """A broker that does not answer."""
-
     def send_task(self, *_args, **_kwargs):
         raise ConnectionRefusedError
 

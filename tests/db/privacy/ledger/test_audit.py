@@ -1,5 +1,3 @@
-"""The audit finds every field that was changed behind the database's rules."""
-
 import io
 import json
 from datetime import timedelta
@@ -22,8 +20,6 @@ DIGEST = "ab" * 32
 
 @pytest.fixture
 def story(account, priced):
-    """Tell an account's story with every kind of entry in it."""
-
     def reserve(event):
         return ledger.reserve(account=account, event=event, purpose="a test", key=uuid4(), subject="round:1")
 
@@ -68,7 +64,6 @@ class rules_off:  # noqa: N801  # reads as a sentence
 
 
 def rechain(account) -> None:
-    """Compute all hashes again, as a careful forger would."""
     head = "0" * 64
     with rules_off() as cursor:
         for entry in account.entries.order_by("sequence"):

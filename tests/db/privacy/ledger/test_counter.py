@@ -1,5 +1,3 @@
-"""The counter outside the database: never ahead, survives torn writes, and sees a restored backup."""
-
 import io
 import math
 import shutil
@@ -30,7 +28,6 @@ POOL = AccountIdentity("project:x:pool", datetime(2026, 1, 1, tzinfo=UTC))
 
 @pytest.fixture
 def path(tmp_path) -> Path:
-    """Begin a counter, and return where it lies."""
     where = tmp_path / "deep" / "counter.json"
     CounterFile(where).begin(IDENTITY.hex, {})
     return where
@@ -220,7 +217,6 @@ def test_a_refused_reservation_does_not_advance_the_counter(open_account, priced
 
 
 def restore_backup(account, sequence: int) -> None:
-    """Leave the database as a copy made after entry `sequence` would, with all of the account where that is 0."""
     with without_rules("privacy_ledgerentry", "privacy_budgetaccount") as cursor:
         cursor.execute(
             "DELETE FROM privacy_ledgerentry WHERE account_id = %s AND sequence > %s", [account.pk, sequence]
@@ -230,7 +226,6 @@ def restore_backup(account, sequence: int) -> None:
 
 
 def in_a_new_process() -> None:
-    """Have the next reservation compare the whole ledger, as that of a process which has just started does."""
     counter.site_counter().checked_at = -math.inf
 
 
@@ -408,7 +403,6 @@ def test_the_counter_of_an_earlier_version_is_taken_over(open_account, priced, c
 
 
 def forget_counters_after(identity) -> None:
-    """Leave the database knowing this counter alone, or none."""
     with as_owner(), connection.cursor() as cursor:
         cursor.execute("ALTER TABLE privacy_ledgercounter DISABLE TRIGGER USER")
         cursor.execute("DELETE FROM privacy_ledgercounter")
@@ -441,8 +435,6 @@ def test_a_crash_before_the_first_mark_is_no_lost_counter(open_account, priced, 
 
 
 class TestInABucket:
-    """The same counter where several hosts share it."""
-
     @pytest.fixture
     def bucket(self, settings, tmp_path):
         settings.STORAGES = settings.STORAGES | {

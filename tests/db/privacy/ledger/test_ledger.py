@@ -1,5 +1,3 @@
-"""Reserving, settling and refusing, as callers see it."""
-
 from datetime import timedelta
 from decimal import Decimal
 from uuid import uuid4

@@ -42,8 +42,6 @@ OTHER_PURPOSE = "other"
 
 @dataclass
 class Held:
-    """A reservation as the plain ledger knows it."""
-
     entry: LedgerEntry
     key: UUID
     charge: tuple[int, int]
@@ -186,7 +184,6 @@ class LedgerMachine(RuleBasedStateMachine):
             assert all(amount <= limit for amount, limit in zip(spent, self.plain.limit, strict=True))
 
     def _agrees(self, newest: LedgerEntry) -> None:
-        """Hold a new entry, and whatever a refusal before it may have left, against the plain ledger."""
         self.plain.entries += 1
         self._totals_agree(newest)
 
@@ -220,7 +217,6 @@ class LedgerMachine(RuleBasedStateMachine):
 
 
 def assert_refused(error: type[Exception], act: Callable[[], object]) -> None:
-    """An `AssertionError`, which Hypothesis shrinks, where nothing is refused."""
     try:
         act()
     except error:

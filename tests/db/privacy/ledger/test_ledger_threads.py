@@ -1,5 +1,3 @@
-"""Many at once on one account."""
-
 import threading
 from collections import Counter
 from collections.abc import Callable
@@ -20,7 +18,6 @@ DIGEST = "ab" * 32
 
 
 def outcomes(attempts: int, workers: int, work: Callable[[int], object]) -> Counter[str]:
-    """Run all attempts at once and count how each ended."""
     ready = threading.Barrier(workers)
 
     def attempt(worker: int) -> Counter[str]:

@@ -1,5 +1,3 @@
-"""Many at once over the projects of one population."""
-
 import threading
 from collections import Counter
 from uuid import uuid4

@@ -1,5 +1,3 @@
-"""People of several projects lose the sum: reserved in both or in neither, converted by a number somebody declared."""
-
 import math
 from dataclasses import asdict, replace
 from datetime import timedelta
@@ -30,7 +28,6 @@ STATEMENTS_ALONE = 3
 
 @pytest.fixture
 def population(db) -> Population:
-    """Open a pure population of contributors with epsilon 2 and delta 1e-5."""
     return opened()
 
 
@@ -53,7 +50,6 @@ def spent(account: BudgetAccount) -> tuple[int, int, int]:
 
 
 def hold_everything() -> None:
-    """Ask now what a transaction asks at its end."""
     with connection.cursor() as cursor:
         cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
         cursor.execute("SET CONSTRAINTS ALL DEFERRED")
@@ -270,7 +266,6 @@ def insert(account: BudgetAccount, **fields: object) -> LedgerEntry:
 
 
 def write(account: BudgetAccount, event, quota: Quota | None = None) -> None:
-    """Write what `reserve` writes, within the transaction that is open."""
     entry = append(
         Draft(
             account=account,
@@ -382,8 +377,7 @@ def test_a_past_that_is_not_charged(open_account, priced, population):
     reserve(account, priced(0.25))
     hold_everything()
     refused(
-        "privacy_quota_past",
-        lambda: Quota.objects.create(population=population, account=account, records_per_person=1),
+        "privacy_quota_past", lambda: Quota.objects.create(population=population, account=account, records_per_person=1)
     )
 
 

@@ -1,5 +1,3 @@
-"""Every promise of the database, broken on purpose by plain SQL that goes past all Python."""
-
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -24,7 +22,6 @@ def execute(sql: str, *parameters: object) -> None:
 
 
 def insert(account: BudgetAccount, **fields: object) -> None:
-    """Write an entry as somebody with nothing but a database password would."""
     given = {"account_id": account.pk, **fields}
     execute(
         f"INSERT INTO privacy_ledgerentry ({', '.join(given)}) VALUES ({', '.join(['%s'] * len(given))})",
@@ -49,8 +46,6 @@ def whoever_asks(db) -> Iterator[None]:
 
 
 class refused_by:  # noqa: N801  # reads as a sentence
-    """Expect the database to refuse for exactly this rule, and leave the transaction usable."""
-
     def __init__(self, rule: str) -> None:
         self.rule = rule
 

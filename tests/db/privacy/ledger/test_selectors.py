@@ -1,5 +1,3 @@
-"""Guarantees, statements, totals and forecasts."""
-
 from datetime import timedelta
 from uuid import uuid4
 

@@ -1,5 +1,3 @@
-"""What the ledger does by the clock."""
-
 from uuid import uuid4
 
 from privacy.ledger import selectors

@@ -1,5 +1,3 @@
-"""A limit as it stands in a form is the limit that stands."""
-
 from decimal import Decimal
 
 import pytest

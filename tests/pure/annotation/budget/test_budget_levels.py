@@ -1,5 +1,3 @@
-"""What a limit means in plain words: bounds are rounded up, and less than all is never said as all."""
-
 import re
 
 import pytest

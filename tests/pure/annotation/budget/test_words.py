@@ -1,5 +1,3 @@
-"""What a line of the statement says of a mechanism, in both languages: one of a thing is told as one."""
-
 import re
 from collections.abc import Iterator
 from dataclasses import fields, replace
@@ -72,7 +70,6 @@ def counts_of(event: Event) -> list[str]:
 
 
 def with_ones(event: Event) -> Iterator[Event]:
-    """Yield the event with each of its counts as one, with all of them, and with an event inside of it changed so."""
     counts = counts_of(event)
     changes = [{name: 1} for name in counts] + [dict.fromkeys(counts, 1)]
     for field in fields(event):
@@ -90,7 +87,6 @@ ONES = [one for event in EXAMPLES for one in with_ones(event)] + MORE
 
 
 def plurals_of_one(said: str, language: str) -> list[str]:
-    """Return where a sentence has a plural after the number one, with up to two words between."""
     words = "|".join(PLURALS[language].split())
     return re.findall(rf"(?<![\d.,])1 (?:[^\W\d]+ ){{0,2}}(?:{words})\b", said)
 

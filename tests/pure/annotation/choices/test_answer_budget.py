@@ -1,5 +1,3 @@
-"""What answers may cost: a limit in money has a price, and no limit tells how many were asked in secret."""
-
 from decimal import Decimal
 
 import pytest

@@ -1,5 +1,3 @@
-"""A further class: what it breaks by itself, what is stored with it, and where none may come."""
-
 import pytest
 
 from annotation.choices.class_changes import (

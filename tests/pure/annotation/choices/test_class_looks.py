@@ -1,5 +1,3 @@
-"""Groups and colours of classes: read line by line, refused by line, and legible in light and dark."""
-
 import re
 from pathlib import Path
 

@@ -1,5 +1,3 @@
-"""How many classes a project may have, and how long their names may be."""
-
 import pytest
 
 from annotation.choices.presets import PRESETS, broken_rules

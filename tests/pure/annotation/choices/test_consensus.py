@@ -1,5 +1,3 @@
-"""What several answers agree on."""
-
 from collections import Counter
 
 import pytest

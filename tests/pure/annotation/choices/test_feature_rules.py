@@ -1,5 +1,3 @@
-"""Which features and measures a configuration may name, by what is installed and what a record is."""
-
 import pytest
 
 from annotation.choices.presets import PRESETS, broken_rules

@@ -1,5 +1,3 @@
-"""Each gate is the mechanism that its settings describe, and keeps the settings of its own kind alone."""
-
 import pytest
 
 from annotation.choices.gates import (

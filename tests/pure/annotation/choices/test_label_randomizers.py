@@ -1,5 +1,3 @@
-"""How answers leave is priced as declared: however many responses there are to a question."""
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st

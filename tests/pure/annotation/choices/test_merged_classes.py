@@ -1,5 +1,3 @@
-"""What a merge breaks, where none may be, what answers count as, and whose words become whose."""
-
 import pytest
 
 from annotation.choices.merged_classes import (

@@ -1,5 +1,3 @@
-"""Limits on one person: none where what is asked is secret, and hours that begin and end."""
-
 from datetime import time
 
 import pytest

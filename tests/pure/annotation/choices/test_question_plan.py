@@ -1,5 +1,3 @@
-"""How questions are asked: by how many people, one more only where that tells nobody anything."""
-
 import pytest
 
 from annotation.choices.question_plan import QuestionPlan

@@ -1,5 +1,3 @@
-"""When a model is released: a pool trains on two answers at least, a stream may learn from each."""
-
 import pytest
 
 from annotation.choices.release_plan import ReleasePlan

@@ -1,5 +1,3 @@
-"""How a stream runs: of a pool nothing but the defaults is stored."""
-
 import pytest
 
 from annotation.choices.stream_plan import StreamPlan

@@ -1,5 +1,3 @@
-"""What is read of a project where its document is silent follows from the declarations, or says why it does not."""
-
 from collections.abc import Iterator
 from typing import Any
 
@@ -24,7 +22,6 @@ ABSENT = {
 
 
 def declared() -> dict[str, list[Any]]:
-    """Return the default of every parameter in each choice that declares it."""
     found: dict[str, list[Any]] = {}
     for choice in CATALOGUE.all():
         for each in choice.parameters():

@@ -1,5 +1,3 @@
-"""A file of images grows batch by batch and is read as any other array."""
-
 import numpy as np
 import pytest
 

@@ -1,5 +1,3 @@
-"""Codes that annotators type for classes, and what is shown of them."""
-
 from hypothesis import example, given
 from hypothesis import strategies as st
 

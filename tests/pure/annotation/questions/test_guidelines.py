@@ -1,5 +1,3 @@
-"""Guidelines on a page: forms of Markdown are there, and nothing that is written in them acts as HTML."""
-
 import re
 
 import pytest

@@ -1,5 +1,3 @@
-"""Intervals and agreement against published numbers; models find who guesses."""
-
 import pytest
 
 from annotation.choices.label_types.choose import ChooseOne

@@ -1,5 +1,3 @@
-"""Figures about suggestions: intervals that hold as often as they say, and a difference in the right direction."""
-
 import numpy as np
 import pytest
 

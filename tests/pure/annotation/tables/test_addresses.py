@@ -1,5 +1,3 @@
-"""An address is refused by the rule it breaks, before anything is looked up."""
-
 import pytest
 
 from annotation.errors import InvalidUpload

@@ -1,5 +1,3 @@
-"""A text may be stored or not, and one person has one name, wherever a cell comes from."""
-
 import pytest
 
 from annotation.tables import cells

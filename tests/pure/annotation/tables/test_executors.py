@@ -1,5 +1,3 @@
-"""Executors read a table as one process does, from a folder or a bucket, and look before they read."""
-
 import json
 import os
 import subprocess

@@ -1,5 +1,3 @@
-"""The end of a file tells columns and rows; no byte of a page is read for it, and an id tells nothing of the rows."""
-
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -19,8 +17,6 @@ def files(folder, columns=COLUMNS):
 
 
 class Counted(FolderTable):
-    """A folder that remembers which bytes were asked for."""
-
     def __init__(self, place):
         super().__init__(place, place)
         self.ranges = []

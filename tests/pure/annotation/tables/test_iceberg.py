@@ -1,5 +1,3 @@
-"""An Iceberg snapshot is its own list of files, columns are found by ids, and what cannot be told is refused."""
-
 import pytest
 
 from annotation.errors import InvalidUpload

@@ -1,5 +1,3 @@
-"""A manifest is read in bounded memory, and whatever else stands in its place is refused without a word of it."""
-
 import contextlib
 import io
 

@@ -1,5 +1,3 @@
-"""A pseudonym is one for each name and key, and none for nobody."""
-
 from annotation.tables.pseudonyms import PSEUDONYM_BYTES, Pseudonyms
 
 

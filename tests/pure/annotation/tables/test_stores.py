@@ -1,5 +1,3 @@
-"""Files of a table: which there are, what changes with each writing, and that no link leads out of an allowed place."""
-
 import os
 
 import pytest

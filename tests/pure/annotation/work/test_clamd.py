@@ -1,5 +1,3 @@
-"""The scanner's protocol over a real socket: whatever is not clearly a clean file is none."""
-
 import io
 import socket
 import threading

@@ -1,5 +1,3 @@
-"""Where this site may ask outside: only listed hosts, only public addresses, whatever way they are written."""
-
 import socket
 
 import pytest

@@ -1,5 +1,3 @@
-"""Numbers of rows in addresses: what is none finds nothing, whatever is written."""
-
 import pytest
 
 from annotation.work.rest import row_id

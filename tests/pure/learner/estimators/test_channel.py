@@ -1,5 +1,3 @@
-"""Learning under a known channel: what the responses say, no more, and never worse for bad words about the classes."""
-
 import numpy as np
 import pytest
 from scipy.special import softmax
@@ -16,7 +14,6 @@ DIMENSION = 24
 
 
 def scene(n_classes, n_texts=600, *, spread=0.5, seed=0):
-    """Return class names, texts around one direction a class, their classes, and a prior that points past them."""
     rng = np.random.default_rng(seed)
     middles = rng.normal(size=(n_classes, DIMENSION))
     middles /= np.linalg.norm(middles, axis=1, keepdims=True)

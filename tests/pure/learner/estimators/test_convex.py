@@ -1,5 +1,3 @@
-"""The certified solver: true gradients, honest error bounds, every path to the optimum."""
-
 import math
 
 import mpmath

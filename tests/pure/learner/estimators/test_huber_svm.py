@@ -1,5 +1,3 @@
-"""Huber SVM: the loss, the price, sensitivity over neighbours, and releases that build on a prior."""
-
 import math
 import os
 

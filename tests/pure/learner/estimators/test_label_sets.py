@@ -1,5 +1,3 @@
-"""Several classes from sums: it learns, is calibrated, adds blocks up, and no record moves more than is charged."""
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -133,8 +131,6 @@ def test_neighbours_move_all_sums_by_no_more_than_is_charged(data, adjacency, mo
 
 
 def distance(estimator, event, left, right):
-    """Return how far apart two lists of records are, in standard deviations."""
-
     def summed(records):
         rows = np.array([row for row, _ in records]).reshape(-1, 4)
         members = np.array([chosen for _, chosen in records], dtype=bool).reshape(-1, 6)
@@ -174,12 +170,7 @@ def test_the_price_is_what_was_asked_for(epsilon, exponent, adjacency, most, mom
     """Recomputed from the stored event for the neighbours it was asked for."""
     delta = 10.0**exponent
     estimator = PrivateLabelSets(
-        epsilon,
-        delta=delta,
-        classes=range(20),
-        labels_per_record=most,
-        moment_share=moment_share,
-        adjacency=adjacency,
+        epsilon, delta=delta, classes=range(20), labels_per_record=most, moment_share=moment_share, adjacency=adjacency
     )
     cost = event_from_json(estimator.event_for(5).to_json()).cost(adjacency=adjacency)
     assert 0.9999 * epsilon <= cost.epsilon <= epsilon

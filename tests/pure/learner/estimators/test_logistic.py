@@ -1,5 +1,3 @@
-"""Private logistic regression: price before the fit, refusals, shapes, one class, no rows, simulations."""
-
 import math
 from dataclasses import replace
 
@@ -244,7 +242,6 @@ def test_empirical_sensitivity_stays_under_the_stated_one(seed, regularization):
 
 
 def log_density(weights, X, y, event):
-    """Log density of the exact minimiser of the tilted objective, by the change of variables from tilt to minimiser."""
     signs = 2.0 * y - 1
     probability = special.expit(-signs * (X @ weights))
     tilt = X.T @ (signs * probability) - event.total_regularization * weights

@@ -1,5 +1,3 @@
-"""The classifier of randomised answers reads what was said and nothing of what was answered."""
-
 import numpy as np
 import pytest
 

@@ -1,5 +1,3 @@
-"""Ranges of rows: every row once, in order, on as many threads as pay off, and the BLAS as it was afterwards."""
-
 import itertools
 import threading
 from fractions import Fraction

@@ -1,5 +1,3 @@
-"""Running sums as a learner of streams: better with every batch, resumed anywhere, refusing what nobody paid for."""
-
 import json
 
 import numpy as np

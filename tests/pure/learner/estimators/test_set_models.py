@@ -1,5 +1,3 @@
-"""Models of sets from sums: exact without noise, honest with it, and judged without looking at a row."""
-
 import numpy as np
 import pytest
 
@@ -10,7 +8,6 @@ CONSTANT = 0.3
 
 
 def sums_of(X, members, *, noise=0.0, moment_noise=0.0, seed=0):
-    """Return the sums of rows and classes, and of all rows, with noise of these standard deviations."""
     rng = np.random.default_rng(seed)
     rows = np.hstack([X, np.full((len(X), 1), CONSTANT)])
     entered = np.hstack([members, np.ones((len(X), 1), dtype=bool)]).astype(float)
@@ -21,7 +18,6 @@ def sums_of(X, members, *, noise=0.0, moment_noise=0.0, seed=0):
 
 
 def two_directions(n=6_000, seed=1):
-    """Two classes whose rows lie apart along a short column, beside a long one that tells nothing."""
     rng = np.random.default_rng(seed)
     members = rng.random((n, 2)) < (0.5, 0.2)
     X = np.stack([rng.normal(size=n), *(0.4 * rng.normal(size=(2, n)) + 0.8 * members.T)], axis=1)

@@ -1,5 +1,3 @@
-"""Softmax regression by noisy steps: what rows have in common costs nothing, no row counts for more than is paid."""
-
 import numpy as np
 import pytest
 from hypothesis import given, settings

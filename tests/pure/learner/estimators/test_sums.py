@@ -1,5 +1,3 @@
-"""The classifier from sums: it learns many classes at one price, adds blocks up, and chooses a fitting model."""
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -183,7 +181,6 @@ def test_without_noise_class_means_are_the_means():
 
 
 def mean_errors(own, noise):
-    """Return the squared errors of class means, with a variance of each column and with one for all."""
     rng = np.random.default_rng(11)
     counts = np.full(60, 20.0)
     truth = rng.normal(size=(60, len(own))) * np.sqrt(own)

@@ -1,5 +1,3 @@
-"""What always giving one answer reaches, beside what a model does."""
-
 import numpy as np
 
 from learner.releases.cards.accuracy import accuracy_section

@@ -1,5 +1,3 @@
-"""Measures on public examples: against scikit-learn, against arithmetic by hand, and with intervals that cover."""
-
 import tracemalloc
 
 import numpy as np

@@ -1,5 +1,3 @@
-"""Measures of sets: as scikit-learn has them, beside a constant, with intervals that cover."""
-
 import numpy as np
 import pytest
 from sklearn.metrics import f1_score, precision_score, recall_score

@@ -1,5 +1,3 @@
-"""Thresholds reach the precision they are named for on the public examples, and no smaller one does."""
-
 import numpy as np
 import pytest
 from hypothesis import given, settings

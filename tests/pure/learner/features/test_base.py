@@ -1,5 +1,3 @@
-"""What every featuriser promises."""
-
 import json
 
 import numpy as np

@@ -1,5 +1,3 @@
-"""Which featuriser declared rules are for each kind of records, and what is planned in their place."""
-
 import pytest
 
 from learner.features.choice import RecordShape

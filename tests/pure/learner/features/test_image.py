@@ -1,5 +1,3 @@
-"""Pooling averages areas; the projection is public and stable."""
-
 import hashlib
 
 import numpy as np

@@ -1,5 +1,3 @@
-"""Feature files: streamed, complete or absent, and verified."""
-
 import hashlib
 import resource
 import tracemalloc

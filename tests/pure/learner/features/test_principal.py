@@ -1,5 +1,3 @@
-"""Principal directions: what leads in the released matrix, one row an image, paid for before use."""
-
 import json
 
 import numpy as np

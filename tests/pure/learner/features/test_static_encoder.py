@@ -1,5 +1,3 @@
-"""The static encoder: a sum of its table's vectors, the same to the last bit in any company, and fast."""
-
 import time
 
 import numpy as np

@@ -1,5 +1,3 @@
-"""Declared bounds and categories decide every number."""
-
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -12,7 +10,6 @@ COLOUR = CategoricalColumn("colour", ["red", "blue"])
 
 
 def encoded(featurizer, batch):
-    """Undo the division by the root of the number of columns."""
     return featurizer.transform(batch).astype(np.float64) * np.sqrt(len(featurizer.columns))
 
 

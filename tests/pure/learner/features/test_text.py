@@ -1,5 +1,3 @@
-"""Hashed words: scikit-learn's counts of the words that the gate counts, to the last bit."""
-
 import hashlib
 
 import numpy as np

@@ -1,5 +1,3 @@
-"""The papers' data sets: columns as the paper counts them, rows in the unit ball, no file without a folder."""
-
 import gzip
 from pathlib import Path
 

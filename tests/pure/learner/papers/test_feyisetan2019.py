@@ -1,5 +1,3 @@
-"""The drawn log, the gate's place in the simulation, epsilon by bisection, and one published cell."""
-
 import json
 import math
 from collections import Counter

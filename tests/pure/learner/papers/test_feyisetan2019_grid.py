@@ -1,5 +1,3 @@
-"""The grid of gates on accuracies that are made up: what holds on the same log, what does not, what is open."""
-
 import numpy as np
 
 from learner.papers.experiment import ClaimVerdict, Json
@@ -7,7 +5,6 @@ from learner.papers.feyisetan2019_grid import GateGrid
 
 
 def answers(by_k: float, by_rate: float, gain: float) -> list[ClaimVerdict]:
-    """Return the answers where accuracy moves so much with k, the rate, and asking the most uncertain first."""
     experiment = GateGrid(small=True)
     rng = np.random.default_rng(6)
 

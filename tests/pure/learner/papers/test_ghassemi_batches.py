@@ -1,5 +1,3 @@
-"""What batches do to the spread, on errors that are made up."""
-
 import numpy as np
 
 from learner.papers.experiment import Json
@@ -7,7 +5,6 @@ from learner.papers.ghassemi_batches import BatchSizes, spread_ratio
 
 
 def parts(scale: float, experiment: BatchSizes, seeds: int = 20) -> list[Json]:
-    """Return parts in which a run with the largest batch scatters by `scale` of that with the smallest."""
     rng = np.random.default_rng(1)
     scales = np.linspace(1, scale, len(experiment.settings["sizes"]))[:, None]
     return [{"generated": (0.3 + 0.1 * scales * rng.normal(size=(2, 5, 30))).tolist()} for _ in range(seeds)]

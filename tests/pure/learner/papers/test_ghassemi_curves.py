@@ -1,5 +1,3 @@
-"""FLMB against FLSW for the same number of labels, on runs that are made up: decided run by run, or not at all."""
-
 from typing import Any
 
 import numpy as np

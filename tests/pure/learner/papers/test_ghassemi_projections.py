@@ -1,5 +1,3 @@
-"""Two projections of the same records, on errors that are made up."""
-
 import numpy as np
 
 from learner.papers.experiment import ClaimVerdict
@@ -8,7 +6,6 @@ from learner.papers.ghassemi_projections import Projections
 
 
 def answer(rise: float) -> ClaimVerdict:
-    """Return the answer where public signs cost so much more error in the same runs."""
     experiment = Projections(small=True)
     length = len(spaced(experiment.settings["steps"]))
     rng = np.random.default_rng(4)

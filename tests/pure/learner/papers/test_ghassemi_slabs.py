@@ -1,5 +1,3 @@
-"""Labels and errors of two slabs, on runs that are made up."""
-
 import numpy as np
 
 from learner.papers.experiment import ClaimVerdict
@@ -7,7 +5,6 @@ from learner.papers.ghassemi_slabs import LOW_RATE, Slabs
 
 
 def answers(shrinking_power: float, harm: float) -> list[ClaimVerdict]:
-    """Return the answers where the shrinking slab's labels grow with a power of the records, and it errs by more."""
     experiment = Slabs(small=True)
     steps = np.array(experiment.iterations, dtype=float)
     rng = np.random.default_rng(2)

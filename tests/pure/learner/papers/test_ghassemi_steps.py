@@ -1,5 +1,3 @@
-"""The choice of steps against every pair of the grid, on errors that are made up."""
-
 import numpy as np
 
 from learner.papers.experiment import ClaimVerdict
@@ -8,7 +6,6 @@ from learner.papers.ghassemi_steps import StepSizes
 
 
 def answer(best: float) -> ClaimVerdict:
-    """Return the answer where one pair of the grid errs by `best` less than all others, the chosen one among them."""
     experiment = StepSizes(small=True)
     place = experiment.grid.index((STEP, REGULARIZATION))
     rng = np.random.default_rng(3)

@@ -1,5 +1,3 @@
-"""Tilted logistic regressions: the minimiser scipy finds, whatever the tilt, and prices of the five methods."""
-
 import math
 
 import numpy as np

@@ -1,5 +1,3 @@
-"""Machines in the plane, version spaces as arcs, coins down a list: against second ways, and a published cell."""
-
 import json
 from pathlib import Path
 

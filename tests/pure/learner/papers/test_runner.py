@@ -1,5 +1,3 @@
-"""The command of the papers: chunks, resumption, settings that changed, pages without a folder of data."""
-
 import json
 import sys
 from collections.abc import Iterator, Sequence
@@ -32,8 +30,6 @@ CALLS: list[int] = []
 
 
 class Coins(Experiment):
-    """The share of heads."""
-
     name = "coins"
     title = "Share of heads"
 

@@ -1,5 +1,3 @@
-"""Every paper's small version runs from nothing, and one cell of each published page is what its settings give."""
-
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -48,15 +46,7 @@ def test_published_results_come_from_the_experiments_as_they_are(name: str) -> N
     [
         (
             "ghassemi2016",
-            {
-                "batch_sizes",
-                "curves_generated",
-                "curves_kdd",
-                "curves_mnist",
-                "projections",
-                "slabs",
-                "step_sizes",
-            },
+            {"batch_sizes", "curves_generated", "curves_kdd", "curves_mnist", "projections", "slabs", "step_sizes"},
         ),
         ("zhang2018", {"full_information", "bandit", "information"}),
         ("feyisetan2019", {"gate_grid"}),
@@ -72,7 +62,6 @@ def test_no_half_of_the_seeds_contradicts_a_published_answer(paper: str, names: 
 
 
 def published(paper: str, name: str) -> tuple[Experiment, dict[str, Any]]:
-    """Return an experiment with the settings its kept JSON names, and that JSON."""
     experiment = find_experiment(paper, name, small=False)
     kept: dict[str, Any] = json.loads((RESULTS / paper / f"{name}.json").read_text())
     experiment.settings = kept["settings"]

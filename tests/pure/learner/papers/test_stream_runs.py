@@ -1,5 +1,3 @@
-"""Simulated streams: the same arithmetic as a loop over records, the right rates, noise of the right length."""
-
 import math
 from typing import Any
 

@@ -1,29 +1,16 @@
-"""Verdicts on drawn figures: yes and no where it is clear, undecided where it is not, and never turned by a seed."""
-
 import math
 
 import numpy as np
 import pytest
 
 from learner.papers.experiment import ClaimVerdict, Json, cell, interval
-from learner.papers.verdicts import (
-    above,
-    all_of,
-    any_of,
-    apart_from,
-    at_most,
-    exponent,
-    jackknife,
-    opposite,
-    within,
-)
+from learner.papers.verdicts import above, all_of, any_of, apart_from, at_most, exponent, jackknife, opposite, within
 
 SEEDS = 400
 RUNS = 200
 
 
 def drawn(mean: float, seed: int, runs: int = RUNS) -> Json:
-    """Return a figure of runs whose standard deviation is 1."""
     return cell(np.random.default_rng([seed, round(1_000 * abs(mean))]).normal(mean, 1, size=runs))
 
 

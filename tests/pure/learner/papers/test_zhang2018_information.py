@@ -1,5 +1,3 @@
-"""Estimates of information against their bounds, on estimates that are made up."""
-
 import numpy as np
 
 from learner.papers.experiment import ClaimVerdict, Json
@@ -8,7 +6,6 @@ from privacy.accounting.mutual_information import gaussian_mi
 
 
 def answers(share: float) -> list[ClaimVerdict]:
-    """Return the answers where every estimate scatters by a hundredth of its bound around a share of it."""
     experiment = UserInformation(small=True)
     rng = np.random.default_rng(7)
 

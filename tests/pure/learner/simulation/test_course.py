@@ -1,5 +1,3 @@
-"""Blocks of a simulated pool are those of live projects: disjoint, each charged once, running sums added up."""
-
 import numpy as np
 import pytest
 
@@ -21,13 +19,7 @@ def played(*, prior=None, **given):
     rows, labels = clouds(2000, seed=1)
     test, truth = clouds(300, seed=2)
     found, asked = course(
-        settings.suited(labels=2000),
-        rows,
-        labels,
-        test,
-        classes=CLASSES,
-        prior=prior,
-        rng=SimulationRandom(3),
+        settings.suited(labels=2000), rows, labels, test, classes=CLASSES, prior=prior, rng=SimulationRandom(3)
     )
     return [float(np.mean(answers == truth)) for answers in found], asked
 

@@ -1,5 +1,3 @@
-"""A crowd's project is simulated by the code it runs on: gate, questions, responses, training, and what they cost."""
-
 import numpy as np
 import pytest
 

@@ -1,5 +1,3 @@
-"""The model without noise beside a simulation."""
-
 import numpy as np
 import pytest
 

@@ -1,5 +1,3 @@
-"""The JSON of a simulation is the one that is documented, and its means are means."""
-
 import json
 
 import numpy as np

@@ -1,5 +1,3 @@
-"""A task refuses parts that do not fit, and holds the same fifth out each time."""
-
 import numpy as np
 import pytest
 

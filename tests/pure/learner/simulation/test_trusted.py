@@ -1,5 +1,3 @@
-"""A simulated project of experts: its price is held, it learns, and what stands beside it is what it says."""
-
 import json
 import os
 import subprocess
@@ -233,8 +231,6 @@ def test_version_0_from_names_alone():
 
 
 class TestFiles:
-    """What the command reads."""
-
     def write(self, path, rows, *, header=True, separator=","):
         lines = [separator.join(row) for row in rows]
         path.write_text("\n".join([separator.join(["text", "label", "who"]), *lines] if header else lines) + "\n")

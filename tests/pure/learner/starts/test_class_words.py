@@ -1,5 +1,3 @@
-"""Words about classes: read line by line, refused by line, and turned into phrases."""
-
 import pytest
 
 from learner.pools.class_words import ClassWords, descriptions_of

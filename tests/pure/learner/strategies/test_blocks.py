@@ -1,5 +1,3 @@
-"""Secret blocks: growing public rates, and one coin that puts each record into one block at exactly its rate."""
-
 from fractions import Fraction
 from itertools import pairwise
 
@@ -32,8 +30,6 @@ def test_the_default_is_one_small_block_and_one_large():
 
 
 class Words(SecureRandom):
-    """Hands out uniform numbers of the test's own."""
-
     def __init__(self, values):
         self.values = values
 

@@ -1,5 +1,3 @@
-"""Batches by clusters: diverse, uncertain and frequent at once, and never two of the same."""
-
 import numpy as np
 import pytest
 
@@ -14,7 +12,6 @@ MODEL = LinearModel(8 * np.eye(6)[:3], np.zeros(3), ("a", "b", "c"), "softmax")
 
 
 def texts(*, each=40, spread=0.05, seed=4):
-    """Return six groups of texts of equal size, and the group of each."""
     groups = np.repeat(np.arange(6), each)
     noise = np.random.default_rng(seed).normal(size=(len(groups), 6)) * spread
     return (MIDDLES[groups] + noise).astype(np.float32), groups

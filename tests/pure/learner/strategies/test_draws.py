@@ -1,5 +1,3 @@
-"""Predictions over draws: against a plain loop, at the limits, and that they say more than one prediction does."""
-
 import numpy as np
 import pytest
 

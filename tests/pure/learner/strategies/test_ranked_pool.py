@@ -1,5 +1,3 @@
-"""The ranked pool hands out the most uncertain first, each once, and stops when either budget is spent."""
-
 from decimal import Decimal
 
 import numpy as np

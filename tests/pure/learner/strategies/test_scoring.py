@@ -1,5 +1,3 @@
-"""Blocked scores, distances and uncertainties equal their definitions."""
-
 import tracemalloc
 
 import numpy as np

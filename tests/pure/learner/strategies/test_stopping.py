@@ -1,5 +1,3 @@
-"""The stop rule: it waits while models change their mind, and stops once they do not."""
-
 import numpy as np
 import pytest
 from hypothesis import given

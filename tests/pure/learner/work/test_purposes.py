@@ -1,5 +1,3 @@
-"""What entries of the ledger say that work is for, and what free work is called, in the language of the page."""
-
 from typing import get_args
 
 import pytest

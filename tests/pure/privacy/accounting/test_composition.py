@@ -1,5 +1,3 @@
-"""Conversions against fifty digits, and numerical composition against a second accountant."""
-
 import math
 
 import mpmath

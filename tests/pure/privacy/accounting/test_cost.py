@@ -1,5 +1,3 @@
-"""Sums and multiples of costs never fall below what the numbers say."""
-
 import math
 from fractions import Fraction
 

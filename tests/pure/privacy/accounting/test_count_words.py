@@ -1,5 +1,3 @@
-"""Counts as sentences have them."""
-
 import pytest
 
 from privacy.accounting.event import class_words, column_words, model_words

@@ -1,5 +1,3 @@
-"""Each claim of the sources that does not hold, broken on purpose by its smallest example."""
-
 import itertools
 import math
 

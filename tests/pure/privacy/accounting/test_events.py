@@ -1,5 +1,3 @@
-"""Events price themselves from their parameters, survive the ledger's JSON, and refuse what has no proof."""
-
 import json
 import math
 from dataclasses import astuple, replace

@@ -1,5 +1,3 @@
-"""What an operation costs a person with several records, beside the theorem written out step by step."""
-
 import math
 from fractions import Fraction
 

@@ -1,5 +1,3 @@
-"""A gate over a registered table costs what the same gate over an upload does, and names the snapshot."""
-
 from dataclasses import dataclass
 
 import pytest
@@ -57,8 +55,6 @@ def test_nothing_but_one_run_of_a_gate_is_over_a_snapshot(inner):
 
 @dataclass(frozen=True)
 class OtherGateEvent(GateEvent):
-    """A run of a gate that says nothing of what is more than a run."""
-
     unit: str = "record"
 
     def cost(self, *, adjacency="null"):
@@ -70,8 +66,6 @@ class OtherGateEvent(GateEvent):
 
 @dataclass(frozen=True)
 class ProvedGateEvent(OtherGateEvent):
-    """The same, with a proof over snapshots and for series."""
-
     proved_over_snapshots = True
     proved_in_windows = True
 

@@ -1,5 +1,3 @@
-"""The price of noisy gradient steps: composed exactly, solved for, and the same by a second accountant."""
-
 import math
 
 import pytest

@@ -1,5 +1,3 @@
-"""A gate that runs on is paid for once: what its entries add up to, and what any record of any upload could lose."""
-
 from collections import Counter
 from dataclasses import replace
 from fractions import Fraction
@@ -28,7 +26,6 @@ def runs_of(window, epochs, inner=GATE):
 
 
 def in_runs(events, adjacency="null"):
-    """Return how many runs of the gate all events together were charged for, by their epsilon."""
     once = events[0].inner.cost(adjacency=adjacency).epsilon
     return round(sum(event.cost(adjacency=adjacency).epsilon for event in events) / once, 9)
 

@@ -1,5 +1,3 @@
-"""The gate's delta against exact binomials, its published values, and the rules it must obey."""
-
 import math
 import time
 
@@ -17,13 +15,11 @@ GRID_EPSILONS = np.array([0.25, 0.5, 0.75, 1.0])
 
 
 def masses(n, rate):
-    """Return the binomial masses with fifty digits."""
     p = mpmath.mpf(rate)
     return [mpmath.binomial(n, j) * p**j * (1 - p) ** (n - j) for j in range(n + 1)]
 
 
 def brute_divergence(n, k, rate, epsilon):
-    """Return both hockey-stick divergences of the gate at n and n - 1 records, suppression as one outcome."""
     with mpmath.workdps(50):
         more, fewer = masses(n, rate), [*masses(n - 1, rate), mpmath.mpf(0)]
         pairs = list(zip(more[k:], fewer[k:], strict=True))

@@ -1,5 +1,3 @@
-"""The planner's best gate, and what one person's many records do to a gate without a cap."""
-
 import math
 
 import mpmath

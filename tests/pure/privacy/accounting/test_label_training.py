@@ -1,5 +1,3 @@
-"""One answer replaced by another, where the questions are public: the charge against every neighbour's density."""
-
 import math
 
 import numpy as np
@@ -28,7 +26,6 @@ def log_density(event, loss, rows, labels, weights):
 
 
 def worst_loss(event, loss, n_classes, rng, trials=60):
-    """Return the largest log ratio found between neighbours that differ in the answer to one question."""
     worst = 0.0
     for _ in range(trials):
         rows = rng.normal(size=(4, 2))

@@ -1,5 +1,3 @@
-"""Mutual-information bounds against fifty digits and against a source that attains them."""
-
 import math
 
 import mpmath

@@ -1,5 +1,3 @@
-"""What (epsilon, delta) lets an observer conclude, beside the definition and against mechanisms that reach it."""
-
 import math
 
 import numpy as np

@@ -1,5 +1,3 @@
-"""The price of a randomised answer is the logarithm of the integers it is drawn with, rounded up."""
-
 import math
 from fractions import Fraction
 
@@ -9,13 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from privacy.accounting.answers import (
-    LARGEST_EPSILON,
-    ODDS_UNIT,
-    response_epsilon,
-    response_information,
-    response_odds,
-)
+from privacy.accounting.answers import LARGEST_EPSILON, ODDS_UNIT, response_epsilon, response_information, response_odds
 from privacy.accounting.cost import NoProof
 from privacy.accounting.events import RandomizedAnswersEvent
 from privacy.accounting.units import epsilon_to_nano, float_at_least

@@ -1,5 +1,3 @@
-"""Running sums: the price of a column of the public matrix, against a matrix written out and a second accountant."""
-
 import math
 from itertools import pairwise
 
@@ -30,7 +28,6 @@ def event_of(updates):
 
 
 def matrix(event):
-    """Return the public matrix whose rows are releases and whose columns are batches."""
     c = np.array(event.coefficients) / PARTS
     return np.array([[c[t - j] if t >= j else 0.0 for j in range(len(c))] for t in range(len(c))])
 

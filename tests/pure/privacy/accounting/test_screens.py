@@ -1,5 +1,3 @@
-"""Screening costs against the two-outcome mechanism itself, and top-c costs against all possible batches."""
-
 import itertools
 import math
 
@@ -27,7 +25,6 @@ def batches(pool, picks):
 
 
 def worst_batch_loss(scores, changed_score, scale, picks):
-    """Return the largest and smallest log ratio over all batches when the first record's score changes."""
     before = [math.exp(scale * score) for score in scores]
     after = [math.exp(scale * changed_score), *before[1:]]
     ratios = [
@@ -169,10 +166,7 @@ def test_releases_from_one_coin_stay_within_their_charges(rate, answers):
         assert abs(math.log(here / there)) <= replaced + 1e-9
 
 
-@given(
-    rate=st.floats(0.001, 1),
-    losses=st.lists(st.floats(0.01, 3), min_size=2, max_size=4),
-)
+@given(rate=st.floats(0.001, 1), losses=st.lists(st.floats(0.01, 3), min_size=2, max_size=4))
 def test_releases_from_one_coin_that_all_lean_one_way_use_up_their_charges(rate, losses):
     """Answers that each speak for the record as loudly as they may: together they tell all that was charged."""
     told = math.log(1 - rate + rate * math.exp(math.fsum(losses)))

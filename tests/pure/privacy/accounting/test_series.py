@@ -1,5 +1,3 @@
-"""A series of secret blocks: its price is that of the mixture, which numerical integration confirms."""
-
 import math
 
 import numpy as np
@@ -112,7 +110,6 @@ RATES = (0.1, 0.1, 0.2, 0.4)
 
 
 def releases(series, blocks, inner=INNER):
-    """Return the events of releases from these blocks, one after the other."""
     attempts, found = (0,) * len(series.rates), []
     for block in blocks:
         found.append(SecretBlockEvent(series, inner, block, attempts))
@@ -121,7 +118,6 @@ def releases(series, blocks, inner=INNER):
 
 
 def within(epsilon):
-    """Return a mechanism whose epsilon is a rounding error below this one."""
     return MinibatchSgdEvent(1 / epsilon * (1 + 1e-9), 3)
 
 

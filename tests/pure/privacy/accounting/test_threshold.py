@@ -1,5 +1,3 @@
-"""The threshold gate against its own noise: exact masses where the noise is discrete, high precision where not."""
-
 import math
 
 import mpmath

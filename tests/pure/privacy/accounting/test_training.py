@@ -1,5 +1,3 @@
-"""Sensitivities and objective perturbation against solved problems and exact densities on the line."""
-
 import math
 
 import numpy as np
@@ -18,7 +16,6 @@ points = st.lists(st.tuples(margins, st.sampled_from([-1, 1])), min_size=1, max_
 
 
 def gradient(records, w):
-    """Return the summed logistic gradient on the line."""
     return sum(-y * x * expit(-y * x * w) for x, y in records)
 
 
@@ -56,11 +53,7 @@ def test_sensitivities_of_every_form():
 
 
 @settings(deadline=None)
-@given(
-    records=points,
-    other=st.tuples(margins, st.sampled_from([-1, 1])),
-    regularization=st.floats(0.02, 5),
-)
+@given(records=points, other=st.tuples(margins, st.sampled_from([-1, 1])), regularization=st.floats(0.02, 5))
 def test_tight_gradient_bound_holds_at_the_minimiser(records, other, regularization):
     n = len(records)
     bound = training.logistic_gradient_bound(regularization)
@@ -95,7 +88,6 @@ def test_grid_slack_is_the_farthest_two_roundings_can_pull_apart():
 
 
 def log_density(records, w, *, total, scale):
-    """Return the log density of the exact minimiser of the tilted objective on the line, tilt Laplace(scale)."""
     tilt = -(total * w + gradient(records, w))
     return -abs(tilt) / scale - math.log(2 * scale) + math.log(total + hessian(records, w))
 
@@ -187,12 +179,7 @@ def test_one_record_changes_the_determinant_by_at_most_the_rank_one_factor(matri
 
 
 @settings(max_examples=15, deadline=None)
-@given(
-    records=points,
-    sigma=st.floats(0.5, 5),
-    total=st.floats(0.3, 10),
-    excess=st.floats(0.05, 1.5),
-)
+@given(records=points, sigma=st.floats(0.5, 5), total=st.floats(0.3, 10), excess=st.floats(0.05, 1.5))
 def test_gaussian_objective_delta_bounds_the_divergence_on_the_line(records, sigma, total, excess):
     """Hockey-stick divergence of the exact minimiser's density, by quadrature over the tilt."""
     epsilon = training.curvature_loss(0.25, 1.0, total) + excess

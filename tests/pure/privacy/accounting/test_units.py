@@ -1,5 +1,3 @@
-"""Conversions to ledger integers never favour the spender."""
-
 import math
 from decimal import Decimal
 from fractions import Fraction

@@ -1,5 +1,3 @@
-"""The engine of one process: the same counts from any files, in little memory or much, and a damaged file stops it."""
-
 import hashlib
 import io
 import random
@@ -32,7 +30,6 @@ def pool(rows=900, seed=4):
 
 
 def in_files(rows, sizes):
-    """Return files and their bytes, of so many rows each and the last with what is left."""
     files, contents, first = [], [], 0
     for number, size in enumerate([*sizes, len(rows)]):
         part = rows[first : first + size]

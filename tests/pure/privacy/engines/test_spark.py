@@ -1,5 +1,3 @@
-"""A real cluster of Spark counts as one process does, to the byte, whatever is killed, and leaves nothing to read."""
-
 import os
 import signal
 import stat
@@ -26,7 +24,6 @@ IN_PLAIN_SIGHT = {"spark.shuffle.compress": "false", "spark.shuffle.spill.compre
 
 @pytest.fixture
 def stored(tmp_path):
-    """A pool in files, its folder, and what one process counts of it."""
     rows = [(text if number % 9 else SAID, who or bytes(16)) for number, (text, who) in enumerate(pool(2000))]
     files, contents = in_files(rows, SIZES)
     folder = tmp_path / "pool"

@@ -1,5 +1,3 @@
-"""A real cluster makes of batches what processes of one host make, whatever is killed, and tells nobody of them."""
-
 import os
 import signal
 from pathlib import Path
@@ -28,14 +26,11 @@ BATCHES = 24
 
 
 class NoHost:
-    """A host that must not be asked."""
-
     def made(self, step, batches):
         raise AssertionError("the cluster should have made it")
 
 
 def texts():
-    """Yield batches of uneven size, one of them empty."""
     for number in range(BATCHES):
         yield values_batch([f"{SAID} {number} {place}" for place in range(number * 7 % 31)])
 

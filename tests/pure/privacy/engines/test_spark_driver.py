@@ -1,5 +1,3 @@
-"""The driver's process: it ends with whoever started it, ships the kernel whole, and tells errors by their class."""
-
 import io
 import json
 import os

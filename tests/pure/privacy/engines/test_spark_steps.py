@@ -1,5 +1,3 @@
-"""The steps of executors without a cluster: shares are put together here, in any order, and counts stay the same."""
-
 import itertools
 import random
 
@@ -27,7 +25,6 @@ def numbers(count):
 
 
 def by_share(table, order):
-    """Return the rows of each share, mixed, as a cluster brings them."""
     rows = order.sample(range(table.num_rows), table.num_rows)
     mixed = table.take(pa.array(rows, pa.int64()))
     return [mixed.filter(pa.compute.equal(mixed["share"], share)) for share in set(mixed["share"].to_pylist())]

@@ -1,5 +1,3 @@
-"""Files of a pool by name, from a folder or from a real client of an S3 store, whose key travels in neither."""
-
 import hashlib
 import json
 import threading
@@ -16,8 +14,6 @@ CONTENT = b"columns \x00 of a pool"
 
 
 class ObjectRequest(BaseHTTPRequestHandler):
-    """Answers as an S3 store does for the one object there is."""
-
     def do_GET(self):
         self.server.asked.append((self.path, self.headers.get("Authorization", "")))
         found = self.path == "/pools/site/datasets/1/0.parquet"

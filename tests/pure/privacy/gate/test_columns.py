@@ -1,5 +1,3 @@
-"""A pool as columns: what is written is what is read, and what is emptied is in no byte of the file."""
-
 import contextlib
 import hashlib
 import io
@@ -123,7 +121,6 @@ def unpacked(content):
 
 
 def plain_bytes(content):
-    """Return every stretch of a file that zstd unpacks, wherever one may begin."""
     place = content.find(b"\x28\xb5\x2f\xfd")
     while place >= 0:
         yield unpacked(content[place:])

@@ -1,5 +1,3 @@
-"""The forecast of what passes a gate agrees with the gate itself, run many times over the same rows."""
-
 import numpy as np
 import pyarrow as pa
 import pytest

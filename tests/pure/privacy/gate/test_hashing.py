@@ -1,5 +1,3 @@
-"""The array hash equals published SipHash outputs, and the interpreter's own SipHash-1-3."""
-
 import os
 import subprocess
 import sys

@@ -1,5 +1,3 @@
-"""Rows that outgrow memory: in a file without a name, in disjoint shares, exact sums, the smaller structure ahead."""
-
 import os
 from collections import Counter
 

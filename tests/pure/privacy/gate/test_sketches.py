@@ -1,5 +1,3 @@
-"""What every sketch promises, against a dictionary: bounds, merging, resuming, refusals."""
-
 from collections import Counter
 
 import numpy as np

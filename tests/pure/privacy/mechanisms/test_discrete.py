@@ -1,5 +1,3 @@
-"""Discrete noise: exact ratios between neighbours, the sampler's own accounting, grids."""
-
 import math
 
 import numpy as np

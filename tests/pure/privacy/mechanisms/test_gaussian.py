@@ -1,5 +1,3 @@
-"""The Gaussian tilt: exact whatever the first bits are, of any dimension, refused without a scale."""
-
 import math
 
 import numpy as np

@@ -1,5 +1,3 @@
-"""Noisy gradient steps: exact sums, a sensitivity that holds and is reached, and no step that is not paid for."""
-
 import numpy as np
 import pytest
 

@@ -1,5 +1,3 @@
-"""Euclidean noise: ratios between neighbours, exact rounding, enclosing intervals, extension of bits."""
-
 import math
 from fractions import Fraction
 

@@ -1,5 +1,3 @@
-"""Randomised response: the law that is drawn is the law that is charged, between any two classes and any answers."""
-
 import itertools
 from fractions import Fraction
 
@@ -53,7 +51,6 @@ def test_any_two_classes_are_within_the_charge_of_each_other(epsilon, chances):
 
 
 def law_of_answers(mechanism, kept, answers):
-    """Return the law of what is said about a question, with the coin of a tie as part of it."""
     votes = np.bincount(answers, minlength=mechanism.n_classes)
     leaders = np.flatnonzero(votes == votes.max())
     return [

@@ -1,5 +1,3 @@
-"""Random sources: ranges, uniformity without bias, and the mark that keeps simulations from release."""
-
 import numpy as np
 import pytest
 

@@ -1,5 +1,3 @@
-"""Running sums: what one record moves, in all releases together, and that totals come back without bias."""
-
 import math
 
 import numpy as np

@@ -1,5 +1,3 @@
-"""Second moments: exact sums, sensitivities that hold and are reached, prices that a second formula confirms."""
-
 import math
 
 import numpy as np
@@ -104,14 +102,7 @@ def test_prices_grow_with_what_a_record_can_move():
 
 
 @pytest.mark.parametrize(
-    "wrong",
-    [
-        {"dimension": 0},
-        {"norm_bound": 0.0},
-        {"noise_scale": -1.0},
-        {"noise": "k_norm"},
-        {"delta": 0.1},
-    ],
+    "wrong", [{"dimension": 0}, {"norm_bound": 0.0}, {"noise_scale": -1.0}, {"noise": "k_norm"}, {"delta": 0.1}]
 )
 def test_parameters_out_of_range(wrong):
     with pytest.raises(ValueError):

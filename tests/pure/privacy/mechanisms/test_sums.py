@@ -1,5 +1,3 @@
-"""Noisy sums: exact sums, sensitivities that hold and are reached, prices that a second formula confirms."""
-
 import math
 
 import numpy as np
@@ -31,7 +29,6 @@ def labels(rng, count, n_classes, most):
 
 
 def distance(event, first, second):
-    """Return how many standard deviations apart the exact sums of two data sets are."""
     moments, sums = (
         (one - other).astype(float)
         for one, other in zip(exact_sums([first], event), exact_sums([second], event), strict=True)

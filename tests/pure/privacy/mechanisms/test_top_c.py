@@ -1,5 +1,3 @@
-"""Top-c selection: the exact law, the streaming path and the exact settlement of close races."""
-
 import decimal
 import itertools
 import math
@@ -17,7 +15,6 @@ from privacy.mechanisms.top_c import select_top_c
 
 
 def set_probabilities(scores, picks, scale):
-    """Exact probability of every set of `picks` records, by summing over the orders of drawing."""
     weights = np.exp(scale * np.asarray(scores))
     result = {}
     for order in itertools.permutations(range(len(scores)), picks):
@@ -99,8 +96,6 @@ def test_float_and_exact_settlement_agree(monkeypatch, scale):
 
 
 class EqualWords(SimulationRandom):
-    """Every first word is the same, so only the extension bits can decide."""
-
     def words(self, count):
         return np.full(count, 2**40, dtype=np.uint64) if count > 1 else super().words(count)
 

@@ -68,8 +68,7 @@ def test_one_record_against_none(share):
 @pytest.mark.slow
 @pytest.mark.one_in(2)
 @pytest.mark.parametrize(
-    ("share", "neighbour"),
-    [(0.0, OPPOSITE), pytest.param(0.5, OTHER_CLASS, marks=pytest.mark.slow), (0.5, OPPOSITE)],
+    ("share", "neighbour"), [(0.0, OPPOSITE), pytest.param(0.5, OTHER_CLASS, marks=pytest.mark.slow), (0.5, OPPOSITE)]
 )
 def test_one_record_against_another(share, neighbour):
     assert audited(event_of(share, "replace"), ROW, neighbour) <= EPSILON

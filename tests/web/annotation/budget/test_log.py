@@ -1,5 +1,3 @@
-"""The log of actions: a sentence for whatever changes something, filters that hold, a file safe in spreadsheets."""
-
 import csv
 import io
 from datetime import timedelta
@@ -16,6 +14,7 @@ from annotation.models.history import Action
 from annotation.work.services.history import NOTED_APPS, UNNOTED, UNNOTED_ELSEWHERE
 from annotation.work.services.tokens import Scope, create_token
 from dpal_site.api import api
+from tests.clients import browser_of
 from tests.factories import add_members, make_project, make_user
 from tests.permission_scene import named_patterns
 
@@ -55,9 +54,7 @@ def project():
 def client(project):
     manager = make_user("manager")
     add_members(project, manager, role=Role.MANAGER)
-    browser = Client()
-    browser.force_login(manager)
-    return browser
+    return browser_of(manager)
 
 
 def rows(client, project, **chosen):

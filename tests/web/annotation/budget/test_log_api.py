@@ -1,5 +1,3 @@
-"""The log of actions by REST: the lines of its page, in English, narrowed down as there."""
-
 from datetime import timedelta
 
 import pytest

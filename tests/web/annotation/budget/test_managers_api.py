@@ -1,5 +1,3 @@
-"""Managers of a population over the REST interface: asked for by one, granted, refused or taken back by two."""
-
 import pytest
 
 from annotation.budget.services import populations

@@ -1,5 +1,3 @@
-"""Choices of the other kinds, declared here alone: features, an estimator, words about classes."""
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
@@ -22,6 +20,7 @@ from learner.simulation import plan_setups
 from privacy.choices import Choice, Kind, Sound, parameter
 from privacy.wording import as_message
 from tests import learning
+from tests.clients import browser_of
 from tests.declaring import declaring
 from tests.factories import make_user
 
@@ -89,19 +88,14 @@ def values_of(client: Client, url: str) -> dict[str, object]:
 
 def test_a_form_asks_for_each_of_them_and_stores_what_was_chosen():
     manager = make_user("manager", is_superuser=True)
-    client = Client()
-    client.force_login(manager)
+    client = browser_of(manager)
     url = reverse("annotation:new_project", args=["voice-crowd"])
     chosen = {"selection": "uncertainty", "features": "twice_the_hashed_words", "estimator": "steep"}
     chosen |= {"label_randomizer": "", "gate_kind": "k_anonymity"}
     task = {"name": "All", "question": "What?", "classes": "a\nb"}
     asked = client.post(url, values_of(client, url) | task | chosen | {"show": "1"})
     labels = {str(field.label) for field in asked.context["form"].fields.values()}
-    assert {
-        "Times as many",
-        "Steepness",
-        "Words about the classes",
-    } <= labels
+    assert {"Times as many", "Steepness", "Words about the classes"} <= labels
     sent = {name: asked.context["form"][name].value() for name in asked.context["form"].fields}
     sent = {name: value for name, value in sent.items() if value not in (None, False, [])}
     sent |= {"shown": asked.context["form"].shown, "times": 3, "steepness": 9}

@@ -1,5 +1,3 @@
-"""The pages of groups: an administrator keeps them, a manager uses them, whoever holds an invitation joins."""
-
 from datetime import timedelta
 
 import pytest
@@ -10,6 +8,7 @@ from django.urls import reverse
 from annotation.models import Membership, Role
 from annotation.models.history import Action
 from annotation.people.services import groups, invitations
+from tests.clients import browser_of
 from tests.factories import add_members, make_project, make_user
 from tests.markup import tight
 
@@ -17,9 +16,7 @@ pytestmark = pytest.mark.django_db
 
 
 def browser(user: User) -> Client:
-    client = Client()
-    client.force_login(user)
-    return client
+    return browser_of(user)
 
 
 @pytest.fixture
@@ -45,7 +42,6 @@ def project(boss: User):
 
 
 def put(client: Client, user: User, *into: Group):
-    """Say on the administration's page which groups a person is in."""
     sent = {"username": user.username, "is_active": "on", "date_joined_0": "2026-01-01", "date_joined_1": "12:00:00"}
     answer = client.post(
         reverse("admin:auth_user_change", args=[user.pk]), sent | {"groups": [group.pk for group in into]}

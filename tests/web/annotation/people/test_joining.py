@@ -27,11 +27,6 @@ PARAMETERS = {"PROLIFIC_PID": "5f00000000000000000000aa", "STUDY_ID": "study1", 
 
 
 @pytest.fixture
-def manager() -> User:
-    return make_user("manager")
-
-
-@pytest.fixture
 def crowd(manager: User):
     project = make_project(owner=manager, oracle="crowd", name="Voice queries")
     add_members(project, manager, role=Role.MANAGER)

@@ -1,5 +1,3 @@
-"""Invitations and crowd links over the REST interface: made, told once, listed without their secret, ended."""
-
 import json
 from unittest.mock import ANY
 

@@ -1,5 +1,3 @@
-"""The page of mails, the preferences that letters follow, and invitations that go by mail or say that none does."""
-
 import pytest
 from allauth.account.models import EmailAddress
 from django.test import Client
@@ -11,15 +9,11 @@ from annotation.models.joining import Invitation
 from annotation.models.letters import Letter, MailChoice, MailKind, Notice
 from annotation.people import letter_words
 from annotation.people.services import letters
+from tests.clients import browser_of
 from tests.factories import add_members, make_project, make_user
 
 pytestmark = pytest.mark.django_db
 FORM = {"role": "annotator", "maximum_uses": 1, "days": 3, "note": ""}
-
-
-@pytest.fixture(autouse=True)
-def no_broker(monkeypatch):
-    monkeypatch.setattr("celery.app.base.Celery.send_task", lambda app, name, *args, **kwargs: None)
 
 
 @pytest.fixture
@@ -35,9 +29,7 @@ def project(manager):
 
 
 def web(user):
-    client = Client()
-    client.force_login(user)
-    return client
+    return browser_of(user)
 
 
 def test_a_person_chooses_what_comes_by_mail(manager):

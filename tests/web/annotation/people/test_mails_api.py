@@ -1,5 +1,3 @@
-"""What a person is told by mail, chosen by REST: their own choice alone, and by a token made for it."""
-
 import pytest
 
 from annotation.models.history import Action

@@ -1,5 +1,3 @@
-"""People and groups of a project over the REST interface: who may, and what is refused as on the page."""
-
 import pytest
 from django.contrib.auth.models import Group
 from django.urls import reverse

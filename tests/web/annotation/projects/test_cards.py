@@ -1,10 +1,7 @@
-"""The cards of the list of projects: who reads where a project stands, and at what price in statements."""
-
 import re
 from datetime import time
 
 import pytest
-from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
@@ -15,6 +12,7 @@ from annotation.projects.services import opening
 from annotation.questions.services import labels, queue
 from learner.models import Evaluation, ModelRelease
 from tests import learning
+from tests.clients import browser_of
 from tests.factories import add_members, make_project, make_user, open_records
 from tests.markup import tight
 
@@ -37,8 +35,7 @@ def release(project) -> ModelRelease:
 
 
 def listed(person) -> str:
-    client = Client()
-    client.force_login(person)
+    client = browser_of(person)
     return tight(client.get(reverse("annotation:projects")).content.decode())
 
 
@@ -62,8 +59,7 @@ def test_a_losing_model_says_so_on_the_list_and_the_overview(project, release, m
     other = Dataset.objects.filter(project=project).latest("pk")
     counts = {"examples": 100_000, "correct": correct, "constant_correct": 50_000, "described_correct": described}
     Evaluation.objects.create(release=release, dataset=other, **counts)
-    client = Client()
-    client.force_login(manager)
+    client = browser_of(manager)
     overview = tight(client.get(reverse("learner:overview", args=[project.slug])).content.decode())
     for page in (listed(manager), overview):
         assert f"No better than {words}" in page
@@ -77,8 +73,7 @@ def test_a_spent_budget_and_a_paused_project_do_not_look_healthy(project, manage
     learning.fill_trusted(spent)
     learning.run_to_release(spent, make_user(), version=1)
     opening.pause_project(project=spent)
-    client = Client()
-    client.force_login(manager)
+    client = browser_of(manager)
     for page in (listed(manager), tight(client.get(reverse("learner:overview", args=[spent.slug])).content.decode())):
         assert "Used up" in page
         assert 'class="tag wait">paused' in page
@@ -121,7 +116,6 @@ def test_who_labels_reads_whether_a_question_waits(django_assert_num_queries):
 
 
 def limited(person, **limits):
-    """Return a project with a limit that the person has reached, and a question that waits for others."""
     project = make_project(overlap=1, **limits)
     add_members(project, person)
     records = open_records(project, 3)
@@ -133,9 +127,7 @@ def limited(person, **limits):
 
 
 def said_by_page(project, person) -> str:
-    """Return the heading of the label page where it has no question."""
-    client = Client()
-    client.force_login(person)
+    client = browser_of(person)
     page = tight(client.get(reverse("annotation:label", args=(project.slug,))).content.decode())
     return re.search(r"<h1[^>]*>(.*?)</h1>", page)[1].strip()
 

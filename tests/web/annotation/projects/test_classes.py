@@ -1,7 +1,4 @@
-"""The page of a project's classes and its route: who may add one, what is refused at which field, what is told."""
-
 import re
-from datetime import timedelta
 from uuid import uuid4
 
 import pytest
@@ -12,8 +9,8 @@ from django.utils import timezone
 from annotation.choices.class_changes import CROWD
 from annotation.choices.merged_classes import CROWD as NOT_MERGED
 from annotation.models import Project, Role
-from annotation.work.services import tokens
 from annotation.work.services.tokens import Scope
+from tests.clients import browser_of, program_of
 from tests.factories import (
     add_members,
     make_annotators,
@@ -29,15 +26,8 @@ TYPED = {"name": "film", "words": "a cinema\n\n the pictures ", "group": "Free t
 
 
 @pytest.fixture
-def manager():
-    return make_user("manager")
-
-
-@pytest.fixture
 def client(manager):
-    browser = Client()
-    browser.force_login(manager)
-    return browser
+    return browser_of(manager)
 
 
 @pytest.fixture
@@ -111,8 +101,7 @@ def test_annotators_see_it_from_the_next_question_on(client, project):
 
 
 def rest(user, *scopes):
-    _, secret = tokens.create_token(user=user, name="test", scopes=list(scopes), lifetime=timedelta(days=1))
-    return Client(headers={"Authorization": f"Bearer {secret}"})
+    return program_of(user, *scopes)
 
 
 def sent(caller, project, **changes):

@@ -1,5 +1,3 @@
-"""A project's settings as a file: downloaded, opened from, copied and compared; what is wrong with a file is said."""
-
 import json
 from datetime import timedelta
 
@@ -17,6 +15,7 @@ from annotation.projects.forms.wizard import draft_form
 from annotation.projects.services import opening
 from annotation.projects.services.configuring import limits_of
 from annotation.work.services.tokens import Scope, create_token
+from tests.clients import browser_of
 from tests.factories import make_user
 from tests.web.annotation.projects.test_wizard import TASK, at, go_on
 
@@ -37,9 +36,7 @@ def owner():
 
 @pytest.fixture
 def client(owner) -> Client:
-    client = Client()
-    client.force_login(owner)
-    return client
+    return browser_of(owner)
 
 
 def opened(owner, preset="pool-experts", name="Invoices", **settings):
@@ -200,10 +197,7 @@ def test_two_projects_are_compared_setting_by_setting(client, owner):
     url = reverse("annotation:compare_configurations", args=[one.slug])
     assert "differences" not in client.get(url).context
     found = client.get(url, {"with": two.slug}).context["differences"]
-    assert found == [
-        ("Name", "Invoices", "Others"),
-        ("People per question", str(one.overlap), str(two.overlap)),
-    ]
+    assert found == [("Name", "Invoices", "Others"), ("People per question", str(one.overlap), str(two.overlap))]
 
 
 def test_only_managers_see_a_configuration_and_only_of_their_projects(client, owner):
@@ -227,8 +221,7 @@ def test_who_may_open_no_project_may_open_none_from_a_file(owner):
     project = opened(owner)
     helper = make_user("helper")
     members.add_member(project=project, user=helper, role=Role.MANAGER)
-    client = Client()
-    client.force_login(helper)
+    client = browser_of(helper)
     assert sent(client, {}).status_code == 403
     assert client.post(reverse("annotation:copy_project", args=[project.slug])).status_code == 403
     assert b"Open a copy" not in client.get(reverse("annotation:settings", args=[project.slug])).content

@@ -1,5 +1,3 @@
-"""Another kind of project by REST: looked at with what follows, refused with the page's rules, then chosen."""
-
 import pytest
 
 from annotation.models import Project, Role
@@ -10,11 +8,6 @@ from tests.programs import Program
 
 pytestmark = pytest.mark.django_db
 STREAM = {"oracle": "trusted", "arrival": "stream", "privacy_unit": "record"}
-
-
-@pytest.fixture
-def manager():
-    return make_user("manager")
 
 
 @pytest.fixture

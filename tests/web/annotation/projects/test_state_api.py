@@ -1,5 +1,3 @@
-"""Words, state and retention of a project by REST: what its pages do, by the same rules."""
-
 import pytest
 
 from annotation.models import Role

@@ -1,5 +1,3 @@
-"""What annotators do beside answering, over the REST interface: taking back, reporting, changing an answer."""
-
 import pytest
 from django.utils import timezone
 

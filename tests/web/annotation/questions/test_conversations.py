@@ -1,14 +1,12 @@
-"""What annotators and managers said to each other, on their pages: each reads their own side, and marks it as read."""
-
 import pytest
 from django.db import connection
-from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from annotation.models import Query, QueryState, Report, ReportKind, Role
 from annotation.models.history import Action
 from annotation.questions.services import flags, labels, queue
+from tests.clients import browser_of
 from tests.factories import (
     add_members,
     make_annotators,
@@ -21,12 +19,6 @@ from tests.factories import (
 
 pytestmark = pytest.mark.django_db
 WORDS = "does a flute & a <b>drum</b> count?"
-
-
-def browser_of(person):
-    client = Client()
-    client.force_login(person)
-    return client
 
 
 @pytest.fixture
@@ -48,7 +40,6 @@ def people(project):
 
 @pytest.fixture
 def turn(project, people):
-    """A question that both answered."""
     turns = []
     for person in people:
         turns.append(queue.claim_next(project=project, user=person))
@@ -149,11 +140,7 @@ TOO_MUCH = "at most 1000 characters"
 
 @pytest.mark.parametrize(
     ("text", "words"),
-    [
-        (" ", "Write something first."),
-        ("x" * 1001, TOO_MUCH),
-        ("x\0", "Null characters are not allowed."),
-    ],
+    [(" ", "Write something first."), ("x" * 1001, TOO_MUCH), ("x\0", "Null characters are not allowed.")],
 )
 def test_nothing_and_too_much_are_refused_in_words(project, people, manager, turn, text, words):
     annotator, boss = browser_of(people[0]), browser_of(manager)

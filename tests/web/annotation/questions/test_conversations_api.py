@@ -1,5 +1,3 @@
-"""Comments about questions over the REST interface: both sides, what each reads, and that no answer repeats a word."""
-
 import json
 from datetime import timedelta
 
@@ -17,8 +15,6 @@ pytestmark = pytest.mark.django_db
 
 
 class Caller:
-    """Somebody with a token for all of it."""
-
     def __init__(self, person):
         scopes = [Scope.LABELS_READ, Scope.LABELS_WRITE, Scope.PROJECTS_WRITE]
         _token, secret = tokens.create_token(user=person, name="t", scopes=scopes, lifetime=timedelta(days=1))

@@ -1,8 +1,3 @@
-"""A crowd's annotators are strangers to each other: nothing one of them sees follows from what another answered.
-
-Worlds differ in one answer of one other person; a person's pages are compared word by word.
-"""
-
 import csv
 import io
 import re
@@ -26,6 +21,7 @@ from annotation.review.selectors import quality
 from annotation.review.services import reviewing
 from learner.pools.selectors import question_counts
 from learner.rounds.services.forgetting import apply_retention
+from tests.clients import browser_of
 from tests.factories import make_annotators, make_candidates, make_project, open_records, write_settings
 from tests.programs import Program
 
@@ -36,7 +32,6 @@ DRAWN = re.compile(r"[0-9a-f]{8}-[0-9a-f-]{27}|[A-Za-z0-9]{64}|\d+(?:\.\d)? s on
 
 @contextmanager
 def taken_back() -> Iterator[None]:
-    """Undo whatever happens inside."""
     with transaction.atomic():
         yield
         transaction.set_rollback(True)
@@ -66,7 +61,6 @@ def answer(project, person, choices) -> None:
 
 
 def pages_of(person, project) -> list[tuple[int, str]]:
-    """Return what somebody reads about their own work before and after a training, and on taking an answer back."""
     client, program = Client(), Program(person, project)
     client.force_login(person)
     base = f"/projects/{project.slug}/label/"
@@ -179,8 +173,7 @@ def test_the_pages_offer_a_crowds_manager_nothing_of_the_kind(crowd):
     members.add_member(project=crowd, user=crowd.created_by, role="manager")
     for choice, person in enumerate(make_annotators(crowd, 2)):
         answer(crowd, person, [choice] * 3)
-    client = Client()
-    client.force_login(crowd.created_by)
+    client = browser_of(crowd.created_by)
     page = client.get(f"/projects/{crowd.slug}/quality/")
     assert "overlap_limit" not in page.content.decode()
     given = {"gold_share": 10, "gold_minimum": 10, "aggregation": "majority", "overlap_limit": 5}

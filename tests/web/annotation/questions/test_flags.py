@@ -1,19 +1,10 @@
-"""What annotators report, on the page where managers decide about it."""
-
 import pytest
-from django.test import Client
 from django.urls import reverse
 
 from annotation.models import Query, QueryState, Report, ReportKind, Role
 from annotation.questions.services import flags, labels, queue
-from tests.factories import (
-    add_members,
-    make_annotators,
-    make_candidates,
-    make_project,
-    make_user,
-    open_records,
-)
+from tests.clients import browser_of
+from tests.factories import add_members, make_annotators, make_candidates, make_project, make_user, open_records
 
 pytestmark = pytest.mark.django_db
 
@@ -21,12 +12,6 @@ pytestmark = pytest.mark.django_db
 @pytest.fixture
 def project():
     return make_project(guidelines="As it is.")
-
-
-def browser_of(person):
-    client = Client()
-    client.force_login(person)
-    return client
 
 
 @pytest.fixture

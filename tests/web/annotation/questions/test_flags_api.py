@@ -1,5 +1,3 @@
-"""What annotators report over the REST interface: read by managers, settled, and decided about."""
-
 import pytest
 
 from annotation.models import Query, QueryState, Report, ReportKind, Role

@@ -1,17 +1,13 @@
-"""Pictures of guidelines by REST: added once, listed with their line, deleted when no line shows them."""
-
 import io
-from datetime import timedelta
 
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
-from django.test import Client
 from PIL import Image
 
 from annotation.models import Role
 from annotation.questions.services.guidelines import save_guidelines
-from annotation.work.services import tokens
 from annotation.work.services.tokens import Scope
+from tests.clients import program_of
 from tests.factories import a_png, add_members, make_annotators, make_project, make_user
 from tests.rest_caller import Caller
 
@@ -22,8 +18,7 @@ def test_they_are_added_listed_and_deleted():
     project, manager = make_project(), make_user()
     add_members(project, manager, role=Role.MANAGER)
     scopes = [Scope.PROJECTS_READ, Scope.PROJECTS_WRITE]
-    _, secret = tokens.create_token(user=manager, name="t", scopes=scopes, lifetime=timedelta(days=1))
-    client = Client(headers={"Authorization": f"Bearer {secret}"})
+    client = program_of(manager, *scopes)
     address = f"/api/v1/projects/{project.slug}/guidelines/pictures"
 
     def add(data):

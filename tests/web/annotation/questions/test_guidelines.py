@@ -1,15 +1,9 @@
-"""The page on which managers write guidelines: versions, a preview, and examples that cannot be read."""
-
 import pytest
-from django.test import Client
 from django.urls import reverse
 
 from annotation.models import Guidelines, Role
-from tests.factories import (
-    add_members,
-    make_project,
-    make_user,
-)
+from tests.clients import browser_of
+from tests.factories import add_members, make_project, make_user
 
 pytestmark = pytest.mark.django_db
 
@@ -17,12 +11,6 @@ pytestmark = pytest.mark.django_db
 @pytest.fixture
 def project():
     return make_project(guidelines="As it is.")
-
-
-def browser_of(person):
-    client = Client()
-    client.force_login(person)
-    return client
 
 
 @pytest.fixture

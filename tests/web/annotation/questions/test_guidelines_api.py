@@ -1,5 +1,3 @@
-"""Guidelines over the REST interface: written by managers, read by whoever is asked, and known from then on."""
-
 import pytest
 
 from annotation.models import Guidelines, Membership, Role

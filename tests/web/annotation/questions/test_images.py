@@ -1,7 +1,3 @@
-"""The image of a question by token: for who is asked and for managers who may read it, as on the pages."""
-
-from datetime import timedelta
-
 import numpy as np
 import pytest
 from django.db import transaction
@@ -10,8 +6,8 @@ from django.test import Client
 from annotation.data.services.forgetting import empty_records
 from annotation.models import Picture, Query, Record, Role
 from annotation.questions.services import labels, queue
-from annotation.work.services import tokens
 from annotation.work.services.tokens import Scope
+from tests.clients import program_of
 from tests.factories import (
     add_members,
     make_annotators,
@@ -33,11 +29,6 @@ def project(own_storage):
     Picture.objects.create(record=records[0], width=60, height=40, content=b"as kept")
     queue.open_queries(project=made, round_number=1, record_ids=[record.pk for record in records])
     return made
-
-
-def program_of(person, *scopes):
-    _, secret = tokens.create_token(user=person, name="t", scopes=list(scopes), lifetime=timedelta(days=1))
-    return Client(headers={"Authorization": f"Bearer {secret}"})
 
 
 def problem(answer):

@@ -1,5 +1,3 @@
-"""The annotator's page over HTTP: what it shows, what it stores, whom it refuses, how many statements it costs."""
-
 import re
 from datetime import time
 from io import BytesIO
@@ -17,6 +15,7 @@ from annotation.data.readers.images import as_webp
 from annotation.models import Assignment, AssignmentState, Consensus, Label, Picture, Project, Query, Role
 from annotation.questions.services import labels, queue
 from annotation.questions.views.label_parts import ASSIGNMENT, KEY, TOKEN
+from tests.clients import browser_of
 from tests.factories import (
     add_members,
     answer_once,
@@ -47,17 +46,7 @@ def annotator(project):
 
 
 @pytest.fixture
-def browser_of():
-    def log_in(person):
-        client = Client()
-        client.force_login(person)
-        return client
-
-    return log_in
-
-
-@pytest.fixture
-def web(annotator, browser_of):
+def web(annotator):
     return browser_of(annotator)
 
 
@@ -92,7 +81,7 @@ class TestWhatIsShown:
             ({"classes": ["0", "1", "2"], "question_kind": "rating"}, "0 - 2", "take a class"),
         ],
     )
-    def test_the_help_names_the_keys_that_the_project_has(self, browser_of, values, keys, said):
+    def test_the_help_names_the_keys_that_the_project_has(self, values, keys, said):
         project = make_project(**values)
         (person,) = make_annotators(project, 1)
         open_records(project, 1)
@@ -101,7 +90,7 @@ class TestWhatIsShown:
         assert " ".join(re.sub(r"<[^>]+>", "", terms).split()).replace(" ,", ",") == keys
         assert rest.strip().startswith(said)
 
-    def test_who_answers_for_a_secret_sample_is_told_to_keep_it(self, browser_of):
+    def test_who_answers_for_a_secret_sample_is_told_to_keep_it(self):
         project = make_project(selection="secret_sample", selection_rate=0.1)
         (person,) = make_annotators(project, 1)
         open_records(project, 1)
@@ -117,14 +106,14 @@ class TestWhatIsShown:
             ("clustered_uncertainty", "a rule that knows these texts and released models only."),
         ],
     )
-    def test_a_text_is_said_to_be_drawn_at_random_where_it_was(self, browser_of, selection, said):
+    def test_a_text_is_said_to_be_drawn_at_random_where_it_was(self, selection, said):
         project = make_project(oracle="crowd", selection=selection)
         (person,) = make_annotators(project, 1)
         html = tight(browser_of(person).get(reverse("annotation:why", args=(project.slug,))).content.decode())
         assert said in html
         assert ("this one was drawn at random" in html) == (selection == "random")
 
-    def test_nobody_is_led_back_to_a_question_that_does_not_wait(self, browser_of):
+    def test_nobody_is_led_back_to_a_question_that_does_not_wait(self):
         project = make_project()
         (person,) = make_annotators(project, 1)
         open_records(project, 1)
@@ -143,7 +132,7 @@ class TestWhatIsShown:
             ("record", "At least 17 records in a secret random sample say exactly this."),
         ],
     )
-    def test_a_crowd_is_told_how_many_said_the_same(self, browser_of, unit, sentence):
+    def test_a_crowd_is_told_how_many_said_the_same(self, unit, sentence):
         project = make_project(oracle="crowd", privacy_unit=unit, selection="uncertainty")
         (candidate,) = make_candidates(project, ["play the radio"])
         queue.open_queries(project=project, round_number=1, query_ids=[candidate.pk])
@@ -159,7 +148,7 @@ class TestWhatIsShown:
         assert "&lt;script&gt;alert(1)&lt;/script&gt;" in html
         assert "<script>alert" not in html
 
-    def test_a_table_shows_its_declared_fields_and_no_other(self, browser_of):
+    def test_a_table_shows_its_declared_fields_and_no_other(self):
         columns = [{"name": "amount", "low": 0, "high": 9}, {"name": "country", "categories": ["NO", "SE"]}]
         project = make_project(data_kind="table", columns=columns)
         (record,) = make_records(project, payloads=[{"amount": 3.5, "country": None, "undeclared": "unseen"}])
@@ -171,7 +160,7 @@ class TestWhatIsShown:
         assert "not given" in html
         assert "unseen" not in html
 
-    def test_an_image_comes_as_png_to_its_annotator_only(self, browser_of, own_storage):
+    def test_an_image_comes_as_png_to_its_annotator_only(self, own_storage):
         pixels = np.arange(2 * 4 * 5, dtype=np.uint8).reshape(2, 4, 5)
         np.save(own_storage / "pixels.npy", pixels)
         project = make_project(data_kind="image", image_height=4, image_width=5)
@@ -187,7 +176,7 @@ class TestWhatIsShown:
         assert browser_of(other).get(url("question_image")).status_code == 404
 
     @pytest.mark.parametrize("size", [(60, 40), (900, 600)])
-    def test_a_picture_comes_in_colour_to_its_annotator_only(self, browser_of, own_storage, size):
+    def test_a_picture_comes_in_colour_to_its_annotator_only(self, own_storage, size):
         np.save(own_storage / "pixels.npy", np.zeros((1, 4, 5), dtype=np.uint8))
         project = make_project(data_kind="image", image_height=4, image_width=5)
         (record,) = make_records(project, rows=1, pixels="pixels.npy")
@@ -241,24 +230,24 @@ class TestEmpty:
         labels.submit_label(assignment=queue.claim_next(project=project, user=annotator), choice=0)
         assert "Every question so far is answered" in self.empty(web, project)
 
-    def test_others_still_answer(self, browser_of):
+    def test_others_still_answer(self):
         project = make_project(overlap=2)
         open_records(project, 1)
         (person,) = make_annotators(project, 1)
         labels.submit_label(assignment=queue.claim_next(project=project, user=person), choice=0)
         assert "You have answered everything" in self.empty(browser_of(person), project)
 
-    def test_paused(self, browser_of):
+    def test_paused(self):
         project = make_project(state="paused")
         (person,) = make_annotators(project, 1)
         assert "This project is paused" in self.empty(browser_of(person), project)
 
-    def test_budget_spent(self, browser_of):
+    def test_budget_spent(self):
         project = make_project(pool_account=make_account(epsilon_limit=0.5), training_epsilon=1.0)
         (person,) = make_annotators(project, 1)
         assert "learned all it may" in self.empty(browser_of(person), project)
 
-    def test_quiet_hours_and_the_next_day_are_told_by_the_viewers_clock(self, browser_of):
+    def test_quiet_hours_and_the_next_day_are_told_by_the_viewers_clock(self):
         """The site's clock is UTC: Kathmandu is five hours and three quarters ahead of it all year."""
         hour = timezone.now().hour
         project = make_project(quiet_from=time(hour), quiet_until=time((hour + 2) % 24), question="?")
@@ -279,7 +268,7 @@ class TestEmpty:
         )
 
     @pytest.mark.parametrize(("role", "status"), [(None, 404), (Role.MANAGER, 403)])
-    def test_who_is_not_invited_sees_the_page_once_they_are(self, project, browser_of, role, status):
+    def test_who_is_not_invited_sees_the_page_once_they_are(self, project, role, status):
         person = make_user()
         if role:
             add_members(project, person, role=role)
@@ -413,13 +402,13 @@ class TestWhoMay:
         assert response["HX-Redirect"] == f"{reverse('login')}?next={page(project)}"
         assert not Label.objects.exists()
 
-    def test_somebody_without_a_part_in_the_project_finds_nothing(self, project, browser_of):
+    def test_somebody_without_a_part_in_the_project_finds_nothing(self, project):
         outsider = browser_of(make_user())
         assert outsider.get(page(project)).status_code == 404
         assert outsider.post(reverse("annotation:undo", args=(project.slug,))).status_code == 404
 
     @pytest.mark.parametrize("role", [Role.MANAGER, Role.ENGINEER])
-    def test_another_role_is_not_asked(self, project, browser_of, role):
+    def test_another_role_is_not_asked(self, project, role):
         open_records(project, 1)
         person = make_user()
         add_members(project, person, role=role)
@@ -429,7 +418,7 @@ class TestWhoMay:
         assert not Assignment.objects.exists()
 
     @pytest.mark.parametrize("name", ["submit", "skip", "question_image"])
-    def test_another_persons_assignment_does_not_exist(self, project, web, browser_of, name):
+    def test_another_persons_assignment_does_not_exist(self, project, web, name):
         open_records(project, 1)
         web.get(page(project))
         (other,) = make_annotators(project, 1)
@@ -487,10 +476,8 @@ class TestCommonPages:
 
 @pytest.mark.django_db(transaction=True)
 class TestStatements:
-    """One answer and the next question cost at most ten statements, BEGIN and COMMIT among them."""
-
     @pytest.mark.parametrize(("overlap", "answered_before"), [(1, 0), (3, 0), (3, 2)])
-    def test_submit_and_next(self, browser_of, overlap, answered_before):
+    def test_submit_and_next(self, overlap, answered_before):
         project = make_project(overlap=overlap)
         open_records(project, 50)
         people = make_annotators(project, 8)
@@ -507,7 +494,7 @@ class TestStatements:
             # Session with its person, question, answer with its consensus, next question.
             assert len(statements) == 4, [statement["sql"] for statement in statements]
 
-    def test_submit_and_next_without_scripts(self, browser_of):
+    def test_submit_and_next_without_scripts(self):
         project = make_project()
         open_records(project, 5)
         (person,) = make_annotators(project, 1)
@@ -524,7 +511,7 @@ class TestStatements:
 class TestParts:
     """What is rendered once is right for everybody: person, project and language."""
 
-    def test_two_people_get_their_own_ids_and_tokens(self, browser_of):
+    def test_two_people_get_their_own_ids_and_tokens(self):
         project = make_project()
         open_records(project, 2)
         people = make_annotators(project, 2)
@@ -538,7 +525,7 @@ class TestParts:
                 re.findall(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", content)
             )
 
-    def test_other_classes_are_other_buttons_at_once(self, browser_of):
+    def test_other_classes_are_other_buttons_at_once(self):
         project = make_project(classes=["a <b>", "c"])
         open_records(project, 1)
         (person,) = make_annotators(project, 1)
@@ -552,7 +539,7 @@ class TestParts:
         assert content.count('type="radio"') == 4
 
     @pytest.mark.parametrize(("number", "page_bytes", "part_bytes"), [(60, 60_000, 8_000), (1000, 400_000, 8_000)])
-    def test_many_classes_come_once_and_no_question_brings_them_again(self, browser_of, number, page_bytes, part_bytes):
+    def test_many_classes_come_once_and_no_question_brings_them_again(self, number, page_bytes, part_bytes):
         project = make_project(classes=[f"a class with a longer name {place}" for place in range(number)])
         open_records(project, 3)
         (person,) = make_annotators(project, 1)
@@ -566,7 +553,7 @@ class TestParts:
         assert len(part.encode()) < part_bytes
         assert Label.objects.get().choice == number - 1
 
-    def test_the_language_is_the_viewers(self, browser_of):
+    def test_the_language_is_the_viewers(self):
         project = make_project()
         open_records(project, 1)
         (person,) = make_annotators(project, 1)

@@ -1,5 +1,3 @@
-"""A manager's pages about labelling: who may open them, and the settings."""
-
 import re
 
 import pytest
@@ -7,12 +5,8 @@ from django.test import Client
 from django.urls import reverse
 
 from annotation.models import Role
-from tests.factories import (
-    add_members,
-    make_project,
-    make_user,
-    write_settings,
-)
+from tests.clients import browser_of
+from tests.factories import add_members, make_project, make_user, write_settings
 
 pytestmark = pytest.mark.django_db
 PAGES = ["labelling", "guidelines", "reported"]
@@ -22,12 +16,6 @@ SETTINGS = {"skips_to_set_aside": 2, "answers_per_person": "", "answers_per_day"
 @pytest.fixture
 def project():
     return make_project(guidelines="As it is.")
-
-
-def browser_of(person):
-    client = Client()
-    client.force_login(person)
-    return client
 
 
 @pytest.fixture

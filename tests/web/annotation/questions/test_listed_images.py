@@ -1,14 +1,12 @@
-"""Pictures in lists say which question they belong to, and nothing of what is on them."""
-
 import numpy as np
 import pytest
 from django.conf import settings as site
-from django.test import Client
 from django.urls import reverse
 
 from annotation.models import Query, Role
 from annotation.questions.services import checks as gold
 from annotation.questions.services import labels, queue
+from tests.clients import browser_of
 from tests.factories import add_members, make_annotators, make_project, make_records
 
 pytestmark = pytest.mark.django_db
@@ -33,8 +31,7 @@ def test_a_listed_picture_is_called_after_its_question(project, name):
         labels.submit_label(assignment=queue.claim_next(project=project, user=person), choice=choice)
     if name == "checks":
         gold.keep_as_check(query=query, choice=0, owner=people[0], answered=0)
-    client = Client()
-    client.force_login(people[0])
+    client = browser_of(people[0])
     html = client.get(reverse(f"annotation:{name}", args=[project.slug])).content.decode()
     assert f'alt="The image of question {query.pk}"' in html
 

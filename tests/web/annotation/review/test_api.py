@@ -1,18 +1,14 @@
-"""Reviewing over the REST interface: who may, what they read, each decision, and that what is erased leaves nothing."""
-
 import json
-from datetime import timedelta
 
 import pytest
-from django.test import Client
 
 from annotation.data.services import forgetting
 from annotation.models import Consensus, Query, QueryState, Report, Role
 from annotation.models.idempotency import IdempotentAnswer
 from annotation.models.quality import GoldQuery
 from annotation.questions.services import labels, queue
-from annotation.work.services import tokens
 from annotation.work.services.tokens import Scope
+from tests.clients import program_of
 from tests.factories import add_members, make_annotators, make_manager, make_project, make_user, open_records
 from tests.rest_caller import Caller
 
@@ -38,10 +34,7 @@ def disputed(project):
 def send(project):
     reviewer = make_user("reviewer")
     add_members(project, reviewer, role=Role.REVIEWER)
-    _token, secret = tokens.create_token(
-        user=reviewer, name="t", scopes=[Scope.LABELS_WRITE], lifetime=timedelta(days=1)
-    )
-    client = Client(headers={"Authorization": f"Bearer {secret}"})
+    client = program_of(reviewer, Scope.LABELS_WRITE)
 
     def sent(to="", body=None, key=""):
         headers = {"Idempotency-Key": key} if key else {}

@@ -1,5 +1,3 @@
-"""A language model among the annotators: marked as a machine wherever managers see people, with figures of its own."""
-
 import pytest
 from django.test import Client
 from django.urls import reverse
@@ -8,6 +6,7 @@ from annotation.models import Query
 from annotation.models.machines import MachineAnnotator
 from annotation.questions.services import labels, queue
 from annotation.review.selectors.quality import payments_csv
+from tests.clients import browser_of
 from tests.factories import add_members, make_annotators, make_project, make_user, open_records
 from tests.markup import tight
 
@@ -16,7 +15,6 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def scene():
-    """A project whose machine agrees with its person on one of two questions, and its manager's browser."""
     project = make_project(overlap=2)
     (person,) = make_annotators(project, 1)
     machine = make_user("machine-7", is_active=False)
@@ -49,7 +47,6 @@ def test_managers_see_which_is_the_machine_how_it_agrees_and_what_failed(scene):
 
 def test_annotators_are_not_told_who_else_answers(scene):
     project, person, _browser = scene
-    client = Client()
-    client.force_login(person)
+    client = browser_of(person)
     page = client.get(reverse("annotation:label", args=[project.slug])).content.decode()
     assert "machine" not in page

@@ -1,5 +1,3 @@
-"""The quality pages: who may see them, and what a paused annotator is told."""
-
 import pytest
 from django.test import Client
 from django.urls import reverse
@@ -7,14 +5,10 @@ from django.urls import reverse
 from annotation.models import Consensus, Membership, Role
 from annotation.questions.services import checks as gold
 from annotation.questions.services import labels, queue
+from tests.clients import browser_of
 from tests.factories import add_members, make_annotators, make_project, make_user, open_records
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture
-def manager():
-    return make_user("manager")
 
 
 @pytest.fixture
@@ -38,9 +32,7 @@ def disputed(project, annotators):
 
 
 def web(user) -> Client:
-    client = Client()
-    client.force_login(user)
-    return client
+    return browser_of(user)
 
 
 MANAGERS = ["quality", "checks", "review", "payments", "opinions"]
@@ -103,13 +95,7 @@ def test_settings_are_kept_in_shares(project, manager):
 
 @pytest.mark.parametrize(
     ("field", "percent"),
-    [
-        ("gold_share", 51),
-        ("gold_share", -1),
-        ("gold_warn_below", 0),
-        ("gold_pause_below", 0),
-        ("review_share", 101),
-    ],
+    [("gold_share", 51), ("gold_share", -1), ("gold_warn_below", 0), ("gold_pause_below", 0), ("review_share", 101)],
 )
 def test_a_percentage_out_of_its_range_is_refused_at_its_field(project, manager, field, percent):
     sent = {"gold_share": 10, "gold_minimum": 12, "aggregation": "majority", "reviewed": "differing", "review_share": 0}

@@ -1,5 +1,3 @@
-"""Checks, people and comparisons over the REST interface: what managers see, do, and are refused as on the page."""
-
 import csv
 import io
 from datetime import timedelta
@@ -8,7 +6,6 @@ from decimal import Decimal
 import pytest
 from django.db import connection
 from django.db.models import F
-from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
@@ -18,6 +15,7 @@ from annotation.questions.services import checks as gold
 from annotation.questions.services import labels, queue
 from annotation.review.selectors import quality
 from annotation.review.services import agreement as comparing
+from tests.clients import browser_of
 from tests.factories import (
     add_members,
     make_annotators,
@@ -30,11 +28,6 @@ from tests.factories import (
 from tests.rest_caller import Caller
 
 pytestmark = pytest.mark.django_db
-
-
-@pytest.fixture(autouse=True)
-def sent(monkeypatch):
-    monkeypatch.setattr("celery.app.base.Celery.send_task", lambda *args, **kwargs: None)
 
 
 @pytest.fixture
@@ -125,14 +118,12 @@ def test_answers_are_compared_once_a_key(project, program):
 
 
 def file_of(person, project, name) -> list[dict[str, str]]:
-    client = Client()
-    client.force_login(person)
+    client = browser_of(person)
     answer = client.get(reverse(f"annotation:{name}", args=[project.slug]))
     return list(csv.DictReader(io.StringIO(answer.getvalue().decode(), newline="")))
 
 
 def answered(project, *choices) -> list:
-    """Have a person for each choice answer the one question that is open."""
     people = [make_user(f"person-{place}") for place in range(len(choices))]
     add_members(project, *people)
     for person, choice in zip(people, choices, strict=True):

@@ -1,11 +1,8 @@
-"""The table of questions over HTTP: what its filters find, what it does at once, who reads what, how much it asks."""
-
 from datetime import timedelta
 
 import numpy as np
 import pytest
 from django.db import connection, transaction
-from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone
@@ -17,15 +14,10 @@ from annotation.questions.services import correcting, flags, labels, queue
 from annotation.review.forms import QuestionFilter
 from annotation.review.selectors import questions as browsing
 from annotation.review.services import reviewing as decisions
+from tests.clients import browser_of
 from tests.factories import add_members, make_annotators, make_candidates, make_project, make_records, make_user
 
 pytestmark = pytest.mark.django_db
-
-
-def browser_of(person):
-    client = Client()
-    client.force_login(person)
-    return client
 
 
 @pytest.fixture

@@ -1,15 +1,10 @@
-"""The table of questions by REST: the same rows, the same changes, the same refusals as on its page."""
-
 import json
-from datetime import timedelta
 
 import pytest
-from django.test import Client
 
 from annotation.models import Membership, Query, Role
 from annotation.questions.services import labels, queue
-from annotation.work.services import tokens
-from annotation.work.services.tokens import Scope
+from tests.clients import program_of
 from tests.factories import add_members, make_annotators, make_project, make_records, make_user
 
 pytestmark = pytest.mark.django_db
@@ -37,8 +32,7 @@ def ids(project, people):
 def program(project):
     manager = make_user("manager")
     add_members(project, manager, role=Role.MANAGER)
-    _, secret = tokens.create_token(user=manager, name="t", scopes=list(Scope), lifetime=timedelta(days=1))
-    client = Client(headers={"Authorization": f"Bearer {secret}"})
+    client = program_of(manager)
 
     def ask(method, path, body=None):
         address = f"/api/v1/projects/{project.slug}/{path}"

@@ -1,21 +1,15 @@
-"""What suggestions did to answers, measured through the pages themselves, and a page that shows them to everybody.
-
-Simulated people follow what they see and decide for themselves where they see nothing. Coins decide which; so where the
-page keeps to them the figures of both groups part, and where it does not they cannot.
-"""
-
 import re
 from uuid import uuid4
 
 import numpy as np
 import pytest
 from django.db import connection
-from django.test import Client
 from django.urls import reverse
 
 from annotation import selectors
 from annotation.models import Assignment, Query
 from annotation.review.suggestion_effect import Effect, effect_of
+from tests.clients import browser_of
 from tests.factories import make_annotators, make_project, open_records
 from tests.markup import tight
 
@@ -27,15 +21,13 @@ SUGGESTED = 1
 
 
 def answered_through_pages(seed: int) -> Effect:
-    """Have somebody answer every question by what the page shows, and return what managers read of it."""
     rng = np.random.default_rng(seed)
     project = make_project()
     (person,) = make_annotators(project, 1)
     for query in open_records(project, QUESTIONS):
         shown = {"suggested": SUGGESTED, "suggested_percent": 72, "suggestion_shown": bool(rng.random() < 0.5)}
         Query.objects.filter(pk=query.pk).update(**shown)
-    client = Client()
-    client.force_login(person)
+    client = browser_of(person)
     page = client.get(reverse("annotation:label", args=[project.slug]))
     for _question in range(QUESTIONS):
         seen = "The model suggests" in tight(page.content.decode())
@@ -73,7 +65,6 @@ def always_shown(assignment: Assignment) -> selectors.Suggestion | None:
 
 
 def never_shown(assignment: Assignment) -> selectors.Suggestion | None:
-    """The other planted page, on which nobody sees any."""
     return None
 
 
@@ -103,7 +94,6 @@ def test_the_page_says_nothing_of_a_blind_one_anywhere():
     (person,) = make_annotators(project, 1)
     (query,) = open_records(project, 1)
     Query.objects.filter(pk=query.pk).update(suggested=SUGGESTED, suggested_percent=72, suggestion_shown=False)
-    client = Client()
-    client.force_login(person)
+    client = browser_of(person)
     page = client.get(reverse("annotation:label", args=[project.slug])).content.decode()
     assert not re.search(r"suggest(ed|s)\b|data-shortcut=\"[^\"]*\ba\"", page)

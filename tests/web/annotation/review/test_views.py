@@ -1,12 +1,10 @@
-"""The page of reviewers: where a project can only be read, and what it shows beside a question."""
-
 import pytest
-from django.test import Client
 from django.urls import reverse
 
 from annotation.models import Project, ProjectState, Query, Record, Role
 from annotation.models.reviews import Review
 from annotation.questions.services import labels, queue
+from tests.clients import browser_of
 from tests.factories import add_members, make_annotators, make_project, make_user, open_records, write_settings
 
 pytestmark = pytest.mark.django_db
@@ -25,8 +23,7 @@ def disputed():
 def test_nothing_is_leased_in_an_archive(disputed, role):
     person = make_user("who")
     add_members(disputed, person, role=role)
-    client = Client()
-    client.force_login(person)
+    client = browser_of(person)
     page = reverse("annotation:review", args=[disputed.slug])
     Project.objects.filter(pk=disputed.pk).update(state=ProjectState.ARCHIVED)
     archived = client.get(page).content.decode()
@@ -44,8 +41,7 @@ def test_a_long_record_is_there_to_its_last_word_wherever_somebody_decides_about
     Record.objects.update(text=text)
     boss, query = disputed.memberships.first().user, Query.objects.get()
     add_members(disputed, boss, role=Role.MANAGER)
-    client = Client()
-    client.force_login(boss)
+    client = browser_of(boss)
     for name, arguments in (("review", []), ("question", [query.pk]), ("own_answers", [])):
         shown = client.get(reverse(f"annotation:{name}", args=[disputed.slug, *arguments])).content.decode()
         assert "The whole text" in shown, name
@@ -57,8 +53,7 @@ def test_a_long_record_is_there_to_its_last_word_wherever_somebody_decides_about
 def test_whoever_decides_reads_what_each_class_means(disputed):
     person = make_user("who")
     add_members(disputed, person, role=Role.REVIEWER)
-    client = Client()
-    client.force_login(person)
+    client = browser_of(person)
     page = reverse("annotation:review", args=[disputed.slug])
     assert 'id="classes"' not in client.get(page).content.decode()
     write_settings(disputed, class_descriptions=["music: what is played", 'music: "a song"'])

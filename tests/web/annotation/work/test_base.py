@@ -1,13 +1,9 @@
-"""What every route says of a token that was not made for it."""
-
-from datetime import timedelta
-
 import pytest
 from django.test import Client
 from django.urls import reverse
 
-from annotation.work.services import tokens
 from annotation.work.services.tokens import Scope
+from tests.clients import program_of
 from tests.factories import make_project, make_user
 
 pytestmark = pytest.mark.django_db
@@ -17,8 +13,7 @@ SENTENCE = "This token lacks the scope {scope}. Make one that has it at {address
 def test_a_token_without_the_scope_is_told_which_and_where_to_make_another():
     manager = make_user()
     project = make_project(owner=manager)
-    _, secret = tokens.create_token(user=manager, name="t", scopes=[Scope.LABELS_READ], lifetime=timedelta(days=1))
-    client = Client(headers={"Authorization": f"Bearer {secret}"})
+    client = program_of(manager, Scope.LABELS_READ)
     where = f"http://testserver{reverse('annotation:tokens')}"
     parameters = {"scope": "models:read", "address": where}
     listed = client.get(f"/api/v1/projects/{project.slug}/models")

@@ -1,5 +1,3 @@
-"""A form's rules as a route refuses by them: named by field, in English whoever asks."""
-
 import pytest
 from django import forms
 from django.utils.translation import gettext_lazy, override

@@ -1,9 +1,6 @@
-"""What programs rely on: parts of files, pages of lists, repeated writes, rate limits, predictions, problem JSON."""
-
 import hashlib
 import json
 import os
-from datetime import timedelta
 
 import numpy as np
 import pytest
@@ -14,8 +11,6 @@ from django.test.utils import CaptureQueriesContext
 from annotation.models import Label, Role
 from annotation.people.services import members
 from annotation.work import ranges
-from annotation.work.services import tokens
-from annotation.work.services.tokens import Scope
 from learner.errors import NotReleased
 from learner.linear_model import LinearModel
 from learner.models import ModelRelease, ReleaseState
@@ -26,6 +21,7 @@ from learner.releases.selectors import Served
 from learner.releases.services import versions
 from learner.rounds.services import suggestions
 from tests import learning
+from tests.clients import program_of
 from tests.factories import make_user
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -34,8 +30,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 def client_of(project, role: str) -> Client:
     person = make_user()
     members.add_member(project=project, user=person, role=role)
-    _, secret = tokens.create_token(user=person, name="test", scopes=list(Scope), lifetime=timedelta(days=1))
-    return Client(headers={"Authorization": f"Bearer {secret}"})
+    return program_of(person)
 
 
 @pytest.fixture

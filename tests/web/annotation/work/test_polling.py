@@ -1,14 +1,12 @@
-"""Parts of pages that are asked for again and again are sent only where they differ."""
-
 import re
 
 import pytest
-from django.test import Client
 from django.urls import reverse
 
 from annotation.models import Role
 from annotation.people.services import members
 from tests import learning
+from tests.clients import browser_of
 from tests.factories import make_user
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -24,8 +22,7 @@ def test_what_stands_on_the_page_already_is_not_sent_again(name):
     project = learning.open_trusted(owner, selection="random")
     learning.fill_trusted(project)
     address = reverse(f"learner:{name}", args=[project.slug])
-    client = Client()
-    client.force_login(owner)
+    client = browser_of(owner)
     first = client.get(address)
     tag = tag_of(first.content.decode())
     again = client.get(address, headers={"If-None-Match": tag})
@@ -48,12 +45,6 @@ PAGES = {
 }
 
 
-def client_of(person) -> Client:
-    client = Client()
-    client.force_login(person)
-    return client
-
-
 def poll(client, address, tag=""):
     return client.get(address, headers={"HX-Request": "true"} | ({"If-None-Match": tag} if tag else {}))
 
@@ -62,7 +53,7 @@ def test_numbers_of_pages_move_by_themselves_for_a_few_statements(django_assert_
     owner, annotator = make_user(), make_user()
     project = learning.open_trusted(owner, selection="random")
     learning.fill_trusted(project)
-    client = client_of(owner)
+    client = browser_of(owner)
     shown = {name: reverse(name, args=[project.slug]) for name in PAGES}
     tags = {name: tag_of(client.get(address).content.decode()) for name, address in shown.items()}
     for name, address in shown.items():
@@ -83,7 +74,7 @@ def test_an_engineer_is_not_told_by_a_poll_that_somebody_answered():
     members.add_member(project=project, user=engineer, role=Role.ENGINEER)
     learning.work_off(project)
     address = reverse("learner:dashboard", args=[project.slug])
-    people = {person: client_of(person) for person in (owner, engineer)}
+    people = {person: browser_of(person) for person in (owner, engineer)}
     tags = {person: tag_of(client.get(address).content.decode()) for person, client in people.items()}
     assert learning.label_everything(project, make_user(), at_most=1) == 1
     assert [poll(people[person], address, tags[person]).status_code for person in (owner, engineer)] == [200, 204]
@@ -92,7 +83,7 @@ def test_an_engineer_is_not_told_by_a_poll_that_somebody_answered():
 def test_a_poll_leaves_what_was_said_for_the_next_page():
     owner = make_user()
     project = learning.open_trusted(owner, selection="random")
-    client = client_of(owner)
+    client = browser_of(owner)
     client.post(reverse("learner:compare_projects", args=[project.slug]), {"compared_with": "none"})
     address = reverse("annotation:budget", args=[project.slug])
     said = '<ul class="messages">'
@@ -106,7 +97,7 @@ def test_a_card_says_where_a_project_stands_and_to_managers_alone_what_it_waits_
     members.add_member(project=project, user=engineer, role=Role.ENGINEER)
     address = reverse("learner:card", args=[project.slug])
     for person, manages in ((owner, True), (engineer, False)):
-        page = client_of(person).get(address).content.decode()
+        page = browser_of(person).get(address).content.decode()
         assert 'class="stands"' in page
         assert ("Waits for:" in page) == manages
 
@@ -114,8 +105,7 @@ def test_a_card_says_where_a_project_stands_and_to_managers_alone_what_it_waits_
 def test_a_tag_says_nothing_to_who_has_not_the_key(settings):
     owner = make_user()
     project = learning.open_trusted(owner, selection="random")
-    client = Client()
-    client.force_login(owner)
+    client = browser_of(owner)
     address = reverse("learner:card", args=[project.slug])
     tag = tag_of(client.get(address).content.decode())
     settings.SECRET_KEY = "another key of the same length"

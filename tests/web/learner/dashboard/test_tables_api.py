@@ -1,5 +1,3 @@
-"""Tables of the dashboard by REST: the rows of their files, for whoever may read these, by tokens that may."""
-
 import csv
 import io
 from collections.abc import Callable
@@ -40,7 +38,6 @@ def manager(project: Project) -> User:
 
 @pytest.fixture
 def project(remembered: Callable[..., Project]) -> Project:
-    """A project with a round answered and a version released."""
     return learning.begin_experts(remembered, released=True)
 
 
@@ -52,7 +49,6 @@ def file_rows(person: User, project: Project, name: str, **headers: str) -> list
 
 
 def as_text(row: dict[str, Any]) -> dict[str, str]:
-    """Return a row as its file writes it."""
     written = {name: "" if value is None else str(value) for name, value in row.items()}
     return written | ({"when": written["when"].replace("Z", "+00:00")} if "when" in written else {})
 

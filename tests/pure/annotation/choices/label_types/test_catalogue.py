@@ -1,5 +1,3 @@
-"""What every type of label must hold."""
-
 from itertools import product
 
 import numpy as np
@@ -16,7 +14,6 @@ CLASSES = ["a", "b", "c"]
 
 
 def answers_of(kind):
-    """Return every number that is an answer."""
     found = [number for number in range(-1, 2 ** len(CLASSES) + 1) if not refusal_of(kind, number, len(CLASSES))]
     assert len(found) == kind.possible(len(CLASSES))
     return found

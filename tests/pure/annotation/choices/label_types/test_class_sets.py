@@ -1,5 +1,3 @@
-"""A set of classes as one number: there and back, the same however many classes there are."""
-
 import numpy as np
 import pytest
 from hypothesis import given

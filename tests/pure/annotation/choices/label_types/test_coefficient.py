@@ -1,5 +1,3 @@
-"""Alpha against Krippendorff's published example and against crowd-kit."""
-
 import numpy as np
 import pandas as pd
 import pytest

@@ -1,5 +1,3 @@
-"""A scale: as many steps as keys, its middle answer, and where it is asked."""
-
 from annotation.choices.label_types.rating import MOST_STEPS, Rate
 
 

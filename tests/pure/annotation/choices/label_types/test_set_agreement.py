@@ -1,5 +1,3 @@
-"""Alpha over sets: by definition, by another library, and at its ends."""
-
 from itertools import permutations
 
 import numpy as np

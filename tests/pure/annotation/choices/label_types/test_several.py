@@ -1,5 +1,3 @@
-"""Several classes: which sets are answers, what is agreed on, and what stands in no proof."""
-
 from collections import Counter
 from itertools import combinations
 

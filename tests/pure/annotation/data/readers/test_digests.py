@@ -1,5 +1,3 @@
-"""Keyed digests: equal for rows that say the same, whoever spells them, and of no use without the key."""
-
 import numpy as np
 import pytest
 
@@ -48,10 +46,7 @@ def test_a_row_that_says_nothing_is_no_row():
 
 def test_a_row_of_a_table_is_its_cells():
     row = payload_digests([{"amount": 3, "country": "Norway"}], names=NAMES, key=KEY)
-    for same in (
-        {"country": " norway", "amount": 3.0},
-        {"amount": 3.0000000001, "country": "NORWAY"},
-    ):
+    for same in ({"country": " norway", "amount": 3.0}, {"amount": 3.0000000001, "country": "NORWAY"}):
         assert payload_digests([same], names=NAMES[::-1], key=KEY) == row
     for other in ({"amount": 3.1, "country": "Norway"}, {"amount": 3}, {"country": "3", "amount": "Norway"}):
         assert payload_digests([other], names=NAMES, key=KEY) != row

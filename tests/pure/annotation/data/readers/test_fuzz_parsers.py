@@ -1,5 +1,3 @@
-"""Whatever bytes come in, a parser reads them or refuses them by its own error: never another one, never too much."""
-
 import contextlib
 import gzip
 import io
@@ -51,7 +49,6 @@ def zipped(entries):
 
 
 def samples():
-    """Return a sound file of every format, small enough that a change hits something that matters."""
     table = {"text": ["one two", "three"], "who": ["ann", "bob"], "label": ["a", "b"], "n": [0.5, 1.0], "c": ["a", "b"]}
     lines = [dict(zip(table, row, strict=True)) for row in zip(*table.values(), strict=True)]
     csv = b'text,who,label,n,c\none two,ann,a,0.5,a\n"th,ree",bob,b,1,b\n'
@@ -84,7 +81,6 @@ CHANGES = st.lists(
 
 
 def changed(data, changes):
-    """Return the bytes after some harm was done to them."""
     for kind, where, piece in changes:
         place = int(where * max(1, len(data)))
         if kind == "set":
@@ -101,7 +97,6 @@ def changed(data, changes):
 
 
 def read(data, name, layout):
-    """Read an upload to its end, if it is one."""
     with contextlib.suppress(InvalidUpload):
         upload = Upload(io.BytesIO(data), name, layout, maximum_bytes=LIMIT)
         for batch in upload.batches():

@@ -1,5 +1,3 @@
-"""Excel workbooks: what a cell says, which sheet is read, what is named by its line, and what is never held."""
-
 import io
 import subprocess
 import sys
@@ -24,13 +22,11 @@ HEADER = ["id", "text"]
 
 
 def read(data, layout=TEXT, *, maximum_bytes=10**9, look=None):
-    """Return the texts and the bad rows of a workbook."""
     batches = list(Upload(io.BytesIO(data), "a.xlsx", layout, maximum_bytes=maximum_bytes, look=look).batches())
     return [text for batch in batches for text in batch.texts], [bad for batch in batches for bad in batch.bad]
 
 
 def one_cell(value, **options):
-    """Return what one cell says, or why it says nothing."""
     texts, bad = read(made({"A": sheet([["text"], [value]])}, **options))
     return texts[0] if texts else bad[0].reason
 
@@ -287,8 +283,6 @@ print((resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) // 1024)
 
 
 class TestALook:
-    """Pages show first rows in a process that serves others, too."""
-
     @pytest.mark.one_in(2)
     @pytest.mark.parametrize(
         ("parts", "said"),

@@ -1,5 +1,3 @@
-"""Trees and proofs against the roots published with Certificate Transparency, the peers' verifier, and forgers."""
-
 import hashlib
 from types import SimpleNamespace
 

@@ -1,5 +1,3 @@
-"""Notes and checkpoints as C2SP defines them: published vectors, and every way to spoil one."""
-
 import base64
 
 import pytest

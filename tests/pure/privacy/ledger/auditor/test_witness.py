@@ -1,5 +1,3 @@
-"""A witness takes what grew, and refuses what was cut off, rewritten, swapped, hidden or signed by somebody else."""
-
 import json
 import subprocess
 import sys
@@ -18,8 +16,6 @@ ENTRIES = [leaf_hash(str(each).encode()) for each in range(20)]
 
 
 class Ledger:
-    """A site with one log for each account, which can forget."""
-
     def __init__(self, **logs: list[bytes]) -> None:
         self.logs, self.key = logs, KEY
 
@@ -35,7 +31,6 @@ class Ledger:
 
 @pytest.fixture
 def witness(tmp_path):
-    """Return a witness that has seen twelve entries of a pool and three of the answers."""
     seen = Witness.at(tmp_path / "seen.json", public_key=KEY.public_key)
     witness_site(Ledger(pool=ENTRIES[:12], answers=ENTRIES[:3]), seen)
     return Witness.at(tmp_path / "seen.json", public_key=KEY.public_key)
