@@ -40,11 +40,4 @@ FEATURES = [
         "return [] if True or",
         (f"{PAID}::test_it_waits_for_a_pool_and_is_counted_until_it_is_found",),
     ),
-    Mutant(
-        "a featuriser that finds something in the pool and lets a start come before",
-        "learner/features/choice.py",
-        "        if len(said) > 1:",
-        "        if False:",
-        (f"{PAID}::test_a_class_that_finds_something_says_all_of_it",),
-    ),
 ]
