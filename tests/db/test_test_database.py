@@ -1,17 +1,13 @@
-import psycopg
 import pytest
 from django.contrib.auth.models import User
-from django.db import DatabaseError, IntegrityError, connection, transaction
+from django.db import DatabaseError, IntegrityError, connection
 
 from annotation.models import Membership
-from dpal_site.embedded.postgres import EmbeddedPostgres
 from privacy.ledger.models import LedgerEntry
-from tests.conftest import SHARED
 from tests.counting import begin_over
 from tests.emptying import KEPT, empty_tables, needs_new_sessions
 from tests.factories import make_account, make_project, open_records
 from tests.owning import as_owner
-from tests.template import make_template, template_name
 
 TRIGGERS = "SELECT tgrelid::regclass::text, tgname, tgenabled FROM pg_trigger WHERE NOT tgisinternal ORDER BY 1, 2"
 
@@ -82,51 +78,3 @@ def test_a_session_that_goes_on_is_as_a_new_one():
     assert again[0] == new[0]
     # A setting of a name that nobody else knows stays known, and is empty.
     assert (*again[1:5], again[5] or None, *again[6:]) == new[1:]
-
-
-@pytest.mark.django_db(transaction=True)
-def test_a_session_in_a_transaction_or_lost_does_not_go_on():
-    with transaction.atomic():
-        assert needs_new_sessions(None)
-    transaction.set_autocommit(False)
-    assert needs_new_sessions(None)
-    transaction.set_autocommit(True)
-    assert not needs_new_sessions(None)
-    pid = session()[0]
-    with psycopg.connect(EmbeddedPostgres(SHARED / "postgres", durable=False).url(), autocommit=True) as other:
-        other.execute("SELECT pg_terminate_backend(%s, 5000)", [pid])
-    assert needs_new_sessions(None)
-    connection.close()
-
-
-@pytest.mark.django_db
-def test_this_run_has_a_database_of_its_own():
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT current_database(), current_setting('fsync')")
-        name, fsync = cursor.fetchone()
-    assert name.startswith("test_")
-    assert fsync == "off"
-
-
-def databases_of(postgres):
-    with psycopg.connect(postgres.url(), autocommit=True) as connected:
-        return dict(connected.execute("SELECT datname, oid FROM pg_database").fetchall())
-
-
-@pytest.mark.django_db
-def test_the_tables_are_copied_from_one_database_for_all_and_it_holds_no_rights_of_a_run(tmp_path):
-    server = EmbeddedPostgres(SHARED / "postgres", durable=False)
-    name = template_name()
-    before = databases_of(server)
-    make_template(server, name, tmp_path / "lock")
-    assert databases_of(server)[name] == before[name]
-    with psycopg.connect(server.url(name)) as template:
-        assert template.execute("SELECT count(*) FROM annotation_knownchoice").fetchone() == (0,)
-        rights = template.execute("SELECT DISTINCT unnest(relacl)::text FROM pg_class WHERE relname LIKE 'annotation%'")
-        assert [right for (right,) in rights.fetchall() if "site" in right.partition("=")[0]] == []
-        applied = template.execute("SELECT app, name FROM django_migrations ORDER BY 1, 2").fetchall()
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT app, name FROM django_migrations ORDER BY 1, 2")
-        assert cursor.fetchall() == applied
-        cursor.execute("SELECT count(*) FROM annotation_knownchoice")
-        assert cursor.fetchone()[0] > 0

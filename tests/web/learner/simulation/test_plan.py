@@ -5,12 +5,10 @@ from django.contrib.auth.models import User
 from django.test import Client
 from django.urls import reverse
 
-from annotation.choices.presets import PRESETS
 from annotation.models import Job, Project, WorkState
 from annotation.projects.services.opening import create_project
 from learner.models.planning import PlanSimulation
 from learner.simulation import estimates, plan_setups, services
-from privacy.ledger.models import LedgerEntry
 from tests import learning, streaming
 from tests.clients import browser_of
 from tests.factories import open_preset
@@ -25,16 +23,6 @@ def client(manager: User) -> Client:
 
 def page_of(project: Project) -> str:
     return reverse("learner:plan", args=[project.slug])
-
-
-@pytest.mark.parametrize("preset", PRESETS)
-def test_every_preset_has_a_plan_that_spends_nothing(client: Client, manager: User, preset: str) -> None:
-    project = open_preset(manager, preset)
-    before = LedgerEntry.objects.count()
-    page = client.get(page_of(project))
-    assert page.status_code == 200
-    assert page.context["purchase"].releases > 0
-    assert LedgerEntry.objects.count() == before
 
 
 def facts_of(page) -> dict[str, str]:
@@ -114,15 +102,6 @@ def test_a_simulation_is_made_once_and_drawn_with_its_numbers(client: Client, ma
     twin = open_preset(manager, "pool-experts", feature_dimension=8)
     assert "A simulation, and no promise" in client.get(page_of(twin) + "?records=300").content.decode()
     assert "A simulation, and no promise" not in client.get(page_of(twin) + "?records=301").content.decode()
-
-
-def test_a_simulation_that_failed_can_be_asked_for_again(client: Client, manager: User) -> None:
-    project = open_preset(manager, "pool-experts", feature_dimension=8)
-    client.post(page_of(project), {"records": "300"})
-    Job.objects.update(state=WorkState.FAILED, finished_at="2026-01-01T00:00:00Z", error="lost")
-    client.post(page_of(project), {"records": "300"})
-    assert PlanSimulation.objects.get().job.state == WorkState.WAITING
-    assert Job.objects.count() == 2
 
 
 @pytest.mark.parametrize("preset", ["full-information-ogd", "confirm-or-reject"])
