@@ -75,6 +75,7 @@ from hypothesis import settings as drawn  # noqa: E402
 
 from dpal_site.celery import app as celery_app  # noqa: E402
 from tests.again import try_again  # noqa: E402
+from tests.chance import let_chance_repeat  # noqa: E402
 from tests.counting import begin_over, know_the_counter  # noqa: E402
 from tests.emptying import empty_after, needs_new_sessions  # noqa: E402
 from tests.owning import site_url  # noqa: E402
@@ -123,6 +124,7 @@ def pytest_configure(config: pytest.Config) -> None:
         config.option.randomly_reorganize = False
     config.addinivalue_line("markers", "slow: takes long; left out of `make test`, run by `make test-slow`")
     config.addinivalue_line("markers", "every_change: a test in a browser that `make test` runs, too")
+    config.addinivalue_line("markers", "real_chance: draws from the operating system; states its false-alarm rate")
     config.addinivalue_line("markers", "one_in(n): of its cases `make test` takes every nth, `make test-slow` all")
     if "not slow" in config.option.markexpr and not config.getoption("--hypothesis-profile"):
         drawn.load_profile("ordinary")
@@ -343,6 +345,13 @@ def clients_hold_the_secret() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         let_clients_log_in(patch)
         yield
+
+
+@pytest.fixture(autouse=True)
+def chance_that_repeats(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Seed chance by the test's name, but where chance itself is tested."""
+    if "tests/statistical" not in request.node.nodeid and request.node.get_closest_marker("real_chance") is None:
+        let_chance_repeat(monkeypatch, request.node.nodeid)
 
 
 @pytest.fixture(autouse=True)

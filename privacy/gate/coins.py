@@ -9,11 +9,18 @@ from cryptography.hazmat.primitives.ciphers.algorithms import AES
 from cryptography.hazmat.primitives.ciphers.modes import CTR
 from numpy.typing import NDArray
 
+from privacy.mechanisms.randomness import SecureRandom
+
 COIN_RESOLUTION: Final = 2**32
 MINIMUM_KEY_BYTES: Final = 16
 # Words in a block of the cipher.
 BLOCK_WORDS: Final = 4
 ZEROS: Final = memoryview(bytes(2**16))
+
+
+def new_key() -> bytes:
+    """Draw 32 secret bytes for the coins of one gate run."""
+    return SecureRandom().words(4).tobytes()
 
 
 def check_key(key: bytes) -> None:

@@ -7,7 +7,6 @@ they are wanted. Its coins can be predicted, so that what comes out can be compa
 import os
 import sys
 from collections.abc import Callable
-from types import SimpleNamespace
 from typing import Any
 
 SEED = 7
@@ -24,7 +23,7 @@ def predict_coins(patch: Callable[[Any, str, Any], None]) -> None:
     from learner.strategies import top_c  # noqa: PLC0415
     from privacy.mechanisms.randomness import SimulationRandom  # noqa: PLC0415
 
-    patch(scan, "secrets", SimpleNamespace(token_bytes=lambda count: SALT))
+    patch(scan, "new_key", lambda: SALT)
     patch(loop, "SecureRandom", lambda: SimulationRandom(SEED))
     patch(top_c, "default_block_rows", lambda dimension, outputs: BLOCK)
 

@@ -1,6 +1,5 @@
 """Choosing the gate of a project: a look at what would pass, and taking a gate over while nothing is charged."""
 
-import secrets
 from collections.abc import Mapping
 from functools import partial
 from typing import Any
@@ -18,6 +17,7 @@ from annotation.gates.services import pool_rows
 from annotation.models import Dataset, DatasetRole, DatasetState, Job, Oracle, Project, Survey, WorkState
 from annotation.work.services import attempts, jobs
 from privacy.engines.base import Tell
+from privacy.gate.coins import new_key
 from privacy.gate.normalizers import Normalizer
 from privacy.gate.survey import Frequencies, PoolSurvey
 from privacy.ledger.models import EntryKind, LedgerEntry
@@ -130,7 +130,7 @@ def _count(dataset: Dataset, tell: Tell) -> Frequencies:
     # A public test set names no contributors: there every record counts as somebody's own.
     named = project.privacy_unit == "contributor" and dataset.role == DatasetRole.POOL
     survey = PoolSurvey(
-        key=secrets.token_bytes(32),
+        key=new_key(),
         unit="contributor" if named else "record",
         texts_per_contributor=project.texts_per_contributor if named else None,
         normalizer=Normalizer(project.normalizer),

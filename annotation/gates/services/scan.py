@@ -4,7 +4,6 @@ The key of an attempt's coins is drawn here, lives as long as the scan, and is s
 here, over all counts in the order of their texts.
 """
 
-import secrets
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
@@ -20,10 +19,9 @@ from privacy.engines.base import GateEngine, Tell
 from privacy.engines.process import ProcessEngine
 from privacy.engines.spark import SparkEngine
 from privacy.engines.stores import columns_in
+from privacy.gate.coins import new_key
 from privacy.gate.counting import CountingGate, ordered
 from privacy.wording import as_message
-
-KEY_BYTES = 32
 
 
 @contextmanager
@@ -48,7 +46,7 @@ def ready_engine(dataset: Dataset, gate: CountingGate, lease: attempts.Lease) ->
 
 def release(uploads: Sequence[Dataset], gate: CountingGate, lease: attempts.Lease, engine: GateEngine) -> pa.Table:
     """Return what passes of uploads counted together; which engine counts, and on how many machines, is no matter."""
-    key = secrets.token_bytes(KEY_BYTES)
+    key = new_key()
     rows = sum(upload.row_count for upload in uploads)
     tell = attempts.told_of_rows(lease, rows, as_message("Reading the upload."))
     if not all(upload.in_columns for upload in uploads):

@@ -1,7 +1,6 @@
 """Show what a gate costs and lets out, before anything is charged."""
 
 import json
-import secrets
 from argparse import ArgumentParser
 from collections.abc import Iterator
 from dataclasses import asdict
@@ -14,6 +13,7 @@ from django.core.management.base import BaseCommand, CommandError
 
 from privacy.accounting.gate import PlannedGate, frontier
 from privacy.gate import planning
+from privacy.gate.coins import new_key
 from privacy.gate.kanonymity import KAnonymityGate, ThresholdGate
 from privacy.gate.normalizers import Normalizer
 from privacy.gate.planning import PublicSource, plan_caps, plan_source
@@ -67,7 +67,7 @@ def _answer(options: dict[str, Any]) -> dict[str, Any]:
     if options["pool"] is None:
         return {"frontier": [_row(choice) for choice in choices]}
     survey = PoolSurvey(
-        key=secrets.token_bytes(32),
+        key=new_key(),
         unit=options["unit"],
         texts_per_contributor=cap,
         normalizer=Normalizer(options["normalizer"]),

@@ -1,6 +1,5 @@
 """Hidden checks. They are public or paid for already, and their answers never reach a training."""
 
-import secrets
 from typing import Any
 from uuid import uuid4
 
@@ -16,6 +15,7 @@ from annotation.questions.selectors.answers import names_several
 from annotation.questions.selectors.checks import Checks, checks_of
 from annotation.work.services import leases
 from privacy.gate.normalizers import Normalizer, normalize_text
+from privacy.mechanisms.randomness import SecureRandom
 
 # A check is asked of everybody, so its slots never run out; the column ends here.
 SLOTS = 32_767
@@ -58,7 +58,7 @@ UPDATE annotation_query query SET open_slots = query.open_slots - 1 FROM leased 
 
 def lease_sometimes(*, project: Project, user_id: int) -> bool:
     """Lease a check as often as the project's share says; the next claim returns it."""
-    if project.gold_share <= 0 or secrets.SystemRandom().random() >= project.gold_share:
+    if project.gold_share <= 0 or SecureRandom().random() >= project.gold_share:
         return False
     with connection.cursor() as cursor:
         values: dict[str, Any] = {

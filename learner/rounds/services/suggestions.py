@@ -1,7 +1,6 @@
 """Predictions and suggestions of a released model."""
 
 import json
-import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -25,6 +24,7 @@ from learner.pools.records import Examples
 from learner.releases.selectors import Served
 from learner.strategies.rows import ListedRows, Rows
 from privacy.ledger import services as ledger
+from privacy.mechanisms.randomness import SecureRandom
 from privacy.wording import as_message
 
 KEPT_RELEASES = 32
@@ -174,7 +174,7 @@ def _store(
 ) -> int:
     choice = suggests(project.settings)
     assert choice is not None
-    coin, written = secrets.SystemRandom(), 0
+    coin, written = SecureRandom(), 0
     places = places_of_model(project, model.classes)
     with connection.cursor() as cursor:
         for start in range(0, len(ids), BLOCK_ROWS):

@@ -1,7 +1,6 @@
 """One scan of a pool lets the same out as the rows in the database, in however many files it lies."""
 
 import os
-import secrets
 import signal
 from types import SimpleNamespace
 
@@ -34,7 +33,7 @@ def nothing_is_sent(monkeypatch):
 @pytest.mark.parametrize("unit", ["record", "contributor"])
 def test_neither_the_place_of_the_rows_nor_the_number_of_files_changes_a_byte(monkeypatch, settings, kind, unit):
     """Under one key, and for the threshold gate one source of noise."""
-    monkeypatch.setattr(scan, "secrets", SimpleNamespace(token_bytes=lambda count: bytes(range(count))))
+    monkeypatch.setattr(scan, "new_key", lambda: bytes(range(32)))
     monkeypatch.setattr(threshold, "SecureRandom", lambda: SimulationRandom(7))
     chosen = THRESHOLD if kind == "threshold" else {}
     found = {}
@@ -53,10 +52,8 @@ def test_neither_the_place_of_the_rows_nor_the_number_of_files_changes_a_byte(mo
 
 def test_the_key_is_nowhere_and_another_run_has_another(monkeypatch):
     keys = []
-    real = secrets.token_bytes
-    monkeypatch.setattr(
-        scan, "secrets", SimpleNamespace(token_bytes=lambda count: keys.append(real(count)) or keys[-1])
-    )
+    real = scan.new_key
+    monkeypatch.setattr(scan, "new_key", lambda: keys.append(real()) or keys[-1])
     for _ in range(2):
         passed(upload(crowd()))
     assert len(set(keys)) == 2
@@ -77,7 +74,7 @@ def holders(hexadecimal):
 
 @pytest.mark.parametrize("unit", ["record", "contributor"])
 def test_a_survey_counts_columns_as_it_counts_rows(monkeypatch, settings, unit):
-    monkeypatch.setattr(planning, "secrets", SimpleNamespace(token_bytes=lambda count: bytes(range(count))))
+    monkeypatch.setattr(planning, "new_key", lambda: bytes(range(32)))
     counted = []
     for in_database in (False, True):
         settings.POOLS_IN_DATABASE = in_database
@@ -97,7 +94,7 @@ def test_progress_ends_with_the_last_row(monkeypatch):
 
 
 def know_the_coins(monkeypatch):
-    monkeypatch.setattr(scan, "secrets", SimpleNamespace(token_bytes=lambda count: bytes(range(count))))
+    monkeypatch.setattr(scan, "new_key", lambda: bytes(range(32)))
     monkeypatch.setattr(threshold, "SecureRandom", lambda: SimulationRandom(7))
 
 

@@ -67,7 +67,7 @@ def world_of(
 
     with taken_back(), monkeypatch.context() as patch:
         patch.setattr(RandomizedResponse, "release", noted)
-        patch.setattr(suggestions.secrets, "SystemRandom", Coins)
+        patch.setattr(suggestions, "SecureRandom", Coins)
         settle(project, opinion)
         learning.work_off(project, version=2)
         learning.work_off(project)
