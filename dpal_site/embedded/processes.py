@@ -85,8 +85,7 @@ class Supervisor:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         # A second Ctrl-C must not leave half of them running; the grace period bounds the wait.
-        for number in STOP_SIGNALS:
-            signal.signal(number, signal.SIG_IGN)
+        _ignore_signals()
         try:
             self.stop()
         finally:
@@ -296,10 +295,12 @@ class Supervisor:
     def _on_signal(self, number: int, frame: FrameType | None) -> None:
         if self._holding_signals:
             self._held_signal = number
-        elif number == signal.SIGINT:
+            return
+        # Here and not in `__exit__` alone: a second signal on the way there would leave the children running.
+        _ignore_signals()
+        if number == signal.SIGINT:
             raise KeyboardInterrupt
-        else:
-            sys.exit(128 + number)
+        sys.exit(128 + number)
 
     @contextlib.contextmanager
     def _signals_held(self) -> Iterator[None]:
@@ -312,3 +313,8 @@ class Supervisor:
             if (number := self._held_signal) is not None:
                 self._held_signal = None
                 self._on_signal(number, None)
+
+
+def _ignore_signals() -> None:
+    for number in STOP_SIGNALS:
+        signal.signal(number, signal.SIG_IGN)
