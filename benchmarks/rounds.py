@@ -3,8 +3,8 @@
 Run: python benchmarks/rounds.py [--rows N] [--choices NAMES] [--json FILE]
 
 A trusted project of a throw-away site gets a pool of N records and a feature file of 32 columns. Real rounds choose
-among them: top-c, a screen, chance, a secret block of a tenth. Reservation, draw, questions and commit are the site's
-own; the model that scores is made up. Peers in the same process list ids, rows and scores of all candidates first, as
+among them: top-c, chance, a secret block of a tenth. Reservation, draw, questions and commit are the site's
+own; the model that scores is made up. A peer in the same process lists ids, rows and scores of all candidates first, as
 rounds once did. Memory is what the process holds of its own, looked at a hundred times a second, above what it held
 before; pages of the feature file that are mapped count as long as they are.
 
@@ -32,12 +32,6 @@ LIMIT_BYTES, FROM_ROWS = 48, 1_000_000
 MATRIX_ROWS = 65_536
 CHOICES = {
     "top_c": {"selection": "top_c", "selection_epsilon": 0.25},
-    "exposure_capped_screen": {
-        "selection": "exposure_capped_screen",
-        "screen_high": 0.002,
-        "screen_low": 0.001,
-        "exposures": 2,
-    },
     "random": {"selection": "random"},
     "secret_sample": {"selection": "secret_sample", "selection_rate": RATE},
 }
@@ -155,26 +149,6 @@ def listed_top_c(X: NDArray[np.float32], ids: NDArray[np.int64], rows: NDArray[n
     return ids[order[np.searchsorted(rows, rows[places], sorter=order)]]
 
 
-def listed_screen(X: NDArray[np.float32], ids: NDArray[np.int64], rows: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Choose in an order of all candidates that is drawn first."""
-    from learner.strategies.exposure_capped import ExposureCappedScreen
-    from learner.strategies.screen import BLOCK_ROWS
-    from privacy.mechanisms.randomness import SecureRandom
-
-    settings = CHOICES["exposure_capped_screen"]
-    screen, rng = ExposureCappedScreen(settings["screen_high"], settings["screen_low"]), SecureRandom()
-    looks = np.zeros(len(X), dtype=np.int64)
-    order = np.asarray(rng.permutation(rows[looks[rows] < 2]), dtype=np.int64)
-    picked = np.empty(0, dtype=np.int64)
-    for start in range(0, order.size, BLOCK_ROWS):
-        found = screen.decide(X, order[start : start + BLOCK_ROWS], made_up_model(), rng)
-        picked = np.concatenate([picked, start + np.flatnonzero(found)])
-        if picked.size >= ASKED:
-            break
-    by_row = np.argsort(rows)
-    return ids[by_row[np.searchsorted(rows, order[picked[:ASKED]], sorter=by_row)]]
-
-
 def as_before(dataset: Any, choose: Callable[..., NDArray[np.int64]]) -> Found:
     """Return what it costs to list all candidates and choose among them."""
     from learner.pools import features
@@ -216,9 +190,7 @@ def measure(rows: int, names: list[str]) -> Found:
         dataset = open_pool(project, rows)
         report[name] = chosen_by(project, name, rows)
         print(name, report[name], file=sys.stderr, flush=True)
-    for name, choose in (("listed top_c", listed_top_c), ("listed screen", listed_screen)):
-        report[name] = as_before(dataset, choose)
-        print(name, report[name], file=sys.stderr, flush=True)
+    report["listed top_c"] = as_before(dataset, listed_top_c)
     return report | {"load_after": round(os.getloadavg()[0], 2)}
 
 

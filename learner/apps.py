@@ -56,14 +56,13 @@ def learner_choices() -> Iterable[type[Choice]]:
     """
     from learner.estimators import catalogue as estimators  # noqa: PLC0415  # slow import
     from learner.estimators.choice import EstimatorChoice  # noqa: PLC0415  # slow import
-    from learner.estimators.online_choices import OnlineChoice  # noqa: PLC0415  # slow import
     from learner.features import catalogue as features  # noqa: PLC0415  # slow import
     from learner.features.choice import FeaturesChoice  # noqa: PLC0415  # slow import
     from learner.pools import class_words  # noqa: PLC0415  # slow import
     from learner.strategies import catalogue as strategies  # noqa: PLC0415  # slow import
     from learner.strategies.base import StrategyChoice  # noqa: PLC0415  # slow import
 
-    CATALOGUE.require(Kind.ESTIMATOR, EstimatorChoice, OnlineChoice)
+    CATALOGUE.require(Kind.ESTIMATOR, EstimatorChoice)
     CATALOGUE.require(Kind.FEATURES, FeaturesChoice)
     CATALOGUE.require(Kind.STRATEGY, StrategyChoice)
     return (*strategies.CHOICES, *estimators.CHOICES, *features.CHOICES, *class_words.CHOICES)

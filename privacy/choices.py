@@ -347,16 +347,7 @@ class Choice(ABC):
             for each in cls.parameters()
             if arrival not in each.arrivals and getattr(chosen, each.name) != each.default
         }
-        broken |= _out_of_order(chosen) | _broken_rules(chosen, settings)
-        opening = chosen.opening(settings) if isinstance(chosen, Opens) and not broken else None
-        if "pool_epsilon" in settings and opening is not None:
-            epsilon = opening.cost().epsilon
-            if epsilon > settings["pool_epsilon"]:
-                broken["pool_epsilon"] = as_message(
-                    "This choice costs epsilon {epsilon:.3g} before anything else, more than the limit.",
-                    epsilon=epsilon,
-                )
-        return broken
+        return broken | _out_of_order(chosen) | _broken_rules(chosen, settings)
 
     @final
     def document(self) -> dict[str, Any]:
@@ -374,14 +365,6 @@ class Choice(ABC):
         described = {"title": cls.label, "description": cls.help, "type": "object", "properties": properties}
         needed = [each.name for each in cls.parameters() if each.default is None and not each.optional]
         return described | {"required": [*named, *needed]}
-
-
-@runtime_checkable
-class Opens(Protocol):
-    """A choice that costs something before it is of any use."""
-
-    def opening(self, settings: Mapping[str, Any]) -> Event | None:
-        """Return what the pool must be able to pay first, None where that is nothing under these settings."""
 
 
 @runtime_checkable

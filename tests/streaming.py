@@ -18,52 +18,24 @@ from learner.rounds.services import training
 
 CLASSES = ["honest", "fraud"]
 COLUMNS = [{"name": name, "low": -1.0, "high": 1.0} for name in ("amount", "hour", "distance")]
-# The source's way to learn from a stream: visible batches, and a noisy step for each of them.
-BY_STEPS: dict[str, Any] = {
+# Batches whose times show.
+VISIBLE: dict[str, Any] = {
     "update_policy": "flmb",
     "window_length": 50,
     "window_denominator": None,
-    "estimator": "minibatch_svm",
-    "step_size": 4.0,
-    "weight_radius": 40.0,
-    "average_iterates": True,
+    "windows_ahead": 1,
+    "updates_per_release": 1,
     "text_columns": 32,
     "training_epsilon": 1.3,
-    "training_delta": 0.0,
-    "pool_delta": 0.0,
-}
-_AT_ONCE: dict[str, Any] = {
-    "update_policy": "immediate",
-    "window_length": None,
-    "windows_ahead": 500,
-    "weight_radius": 5.0,
-    "average_iterates": True,
-    "labels_per_release": 1,
-    "feature_dimension": 16,
-    "text_columns": 16,
     "training_delta": 1e-6,
     "pool_delta": 2e-6,
-}
-# The sources' ways by the preset that they are open to.
-AS_PUBLISHED: dict[str, dict[str, Any]] = {
-    "fraud-stream": BY_STEPS,
-    "full-information-ogd": _AT_ONCE
-    | {"estimator": "mi_ogd", "noise_sigma": 5.0, "expected_answers": 5000, "updates_per_release": 1000},
-    "confirm-or-reject": _AT_ONCE
-    | {
-        "estimator": "bandit_ogd",
-        "noise_sigma": 40.0,
-        "expected_answers": 100_000,
-        "updates_per_release": 10_000,
-        "pool_epsilon": 8.0,
-    },
 }
 _numbers = count(1)
 
 
 def open_stream(owner: User, preset: str = "fraud-stream", *, as_shipped: bool = False, **settings: Any) -> Project:
-    """Open a stream of table rows that the sign of their amount decides; it learns as published, or as shipped."""
-    settings = ({} if as_shipped else AS_PUBLISHED[preset]) | settings
+    """Open a stream of table rows that the sign of their amount decides, in visible batches or as shipped."""
+    settings = ({} if as_shipped else VISIBLE) | settings
     values = {"data_kind": "table", "columns": COLUMNS, "classes": CLASSES, "maximum_releases": 3} | settings
     return opening.create_project(
         name=f"{preset} {next(_numbers)}", preset=preset, owner=owner, question="Is this fraud?", **values

@@ -4,22 +4,18 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from django.db.models import Max, QuerySet
-from django.utils.formats import number_format
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from annotation.budget.lines import Line, newest_lines
 from annotation.budget.spending import SpendingTable, spending_tables
 from annotation.budget.words import delta_words, epsilon_words
-from annotation.choices.label_types.learning import chosen_estimator, learns_each_answer
 from annotation.models import (
     Dataset,
     DatasetState,
     Oracle,
     PrivacyUnit,
     Project,
-    Query,
-    QueryState,
 )
 from annotation.wording import localized
 from privacy.accounting.events import event_from_json
@@ -63,7 +59,7 @@ def ledger_facts(project: Project) -> tuple[object, ...]:
     No digest of entries and no number of a row: what a page carries of them has to follow from what it shows.
     """
     stands = [now for _pk, now in sorted(guarantees(statement_accounts(project)).items())]
-    return (*((now.sequence, now.epsilon_limit, now.delta_limit) for now in stands), _warning(project))
+    return (*((now.sequence, now.epsilon_limit, now.delta_limit) for now in stands), open_answers_words(project))
 
 
 class Metered:
@@ -106,7 +102,6 @@ class BudgetSheet(Metered):
     tables: tuple[SpendingTable, ...] = ()
     numerical_epsilon: float | None = None
     can_compose: bool = False
-    information: str = ""
     warning: str = ""
 
 
@@ -147,37 +142,8 @@ def _sheet(project: Project, account: BudgetAccount) -> BudgetSheet:
         guarantee=now,
         forecasts=tuple(_forecasts(account)),
         lines=newest_lines(account, STATEMENT_LINES),
-        information=_information(project, now) if is_pool else "",
-        warning=_warning(project) if is_pool else "",
+        warning=open_answers_words(project) if is_pool else "",
     )
-
-
-def _information(project: Project, now: Guarantee) -> str:
-    """Say what online learning tells of a record on average, beside the epsilon that protects each."""
-    if not learns_each_answer(project.settings) or not now.mutual_information_spent:
-        return ""
-    return _(
-        "Mutual information of a record: at most %(nats)s nats, beside the ε. It is an average over records and bounds "
-        "nobody's risk; the ε does."
-    ) % {"nats": epsilon_words(now.mutual_information_spent)}
-
-
-def _warning(project: Project) -> str:
-    """Say that answers are no secret, or that a model which learns from confirmations was asked too little."""
-    if says := open_answers_words(project):
-        return says
-    trained = chosen_estimator(project.settings)
-    if trained is None or not trained.enough_answers:
-        return ""
-    # Engineers read this, too: what was asked shows, and how much of it was answered depends on the records.
-    asked = Query.objects.filter(project=project).exclude(state__in=(QueryState.UNASKED, QueryState.GOLD)).count()
-    if asked >= trained.enough_answers:
-        return ""
-    numbers = {"asked": asked, "enough": trained.enough_answers}
-    return _(
-        "Questions so far: %(asked)s. Below %(enough)s answers expect little more than chance of a model that learns "
-        "from confirmations."
-    ) % {name: number_format(number, force_grouping=True) for name, number in numbers.items()}
 
 
 def _is_start(project: Project, account: BudgetAccount) -> bool:

@@ -5,10 +5,8 @@ from collections.abc import Mapping
 from typing import Any, Final, Literal
 
 from annotation.choices.label_types.learning import chosen_estimator
-from annotation.choices.selection_rules import opening_event
 from annotation.choices.selections import selection_choice
 from privacy.accounting.composition import zcdp_rho_limit
-from privacy.accounting.cost import Cost
 from privacy.accounting.event import Event
 from privacy.wording import as_message
 
@@ -37,19 +35,18 @@ def filter_of(settings: Mapping[str, Any]) -> FilterName:
 
 
 def releases_payable(settings: Mapping[str, Any], kind: FilterName) -> int:
-    """Return how many releases an account of this kind pays for under its limit, after what opens the choice."""
-    release, opening = _release_of(settings), opening_event(settings)
+    """Return how many releases an account of this kind pays for under its limit."""
+    release = _release_of(settings)
     if release is None:
         return 0
-    first = Cost(0.0) if opening is None else opening.cost(adjacency="null")
     if kind == "pure":
         each = release.cost(adjacency="null")
-        return _times((settings["pool_epsilon"] - first.epsilon, each.epsilon), (settings["pool_delta"], each.delta))
+        return _times((settings["pool_epsilon"], each.epsilon), (settings["pool_delta"], each.delta))
     if not settings["pool_delta"] > 0:
         return 0
     each = release.in_rho().cost(adjacency="null")
     limit = zcdp_rho_limit(settings["pool_epsilon"], settings["pool_delta"])
-    return _times((limit - first.rho, each.rho), (0.0, each.delta + first.delta))
+    return _times((limit, each.rho), (0.0, each.delta))
 
 
 def broken_on(settings: Mapping[str, Any], filter_name: str) -> dict[str, str]:
@@ -67,15 +64,12 @@ def broken_on(settings: Mapping[str, Any], filter_name: str) -> dict[str, str]:
 
 
 def _sums_in_rho(settings: Mapping[str, Any]) -> bool:
-    """Say whether what chooses the questions has a finite rho that is paid once, or costs nothing."""
+    """Say whether what chooses the questions costs nothing.
+
+    A series of rounds is cheap by an argument about epsilons along a path; in rho each round would stand alone.
+    """
     choice = selection_choice(settings)
-    if choice is None or choice.hides_selection:
-        return False
-    opening = opening_event(settings)
-    if opening is not None:
-        return math.isfinite(opening.cost(adjacency="null").rho)
-    # A series of rounds is cheap by an argument about epsilons along a path; in rho each round would stand alone.
-    return choice.by_chance
+    return choice is not None and choice.by_chance and not choice.hides_selection
 
 
 def _release_of(settings: Mapping[str, Any]) -> Event | None:

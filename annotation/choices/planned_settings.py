@@ -53,7 +53,7 @@ def _price(settings: Mapping[str, Any], *, shared_limit: bool) -> dict[str, floa
 def _whole_stream(settings: Mapping[str, Any]) -> dict[str, float]:
     """Return what an update of a stream may cost so that the stream, which pays once, costs all of the limit."""
     estimator = chosen_estimator(settings)
-    if estimator is None or estimator.each_answer or "stream" not in estimator.sound.arrivals:
+    if estimator is None or "stream" not in estimator.sound.arrivals:
         return {}
     seen = not policy_hides_selection(settings)
     try:

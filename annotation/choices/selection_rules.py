@@ -4,8 +4,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from annotation.choices.catalogue import CATALOGUE, chosen_of, parameter_names
-from privacy.accounting.events import Event
-from privacy.choices import Kind, Opens
+from privacy.choices import Kind
 from privacy.wording import as_message
 
 # Parameters of selections that presets say, so that no default stands for them.
@@ -50,13 +49,6 @@ def broken_estimator_rules(settings: Mapping[str, Any]) -> dict[str, str]:
             "Only Gaussian noise has a delta, so it must be 0 here, got {got}.", got=delta
         )
     return broken
-
-
-def opening_event(settings: Mapping[str, Any]) -> Event | None:
-    """Return what opens a series of rounds and pays for all of it, None where each round or nothing pays."""
-    choice = chosen_of(Kind.STRATEGY, settings)
-    chosen = None if choice is None else choice.of(settings)
-    return chosen.opening(settings) if isinstance(chosen, Opens) else None
 
 
 TEXT_COLUMNS: Final = "text_columns"

@@ -51,7 +51,7 @@ STREAM_PRESETS = (
             "so far, by noisy sums that run on. In our benchmark at these limits it was right about 92 % of text "
             "messages after 500 answers and 95 % after 2,000 (random choice 92 and 91 %, no privacy 97 and 98 %, a "
             "constant 87 %), 97 and 98 % of network connections, and 98 and 100 % of ten intents, whose names alone "
-            "tell 91 %. The noisy steps as published reached 87 and 90 % of the messages and 21 % of the ten intents."
+            "tell 91 %."
         ),
         made_of="A release is made of all answers so far, by noisy sums that run on.",
         oracle="trusted",
@@ -59,11 +59,10 @@ STREAM_PRESETS = (
         defaults={
             **_SUMS,
             "selection": "bernoulli_screen",
-            "selection_epsilon": 1.0,
+            "selection_epsilon": 0.0,
             "screen_high": 0.1,
             "screen_low": 0.05,
             "screen_reach": 0.1,
-            "exponential_threshold": 0.7,
             "drop_unselected": True,
             "update_policy": "flsw_hidden",
             "window_length": 500,

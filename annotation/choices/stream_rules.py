@@ -7,7 +7,6 @@ from annotation.choices.catalogue import chosen_of
 from annotation.choices.label_types.learning import LearnsLabels, chosen_estimator
 from annotation.choices.policies.catalogue import chosen_policy, policy_hides_selection
 from annotation.choices.selections import NO_COIN, selection_choice
-from privacy.accounting.event import Event
 from privacy.accounting.screens import hidden_selection_delta, screen_losses, stream_epsilon
 from privacy.choices import BrokenRules, Kind
 from privacy.wording import as_message
@@ -27,7 +26,7 @@ def broken_stream_rules(settings: Mapping[str, Any]) -> dict[str, str]:
     choice = selection_choice(settings)
     known = choice is not None and "stream" in choice.sound.arrivals
     trained = chosen_estimator(settings)
-    if known and trained is not None and "stream" in trained.sound.arrivals and not trained.each_answer:
+    if known and trained is not None and "stream" in trained.sound.arrivals:
         broken |= _broken_batches(settings, trained)
     return broken
 
@@ -68,36 +67,13 @@ def update_epsilon(settings: Mapping[str, Any]) -> float:
     return epsilon
 
 
-def online_event(settings: Mapping[str, Any]) -> Event:
-    """Return what a stream that learns from each answer at once is charged, as far as its settings tell.
-
-    Raises
-    ------
-    ValueError
-        If the project does not learn so, or a number is out of range.
-    """
-    trained = chosen_estimator(settings)
-    if trained is None:
-        raise ValueError(_unknown(Kind.ESTIMATOR, settings))
-    return trained.of(settings).whole_stream(settings)
-
-
 def _broken_in_a_pool(settings: Mapping[str, Any]) -> dict[str, str]:
     policy = chosen_policy(settings)
-    broken = {Kind.POLICY.key: _unknown(Kind.POLICY, settings)} if policy is None else policy.broken_by(settings)
-    if settings.get("screen_shrinks") and not _has_slab(settings):
-        broken["screen_shrinks"] = "What is near shrinks with the updates of a stream; a pool has none."
-    return broken
+    return {Kind.POLICY.key: _unknown(Kind.POLICY, settings)} if policy is None else policy.broken_by(settings)
 
 
 def _unknown(kind: Kind, settings: Mapping[str, Any]) -> str:
     return as_message("No choice is called {got}.", got=settings.get(kind.key))
-
-
-def _has_slab(settings: Mapping[str, Any]) -> bool:
-    """Say whether what chooses has a slab that updates can make narrower."""
-    choice = selection_choice(settings)
-    return choice is not None and "screen_shrinks" in {each.name for each in choice.parameters()}
 
 
 def _broken_shape(settings: Mapping[str, Any]) -> dict[str, str]:
@@ -111,8 +87,6 @@ def _broken_shape(settings: Mapping[str, Any]) -> dict[str, str]:
     chosen = {Kind.ESTIMATOR: trained, Kind.POLICY: policy, Kind.STRATEGY: selection_choice(settings)}
     for kind, choice in chosen.items():
         broken |= {kind.key: _unknown(kind, settings)} if choice is None else choice.broken_by(settings)
-    if settings.get("screen_shrinks") and not _has_slab(settings):
-        broken["screen_shrinks"] = "Only the screen of two rates has a slab that updates can make narrower."
     if settings.get("overlap", 1) != 1:
         broken["overlap"] = "A record of a stream is answered by one person: its answer feeds one step."
     return broken

@@ -6,7 +6,6 @@ from typing import Any
 from django import forms
 from django.utils.translation import gettext_lazy as _
 
-from annotation.choices.label_types.learning import confirms
 from annotation.data.readers.encodings import Encoding
 from annotation.data.readers.reading import TEXTS, Format
 from annotation.data.readers.shapes import FileShape
@@ -70,7 +69,7 @@ class UploadForm(forms.Form):
         if project.arrival == Arrival.STREAM:
             role = self.fields["role"]
             assert isinstance(role, forms.ChoiceField)
-            offered = [DatasetRole.PUBLIC_TEST] + [DatasetRole.PUBLIC_START] * (not confirms(project.settings))
+            offered = [DatasetRole.PUBLIC_TEST, DatasetRole.PUBLIC_START]
             role.choices = [(key, label) for key, label in DatasetRole.choices if key in offered]
             del self.fields["start_epsilon"]
 

@@ -71,11 +71,6 @@ class Settings:
     estimator = Setting("logistic")
     smoothing = Setting(0.5)
     training_delta = Setting(0.0)
-    step_size = Setting[float | None](None)
-    weight_radius = Setting[float | None](None)
-    average_iterates = Setting(True)
-    noise_sigma = Setting[float | None](None)
-    expected_answers = Setting[int | None](None)
 
     update_policy = Setting("per_round")
     window_length = Setting[int | None](None)

@@ -7,12 +7,11 @@ from django.utils.translation import gettext as _
 
 from annotation.budget.words import delta_words, epsilon_words
 from annotation.choices.gates import first_event
-from annotation.choices.label_types.learning import chosen_estimator, learns_each_answer
+from annotation.choices.label_types.learning import chosen_estimator
 from annotation.choices.preset import Preset
 from annotation.choices.randomizers import ANNOTATOR, answers_unit, randomizes
-from annotation.choices.selection_rules import opening_event
 from annotation.choices.selections import asks_in_secret, selection_choice
-from annotation.choices.stream_rules import batch_stream_epsilon, online_event
+from annotation.choices.stream_rules import batch_stream_epsilon
 from annotation.models import Arrival, Oracle, PrivacyUnit
 
 
@@ -79,22 +78,11 @@ def _cost_of_questions(settings: Mapping[str, Any]) -> str:
         return said % {"epsilon": epsilon_words(cost.epsilon), "delta": delta_words(cost.delta)}
     if settings.get("arrival") == Arrival.STREAM:
         return _cost_of_everything(settings)
-    opening = opening_event(settings)
-    if asks_in_secret(settings) and opening is not None:
-        return _(
-            "Counting the records of each cell costs ε %(epsilon)s, once; nobody outside learns what was asked, which "
-            "makes models cheaper."
-        ) % {"epsilon": epsilon_words(opening.cost().epsilon)}
     if asks_in_secret(settings):
         return _("Choosing costs nothing by itself: nobody outside learns what was asked, which makes models cheaper.")
     choice = selection_choice(settings)
     if choice is not None and choice.by_chance:
         return _("Random choice costs nothing: it does not look at the records.")
-    if opening is not None:
-        cost = opening.cost()
-        return _("All looks at a record together cost ε %(epsilon)s, paid once.") % {
-            "epsilon": epsilon_words(cost.epsilon)
-        }
     once = None if choice is None else choice.of(settings).series_epsilon
     if once is None:
         return _("Choosing is charged with every round of questions.")
@@ -131,8 +119,7 @@ def _cost_of_everything(settings: Mapping[str, Any]) -> str:
         "delta": delta_words(settings["pool_delta"]),
     }
     if settings.get("arrival") == Arrival.STREAM:
-        online = learns_each_answer(settings)
-        whole = online_event(settings).cost().epsilon if online else batch_stream_epsilon(settings)
+        whole = batch_stream_epsilon(settings)
         return _(
             "The stream pays once, ε %(whole)s, for any number of records and models; the limit is ε %(epsilon)s, "
             "δ %(delta)s."

@@ -6,8 +6,6 @@ from annotation.choices.catalogue import CATALOGUE
 from learner.estimators.huber_svm import HuberSvm, HuberSvmGaussian, HuberSvmOutput
 from learner.estimators.label_sets import LabelSets
 from learner.estimators.logistic import Logistic, LogisticGaussian, LogisticOutput
-from learner.estimators.minibatch_svm import MinibatchSvm
-from learner.estimators.online_choices import Confirmations, FullInformation
 from learner.estimators.planned import PlannedEstimator
 from learner.estimators.randomized_answers import KnownChannel
 from learner.estimators.running_sums import OfRunningSums
@@ -28,10 +26,7 @@ CHOICES: tuple[type[Choice], ...] = (
     Sums,
     LabelSets,
     OfRunningSums,
-    MinibatchSvm,
     KnownChannel,
-    FullInformation,
-    Confirmations,
 )
 
 

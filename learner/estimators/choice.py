@@ -3,7 +3,7 @@
 from abc import abstractmethod
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Final, Literal, Protocol, Self, runtime_checkable
+from typing import Any, ClassVar, Final, Literal, Protocol, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -57,17 +57,6 @@ class PrivateEstimator(Protocol):
 
     def set_params(self, **parameters: Any) -> Self:
         """Set parameters, as scikit-learn has it."""
-
-
-@runtime_checkable
-class FitsSlots(Protocol):
-    """An estimator that cuts its rows into batches.
-
-    Batches are cut from all slots, whose number is public, and not from those that have a label.
-    """
-
-    def fit_slots(self, X: ArrayLike, y: ArrayLike, *, slots: NDArray[np.int64], n_slots: int) -> Self:
-        """Learn from rows and their classes, of which each stands in a slot of its own."""
 
 
 @dataclass(frozen=True, slots=True)

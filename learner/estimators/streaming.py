@@ -3,7 +3,6 @@
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import accumulate
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -35,42 +34,6 @@ class AnsweredBatch:
     rows: NDArray[np.floating]
     classes: NDArray[np.int64]
     asked: int
-
-    @classmethod
-    def all_answered(
-        cls, rows: NDArray[np.floating], classes: NDArray[np.int64], counts: Sequence[int]
-    ) -> list["AnsweredBatch"]:
-        """Cut rows and their classes into batches of so many questions, all of which were answered."""
-        ends = list(accumulate(counts))
-        return [
-            cls(rows[end - count : end], classes[end - count : end], max(1, count))
-            for count, end in zip(counts, ends, strict=True)
-        ]
-
-
-@dataclass(frozen=True, slots=True)
-class Guess:
-    """What a user is asked to confirm, and the exploration behind it, which stays inside.
-
-    Attributes
-    ----------
-    place : int
-        Number of the guessed class.
-    direction : tuple of float
-        Unit vector along which the weights were moved, row by row.
-    """
-
-    place: int
-    direction: tuple[float, ...]
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the guess as JSON values, to be kept until the answer comes."""
-        return {"place": self.place, "direction": list(self.direction)}
-
-    @classmethod
-    def from_json(cls, stored: Mapping[str, Any]) -> Self:
-        """Return the guess that `to_json` wrote."""
-        return cls(int(stored["place"]), tuple(float(part) for part in stored["direction"]))
 
 
 class StreamingLinearClassifier(PricedClassifier[Event]):
@@ -239,29 +202,6 @@ class StreamingLinearClassifier(PricedClassifier[Event]):
     @staticmethod
     def _n_vectors(n_classes: int) -> int:
         return 1 if n_classes == 2 else n_classes
-
-
-class GuessingClassifier(StreamingLinearClassifier):
-    """What asks about guesses of its own, each drawn around the weights, and learns from whether they were right."""
-
-    @abstractmethod
-    def guess_all(self, rows: NDArray[np.floating]) -> list[Guess]:
-        """Return what to ask about each row, shape (n, n_features)."""
-
-    @abstractmethod
-    def learn_guesses(self, directions: ArrayLike, confirmed: Sequence[bool], counts: Sequence[int]) -> Self:
-        """Make the steps of batches in their order from whether guesses were right.
-
-        Parameters
-        ----------
-        directions : array-like of shape (n, D)
-            Those behind the guesses. Only they tell what a step is; which class each led to was the annotator's to
-            know.
-        confirmed : sequence of bool, length n
-            Whether each was right.
-        counts : sequence of int
-            Answers of each batch; their sum is n.
-        """
 
 
 def project_to_ball(weights: Array, radius: float) -> Array:

@@ -20,7 +20,6 @@ RULES = (
     "coins_stay",
     "sums_stay",
     "responses_stay",
-    "screens_stay",
     "release_whole",
     "public_measures",
     "channels_stay",
@@ -294,49 +293,6 @@ class Migration(FirstMigration):
             },
         ),
         migrations.CreateModel(
-            name="ScreenLooks",
-            fields=[
-                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
-                ("looks", models.BinaryField(help_text="One byte for each row.")),
-                (
-                    "left",
-                    models.BigIntegerField(default=0, help_text="Records not asked about that may still be looked at."),
-                ),
-                ("updated_at", models.DateTimeField(auto_now=True)),
-                (
-                    "dataset",
-                    models.ForeignKey(
-                        on_delete=django.db.models.deletion.CASCADE,
-                        related_name="screen_looks",
-                        to="annotation.dataset",
-                    ),
-                ),
-                ("first_row", models.BigIntegerField(default=0)),
-            ],
-            options={
-                "constraints": (
-                    models.UniqueConstraint(fields=("dataset", "first_row"), name="learner_looks_one_a_part"),
-                    models.CheckConstraint(
-                        condition=models.Q(
-                            ("first_row__gte", 0),
-                            django.db.models.lookups.Exact(
-                                django.db.models.functions.math.Mod(models.F("first_row"), models.Value(1048576)), 0
-                            ),
-                            django.db.models.lookups.LessThanOrEqual(
-                                models.Func(
-                                    models.F("looks"),
-                                    function="octet_length",
-                                    output_field=models.IntegerField(),
-                                ),
-                                1048576,
-                            ),
-                        ),
-                        name="learner_looks_part_within",
-                    ),
-                ),
-            },
-        ),
-        migrations.CreateModel(
             name="SecretDraw",
             fields=[
                 ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
@@ -457,22 +413,6 @@ class Migration(FirstMigration):
             options={
                 "verbose_name_plural": "stream batches",
                 "constraints": [models.UniqueConstraint(fields=("stream", "number"), name="learner_stream_batch_once")],
-            },
-        ),
-        migrations.CreateModel(
-            name="StreamGuess",
-            fields=[
-                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
-                ("direction", models.JSONField()),
-                (
-                    "query",
-                    models.OneToOneField(
-                        on_delete=django.db.models.deletion.CASCADE, related_name="stream_guess", to="annotation.query"
-                    ),
-                ),
-            ],
-            options={
-                "verbose_name_plural": "stream guesses",
             },
         ),
         migrations.CreateModel(

@@ -13,6 +13,6 @@ from learner.models.releases import (
     ReleaseState,
     StoppingAdvice,
 )
-from learner.models.rounds import Round, ScreenLooks, SecretDraw
-from learner.models.streams import Stream, StreamBatch, StreamGuess
+from learner.models.rounds import Round, SecretDraw
+from learner.models.streams import Stream, StreamBatch
 from learner.models.trainings import TrainingRun, WarmStart

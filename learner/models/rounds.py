@@ -93,19 +93,3 @@ class SecretDraw(models.Model):
 
     def __str__(self) -> str:
         return f"coins of dataset {self.dataset_id} from row {self.first_row}"
-
-
-class ScreenLooks(models.Model):
-    """How often a screen has looked at each record of a part of an upload; it follows from the visible choices."""
-
-    dataset = models.ForeignKey(Dataset, models.CASCADE, related_name="screen_looks")
-    first_row = models.BigIntegerField(default=0)
-    looks = models.BinaryField(help_text=_("One byte for each row."))
-    left = models.BigIntegerField(default=0, help_text=_("Records not asked about that may still be looked at."))
-    updated_at = models.DateTimeField(auto_now=True)
-
-    class Meta:
-        constraints = _rows_of_a_part("learner_looks", "looks")
-
-    def __str__(self) -> str:
-        return f"looks at dataset {self.dataset_id} from row {self.first_row}"

@@ -1,10 +1,10 @@
-"""Streams: what they learned so far, in batches, and what they guessed."""
+"""Streams: what they learned so far, in batches."""
 
 from django.db import models
 from django.db.models import F, Q
 from django.utils.translation import gettext_lazy as _
 
-from annotation.models import Project, Query
+from annotation.models import Project
 
 
 class Stream(models.Model):
@@ -58,16 +58,3 @@ class StreamBatch(models.Model):
 
     def __str__(self) -> str:
         return f"batch {self.number} of {self.stream_id}"
-
-
-class StreamGuess(models.Model):
-    """The exploration behind a guess that an annotator confirms or rejects; it stays inside."""
-
-    query = models.OneToOneField(Query, models.CASCADE, related_name="stream_guess")
-    direction = models.JSONField()
-
-    class Meta:
-        verbose_name_plural = "stream guesses"
-
-    def __str__(self) -> str:
-        return f"guess of question {self.query_id}"

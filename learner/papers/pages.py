@@ -8,6 +8,8 @@ from learner.papers.experiment import Experiment, Json, Paper, PaperFigure, Pape
 from learner.papers.plots import save_chart
 
 INDEX = "README.md"
+# What follows this line of the index is written by hand.
+BY_HAND = "\n## Tried and removed\n"
 ANSWER = {True: "yes", False: "no", None: "not decided"}
 HALVES = (
     "is yes or no only where the whole interval of four standard errors says so. It is not decided otherwise. The "
@@ -42,7 +44,9 @@ def write_page(paper: Paper, results: dict[str, Json], output: Path) -> Path:
 
 
 def write_index(papers: Sequence[tuple[Paper, dict[str, Json]]], output: Path) -> None:
-    """Write the table of all claims that were checked."""
+    """Write the table of all claims that were checked, and keep what is written by hand below it."""
+    index = output / INDEX
+    by_hand = "".join(index.read_text(encoding="utf-8").partition(BY_HAND)[1:]) if index.exists() else ""
     lines = [
         "# The five papers, reproduced",
         "",
@@ -62,7 +66,7 @@ def write_index(papers: Sequence[tuple[Paper, dict[str, Json]]], output: Path) -
                     f"| {ANSWER[claim['holds']]} |"
                     for claim in experiment.answers(results[experiment.name])
                 ]
-    (output / INDEX).write_text("\n".join(lines) + "\n", encoding="utf-8")
+    index.write_text("\n".join(lines) + "\n" + by_hand, encoding="utf-8")
 
 
 def _section(experiment: Experiment, kept: Json, folder: Path) -> list[str]:

@@ -7,7 +7,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from annotation.choices.catalogue import CATALOGUE, chosen_of
-from annotation.choices.label_types.learning import chosen_estimator
 from annotation.choices.merged_classes import unmerged_classes
 from annotation.choices.policies.catalogue import policy_choice_of
 from annotation.choices.policies.updates import BatchPolicy
@@ -17,14 +16,13 @@ from annotation.models import Project, Selection
 from annotation.questions.selectors.answers import counting_places
 from learner.errors import UnknownChoice
 from learner.estimators.choice import INTERCEPT_SCALING, EstimatorChoice, PrivateEstimator, Shape
-from learner.estimators.online_choices import OnlineChoice
 from learner.estimators.streaming import StreamingLinearClassifier
 from learner.features.base import Featurizer
 from learner.features.choice import FeaturesChoice, Finding, RecordShape
 from learner.linear_model import LinearModel
 from learner.models import FeatureProjection
 from learner.strategies.base import OracleName, QueryStrategy, StrategyChoice
-from learner.strategies.screen import Screen, ScreenChoice
+from learner.strategies.bernoulli_screen import BernoulliScreen, TwoRates
 from learner.strategies.secret_sample import BlocksChoice, SecretSample
 from privacy.accounting.events import AnswersEvent, Event, LabelTrainingEvent, StreamEvent
 from privacy.choices import Kind, Parameter
@@ -212,12 +210,6 @@ def blocks_choice_of(project: Project) -> BlocksChoice:
     return choice
 
 
-def screen_of(project: Project) -> Screen | None:
-    """Return the screen that chooses for the project, None where something else does."""
-    strategy = strategy_of(project, project.selection)
-    return strategy if isinstance(strategy, Screen) else None
-
-
 def secret_sample_of(project: Project, *, block: int) -> SecretSample:
     """Return the secret sample of one block at its public rate."""
     choice = blocks_choice_of(project)
@@ -226,15 +218,12 @@ def secret_sample_of(project: Project, *, block: int) -> SecretSample:
     return strategy
 
 
-def stream_screen(project: Project, *, updates: int = 0) -> Screen | None:
-    """Return the screen that decides about each record after so many updates, None where all are asked about.
-
-    The number of updates is public, and what is charged are the rates, so a slab that it makes narrower costs the same.
-    """
+def stream_screen(project: Project) -> BernoulliScreen | None:
+    """Return the screen that decides about each record, None where all are asked about."""
     choice = strategy_choice_of(project)
-    if not isinstance(choice, ScreenChoice):
+    if not isinstance(choice, TwoRates):
         return None
-    screen = choice.in_stream(updates)
+    screen = choice.strategy()
     screen.check_oracle(cast(OracleName, project.oracle))
     return screen
 
@@ -246,25 +235,14 @@ def policy_of(project: Project) -> BatchPolicy:
 
 def learner_of(project: Project, featurizer: Featurizer) -> StreamingLinearClassifier:
     """Return the online learner, not started; all of its parameters are public."""
-    classes, online = list(range(len(project.classes))), online_choice_of(project)
-    if online is not None:
-        return online.learner(classes)
+    classes = list(range(len(project.classes)))
     learner = estimator_choice_of(project).estimator(Shape(classes, featurizer.norm_bound, INTERCEPT_SCALING))
     assert isinstance(learner, StreamingLinearClassifier)
     return learner
 
 
-def online_choice_of(project: Project) -> OnlineChoice | None:
-    """Return what learns from each answer of the project's stream, with its parameters; None where batches teach."""
-    chosen = chosen_estimator(project.settings)
-    return chosen.of(project.settings) if chosen is not None and issubclass(chosen, OnlineChoice) else None
-
-
 def stream_event(project: Project) -> Event:
     """Return what the whole stream must be charged, before any record of it is read.
-
-    Online learning asks about every record, as its rules demand, so that nothing is told by whom it asks, and each
-    record makes one step. Whatever else learns is charged with the choice of what its batches are about.
 
     Raises
     ------
@@ -273,8 +251,6 @@ def stream_event(project: Project) -> Event:
     """
     featurizer = featurizer_of(project)
     update = learner_of(project, featurizer).event_for(featurizer.dimension)
-    if online_choice_of(project) is not None:
-        return update
     screen, policy = stream_screen(project), policy_of(project)
     q_hi, q_lo = (1.0, 1.0) if screen is None else screen.rates
     return StreamEvent(q_hi, q_lo, update, policy.selection_visible, policy.schedule)

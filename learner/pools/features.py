@@ -344,7 +344,6 @@ def _kept_folders(below: str) -> dict[str, datetime]:
 
 
 # A row that is read maps what the system keeps of the file in one piece, up to 2 MiB: so many take 16 MiB at most.
-SCATTERED_ROWS = 8
 
 
 class StackedMatrix:
@@ -368,34 +367,8 @@ class StackedMatrix:
         return found
 
 
-class ScatteredRows:
-    """Features of which rows far apart are read, few at once: with each a file maps its surroundings into memory."""
-
-    def __init__(self, X: NDArray[np.float32]) -> None:
-        self._X = X
-        self.shape = X.shape
-
-    def __len__(self) -> int:
-        return len(self._X)
-
-    def __getitem__(self, rows: slice | NDArray[np.int64]) -> NDArray[np.float32]:
-        """Return a copy of rows, shape (n, dimension), in the order asked, and keep nothing of the file."""
-        rows = _listed(rows, len(self))
-        found = np.empty((len(rows), self.shape[1]), dtype=np.float32)
-        for start in range(0, len(rows), SCATTERED_ROWS):
-            part = slice(start, start + SCATTERED_ROWS)
-            found[part] = self._X[rows[part]]
-            let_go_of_files(self._X)
-        return found
-
-
 def _listed(rows: slice | NDArray[np.int64], count: int) -> NDArray[np.int64]:
     return np.arange(*rows.indices(count)) if isinstance(rows, slice) else rows
-
-
-def scattered(X: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Return features for whoever reads rows far apart, by their numbers alone."""
-    return cast(NDArray[np.float32], ScatteredRows(X))
 
 
 def let_go_of_files(X: NDArray[np.float32]) -> None:

@@ -27,7 +27,7 @@ from annotation.models import (
 )
 from learner.estimators.sums import PrivateSums
 from learner.linear_model import LinearModel
-from learner.models import Round, ScreenLooks, TrainingRun, WarmStart
+from learner.models import Round, TrainingRun, WarmStart
 from learner.pools.configuration import (
     blocks_choice_of,
     estimator_of,
@@ -219,36 +219,11 @@ def gate_output(project: Project) -> QuerySet[Query]:
     return Query.objects.filter(project=project, gate_run__isnull=False).order_by("gate_run__dataset_id", "id")
 
 
-def has_candidates(project: Project, *, screened: bool = False) -> bool:
-    """Say whether anything is left to ask, or for a screen to look at."""
+def has_candidates(project: Project) -> bool:
+    """Say whether anything is left to ask."""
     if project.oracle == Oracle.CROWD:
         return Query.objects.filter(project=project, state=QueryState.UNASKED).exists()
-    if not screened:
-        return unasked_records(project).exists()
-    if ScreenLooks.objects.filter(dataset__in=pool_datasets(project), left__gt=0).exists():
-        return True
-    return unasked_records(project).filter(dataset__screen_looks=None).exists()
-
-
-def looks_at(datasets: Sequence[Dataset]) -> NDArray[np.uint8]:
-    """Return how often a screen has looked at each row of the stacked uploads, shape (rows,)."""
-    looks = np.zeros(sum(dataset.row_count for dataset in datasets), dtype=np.uint8)
-    first = 0
-    for dataset in datasets:
-        parts = ScreenLooks.objects.filter(dataset=dataset)
-        for start in parts.order_by("first_row").values_list("first_row", flat=True):
-            # One part at a time is held beside them.
-            stored = np.frombuffer(parts.values_list("looks", flat=True).get(first_row=start), dtype=np.uint8)
-            looks[first + start : first + start + len(stored)] = stored
-        first += dataset.row_count
-    return looks
-
-
-def looks_left(project: Project) -> int:
-    """Count the records that a screen may still look at."""
-    datasets = pool_datasets(project)
-    known = ScreenLooks.objects.filter(dataset__in=datasets).aggregate(left=Sum("left", default=0))["left"]
-    return int(known) + unasked_records(project).filter(dataset__screen_looks=None).count()
+    return unasked_records(project).exists()
 
 
 def open_records(project: Project) -> Candidates:
@@ -318,15 +293,6 @@ def _passed_examples(project: Project, ids: NDArray[np.int64], datasets: Sequenc
     passed = integer_table(gate_output(project).values_list("id"), columns=1)[:, 0]
     order = np.argsort(passed)
     return Examples(ids, order[np.searchsorted(passed, ids, sorter=order)], datasets)
-
-
-def question_slots(project: Project, examples: Examples) -> tuple[NDArray[np.int64], int]:
-    """Return the place of each example among all questions asked so far, shape (n,), and how many those are."""
-    asked = Query.objects.filter(project=project).exclude(state=QueryState.UNASKED).order_by("priority", "id")
-    source = "id" if project.oracle == Oracle.CROWD else "record_id"
-    ids = integer_table(asked.values_list(source), columns=1)[:, 0]
-    order = np.argsort(ids)
-    return order[np.searchsorted(ids, examples.ids, sorter=order)], len(ids)
 
 
 def pool_size(project: Project) -> int:

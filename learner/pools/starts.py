@@ -14,7 +14,7 @@ from annotation.models import DataKind, Dataset, DatasetRole, Project, Record
 from annotation.work.services.locks import hold_lock
 from learner.errors import NoVersionZero
 from learner.estimators.baseline import LogisticRegressionBaseline
-from learner.estimators.choice import INTERCEPT_SCALING, ConvexChoice, FitsSlots
+from learner.estimators.choice import INTERCEPT_SCALING, ConvexChoice
 from learner.estimators.descriptions import ClassDescription
 from learner.estimators.streaming import StreamingLinearClassifier
 from learner.estimators.version_zero import Encode, EncodedWords, version_zero
@@ -137,11 +137,7 @@ def _fit(dataset: Dataset, featurizer: Featurizer) -> LinearModel:
     known = Record.objects.filter(dataset=dataset, label__isnull=False).order_by("row_number")
     table = np.array(list(known.values_list("row_number", "label")), dtype=np.int64)
     X, classes = np.asarray(features.open_features(dataset)[table[:, 0]]), learned_numbers(project, table[:, 1])
-    if isinstance(estimator, FitsSlots):
-        # Batches are cut from all rows, whose number is public, and not from those with a label.
-        estimator.fit_slots(X, classes, slots=table[:, 0], n_slots=dataset.row_count)
-    else:
-        estimator.fit(X, classes)
+    estimator.fit(X, classes)
     if not estimator.releasable:
         raise SimulationNotReleasable("The noise came from a seed, so the model carries no guarantee.")
     return LinearModel(estimator.coef_, estimator.intercept_, learned_classes(project), estimator.multiclass)

@@ -1,6 +1,5 @@
-"""Learners of streams, from batches and from single answers."""
+"""Decisions about the next records of a stream, and the classes to ask about."""
 
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -8,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from annotation.choices.policies.updates import Batch, BatchPolicy, BatchState
-from learner.estimators.streaming import AnsweredBatch, GuessingClassifier, StreamingLinearClassifier
+from learner.estimators.streaming import StreamingLinearClassifier
 from learner.linear_model import LinearModel
 from privacy.mechanisms.randomness import RandomSource
 
@@ -132,68 +131,3 @@ def guessed_classes(
         return guesses
     evenly = rng.integers(n_classes, size=len(rows))
     return np.where(rng.integers(2, size=len(rows)) == 1, guesses, evenly)
-
-
-def simulated_arrival(
-    learner: StreamingLinearClassifier,
-    X: NDArray[np.float32],
-    y: NDArray[np.int64],
-    *,
-    policy: BatchPolicy,
-    ahead: int,
-    stops: Sequence[int],
-    rng: RandomSource,
-) -> Iterator[int]:
-    """Let records arrive one by one, people answer them rightly and the learner learn; yield at each stop.
-
-    Records are examined until as many as the configuration allows wait for answers; then all of these are answered.
-
-    Parameters
-    ----------
-    learner : StreamingLinearClassifier
-        Started, with classes 0, 1, ...
-    X, y : ndarrays of shape (n, n_features) and (n,)
-        The records in the order of arrival, and their classes.
-    policy : BatchPolicy
-        Groups the records into batches, none of which is left open.
-    ahead : int
-        Batches that may wait for answers, >= 1.
-    stops : sequence of int
-        Numbers of records, increasing, after whose steps to stop, each at the end of a batch.
-    rng : RandomSource
-        Source of coins; there are none where all are asked about.
-
-    Yields
-    ------
-    int
-        Each of `stops`; the learner then is as it stands after so many records.
-    """
-    state, names = BatchState(), tuple(str(name) for name in learner.classes_)
-    while state.next_slot < len(X):
-        first = state.next_slot
-        seen = examine(
-            X[first : first + ahead],
-            first_slot=first,
-            state=state,
-            examiner=None,
-            policy=policy,
-            model=LinearModel(learner.coef_, learner.intercept_, names, "softmax"),
-            rng=rng,
-            most_batches=ahead,
-        )
-        rows, choices = X[first + seen.selected], y[first + seen.selected]
-        guesses = learner.guess_all(rows) if isinstance(learner, GuessingClassifier) else []
-        state, ends, done = seen.state, np.array([batch.end for batch in seen.batches]), 0
-        for stop in sorted({state.next_slot, *(stop for stop in stops if first < stop < state.next_slot)}):
-            following = int(np.searchsorted(ends, stop, side="right"))
-            counts = [len(batch.slots) for batch in seen.batches[done:following]]
-            own = slice(taken := sum(len(batch.slots) for batch in seen.batches[:done]), taken + sum(counts))
-            if isinstance(learner, GuessingClassifier):
-                right = [guess.place == choice for guess, choice in zip(guesses[own], choices[own], strict=True)]
-                learner.learn_guesses([guess.direction for guess in guesses[own]], right, counts)
-            else:
-                batches = AnsweredBatch.all_answered(rows[own], choices[own], counts)
-                learner.learn_batches(batches, new=len(batches))
-            done = following
-            if stop in stops:
-                yield stop

@@ -13,11 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-from learner.estimators.bandit import BanditMutualInformationOGD
 from learner.estimators.label_sets import PrivateLabelSets
 from learner.estimators.logistic import PrivateLogisticRegression
-from learner.estimators.mi_ogd import MutualInformationOGD
-from learner.estimators.minibatch_svm import MiniBatchPrivateSVM
 from learner.estimators.randomized_answers import RandomizedAnswersClassifier
 from learner.estimators.running_sums import RunningSums
 from learner.estimators.softmax_steps import PrivateSoftmaxSteps
@@ -36,8 +33,6 @@ from privacy.mechanisms.sums import NoisySums
 
 # What is charged for all canaries together, as epsilon or as a ratio of sensitivity to Gaussian noise.
 LOSS = 2.0
-# Where every user has noise of their own, a group of n shows a ratio only sqrt(n) times as large: more take too long.
-MOST_USERS = 256
 # Beyond this margin a logistic slope differs from one by less than rounding does.
 STRAIGHT = 40.0
 # A response takes microseconds, and what differs by e to the sixth is seen in tens of thousands of them.
@@ -137,55 +132,6 @@ def convex_stage(estimator: PrivateLogisticRegression) -> CanaryStage:
         return float(copy.fit(np.full((records, 1), length * present), labels).coef_[0, 0])
 
     return CanaryStage(output, one * records * length / bound, bound / (records * length), gaussian, event.cost().delta)
-
-
-@stage_for.register
-def minibatch_stage(estimator: MiniBatchPrivateSVM) -> CanaryStage:
-    """Take one step from zero weights, where every hinge is active; what follows is made of its noisy sum."""
-    copy = _copy(estimator, radius=1e9, average=False, regularization=0.0)
-    event = copy.event_for(1)
-    gaussian = event.noise == "gaussian"
-    one = event.norm_bound / event.noise_scale if gaussian else event.cost().epsilon / event.updates_per_record
-    records, length, labels = _canaries(LOSS / one, float(estimator.norm_bound))
-
-    def output(present: bool) -> float:
-        fitted = clone(copy).partial_fit(np.full((records, 1), length * present), labels, denominator=1)
-        return float(fitted.coef_[0, 0])
-
-    return CanaryStage(output, LOSS, one / LOSS, gaussian, event.delta / event.updates_per_record)
-
-
-@stage_for.register
-def gradients_stage(estimator: MutualInformationOGD) -> CanaryStage:
-    """Give users rows far longer than the clip allows, all of the one class or all of the other."""
-    copy = _copy(estimator, radius=1.0, horizon=10**6, average=False)
-    event = copy.event_for(1)
-    users, part = _users(event.gaussian_mu())
-    # At zero weights a gradient is half as long as its row; one of a whole user is clipped.
-    rows = np.full((users, 1), 2 * event.lipschitz * (part if part < 1 else 10**3))
-
-    def output(present: bool) -> float:
-        return float(clone(copy).partial_fit(rows, np.full(users, int(present))).coef_[0, 0])
-
-    shown = part * math.sqrt(users)
-    return CanaryStage(output, event.gaussian_mu() * shown, 1 / shown, gaussian=True, delta=event.delta)
-
-
-@stage_for.register
-def confirmations_stage(estimator: BanditMutualInformationOGD) -> CanaryStage:
-    """Let users all confirm, or all reject, guesses along the one direction there is."""
-    exploration = _copy(estimator).event_for(1).radius
-    copy = _copy(estimator, exploration=exploration, horizon=10**9, average=False)
-    event = copy.event_for(1)
-    users, _ = _users(event.gaussian_mu())
-    directions = np.ones((users, 1))
-
-    def output(present: bool) -> float:
-        return float(clone(copy).start(1).learn_all(directions, [present] * users).coef_[0, 0])
-
-    return CanaryStage(
-        output, event.gaussian_mu() * math.sqrt(users), 1 / math.sqrt(users), gaussian=True, delta=event.delta
-    )
 
 
 @stage_for.register
@@ -308,11 +254,6 @@ def _weighing(
         return float(moments + row @ released.class_sums[entered].sum(axis=0) / event.class_sigma**2)
 
     return weighed
-
-
-def _users(ratio: float) -> tuple[int, float]:
-    """Return how many users with noise of their own there are, and what part of a user's pull each has."""
-    return min(MOST_USERS, math.ceil((LOSS / ratio) ** 2)), min(1.0, LOSS / ratio)
 
 
 TRIALS = 2000

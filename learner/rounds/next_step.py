@@ -26,9 +26,6 @@ from learner.pools import configuration as stream_configuration
 from learner.pools import records
 from learner.pools import records as pool_selectors
 from learner.pools import stream_answers as stream_selectors
-from learner.pools.configuration import (
-    screen_of,
-)
 from learner.pools.prices import next_round_event
 from learner.pools.selectors import (
     QuestionCounts,
@@ -189,10 +186,7 @@ def _due_step(project: Project, newest: ModelRelease | None) -> ProjectStatus:
     strategy = next_strategy(project)
     if strategy == Selection.REPEAT_VOTES:
         affordable = repeat_selectors.affordable_repeats(project)
-    screened = screen_of(project) is not None and strategy == project.selection
-    left = affordable != 0 and (
-        strategy == Selection.REPEAT_VOTES or pool_selectors.has_candidates(project, screened=screened)
-    )
+    left = affordable != 0 and (strategy == Selection.REPEAT_VOTES or pool_selectors.has_candidates(project))
     # Questions done with, not labels agreed on: when a model is trained shows outside, and so does another round before
     # it. Neither may depend on whether a question got an agreed answer, which is up to the record it is about.
     missing = policy_choice_of(project.settings).labels_needed(

@@ -9,13 +9,10 @@ from typing import Final, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from annotation.choices.policies.immediate import ImmediateUpdates
 from learner.estimators.choice import INTERCEPT_SCALING, PrivateEstimator, Shape
 from learner.estimators.label_sets import PrivateLabelSets
-from learner.estimators.online_choices import OnlineChoice
 from learner.linear_model import LinearModel
-from learner.pools.streaming import simulated_arrival
-from learner.simulation.setup import Setup, simulated_estimator, simulated_learner, simulated_strategy
+from learner.simulation.setup import Setup, simulated_estimator, simulated_strategy
 from learner.strategies.blocks import draw_blocks
 from learner.strategies.random import RandomChoice
 from privacy.accounting.event import event_from_json
@@ -56,20 +53,15 @@ def simulated(setup: Setup, data: SimulatedData, *, seeds: int = SEEDS, private:
     seeds : int
         Simulations of the whole, each with a pool, choices and noise of its own.
     private : bool
-        False leaves out the noise of a stream that learns from each answer; the records and their order stay. Of
-        a pool it takes logistic regression, tuned, on as many labels as each release has, chosen by chance.
+        False takes logistic regression, tuned, on as many labels as each release has, chosen by chance.
 
     Returns
     -------
     list of Point
         One for each release whose labels the simulated pool holds.
     """
-    online = simulated_learner(setup)
-    if online is None:
-        played = _run if private else _clear_run
-        runs = [list(played(setup, data, seed)) for seed in range(seeds)]
-    else:
-        runs = [list(_stream(setup, online, data, seed, private=private)) for seed in range(seeds)]
+    played = _run if private else _clear_run
+    runs = [list(played(setup, data, seed)) for seed in range(seeds)]
     shortest = min(len(run) for run in runs)
     points = []
     for place in range(shortest):
@@ -120,23 +112,6 @@ def _clear_run(setup: Setup, data: SimulatedData, seed: int) -> Iterator[tuple[i
     strength = strength_of(rows[:most], y[:most]) if setup.n_classes <= MOST_TUNED_CLASSES else STRENGTH
     for count in counts:
         yield count, *_scores(clear_answers(rows[:count], y[:count], test, strength), y_test)
-
-
-def _stream(
-    setup: Setup, online: OnlineChoice, data: SimulatedData, seed: int, *, private: bool
-) -> Iterator[tuple[int, float, float]]:
-    """Yield records arrived, accuracy and macro-averaged F1 at each stop of one simulated stream."""
-    X, y, X_test, y_test = _pool(data, setup, np.random.default_rng((20_261_121, seed)))
-    # Columns of zeros change no score, but each has its noise, and a confirmation's price counts them.
-    wide = ((0, 0), (0, setup.simulated_dimension - X.shape[1]))
-    X, X_test = np.pad(X, wide), np.pad(X_test, wide)
-    source = SimulationRandom(np.random.default_rng((20_261_122, seed)))
-    learner = online.learner(list(range(setup.n_classes)), private=private, random_state=source).start(X.shape[1])
-    names = tuple(str(number) for number in range(setup.n_classes))
-    stops, policy = setup.label_counts, ImmediateUpdates()
-    for stop in simulated_arrival(learner, X, y, policy=policy, ahead=setup.ahead, stops=stops, rng=source):
-        model = LinearModel(learner.coef_, learner.intercept_, names, "softmax")
-        yield stop, *_scores(_predicted(model, X_test), y_test)
 
 
 def _ask(

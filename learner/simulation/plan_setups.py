@@ -10,10 +10,9 @@ from annotation.budget import gate_runs
 from annotation.budget.label_budget import answers_limit
 from annotation.choices.catalogue import chosen_of
 from annotation.choices.gates import gate_from
-from annotation.choices.label_types.learning import chosen_estimator, learns_each_answer
-from annotation.choices.policies.catalogue import policy_choice_of
-from annotation.choices.selection_rules import opening_event
-from annotation.choices.stream_rules import batch_stream_epsilon, online_event, selection_rates, update_epsilon
+from annotation.choices.label_types.learning import chosen_estimator
+from annotation.choices.policies.catalogue import policy_hides_selection
+from annotation.choices.stream_rules import batch_stream_epsilon, selection_rates, update_epsilon
 from annotation.gates.comparison import SYNTHETIC_RECORDS, synthetic_log
 from annotation.models import Arrival, Oracle, Project
 from learner.pools import records as pools_records
@@ -84,9 +83,7 @@ def setup_of(project: Project, records: int) -> Setup:
     """Return what a simulation of the project needs; as many releases as can be paid, up to those it looks at."""
     stream = project.arrival == Arrival.STREAM
     chosen = strategy_choice_of(project)
-    most_asked = chosen.most_asked(stream=stream)
     trained = chosen_of(Kind.ESTIMATOR, project.settings)
-    policy = policy_choice_of(project.settings)
     batch = _batch_of(project) if stream else 0
     setup = Setup(
         n_classes=len(learned_classes(project)),
@@ -99,13 +96,11 @@ def setup_of(project: Project, records: int) -> Setup:
         labels_per_release=project.updates_per_release * batch if stream else project.labels_per_release,
         releases=MOST_RELEASES,
         round_size=project.round_size,
-        policy=policy.document(),
         stream=stream,
         batch=batch,
         selection_epsilon=0.0,
-        hidden=policy.hides_selection,
-        askable=None if most_asked is None else round(most_asked * records),
-        ahead=project.windows_ahead if learns_each_answer(project.settings) else 0,
+        hidden=policy_hides_selection(project.settings),
+        askable=round(selection_rates(project.settings)[0] * records) if stream else None,
         declared={} if trained is None else trained.of(project.settings).document(),
         answers=answers.to_json() if (answers := answers_event_of(project)) else {},
         labels_per_record=project.labels_per_record,
@@ -159,9 +154,7 @@ def whole_price(project: Project, setup: Setup) -> float:
         # All answers are paid for at once.
         trainings = 1 if answers_event_of(project) is not None else setup.releases
         costs = [selectors.training_event(project).cost(adjacency=adjacency_of(account))] * trainings
-    opening = opening_event(project.settings)
-    costs += [] if opening is None else [opening.cost(adjacency="null")]
-    rounds = _choosing(project, setup) if not setup.block_rates and opening is None else 0.0
+    rounds = 0.0 if setup.block_rates else _choosing(project, setup)
     together = Cost(
         sum(cost.epsilon for cost in costs), sum(cost.delta for cost in costs), rho=sum(cost.rho for cost in costs)
     )
@@ -169,14 +162,9 @@ def whole_price(project: Project, setup: Setup) -> float:
 
 
 def default_records(project: Project) -> int:
-    """Return how many records to plan for where nobody said.
-
-    What passes of a made-up log, the answers that a stream expects where it learns from each, or a few thousand.
-    """
+    """Return how many records to plan for where nobody said: what passes of a made-up log, or a few thousand."""
     if project.oracle == Oracle.CROWD:
         return max(1, round(passing(synthetic_log(), gate_from(project.settings)).texts))
-    if learns_each_answer(project.settings) and project.expected_answers:
-        return project.expected_answers
     return 2000
 
 
@@ -224,9 +212,6 @@ def _payable_releases(project: Project, setup: Setup) -> int:
     if (finding := finding_of(project)) is not None:
         purse.pay(finding.event)
     planned = project.maximum_releases or MOST_COUNTED
-    opening = opening_event(project.settings)
-    if opening is not None:
-        purse.pay(opening)
     if setup.block_rates:
         events = pools_records.coming_events(project, range(1, pools_records.n_blocks(project) + 1), anew=True)
         return min(planned, _covered(purse, events))
@@ -235,7 +220,7 @@ def _payable_releases(project: Project, setup: Setup) -> int:
         # Paid once, or paid already: all trainings are free then.
         most = max(1, setup.records // setup.labels_per_release)
         return min(planned, most) if purse.covers(training) else 0
-    if opening is None and _rounds_cost(project):
+    if _rounds_cost(project):
         left = guarantee(selectors.training_account(project)).epsilon_left
         cost = training.cost(adjacency="null").epsilon
         for releases in range(min(planned, MOST_RELEASES), 0, -1):
@@ -266,11 +251,7 @@ def _choosing(project: Project, setup: Setup) -> float:
     if project.oracle == Oracle.CROWD:
         return 0.0
     if project.arrival == Arrival.STREAM:
-        if learns_each_answer(project.settings):
-            return 0.0
         return max(0.0, batch_stream_epsilon(project.settings) - update_epsilon(project.settings))
-    if (opening := opening_event(project.settings)) is not None:
-        return opening.cost(adjacency="null").epsilon
     if setup.block_rates:
         return 0.0
     return series_epsilon(setup, simulated_strategy(setup)) if _rounds_cost(project) else 0.0
@@ -287,15 +268,11 @@ def _rounds_cost(project: Project) -> bool:
 def _whole_stream(project: Project) -> float | None:
     if project.arrival != Arrival.STREAM:
         return None
-    if learns_each_answer(project.settings):
-        return online_event(project.settings).cost(adjacency="null").epsilon
     return batch_stream_epsilon(project.settings)
 
 
 def _one_training(project: Project) -> float:
     if project.arrival == Arrival.STREAM:
-        if learns_each_answer(project.settings):
-            return online_event(project.settings).cost(adjacency="null").epsilon
         return update_epsilon(project.settings)
     return as_it_counts(
         account := selectors.training_account(project),

@@ -4,7 +4,6 @@ The same events, prices and order as the real loop, in exact integers. Only the 
 they answer, and they agree.
 """
 
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
@@ -17,7 +16,7 @@ from annotation.models import UNFINISHED, Arrival, Oracle, Project, Query, Query
 from learner.models import ModelRelease, Round, TrainingRun
 from learner.pools import records, selectors
 from learner.pools import records as pool_selectors
-from learner.pools.configuration import screen_of, secret_sample_of, strategy_of
+from learner.pools.configuration import secret_sample_of, strategy_of
 from learner.pools.prices import round_series
 from privacy.accounting.event import Event
 from privacy.ledger.models import BudgetAccount, Filter
@@ -178,12 +177,7 @@ def _open_stages(project: Project) -> Iterator[PlannedStage]:
     left = _questions_left(project)
     has_model = selectors.can_score(project, selectors.newest_release(project))
     series = round_series(project)
-    screen = screen_of(project)
     while True:
-        if screen is not None and has_model:
-            # At least this many in the mean, if every coin shows the smaller rate.
-            left = min(left, int(-math.expm1(screen.exposures * math.log1p(-float(screen.low))) * left))
-            screen = None
         target = policy.labels_for_next_release(
             labels_at_last_release=used, labels_per_release=project.labels_per_release
         )
@@ -226,8 +220,6 @@ def _questions_left(project: Project) -> int:
     """Count what may still be asked."""
     if project.oracle == Oracle.CROWD:
         candidates = Query.objects.filter(project=project, state=QueryState.UNASKED).count()
-    elif screen_of(project) is not None and selectors.can_score(project, selectors.newest_release(project)):
-        candidates = pool_selectors.looks_left(project)
     else:
         candidates = pool_selectors.unasked_records(project).count()
     affordable = questions_left(project)

@@ -7,9 +7,7 @@ from typing import Any, Final, Literal
 import numpy as np
 
 from annotation.choices.catalogue import CATALOGUE
-from annotation.choices.policies.catalogue import policy_choice_of
 from learner.estimators.choice import EstimatorChoice
-from learner.estimators.online_choices import OnlineChoice
 from learner.strategies.base import QueryStrategy, StrategyChoice
 from privacy.choices import Kind
 
@@ -20,10 +18,6 @@ MOST_RELEASES: Final = 6
 MOST_DIMENSIONS: Final = 128
 # Of settings that are compared, since columns are among what they differ in.
 MOST_COMPARED: Final = 256
-# Records of a simulated stream that learns from each, and numbers of noise in all of its steps: a few seconds' work.
-MOST_ARRIVALS: Final = 100_000
-MOST_NOISE: Final = 20_000_000
-MOST_STOPS: Final = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,8 +52,6 @@ class Setup:
         Name of the query strategy; `parameters` are its own, by the names of its declaration.
     labels_per_release, releases, round_size : int
         Labels between trainings, trainings the budget pays for (a stream's are free), questions of a round.
-    policy : mapping of str to object
-        When something is learned, by its part of the configuration document.
     stream : bool
         Whether records come one by one; then as many labels come between versions.
     batch : int
@@ -70,9 +62,6 @@ class Setup:
         Whether only trained models are published, never what was chosen: then one price covers both.
     askable : int or None
         Most questions that coins leave of the records, where coins choose.
-    ahead : int
-        Of a stream that learns from each answer, records that may wait for theirs while the next ones are examined; 0
-        for all others.
     declared : mapping of str to object
         Parameters of the estimator by the names of its declaration.
     answers : mapping of str to object
@@ -97,13 +86,11 @@ class Setup:
     labels_per_release: int
     releases: int
     round_size: int
-    policy: Mapping[str, Any]
     stream: bool
     batch: int
     selection_epsilon: float
     hidden: bool = False
     askable: int | None = None
-    ahead: int = 0
     declared: Mapping[str, Any] = field(default_factory=dict)
     answers: Mapping[str, Any] = field(default_factory=dict)
     labels_per_record: int = 1
@@ -127,8 +114,7 @@ class Setup:
     @property
     def can_be_simulated(self) -> bool:
         """Whether there is anything to simulate."""
-        known = simulated_learner(self) is not None or simulated_estimator(self) is not None
-        return known and self.releases > 0 and bool(self.label_counts)
+        return simulated_estimator(self) is not None and self.releases > 0 and bool(self.label_counts)
 
     @property
     def block_rates(self) -> tuple[float, ...]:
@@ -143,16 +129,11 @@ class Setup:
     @property
     def simulated_records(self) -> int:
         """Records of a simulated pool or stream: as many as the project's where these are not too many."""
-        if not self.ahead:
-            return min(self.records, MOST_ROWS)
-        vectors = 1 if self.n_classes == 2 else self.n_classes
-        return min(self.records, MOST_ARRIVALS, MOST_NOISE // (vectors * (self.simulated_dimension + 1)))
+        return min(self.records, MOST_ROWS)
 
     @property
     def label_counts(self) -> list[int]:
-        """Labels at each release, as many as the records allow; of learning at once at some of the releases."""
-        if self.ahead:
-            return self._arrivals()
+        """Labels at each release, as many as the records allow."""
         if rates := self.block_rates:
             return [int(count) for count in np.cumsum(np.array(rates[: self.releases]) * self.records).round()]
         counts, following = [], self.labels_per_release
@@ -161,42 +142,13 @@ class Setup:
             if following > most:
                 break
             counts.append(following)
-            following = self._labels_after(following)
+            following += self.labels_per_release
         return counts
-
-    @property
-    def comes_evenly(self) -> bool:
-        """Whether as many labels come between any two models."""
-        return self.stream or policy_choice_of(self.policy).evenly
-
-    def _labels_after(self, labels: int) -> int:
-        if self.stream:
-            return labels + self.labels_per_release
-        return policy_choice_of(self.policy).labels_for_next_release(
-            labels_at_last_release=labels, labels_per_release=self.labels_per_release
-        )
-
-    def _arrivals(self) -> list[int]:
-        """Return after how many records learning at once is looked at: where versions are due, if any are."""
-        rows, each = self.simulated_records, self.labels_per_release
-        if self.records < each:
-            return []
-        if rows < each:
-            return sorted({-(-rows * part // MOST_STOPS) for part in range(1, MOST_STOPS + 1)})
-        versions = rows // each
-        counts = [*range(0, versions, -(-versions // MOST_STOPS)), versions]
-        return [version * each for version in counts if version]
 
 
 def simulated_estimator(setup: Setup) -> type[EstimatorChoice] | None:
     choice = CATALOGUE.find(Kind.ESTIMATOR, setup.estimator)
     return choice if choice is not None and issubclass(choice, EstimatorChoice) else None
-
-
-def simulated_learner(setup: Setup) -> OnlineChoice | None:
-    """Return what learns from each answer of a simulated stream, with its parameters; None where batches teach."""
-    choice = CATALOGUE.find(Kind.ESTIMATOR, setup.estimator)
-    return choice.of(setup.declared) if choice is not None and issubclass(choice, OnlineChoice) else None
 
 
 def simulated_strategy(setup: Setup) -> QueryStrategy:

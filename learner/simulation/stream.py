@@ -13,24 +13,22 @@ from annotation.choices.label_types.base import Teaching
 from annotation.choices.label_types.catalogue import label_type_of
 from annotation.choices.label_types.choose import ChooseOne
 from annotation.choices.label_types.confirm import NO, YES, ConfirmGuess
-from annotation.choices.label_types.learning import learns_each_answer
 from annotation.choices.policies.catalogue import policy_choice_of
 from annotation.choices.policies.fixed_batches import FixedBatches
 from annotation.choices.policies.updates import Batch, BatchPolicy, BatchState
 from annotation.choices.presets import PRESETS, broken_rules
 from learner.estimators.choice import INTERCEPT_SCALING, EstimatorChoice, Shape
-from learner.estimators.online_choices import OnlineChoice
 from learner.estimators.streaming import AnsweredBatch, StreamingLinearClassifier
 from learner.estimators.version_zero import EncodedWords, public_examples
 from learner.features.base import Featurizer
 from learner.features.choice import FeaturesChoice, RecordShape
 from learner.linear_model import LinearModel
-from learner.pools.streaming import examine, guessed_classes, simulated_arrival
+from learner.pools.streaming import examine, guessed_classes
 from learner.simulation.outcome import MeanAccuracy, Outcome, OutcomePoint, SimulatedAccount
 from learner.simulation.reading import names_of, with_given
 from learner.simulation.task import SimulationTask
 from learner.simulation.trusted import MOST_TUNED, AnswerArray, clear_answers, rows_of_numbers, strength_of
-from learner.strategies.screen import Screen, ScreenChoice
+from learner.strategies.bernoulli_screen import BernoulliScreen, TwoRates
 from privacy.accounting.event import Event
 from privacy.accounting.events import StreamEvent
 from privacy.arrays import Array
@@ -80,22 +78,18 @@ class StreamSettings:
     @property
     def asks_all(self) -> bool:
         """Whether every record is asked about, so that there is nothing to choose."""
-        return self.screen(0) is None
+        return self.screen() is None
 
     @property
     def confirms(self) -> bool:
         """Whether people confirm or reject guesses, and sums learn from that."""
         kind = label_type_of(self.values.get("question_kind", ChooseOne.name), self.values)
-        return kind.teaches == Teaching.CONFIRMATIONS and self._by_batches
+        return kind.teaches == Teaching.CONFIRMATIONS
 
     @property
     def ahead(self) -> int:
         """Batches that may wait for answers."""
         return int(self.values.get("windows_ahead", 1))
-
-    @property
-    def _by_batches(self) -> bool:
-        return not learns_each_answer(self.values)
 
     def featurizer(self) -> Featurizer:
         """Return what makes vectors of texts."""
@@ -104,33 +98,31 @@ class StreamSettings:
         shape = RecordShape("text", int(self.values["feature_dimension"]), self.values.get("normalizer") or "L1")
         return cast(FeaturesChoice, choice.of(self.values)).featurizer(shape)
 
-    def screen(self, updates: int) -> Screen | None:
-        """Return what decides about a record after so many updates, None where all are asked about."""
+    def screen(self) -> BernoulliScreen | None:
+        """Return what decides about a record, None where all are asked about."""
         choice = chosen_of(Kind.STRATEGY, self.values)
         assert choice is not None
         found = choice.of(self.values)
-        return found.in_stream(updates) if isinstance(found, ScreenChoice) else None
+        return found.strategy() if isinstance(found, TwoRates) else None
 
     def policy(self) -> BatchPolicy:
         """Return when answers become an update."""
         return policy_choice_of(self.values).batches()
 
     def learner(self, rng: RandomSource, *, whole: bool = False) -> StreamingLinearClassifier:
-        """Return the learner, not started; where batches make updates, one may cost the `whole` of the limit."""
+        """Return the learner, not started; one update may cost the `whole` of the limit."""
         classes = list(range(self.n_classes))
         price = {name: self.values[name] for name in PRICE if name in self.values}
         if whole:
             price = {name: self.values[PRICE[name]] * WHOLE for name in price}
         choice = chosen_of(Kind.ESTIMATOR, self.values)
         assert choice is not None
-        if not issubclass(choice, OnlineChoice):
-            shape = Shape(classes, 1.0, INTERCEPT_SCALING)
-            learner = cast(EstimatorChoice, choice.of({**self.values, **price})).estimator(shape)
-            if not isinstance(learner, StreamingLinearClassifier):
-                raise ValueError(f"{Kind.ESTIMATOR.key}: {choice.name} makes no updates of batches")
-            learner.set_params(random_state=rng)
-            return learner
-        return choice.of(self.values).learner(classes, random_state=rng)
+        shape = Shape(classes, 1.0, INTERCEPT_SCALING)
+        learner = cast(EstimatorChoice, choice.of({**self.values, **price})).estimator(shape)
+        if not isinstance(learner, StreamingLinearClassifier):
+            raise ValueError(f"{Kind.ESTIMATOR.key}: {choice.name} makes no updates of batches")
+        learner.set_params(random_state=rng)
+        return learner
 
     def event(self, learner: StreamingLinearClassifier, *, n_features: int, chosen: bool = True) -> Event:
         """Return what the whole stream is charged; without being `chosen` records are asked about by chance alone.
@@ -141,11 +133,9 @@ class StreamSettings:
             If it costs more than the account holds.
         """
         update = learner.event_for(n_features)
-        event: Event = update
-        if self._by_batches:
-            screen, policy = (self.screen(0) if chosen else None), self.policy()
-            high, low = (1.0, 1.0) if screen is None else screen.rates
-            event = StreamEvent(high, low, update, policy.selection_visible, policy.schedule)
+        screen, policy = (self.screen() if chosen else None), self.policy()
+        high, low = (1.0, 1.0) if screen is None else screen.rates
+        event = StreamEvent(high, low, update, policy.selection_visible, policy.schedule)
         cost = event.cost()
         if cost.epsilon > self.values["pool_epsilon"] or cost.delta > self.values["pool_delta"]:
             raise ValueError(f"the stream costs ({cost.epsilon}, {cost.delta}), more than the account holds")
@@ -244,13 +234,6 @@ class _StreamPlay:
         else:
             learner.start_from(self.start.coef, self.start.intercept)
         arrival = _Arrival(self.task.n_records, self._order(seed))
-        if learns_each_answer(self.settings.values):
-            stops = self.task.label_counts
-            order = arrival.upto(stops[-1])[: stops[-1]]
-            ahead, policy = self.settings.ahead, self.settings.policy()
-            rows, labels = self.rows[order], self.task.labels[order]
-            course = simulated_arrival(learner, rows, labels, policy=policy, ahead=ahead, stops=stops, rng=rng)
-            return [self._said(learner) for _ in course]
         found: list[AnswerArray] = []
         for answered, after in self._batches(learner, arrival, rng, chosen=chosen):
             while len(found) < len(self.task.label_counts) and answered >= self.task.label_counts[len(found)]:
@@ -286,7 +269,7 @@ class _StreamPlay:
         while answered < self.task.label_counts[-1]:
             first = state.next_slot
             order = arrival.upto(first + RECORDS_PER_STEP)[first : first + RECORDS_PER_STEP]
-            screen = self.settings.screen(learner.updates_) if chosen else None
+            screen = self.settings.screen() if chosen else None
             seen = examine(
                 self.rows[order],
                 first_slot=first,
@@ -328,7 +311,7 @@ class _StreamPlay:
 
     def _batch_size(self) -> int:
         """Return how many are asked about in one batch, about, where the policy counts windows of records."""
-        screen = self.settings.screen(0)
+        screen = self.settings.screen()
         return self.settings.policy().asked_at(1.0 if screen is None else float(screen.rates[0]))
 
     def _said(self, learner: StreamingLinearClassifier) -> AnswerArray:

@@ -8,7 +8,6 @@ from dataclasses import replace
 from typing import Any, Final
 
 from annotation.choices.catalogue import CATALOGUE, chosen_of, declaration_of
-from annotation.choices.label_types.learning import learns_each_answer
 from annotation.choices.planned_settings import DIGITS, rounded_down
 from annotation.choices.randomizers import Varied, chosen_randomizer, randomizes
 from annotation.choices.selection_rules import TEXT_COLUMNS
@@ -17,7 +16,6 @@ from learner.features.static_encoder import MOST_COLUMNS
 from learner.simulation.setup import Setup, simulated_strategy, strategy_choice
 from learner.simulation.splits import divisions, series_epsilon
 from learner.strategies.base import StrategyChoice
-from learner.strategies.screen import Screen
 from privacy.choices import Kind, missing_for
 from privacy.wording import as_message
 
@@ -33,11 +31,6 @@ Changes = dict[str, Any]
 
 def untried(settings: Mapping[str, Any]) -> str:
     """Say why a project of such settings has no others to try, empty where it has some."""
-    if learns_each_answer(settings):
-        return as_message(
-            "No other settings are tried: a stream that learns from each answer at once costs what its declared noise "
-            "and answers say, and nothing is divided."
-        )
     if settings["oracle"] == "crowd" and not randomizes(settings):
         return as_message(
             "No other settings are tried: behind a gate that is done only where all answers are paid for at once."
@@ -50,10 +43,7 @@ def left_out(settings: Mapping[str, Any]) -> str:
     if settings["oracle"] == "crowd":
         return as_message("Only columns and responses are tried: the gate is planned on its own page.")
     if settings.get("arrival", "pool") == "stream":
-        return as_message(
-            "Other windows of a stream are not tried, since longer ones let answers wait; nor are noisy steps, which "
-            "did worse in the benchmarks."
-        )
+        return as_message("Other windows of a stream are not tried, since longer ones let answers wait.")
     if len(settings["classes"]) > MOST_DIVIDED_CLASSES:
         return as_message(
             "Models that divide epsilon over the classes are not tried of more than {most} classes.",
@@ -97,9 +87,8 @@ def settings_to_try(settings: Mapping[str, Any], setup: Setup, epsilon: float) -
 
 def _shared(setup: Setup, epsilon: float) -> Changes:
     """Let so many models share what choosing leaves; where each round costs, the rounds to come are counted."""
-    strategy = simulated_strategy(setup)
-    rounds = 0.0 if isinstance(strategy, Screen) else series_epsilon(setup, strategy)
-    if isinstance(strategy, Screen) or rounds >= epsilon:
+    rounds = series_epsilon(setup, simulated_strategy(setup))
+    if rounds >= epsilon:
         return {"maximum_releases": setup.releases}
     training = rounded_down((epsilon - rounds) / setup.releases)
     return {"maximum_releases": setup.releases, "training_epsilon": training}
@@ -123,7 +112,7 @@ def _rounds(settings: Mapping[str, Any], setup: Setup, epsilon: float) -> Iterat
             yield {"selection": choice.name, "maximum_releases": None if choice.in_blocks else setup.releases}
     yield from _divided(setup, epsilon)
     labels = setup.label_counts[-1] if setup.label_counts else 0
-    if not (setup.comes_evenly and labels):
+    if not labels:
         return
     for releases in RELEASES:
         after = max(2, labels // releases)
@@ -134,11 +123,9 @@ def _rounds(settings: Mapping[str, Any], setup: Setup, epsilon: float) -> Iterat
 def _divided(setup: Setup, epsilon: float) -> Iterator[Changes]:
     """Name the settings of other divisions between choosing and training."""
     found = divisions(setup, epsilon)
-    # What a screen leaves is planned by what it was opened for; where each round costs, nobody else knows how many.
-    planned = isinstance(simulated_strategy(setup), Screen)
     for division in found[:: max(1, -(-len(found) // MOST_SPLITS))]:
         changes: Changes = {name: _in_few_digits(value) for name, value in division.changes.items()}
-        training = {} if planned else {"training_epsilon": rounded_down(division.training)}
+        training = {} if setup.stream else {"training_epsilon": rounded_down(division.training)}
         yield changes | training | {"maximum_releases": None if setup.stream else setup.releases}
 
 

@@ -176,7 +176,7 @@ def _context(made: Plan, plot_page: str, key: str) -> dict[str, Any]:
         "accuracy_plot": reverse(plot_page, args=[key, "accuracy", fingerprint]),
         "split_plot": reverse(plot_page, args=[key, "split", fingerprint]),
         **_shown(simulation, setup),
-        **_charts(_shown(simulation, setup), online=setup.ahead > 0),
+        **_charts(_shown(simulation, setup)),
         "fingerprint": fingerprint,
         "why_not": planned.why_not,
         "left_out": planned.left_out,
@@ -185,7 +185,7 @@ def _context(made: Plan, plot_page: str, key: str) -> dict[str, Any]:
     }
 
 
-def _charts(shown: Mapping[str, Any], *, online: bool) -> dict[str, Any]:
+def _charts(shown: Mapping[str, Any]) -> dict[str, Any]:
     """Return what the page draws of a simulation."""
     curves = [(curve["name"], curve["points"]) for curve in shown["curves"]]
     plain = [
@@ -193,9 +193,8 @@ def _charts(shown: Mapping[str, Any], *, online: bool) -> dict[str, Any]:
         for curve in shown["curves"]
         if curve["plain"]
     ]
-    across = _("records arrived") if online else _("labels")
     return {
-        "accuracy_chart": page_charts.simulation_chart(curves, beside=plain, across=across),
+        "accuracy_chart": page_charts.simulation_chart(curves, beside=plain, across=_("labels")),
         "split_chart": page_charts.split_chart(shown["splits"], across=shown.get("axis", "")),
     }
 
@@ -203,11 +202,10 @@ def _charts(shown: Mapping[str, Any], *, online: bool) -> dict[str, Any]:
 def _picture(kind: str, fingerprint: str) -> HttpResponse:
     found = get_object_or_404(PlanSimulation, fingerprint=fingerprint, result__isnull=False)
     setup = Setup.from_json(found.setup)
-    shown, online = _shown(found, setup), setup.ahead > 0
-    title = _("Simulated accuracy by records") if online else _("Simulated accuracy by labels")
+    title = _("Simulated accuracy by labels")
     if kind == "split":
         title = _("Dividing the budget between choosing and training")
-    return page_charts.picture_of(_charts(shown, online=online).get(f"{kind}_chart"), title=title)
+    return page_charts.picture_of(_charts(_shown(found, setup)).get(f"{kind}_chart"), title=title)
 
 
 def _shown(simulation: PlanSimulation | None, setup: Setup) -> Mapping[str, Any]:

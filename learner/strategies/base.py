@@ -13,19 +13,14 @@ from learner.linear_model import LinearModel
 from learner.strategies.divisions import Division
 from learner.strategies.rows import ListedRows, Rows
 from privacy.accounting.events import Event
-from privacy.choices import Opens
 from privacy.errors import UnsoundCombination
 from privacy.mechanisms.randomness import RandomSource
 from privacy.wording import as_message
 from privacy.wording import gettext_noop as _
 
 BEYOND_A_STREAM = _(
-    "A stream decides about each record once and by itself: with a screen of two rates or of a falling one, or by "
-    "asking about all."
+    "A stream decides about each record once and by itself: with a screen of two rates, or by asking about all."
 )
-# How far a choice by a released model leans to some records: of a noisy ranking and of a falling rate alike.
-LEANING = _("Epsilon of the choice")
-OF_LEANING = _("Log ratio of the largest to the smallest weight, or rate, by which a record is chosen.")
 # What rounds that cost are left of a limit where nobody says what a training may cost.
 SHARE_OF_ROUNDS = 0.15
 OracleName = Literal["trusted", "crowd"]
@@ -178,15 +173,14 @@ class SharedLimit:
         The limit of both together.
     releases : int
         Trainings that it pays for; a stream pays for its one update.
-    stream, hidden : bool
-        Whether records come one by one, and whether nobody sees of these whom a window asked.
+    hidden : bool
+        Whether nobody sees whom a window of a stream asked.
     rounds : callable
         What all rounds up to the last training cost a record by a strategy.
     """
 
     epsilon: float
     releases: int
-    stream: bool
     hidden: bool
     rounds: "Callable[[QueryStrategy], float]"
 
@@ -223,10 +217,6 @@ class StrategyChoice(SelectionChoice):
         """Return what stands for the strategy in the planner's simulations."""
         return self.strategy()
 
-    def most_asked(self, *, stream: bool) -> float | None:
-        """Return the share of the records that coins leave to be asked about at most, None where no coin decides."""
-        return None
-
     def divisions(self, shared: SharedLimit) -> Iterable[Division]:
         """Yield other ways to divide a limit between choosing and training, none where there is nothing to divide."""
         return ()
@@ -248,9 +238,8 @@ class StrategyChoice(SelectionChoice):
 
         Where every round costs, and nobody knows how many there will be, a share is kept for them.
         """
-        opening = self.opening(settings) if isinstance(self, Opens) else None
-        kept = 0.0 if opening is None else opening.cost(adjacency="null").epsilon
-        if opening is None and self.event(pool_size=2, picks=1).cost(adjacency="null").epsilon > 0:
+        kept = 0.0
+        if self.event(pool_size=2, picks=1).cost(adjacency="null").epsilon > 0:
             kept = SHARE_OF_ROUNDS * settings["pool_epsilon"]
         releases = settings.get("maximum_releases") or 1
         return {

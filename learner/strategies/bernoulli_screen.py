@@ -1,6 +1,7 @@
 """Select what lies in a slab around the separator at one rate, and everything else at a lower one."""
 
 import math
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -8,15 +9,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from learner.linear_model import LinearModel
+from learner.strategies.base import QueryStrategy, Series, SharedLimit, StrategyChoice
+from learner.strategies.divisions import RATES, SHARES, SMALLEST_RATE, Division, of_one_price
 from learner.strategies.scoring import boundary_distances, score_blocks
-from learner.strategies.screen import OF_RECORDS, RateScreenChoice, Screen, reach_of_screen
 from privacy.accounting.events import BernoulliScreenEvent, Event
+from privacy.accounting.screens import stream_epsilon
 from privacy.choices import Sound, parameter
-from privacy.mechanisms.screening import coin_probability
+from privacy.mechanisms.randomness import RandomSource
+from privacy.mechanisms.screening import coin_probability, flip_coins
+from privacy.wording import as_message
 from privacy.wording import gettext_noop as _
 
 
-class BernoulliScreen(Screen):
+class BernoulliScreen(QueryStrategy):
     r"""Select with probability `high` where :math:`e^{-d} \ge \tau`, else with probability `low`.
 
     Parameters
@@ -26,7 +31,7 @@ class BernoulliScreen(Screen):
         rates save labels; their ratio decides the price of a selection, :math:`\ln(high / low)`.
     threshold : float
         :math:`\tau` in (0, 1]: the slab reaches :math:`\ln(1/\tau)` to either side of the separator. It must not
-        come from private data; `shrinking_threshold` makes it narrower with every released update.
+        come from private data.
 
     Raises
     ------
@@ -35,8 +40,7 @@ class BernoulliScreen(Screen):
 
     Notes
     -----
-    In a series of rounds the first one pays for one decision about every record, and no record may be examined twice.
-    A pool that is to be examined again and again needs `ExposureCappedScreen`.
+    The event pays for one coin of every record, so no record may be examined twice.
 
     References
     ----------
@@ -45,6 +49,10 @@ class BernoulliScreen(Screen):
     """
 
     name = "bernoulli_screen"
+    needs_model = True
+    oracles = frozenset({"trusted"})
+    post_processing_only = False
+    fills_batch = False
 
     def __init__(self, high: float = 0.5, low: float = 0.1, *, threshold: float = 0.9) -> None:
         self.high, self.low = coin_probability(high), coin_probability(low)
@@ -54,67 +62,129 @@ class BernoulliScreen(Screen):
             raise ValueError(f"threshold must lie in (0, 1], got {threshold}")
         self.threshold = float(threshold)
 
-    def informative(self, X: NDArray[np.float32], rows: NDArray[np.int64], model: LinearModel) -> NDArray[np.bool_]:
-        """Say which rows lie in the slab, shape (rows,)."""
-        blocks = score_blocks(X, model, candidates=rows)
-        reach = -math.log(self.threshold)
-        return np.concatenate([boundary_distances(values, model.coef) <= reach for values in blocks])
+    @property
+    def rates(self) -> tuple[float, float]:
+        """Largest and smallest selection probability as they are charged."""
+        return float(self.high), float(self.low)
 
     def probabilities(self, X: NDArray[np.float32], rows: NDArray[np.int64], model: LinearModel) -> NDArray[np.float64]:
-        """Return one of the two rates for each row."""
-        return np.where(self.informative(X, rows, model), *self.rates)
+        """Return one of the two rates for each row, from that row and the released model alone."""
+        reach = -math.log(self.threshold)
+        near = [boundary_distances(scores, model.coef) <= reach for scores in score_blocks(X, model, candidates=rows)]
+        return np.where(np.concatenate([np.empty(0, dtype=np.bool_), *near]), *self.rates)
 
-    def one_pass_event(self) -> Event:
-        """Return the event of one pass."""
+    def decide(
+        self, X: NDArray[np.float32], rows: NDArray[np.int64], model: LinearModel | None, rng: RandomSource
+    ) -> NDArray[np.bool_]:
+        """Flip the coin of every row, shape (rows,)."""
+        if model is None:
+            raise ValueError(f"selection {self.name} needs a released model")
+        return flip_coins(self.probabilities(X, rows, model), high=self.high, low=self.low, rng=rng)
+
+    def query(
+        self,
+        X: NDArray[np.float32],
+        candidates: NDArray[np.int64],
+        model: LinearModel | None,
+        n: int,
+        rng: RandomSource,
+    ) -> NDArray[np.int64]:
+        """Choose the first `n` at most whose coin selects them, in an order that no record influences."""
+        order = np.asarray(rng.permutation(self.check_query(X, candidates, model, n)), dtype=np.int64)
+        return order[self.decide(X, order, model, rng)][:n]
+
+    def event_for(self, *, pool_size: int, picks: int, series: Series) -> Event:
+        """Return the event of one coin of every record."""
         return BernoulliScreenEvent(*self.rates)
 
 
-def shrinking_threshold(updates: int) -> float:
-    r"""Return :math:`\tau_t = e^{-1/t}` for the public number t of released updates, >= 0 (counted as at least 1).
-
-    Raises
-    ------
-    ValueError
-        If the number is negative.
-    """
-    if updates < 0:
-        raise ValueError(f"updates must be >= 0, got {updates}")
-    return math.exp(-1 / max(1, updates))
-
-
 @dataclass(frozen=True)
-class SlabChoice(RateScreenChoice):
-    """A screen that tells what is near the boundary from what is not."""
-
-    screen_reach: float = reach_of_screen()
-
-    @property
-    def threshold(self) -> float:
-        """The reach as the screen counts it."""
-        return math.exp(-self.screen_reach)
-
-
-@dataclass(frozen=True)
-class TwoRates(SlabChoice):
+class TwoRates(StrategyChoice):
     """A Bernoulli screen as projects choose it."""
 
     name: ClassVar[str] = "bernoulli_screen"
     label: ClassVar[str] = _("screen with two rates, each record looked at once")
-    sound: ClassVar[Sound] = Sound(oracles=("trusted",), why_not={"crowd": OF_RECORDS})
-
-    screen_shrinks: bool = parameter(
-        False,
+    sound: ClassVar[Sound] = Sound(
+        oracles=("trusted",),
         arrivals=("stream",),
-        elsewhere=_("What is near shrinks with the updates of a stream; a pool has none."),
-        label=_("Screen: what is near shrinks with the updates"),
-        help=_("After t updates, near is a distance of at most 1/t. It costs the same: the rates are charged."),
+        why_not={
+            "crowd": _("A screen reads records; a crowd project ranks what the gate let through."),
+            "pool": _("A screen decides once about each record of a stream; choose a secret sample of a pool."),
+        },
     )
 
-    def in_stream(self, updates: int) -> BernoulliScreen:
-        """Return the screen after so many updates; what is charged are the rates, so a narrower slab costs the same."""
-        threshold = shrinking_threshold(updates) if self.screen_shrinks else self.threshold
-        return BernoulliScreen(self.screen_high, self.screen_low, threshold=threshold)
+    screen_high: float = parameter(
+        0.1,
+        above=0,
+        below=1,
+        label=_("Screen: rate near the boundary"),
+        help=_("Larger rates ask more, and a skip tells more."),
+        rule=_("Must lie between 0 and 1, got {got}: a certain answer gives a record away."),
+        charged=True,
+    )
+    screen_low: float = parameter(
+        0.05,
+        above=0,
+        below=1,
+        label=_("Screen: rate elsewhere"),
+        help=_("What a question tells is the ratio of the two rates."),
+        rule=_("Must be above 0 and at most the rate near the boundary, got {got}."),
+        no_more_than="screen_high",
+        charged=True,
+    )
+    screen_reach: float = parameter(
+        0.1,
+        at_least=0,
+        at_most=10,
+        label=_("What is near"),
+        help=_("Distance from the boundary; features have a length of at most 1."),
+        rule=_("Must lie between 0 and 10, got {got}."),
+    )
 
     def strategy(self) -> BernoulliScreen:
         """Return the screen."""
-        return BernoulliScreen(self.screen_high, self.screen_low, threshold=self.threshold)
+        return BernoulliScreen(self.screen_high, self.screen_low, threshold=math.exp(-self.screen_reach))
+
+    def why(self, settings: Mapping[str, object]) -> str:
+        """Say what its coins do."""
+        return _(
+            "A coin decides about each record once, as it comes: more often heads where the model is unsure, never "
+            "certain either way"
+        )
+
+    def rates(self) -> tuple[float, float]:
+        """Return both rates as coins have them."""
+        if self.screen_low > self.screen_high:
+            raise ValueError(
+                as_message(
+                    "the rate elsewhere must not exceed the one near the boundary, got {low}", low=self.screen_low
+                )
+            )
+        return self.strategy().rates
+
+    def divisions(self, shared: SharedLimit) -> Iterable[Division]:
+        """Vary the share of choosing by the rate elsewhere; of hidden windows, over the same records, the rate near."""
+        return self._at_rates(shared) if shared.hidden else self._at_shares(shared)
+
+    def _at_shares(self, shared: SharedLimit) -> Iterator[Division]:
+        for share in SHARES:
+            low = self.screen_high * math.exp(-share * shared.epsilon)
+            if low >= SMALLEST_RATE:
+                training = (1 - share) * shared.epsilon
+                yield Division(changes={"screen_low": low}, choosing=share * shared.epsilon, training=training)
+
+    def _at_rates(self, shared: SharedLimit) -> Iterator[Division]:
+        for rate in RATES:
+            low = self.screen_low * rate / self.screen_high
+
+            def price(training: float, rate: float = rate, low: float = low) -> float:
+                return stream_epsilon(rate, low, training, selection_visible=False, adjacency="null")
+
+            training = of_one_price(shared.epsilon, price)
+            if training is not None:
+                changes = {"screen_high": rate, "screen_low": low}
+                yield Division(changes=changes, training=training, rate=rate, asked=(rate, self.screen_high))
+
+    def asking(self, share: float) -> Mapping[str, float]:
+        """Multiply both rates."""
+        return {"screen_high": self.screen_high * share, "screen_low": self.screen_low * share}

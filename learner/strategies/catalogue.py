@@ -4,8 +4,6 @@ from learner.strategies.base import StrategyChoice
 from learner.strategies.bernoulli_screen import TwoRates
 from learner.strategies.clustered_uncertainty import SpreadDoubt
 from learner.strategies.every_record import EveryRecord
-from learner.strategies.exponential_screen import FallingRate
-from learner.strategies.exposure_capped import LimitedLooks
 from learner.strategies.random import Chance
 from learner.strategies.secret_blocks import SecretBlocks
 from learner.strategies.top_c import NoisyRanking
@@ -15,9 +13,7 @@ from learner.strategies.uncertainty import MostUncertain
 CHOICES: tuple[type[StrategyChoice], ...] = (
     SecretBlocks,
     NoisyRanking,
-    LimitedLooks,
     TwoRates,
-    FallingRate,
     SpreadDoubt,
     MostUncertain,
     Chance,

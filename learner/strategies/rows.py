@@ -6,12 +6,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from privacy.mechanisms.randomness import RandomSource
-
 Rows64 = NDArray[np.int64]
-# Listed and shuffled once only so few are left: drawing one of them by chance would take as many tries.
-LISTED_SHARE = 16
-LISTED_ROWS = 65_536
 NO_ROWS: Rows64 = np.empty(0, dtype=np.int64)
 
 
@@ -121,36 +116,3 @@ class WatchedRows:
             self._heard(taken)
             yield block
             taken += len(block)
-
-
-def in_random_order(is_open: NDArray[np.bool_], *, block_rows: int, rng: RandomSource) -> Iterator[Rows64]:
-    """Yield every open row once, in uniform random order, a block at a time.
-
-    Rows are drawn uniformly, and one that is not open, or was drawn before, is passed over: what is left is uniform
-    among those still to come. Once few are open, they are listed and shuffled. So a caller that stops early has paid
-    for what it took, and `is_open`, a byte a row, is all that is kept; it says in the end what was not taken.
-
-    Parameters
-    ----------
-    is_open : ndarray of bool, shape (total,)
-        Which rows to yield; those that were are set to false.
-    block_rows : int
-        How many rows are drawn at once, >= 1; as many or fewer are yielded.
-    rng : RandomSource
-        Source of the order.
-    """
-    total = len(is_open)
-    left = int(np.count_nonzero(is_open))
-    while left > max(LISTED_ROWS, total // LISTED_SHARE):
-        drawn = rng.integers(0, total, size=(block_rows,))
-        drawn = drawn[is_open[drawn]]
-        _, first = np.unique(drawn, return_index=True)
-        block = drawn[np.sort(first)]
-        is_open[block] = False
-        left -= len(block)
-        yield block
-    rest = np.asarray(rng.permutation(np.flatnonzero(is_open)), dtype=np.int64)
-    for start in range(0, len(rest), block_rows):
-        block = rest[start : start + block_rows]
-        is_open[block] = False
-        yield block

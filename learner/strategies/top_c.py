@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 from learner.linear_model import LinearModel
 from learner.strategies.base import (
     BEYOND_A_STREAM,
-    LEANING,
-    OF_LEANING,
     BlockwiseStrategy,
     Series,
     SharedLimit,
@@ -101,8 +99,8 @@ class NoisyRanking(StrategyChoice):
         0.25,
         above=0,
         at_most=100,
-        label=LEANING,
-        help=OF_LEANING,
+        label=_("Epsilon of the choice"),
+        help=_("Log ratio of the largest to the smallest weight by which a record is chosen."),
         rule=_("Must be above 0 for private top-c, got {got}."),
         charged=True,
     )

@@ -1,6 +1,5 @@
 """Private coins: which record of a stream or pool is shown, decided on exact rational probabilities."""
 
-import math
 from fractions import Fraction
 
 import numpy as np
@@ -31,57 +30,6 @@ def coin_probability(probability: float | Fraction) -> Fraction:
             )
         )
     return Fraction(min(max(round(Fraction(probability) * RESOLUTION), 1), RESOLUTION - 1), RESOLUTION)
-
-
-def exponential_screen_range(threshold: float, norm_bound: float, epsilon: float) -> tuple[Fraction, Fraction]:
-    r"""Return the exact extremes (q_hi, q_lo) of the exponential screen.
-
-    The screen selects with probability :math:`e^{-\max(b, d)\,\varepsilon/(M-b)}` at distance
-    d in [0, M]. Both ends are rounded inwards to multiples of 2**-53, so a screen clamped
-    into them costs no more than the two probabilities say.
-
-    Parameters
-    ----------
-    threshold : float
-        The distance b below which all records are selected alike, 0 < b < M.
-    norm_bound : float
-        The largest distance M.
-    epsilon : float
-        Log ratio of the largest to the smallest selection probability, > 0.
-
-    Raises
-    ------
-    ValueError
-        If a parameter is out of range, or the smallest probability is under 2**-53.
-
-    References
-    ----------
-    .. [1] Ghassemi, Sarwate, Wright, "Differentially private online active learning with
-       applications to anomaly detection", 2016, Lemma 2.
-    """
-    if not 0 < threshold < norm_bound:
-        raise ValueError(
-            as_message(
-                "threshold must lie strictly between 0 and the norm bound {norm_bound}, got {threshold}",
-                norm_bound=norm_bound,
-                threshold=threshold,
-            )
-        )
-    if not epsilon > 0:
-        raise ValueError(as_message("epsilon must be > 0, got {epsilon}", epsilon=epsilon))
-    rate = epsilon / (norm_bound - threshold)
-    # Both exponentials are off by a few units in the last place, which the margin covers.
-    largest, smallest = math.exp(-threshold * rate) * (1 - 2.0**-48), math.exp(-norm_bound * rate) * (1 + 2.0**-48)
-    high, low = math.floor(largest * RESOLUTION), math.ceil(smallest * RESOLUTION)
-    if smallest * RESOLUTION < 1 or high <= low:
-        raise ValueError(
-            as_message(
-                "selection probabilities between {smallest} and {largest} cannot be drawn exactly",
-                smallest=smallest,
-                largest=largest,
-            )
-        )
-    return Fraction(high, RESOLUTION), Fraction(low, RESOLUTION)
 
 
 def flip_coins(

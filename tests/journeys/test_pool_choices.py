@@ -17,17 +17,10 @@ ROUNDS = {"round_size": 12, "labels_per_release": 12}
 VARIANTS = {
     "secret sample": {"block_growth": 2},
     "private top-c": {"selection": "top_c", **ROUNDS},
-    "screen with capped looks": {
-        "selection": "exposure_capped_screen",
-        "screen_high": 0.4,
-        "screen_low": 0.2,
-        **ROUNDS,
-    },
 }
 MECHANISMS = {
     "secret sample": ["secret_choice", "secret_block"] * 3,
     "private top-c": ["random_choice", "top_c", "top_c"],
-    "screen with capped looks": ["random_choice", "exposure_capped_screen", "screen_round"],
 }
 
 

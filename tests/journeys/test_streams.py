@@ -10,7 +10,7 @@ from django.test import Client
 from annotation.models import Query, Role
 from annotation.people.services import members
 from annotation.work.services.tokens import Scope
-from learner.models import ModelRelease, StreamGuess
+from learner.models import ModelRelease
 from learner.rounds.next_step import Step, project_status
 from privacy.accounting.events import event_from_json
 from tests import learning, streaming
@@ -107,7 +107,7 @@ def test_a_fraud_stream_releases_three_models():
     assert answered == Query.objects.filter(project=project, state="closed").count()
     assert [model["questions_asked"] for model in models] == [60, 40, 20]
     assert promise["questions_shown"] is True
-    assert models[0]["estimator"] == "minibatch_svm"
+    assert models[0]["estimator"] == "running_sums"
 
 
 def test_a_hidden_fraud_stream_releases_three_models_and_says_no_count():
@@ -148,23 +148,6 @@ def test_the_stream_of_experts_as_shipped_releases_three_models_that_learn_and_s
 
 
 @pytest.mark.slow
-def test_full_information_online_learning_releases_three_models():
-    project, answered, models, _ = travel("full-information-ogd", updates_per_release=50)
-    assert models[0]["questions_asked"] == 150
-    assert answered >= 150
-    assert learning.entries(project, "commit")[0].mi_nano > 0
-
-
-@pytest.mark.slow
-def test_confirming_or_rejecting_releases_three_models():
-    project, answered, models, _ = travel("confirm-or-reject", updates_per_release=50)
-    assert models[0]["estimator"] == "bandit_ogd"
-    assert Query.objects.filter(project=project, guess=None).count() == 0
-    assert answered >= 150
-    assert learning.entries(project, "commit")[0].mi_nano > 0
-
-
-@pytest.mark.slow
 @pytest.mark.one_in(2)
 @pytest.mark.parametrize("classes", [streaming.CLASSES, [*streaming.CLASSES, "odd"]])
 def test_confirming_or_rejecting_as_shipped_learns_from_sums(classes):
@@ -175,6 +158,5 @@ def test_confirming_or_rejecting_as_shipped_learns_from_sums(classes):
     assert [model["estimator"] for model in models] == ["running_sums"] * 3
     assert promise["questions_shown"] is True
     assert not Query.objects.filter(project=project, guess=None).exists()
-    assert not StreamGuess.objects.exists()
     (paid,) = learning.entries(project, "commit")
     assert 1.99 < event_from_json(paid.parent.event).cost().epsilon <= 2.0

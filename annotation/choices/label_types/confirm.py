@@ -13,7 +13,7 @@ from privacy.wording import gettext_noop as _
 
 YES: Final = 0
 NO: Final = 1
-BANDIT_ONLY: Final = _("Confirmations teach online learning only, which needs a stream.")
+STREAM_ONLY: Final = _("Confirmations teach running sums only, which need a stream.")
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class ConfirmGuess(LabelType):
     label: ClassVar[str] = _("say whether the model's guess is right")
     help: ClassVar[str] = _("A no leaves open which class it is, so only learning from confirmations can use it.")
     sound: ClassVar[Sound] = Sound(
-        oracles=("trusted",), arrivals=("stream",), why_not={"crowd": BANDIT_ONLY, "pool": BANDIT_ONLY}
+        oracles=("trusted",), arrivals=("stream",), why_not={"crowd": STREAM_ONLY, "pool": STREAM_ONLY}
     )
     widget: ClassVar[str] = "annotation/choices/_label_choose.html"
     words: ClassVar[Sequence[str]] = (_("Yes, it is right"), _("No, it is wrong"))

@@ -32,19 +32,12 @@ class LearnsLabels(Choice):
         What is said to all other answers; where it is empty, their type says why.
     learns_responses : bool
         Whether it learns from what was said through a randomiser, whose law it knows, or is no secret; that is free.
-    each_answer : bool
-        Whether it takes one noisy step for each record of a stream as it comes, so that what the stream costs follows
-        from its noise; what learns from a stream otherwise makes an update of each batch.
-    enough_answers : int
-        With fewer answers than this it knows little more than chance.
     """
 
     kind: ClassVar[Kind] = Kind.ESTIMATOR
     learns: ClassVar[Collection[Teaching]] = (Teaching.CLASSES,)
     learns_only: ClassVar[str] = ""
     learns_responses: ClassVar[bool] = False
-    each_answer: ClassVar[bool] = False
-    enough_answers: ClassVar[int] = 0
 
     @property
     def epsilon(self) -> float | None:
@@ -60,16 +53,6 @@ class LearnsLabels(Choice):
         """Return what one release of a pool's model is charged, None where that is nothing or decided elsewhere."""
         return None
 
-    def whole_stream(self, settings: Mapping[str, Any]) -> Event:
-        """Return what a stream is charged in all that learns from each answer at once, as far as its settings tell.
-
-        Raises
-        ------
-        ValueError
-            If this learns from batches.
-        """
-        raise ValueError(f"{self.name} learns from batches, whose price rests on the questions, too")
-
     def rules(self, settings: Mapping[str, Any]) -> Mapping[str, str]:
         """Refuse answers from which this learns nothing."""
         unlearned = not_learned({**settings, Kind.ESTIMATOR.key: self.name})
@@ -80,18 +63,6 @@ def chosen_estimator(settings: Mapping[str, Any]) -> type[LearnsLabels] | None:
     """Return what the settings of a project name to learn with, None where they name nothing that is known."""
     found = chosen_of(Kind.ESTIMATOR, settings)
     return found if found is not None and issubclass(found, LearnsLabels) else None
-
-
-def learns_each_answer(settings: Mapping[str, Any]) -> bool:
-    """Say whether a project learns from each answer of a stream at once."""
-    found = chosen_estimator(settings)
-    return found is not None and found.each_answer
-
-
-def confirms(settings: Mapping[str, Any]) -> bool:
-    """Say whether a project learns from confirmations and from nothing else."""
-    found = chosen_estimator(settings)
-    return found is not None and tuple(found.learns) == (Teaching.CONFIRMATIONS,)
 
 
 def learn_responses() -> str:

@@ -6,16 +6,12 @@ from typing import Any, ClassVar, Final
 
 from annotation.choices.policies.updates import BatchPolicy
 from privacy.choices import Choice, Kind, Sound, parameter
-from privacy.wording import as_message
 from privacy.wording import gettext_noop as _
 
 STREAM: Final = ("stream",)
 LONGEST_WINDOW: Final = 10_000_000
-WINDOW: Final = _("Window or batch")
-WINDOW_HELP: Final = _("Records of a window, answers of a batch (at least 50), or records of the first doubling block.")
-AT_LEAST_ONE: Final = _("Must be at least 1, got {got}.")
 NO_ROUNDS: Final = _("Rounds need a pool that waits; a stream updates at once, by windows or by batches.")
-NO_WINDOWS: Final = _("A pool trains per round or when labels double; windows and batches need a stream.")
+NO_WINDOWS: Final = _("A pool trains per round; windows and batches need a stream.")
 SHOWS_SELECTION: Final = _(
     "Only windows of a fixed number of records can hide the selection: a batch shows by its time that it is "
     "full, and an update that is left out shows that nothing was selected."
@@ -31,18 +27,12 @@ class PolicyChoice(Choice):
     ----------
     hides_selection : bool
         Whether ids, numbers and times of what is asked stay among those who see the records.
-    by_answer : bool
-        Whether every answer of a stream makes an update by itself.
-    evenly : bool
-        Whether the trainings of a pool come after as many labels each.
     """
 
     kind: ClassVar[Kind] = Kind.POLICY
     # Each training of a pool pays for itself; of a stream everything stays.
     stays: ClassVar[bool] = False
     hides_selection: ClassVar[bool] = False
-    by_answer: ClassVar[bool] = False
-    evenly: ClassVar[bool] = False
 
     def event(self, *args: Any, **circumstances: Any) -> None:
         """Return nothing: what is learned is charged, not when."""
@@ -55,7 +45,7 @@ class PolicyChoice(Choice):
         labels_at_last_release : int
             Labels the last release was trained on, 0 where there is none.
         labels_per_release : int
-            Labels of the first release and, where they come evenly, of every further one, >= 1.
+            Labels of each release, >= 1.
 
         Raises
         ------
@@ -90,9 +80,19 @@ class PolicyChoice(Choice):
 
 
 @dataclass(frozen=True)
-class StreamPolicy(PolicyChoice):
-    """What waits for answers, and for how long at most."""
+class WindowPolicy(PolicyChoice):
+    """So many records or questions at a time, which wait for answers for so long at most."""
 
+    sound: ClassVar[Sound] = OF_STREAMS
+
+    window_length: int = parameter(
+        None,
+        at_least=1,
+        at_most=LONGEST_WINDOW,
+        label=_("Window or batch"),
+        help=_("Records of a window, or answers of a batch (at least 50)."),
+        rule=_("Must be at least 1, got {got}."),
+    )
     window_hours: int = parameter(
         24,
         at_least=1,
@@ -103,27 +103,8 @@ class StreamPolicy(PolicyChoice):
     )
 
     def rules(self, settings: Mapping[str, Any]) -> Mapping[str, str]:
-        """Refuse numbers of windows that this has not."""
-        broken: dict[str, str] = {}
+        """Refuse a denominator that this has not."""
         declared = {each.name for each in self.parameters()}
-        if "window_length" not in declared and settings.get("window_length") is not None:
-            broken["window_length"] = as_message("Immediate updates have no window.")
         if "window_denominator" not in declared and settings.get("window_denominator") is not None:
-            broken["window_denominator"] = SHOWS_SELECTION
-        return broken
-
-
-@dataclass(frozen=True)
-class WindowPolicy(StreamPolicy):
-    """So many records or questions at a time."""
-
-    sound: ClassVar[Sound] = OF_STREAMS
-
-    window_length: int = parameter(
-        None,
-        at_least=1,
-        at_most=LONGEST_WINDOW,
-        label=WINDOW,
-        help=WINDOW_HELP,
-        rule=AT_LEAST_ONE,
-    )
+            return {"window_denominator": SHOWS_SELECTION}
+        return {}

@@ -5,15 +5,12 @@ from typing import Any
 
 from annotation.choices.catalogue import chosen_of
 from annotation.choices.policies.base import PolicyChoice
-from annotation.choices.policies.doubling import Doubling
 from annotation.choices.policies.fixed_batches import Batches
 from annotation.choices.policies.hidden_windows import HiddenWindows
-from annotation.choices.policies.immediate import Immediate
 from annotation.choices.policies.per_round import PerRound
-from annotation.choices.policies.visible_windows import VisibleWindows
 from privacy.choices import Kind
 
-POLICIES: tuple[type[PolicyChoice], ...] = (PerRound, Immediate, VisibleWindows, HiddenWindows, Batches, Doubling)
+POLICIES: tuple[type[PolicyChoice], ...] = (PerRound, HiddenWindows, Batches)
 
 
 def chosen_policy(settings: Mapping[str, Any]) -> type[PolicyChoice] | None:

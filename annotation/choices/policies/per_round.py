@@ -14,7 +14,6 @@ class PerRound(PolicyChoice):
 
     name: ClassVar[str] = "per_round"
     label: ClassVar[str] = _("pool: whenever a fixed number of new labels has come in")
-    evenly: ClassVar[bool] = True
     sound: ClassVar[Sound] = Sound(arrivals=("pool",), why_not={"stream": NO_ROUNDS})
 
     def _labels_due(self, last: int, each: int) -> int:

@@ -6,7 +6,6 @@ from django.conf import settings
 from django.core.files import File
 from django.core.files.storage import default_storage
 
-from annotation.choices.label_types.learning import confirms
 from annotation.data.readers.reading import Upload
 from annotation.data.readers.rows import FirstRows, Layout
 from annotation.errors import InvalidUpload, StorageFull
@@ -49,8 +48,6 @@ def broken_start_rule(project: Project) -> str:
     """Say why public examples cannot start the project's model; empty where they can."""
     if project.arrival != Arrival.STREAM:
         return ""
-    if confirms(project.settings):
-        return as_message("learning from confirmations starts from zero weights, so public examples cannot start it")
     if LedgerEntry.objects.filter(account=project.pool_account_id, kind=EntryKind.RESERVE).exists():
         return as_message("the stream has begun; public examples start only what has learned nothing yet")
     return ""

@@ -90,11 +90,6 @@ CREATE FUNCTION annotation_broken_rules(settings jsonb) RETURNS SETOF text LANGU
         ('sets_are_sums', learns ? teaches OR teaches <> 'sets' AND NOT learns ? 'sets'),
         ('sets_fit_classes', teaches <> 'sets'
             OR (settings ->> 'labels_per_record')::int <= jsonb_array_length(settings -> 'classes') AND by_chance),
-        -- Only a stream has updates, and not every screen a slab that they can make narrower.
-        ('screen_shrinks', settings -> 'screen_shrinks' IS DISTINCT FROM 'true'
-            OR settings ->> 'arrival' = 'stream' AND EXISTS (
-                SELECT FROM annotation_knownchoice
-                WHERE kind = 'strategy' AND name = selection AND parameters ? 'screen_shrinks')),
         ('scale_has_keys', settings ->> 'question_kind' <> 'rating' OR jsonb_array_length(settings -> 'classes') <= 11)
     ) rules (rule, holds)
     WHERE holds IS NOT TRUE

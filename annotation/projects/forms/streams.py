@@ -7,7 +7,7 @@ from django import forms
 from django.utils.translation import gettext_lazy as _
 
 from annotation.choices.catalogue import CATALOGUE
-from annotation.choices.label_types.learning import learns_each_answer, not_learned
+from annotation.choices.label_types.learning import not_learned
 from annotation.choices.preset import Preset
 from annotation.choices.selections import asks_about_all
 from annotation.models import DataKind
@@ -52,8 +52,7 @@ class StreamProjectForm(ChoosingForm):
 
     def _may_learn(self, name: str) -> bool:
         """Say whether a model learns from batches of what is asked."""
-        settings = {**self.preset.defaults, Kind.ESTIMATOR.key: name}
-        return not learns_each_answer(settings) and not not_learned(settings)
+        return not not_learned({**self.preset.defaults, Kind.ESTIMATOR.key: name})
 
     @classmethod
     def ticked(cls, data: Mapping[str, Any]) -> dict[str, bool]:

@@ -1,4 +1,4 @@
--- Coins and looks go with their project only: a second coin for the same record would make every charge too small.
+-- Coins go with their project only: a second coin for the same record would make every charge too small.
 CREATE FUNCTION learner_is_of_deleted(upload bigint) RETURNS boolean LANGUAGE sql STABLE AS $$
     SELECT EXISTS (
         SELECT FROM annotation_dataset dataset JOIN annotation_project project ON project.id = dataset.project_id
@@ -15,9 +15,6 @@ BEGIN
 END $$;
 
 CREATE TRIGGER learner_coins_kept BEFORE DELETE ON learner_secretdraw
-    FOR EACH ROW EXECUTE FUNCTION learner_goes_with_project();
-
-CREATE TRIGGER learner_looks_kept BEFORE DELETE ON learner_screenlooks
     FOR EACH ROW EXECUTE FUNCTION learner_goes_with_project();
 
 -- Nothing new is chosen, trained or released for a project that was put away or deleted.

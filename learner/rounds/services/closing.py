@@ -13,11 +13,9 @@ from learner.models import (
     FeatureProjection,
     ModelRelease,
     ReleaseState,
-    ScreenLooks,
     SecretDraw,
     Stream,
     StreamBatch,
-    StreamGuess,
     WarmStart,
 )
 from learner.models.answers import AnswerSeries, RandomizedLabel
@@ -66,11 +64,9 @@ def _erase_rows(project: Project) -> None:
         for rows in (
             RandomizedLabel.objects.filter(project=project),
             AnswerSeries.objects.filter(project=project),
-            StreamGuess.objects.filter(query__project=project),
             StreamBatch.objects.filter(stream__project=project),
             Stream.objects.filter(project=project),
             SecretDraw.objects.filter(dataset__project=project),
-            ScreenLooks.objects.filter(dataset__project=project),
             WarmStart.objects.filter(dataset__project=project),
             FeatureMatrix.objects.filter(dataset__project=project),
         ):

@@ -24,7 +24,7 @@ from learner.pools import attempts, features, prices, records, selectors
 from learner.pools import records as pool_selectors
 from learner.pools import stream_answers as stream_selectors
 from learner.pools.attempts import CHOICE_PAID, CHOOSING, FEATURES, QUESTIONS, SCORES, Progress
-from learner.pools.configuration import featurizer_of, screen_of, strategy_choice_of, strategy_of
+from learner.pools.configuration import featurizer_of, strategy_choice_of, strategy_of
 from learner.pools.keys import (
     CHECK_RELEASE_TASK,
     CHOOSE_QUESTIONS,
@@ -199,11 +199,6 @@ def run_round(*, round_id: int) -> None:
             randomization.pay_for_answers(chosen.project)
         if chosen.strategy == Selection.REPEAT_VOTES:
             selection.repeat_doubted(chosen, progress)
-            return
-        screen = screen_of(chosen.project)
-        model = selection.scoring_model(chosen)
-        if screen is not None and model is not None and chosen.strategy == screen.name:
-            selection.ask_screened(chosen, screen, model, progress)
             return
         if chosen.project.oracle == Oracle.CROWD:
             _ask_crowd(chosen, progress)

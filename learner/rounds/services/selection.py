@@ -20,16 +20,16 @@ from annotation.work.services.attempts import finish_work
 from annotation.work.services.sending import send_on_commit
 from learner.errors import BlockNotOpen, NothingToAsk
 from learner.linear_model import LinearModel
-from learner.models import ModelRelease, Round, ScreenLooks, SecretDraw
+from learner.models import ModelRelease, Round, SecretDraw
 from learner.models.rounds import PART_ROWS
 from learner.pools import answers as answer_selectors
 from learner.pools import answers as repeat_selectors
 from learner.pools import attempts, features, prices, records, selectors, starts
 from learner.pools import records as pool_selectors
-from learner.pools.attempts import CHOICE_PAID, FEATURES, QUESTIONS, SCORES, Progress
+from learner.pools.attempts import CHOICE_PAID, QUESTIONS, SCORES, Progress
 from learner.pools.configuration import blocks_choice_of, featurizer_of, strategy_of
 from learner.pools.keys import CHOOSE_BLOCK, CHOOSE_QUESTIONS, RUN_ROUND_TASK
-from learner.pools.records import Candidates, Examples
+from learner.pools.records import Examples
 from learner.rounds import next_step
 from learner.rounds.next_step import Step
 from learner.rounds.services import randomization, suggestions
@@ -39,8 +39,7 @@ from learner.strategies.blocks import draw_blocks
 from learner.strategies.clustered_uncertainty import ClusteredUncertainty
 from learner.strategies.random import RandomChoice
 from learner.strategies.ranked_pool import AnnotationBudget, RankedExamplePool
-from learner.strategies.rows import ListedRows, OpenRows
-from learner.strategies.screen import Screen, note_looks
+from learner.strategies.rows import ListedRows
 from learner.strategies.uncertainty import Uncertainty
 from privacy.accounting.event import Event
 from privacy.errors import BudgetExceeded
@@ -121,63 +120,6 @@ def _model_of(project: Project, release: ModelRelease | None, X: NDArray[np.floa
     if answer_selectors.learns_from_questions(project):
         return randomization.prior_of(project, X)
     return starts.start_model(project)
-
-
-def ask_screened(chosen: Round, screen: Screen, model: LinearModel, progress: Progress) -> None:
-    """Reserve, flip the coins of records that may still be looked at, and store the choice with the looks it took."""
-    project = chosen.project
-    candidates = pool_selectors.open_records(project)
-    looks = pool_selectors.looks_at(candidates.datasets)
-    fresh = _fresh(candidates, looks, screen)
-    pool_size = int(np.count_nonzero(fresh))
-    if not pool_size:
-        _store_looks(candidates, looks, fresh)
-        raise NothingToAsk("Every record was looked at as often as it may be.")
-    event = prices.round_event(chosen, left=pool_size)
-    features.find_room(project)
-    progress.begin(CHOICE_PAID)
-    reservation = reserve_choice(chosen, event=event, purpose=CHOOSE_QUESTIONS)
-    progress.begin(FEATURES)
-    X = features.stacked_features(candidates.datasets, dimension=featurizer_of(project).dimension, tell=progress.tell)
-    # How many records the coins look at until enough are chosen is not public, so it is one step whole.
-    progress.begin(SCORES)
-    selected = [pool_selectors.NO_ROWS]
-    # Rows that are open are drawn from all by chance, so no list of them is made.
-    everything = OpenRows(len(looks), pool_selectors.NO_ROWS)
-    for screening in screen.examine(features.scattered(X), everything, fresh, model, chosen.requested, SecureRandom()):
-        note_looks(looks, screening, exposures=screen.exposures)
-        selected.append(screening.selected)
-        progress.check()
-    rows = np.concatenate(selected)
-    ids = candidates.ids_of(rows)
-    progress.begin(QUESTIONS)
-    fault_point("round_chosen")
-    with transaction.atomic():
-        queue.open_queries(project=project, round_number=chosen.number, record_ids=ids)
-        suggestions.suggest_for_round(chosen, Examples(ids, rows, candidates.datasets))
-        entry = ledger.commit(reservation=reservation, output_digest=attempts.asked_digest(chosen, ids))
-        _store_looks(candidates, looks, _fresh(candidates, looks, screen))
-        finish_work(row=chosen, committed_entry=entry, selected=len(ids))
-        send_on_commit(settings.PROJECT_CHANGED_TASK, project_id=project.pk)
-        fault_point("round_finished")
-
-
-def _fresh(candidates: Candidates, looks: NDArray[np.uint8], screen: Screen) -> NDArray[np.bool_]:
-    """Say of each row whether nobody was asked about it and it may still be looked at."""
-    fresh = candidates.rows.mask()
-    fresh &= looks < screen.exposures
-    return fresh
-
-
-def _store_looks(candidates: Candidates, looks: NDArray[np.uint8], fresh: NDArray[np.bool_]) -> None:
-    """Keep the looks of each upload, part by part, and how many of its records may still be looked at."""
-    first = 0
-    for dataset in candidates.datasets:
-        for start in range(0, dataset.row_count, PART_ROWS):
-            part = slice(first + start, first + min(start + PART_ROWS, dataset.row_count))
-            values = {"looks": looks[part].tobytes(), "left": int(np.count_nonzero(fresh[part]))}
-            ScreenLooks.objects.update_or_create(dataset=dataset, first_row=start, defaults=values)
-        first += dataset.row_count
 
 
 BLANK = np.empty((0, 0), dtype=np.float32)

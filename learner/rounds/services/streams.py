@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 
 from annotation.budget.label_budget import questions_left
 from annotation.choices.label_types.base import Teaching
-from annotation.choices.label_types.confirm import YES
 from annotation.choices.policies.updates import BatchState
 from annotation.data.selectors import waiting_posts
 from annotation.data.services import streams as records
@@ -23,10 +22,10 @@ from annotation.questions.services import labels
 from annotation.work.services.attempts import Lease
 from annotation.work.services.sending import send_on_commit
 from learner.errors import NotEnoughLabels
-from learner.estimators.streaming import AnsweredBatch, Guess, GuessingClassifier, StreamingLinearClassifier
+from learner.estimators.streaming import AnsweredBatch, StreamingLinearClassifier
 from learner.features.base import Featurizer
 from learner.linear_model import LinearModel
-from learner.models import Stream, StreamBatch, StreamGuess, TrainingRun
+from learner.models import Stream, StreamBatch, TrainingRun
 from learner.pools import attempts, starts, streaming
 from learner.pools import stream_answers as stream_selectors
 from learner.pools.configuration import (
@@ -168,9 +167,6 @@ def _learn(
     own = [batch.number for batch in batches]
     read = [*range(learner.first_read(own[0] - 1) + 1, own[0]), *own]
     answers = _answers(project, read)
-    if isinstance(learner, GuessingClassifier):
-        _learn_guesses(learner, [answers.get(number, []) for number in own])
-        return
     asked = {batch.number: project.window_denominator or batch.questions for batch in batches}
     named = [_named(project, answers.get(number, [])) for number in read]
     records = [[answer.record for answer in taught] for taught, _ in named]
@@ -186,17 +182,6 @@ def _learn(
 
 def _transformed(records: list[Any], featurizer: Featurizer) -> NDArray[np.float32]:
     return featurizer.transform(records) if records else np.empty((0, featurizer.dimension), dtype=np.float32)
-
-
-def _learn_guesses(learner: GuessingClassifier, answers: list[list[AgreedAnswer]]) -> None:
-    everything = [answer for batch in answers for answer in batch]
-    asked = StreamGuess.objects.filter(query__in=[answer.query_id for answer in everything])
-    directions = dict(asked.values_list("query_id", "direction"))
-    learner.learn_guesses(
-        [directions[answer.query_id] for answer in everything],
-        [answer.choice == YES for answer in everything],
-        [len(batch) for batch in answers],
-    )
 
 
 def _named(project: Project, answers: list[AgreedAnswer]) -> tuple[list[AgreedAnswer], NDArray[np.int64]]:
@@ -276,7 +261,7 @@ def _examine(project: Project, stream: Stream) -> bool:
         rows,
         first_slot=stream.next_slot,
         state=BatchState(stream.next_slot, stream.batches_closed, tuple(stream.open_slots)),
-        examiner=stream_screen(project, updates=stream.batches_used),
+        examiner=stream_screen(project),
         policy=policy_of(project),
         model=LinearModel(learner.coef_, learner.intercept_, tuple(project.classes), "softmax"),
         rng=SecureRandom(),
@@ -324,22 +309,7 @@ def _ask(
     ends = np.array([batch.end for batch in seen.batches], dtype=np.int64)
     numbers = np.array([*(batch.number for batch in seen.batches), seen.state.closed + 1])
     batches = numbers[np.searchsorted(ends, slots, side="right")]
-    guesses: list[Guess] = []
     places: list[int] | None = None
-    if isinstance(learner, GuessingClassifier):
-        guesses = learner.guess_all(rows[seen.selected])
-        places = [guess.place for guess in guesses]
-    elif label_type(project).teaches == Teaching.CONFIRMATIONS:
+    if label_type(project).teaches == Teaching.CONFIRMATIONS:
         places = streaming.guessed_classes(learner, rows[seen.selected], rng=SecureRandom()).tolist()
-    asked = records.ask_records(
-        project=project,
-        slots=slots.tolist(),
-        batches=batches.tolist(),
-        guesses=places,
-    )
-    StreamGuess.objects.bulk_create(
-        [
-            StreamGuess(query_id=asked[slot], direction=list(guess.direction))
-            for slot, guess in zip(slots.tolist(), guesses, strict=False)
-        ]
-    )
+    records.ask_records(project=project, slots=slots.tolist(), batches=batches.tolist(), guesses=places)

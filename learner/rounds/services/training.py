@@ -13,7 +13,7 @@ from annotation.models import Oracle, Project
 from annotation.questions.selectors.answers import label_type
 from annotation.work.services.attempts import Lease
 from learner.errors import NotEnoughLabels
-from learner.estimators.choice import FitsSlots, PrivateEstimator
+from learner.estimators.choice import PrivateEstimator
 from learner.estimators.randomized_answers import RandomizedAnswersClassifier
 from learner.estimators.sums import PrivateSums
 from learner.features.base import Featurizer
@@ -292,12 +292,7 @@ def _fit(
     taught, targets = label_type(run.project).targets(classes, None, n_classes=len(run.project.classes))
     progress.begin(FIT)
     estimator.on_step = progress.tell
-    if isinstance(estimator, FitsSlots):
-        # Batches are cut from all questions asked, whose number is public, and not from those agreed on.
-        slots, n_slots = pool_selectors.question_slots(run.project, examples)
-        estimator.fit_slots(rows[taught], targets, slots=slots[taught], n_slots=n_slots)
-    else:
-        estimator.fit(rows[taught], targets)
+    estimator.fit(rows[taught], targets)
     if not estimator.releasable:
         raise SimulationNotReleasable("The noise came from a seed, so the model carries no guarantee.")
     classes_in_order = learned_classes(run.project)

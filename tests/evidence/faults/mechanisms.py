@@ -120,13 +120,6 @@ NOISE = [
         (f"{SCREENING}::test_no_coin_leaves_the_range_that_is_charged",),
     ),
     Mutant(
-        "screen rates rounded outwards",
-        "privacy/mechanisms/screening.py",
-        "math.floor(largest * RESOLUTION), math.ceil(smallest * RESOLUTION)",
-        "math.ceil(1.01 * largest * RESOLUTION), math.floor(smallest * RESOLUTION)",
-        (f"{SCREENING}::test_exponential_screen_stays_within_its_cost",),
-    ),
-    Mutant(
         "a lie that is never the class after the truth",
         "privacy/mechanisms/randomized_response.py",
         "other + (other >= place)",

@@ -122,7 +122,7 @@ SELECTION = [
             'oracles = frozenset({"trusted", "crowd"})',
             (f"{STRATEGIES}::test_each_strategy_stands_before_the_annotators_it_is_proved_for",),
         )
-        for choice, file in (("a screen", "screen"), ("a noisy top-c choice", "top_c"))
+        for choice, file in (("a screen", "bernoulli_screen"), ("a noisy top-c choice", "top_c"))
     ),
     Mutant(
         "clusters of records before experts, who see records",
@@ -137,13 +137,6 @@ SELECTION = [
         "scale=self.scale, series=series)",
         'scale=self.scale, series="continued")',
         (f"{STRATEGIES}::test_top_c_is_charged_for_its_place_in_the_series",),
-    ),
-    Mutant(
-        "records that a screen looks at in the order of their rows",
-        "learner/strategies/rows.py",
-        "block = drawn[np.sort(first)]",
-        "block = np.sort(drawn[np.sort(first)])",
-        ("tests/pure/learner/strategies/test_rows.py::test_all_orders_are_equally_likely",),
     ),
     Mutant(
         "records that were asked about and stay candidates",

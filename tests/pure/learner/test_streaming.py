@@ -8,13 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from annotation.choices.policies.fixed_batches import FixedBatches
-from annotation.choices.policies.immediate import ImmediateUpdates
+from annotation.choices.policies.hidden_windows import FixedWindows
 from annotation.choices.policies.updates import BatchState
-from annotation.choices.policies.windows import FixedWindows
 from learner.linear_model import LinearModel
 from learner.pools.streaming import examine
 from learner.strategies.bernoulli_screen import BernoulliScreen
-from learner.strategies.exponential_screen import ExponentialScreen
 from learner.strategies.secret_sample import SecretSample
 from privacy.mechanisms.randomness import SecureRandom, SimulationRandom
 
@@ -69,7 +67,7 @@ def test_a_gap_is_refused():
         run(10, 20, BatchState(next_slot=3))
 
 
-@pytest.mark.parametrize("policy", [FixedBatches(5), FixedWindows(20), ImmediateUpdates()])
+@pytest.mark.parametrize("policy", [FixedBatches(5), FixedWindows(20, denominator=5), FixedBatches(1)])
 def test_stopping_leaves_the_rest_for_the_next_model(policy):
     done = run(0, 300, BatchState(), policy=policy, most_batches=1)
     assert len(done.batches) == 1
@@ -88,7 +86,7 @@ def test_a_new_model_changes_the_slab():
 
 
 def test_without_an_examiner_every_record_is_selected():
-    done = run(0, 50, BatchState(), examiner=None, policy=ImmediateUpdates(), model=None)
+    done = run(0, 50, BatchState(), examiner=None, policy=FixedBatches(1), model=None)
     assert done.selected.tolist() == list(range(50))
     assert len(done.batches) == 50
 
@@ -112,11 +110,11 @@ def test_release_randomness_drives_the_coins():
         wide,
         first_slot=0,
         state=BatchState(),
-        examiner=ExponentialScreen(0.2),
-        policy=FixedWindows(100),
+        examiner=BernoulliScreen(0.6, 0.2, threshold=0.8),
+        policy=FixedBatches(100),
         model=MODEL,
         rng=SecureRandom(),
     )
-    expected = np.exp(-np.maximum(0.2, np.abs(wide[:, 0])) / 0.8)
+    expected = np.where(np.exp(-np.abs(wide[:, 0])) >= 0.8, 0.6, 0.2)
     sigma = np.sqrt((expected * (1 - expected)).sum())
     assert abs(len(done.selected) - expected.sum()) < 6.5 * sigma

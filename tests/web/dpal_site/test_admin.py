@@ -16,7 +16,7 @@ from annotation.models import ApiToken, Assignment, Encounter, GateRun, Label, Q
 from annotation.models.deletions import Deletion
 from annotation.models.forgetting import Forgetting
 from annotation.models.history import Action
-from learner.models import ModelRelease, SecretDraw, StreamGuess
+from learner.models import ModelRelease, SecretDraw
 from privacy.ledger.models import BudgetAccount, LedgerEntry
 from tests import learning
 from tests.clients import browser_of
@@ -28,7 +28,7 @@ OURS = ("annotation", "learner", "privacy", "dpal_site", *settings.ADDONS)
 # What an administrator is there for: who is who, and who does what.
 WRITABLE = {"annotation.membership"}
 # An administrator of the site need not be inside a project's boundary.
-NEVER_SHOWN = (Record, RecordPost, Query, Assignment, Report, Encounter, SecretDraw, StreamGuess)
+NEVER_SHOWN = (Record, RecordPost, Query, Assignment, Report, Encounter, SecretDraw)
 
 
 @pytest.fixture(autouse=True)

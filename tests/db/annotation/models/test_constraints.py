@@ -404,19 +404,15 @@ def test_a_selection_fits_its_oracle():
         (fits, {"selection": "secret_sample", "selection_rate": 0.1, "oracle": "crowd"}),
         (fits, {"selection": "top_c", "selection_epsilon": 1.0, "oracle": "crowd"}),
         (fits, {"selection": "bernoulli_screen", "oracle": "crowd"}),
-        (declared, {"selection": "exposure_capped_screen", "screen_low": 0.0}),
+        (declared, {"selection": "bernoulli_screen", "screen_low": 0.0}),
         (fits, {"selection": "bernoulli_screen", "screen_high": 0.1, "screen_low": 0.2}),
-        (declared, {"selection": "exponential_screen", "selection_epsilon": 0.0}),
-        (declared, {"selection": "exponential_screen", "selection_epsilon": 1.0, "exponential_threshold": 0.0}),
     ):
         with refused(rule):
             make_project(**fields)
-    make_project(selection="exponential_screen", selection_epsilon=1.0)
+    make_project(selection="top_c", selection_epsilon=1.0)
 
 
-def test_a_record_is_looked_at_at_least_once():
-    with refused("annotation_configuration_declared"):
-        make_project(exposures=0)
+def test_a_block_has_an_hour_to_be_answered():
     with refused("annotation_configuration_declared"):
         make_project(block_hours=0)
 

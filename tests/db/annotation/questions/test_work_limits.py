@@ -197,7 +197,8 @@ SECRET = [
         "update_policy": "flsw_hidden",
         "window_length": 9,
         "window_denominator": 3,
-        "estimator": "minibatch_svm",
+        "estimator": "running_sums",
+        "training_delta": 1e-6,
     },
 ]
 

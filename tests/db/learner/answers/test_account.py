@@ -8,7 +8,6 @@ from annotation.budget.presenters import budget_sheets
 from annotation.projects.services import kinds
 from learner.estimators.catalogue import CHOICES
 from learner.estimators.choice import ConvexChoice
-from learner.estimators.minibatch_svm import MinibatchSvm
 from learner.pools.configuration import estimator_choice_of, estimator_of, featurizer_of
 from learner.pools.selectors import training_event
 from learner.releases import storage
@@ -27,9 +26,7 @@ from tests.owning import as_owner
 pytestmark = pytest.mark.django_db(transaction=True)
 # Gaussian noise has a delta, which the account of the answers has not.
 CROWD_ESTIMATORS = sorted(
-    choice.name
-    for choice in CHOICES
-    if issubclass(choice, ConvexChoice | MinibatchSvm) and "crowd" in choice.sound.oracles
+    choice.name for choice in CHOICES if issubclass(choice, ConvexChoice) and "crowd" in choice.sound.oracles
 )
 
 

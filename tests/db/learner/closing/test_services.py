@@ -17,7 +17,7 @@ from annotation.people.services import invitations, members
 from annotation.projects.services import lifecycle, opening
 from annotation.questions.services import labels, queue
 from learner.errors import ReleaseBuried
-from learner.models import ModelRelease, Round, ScreenLooks, SecretDraw, TrainingRun
+from learner.models import ModelRelease, Round, SecretDraw, TrainingRun
 from learner.releases import selectors as release_selectors
 from learner.releases import storage
 from learner.rounds.next_step import project_status
@@ -220,12 +220,8 @@ def test_a_secret_projects_coins_go_with_it_and_not_before() -> None:
         SecretDraw.objects.all().delete()
     with refused("learner_coins_stay"):
         SecretDraw.objects.update(blocks=b"")
-    looks = ScreenLooks.objects.create(dataset=Dataset.objects.get(project=project), looks=b"\1")
-    with refused("learner_looks_kept"):
-        looks.delete()
     delete(project)
     assert not SecretDraw.objects.exists()
-    assert not ScreenLooks.objects.exists()
 
 
 def test_the_database_keeps_the_tombstone(released) -> None:

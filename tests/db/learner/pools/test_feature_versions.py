@@ -69,16 +69,3 @@ def test_a_running_project_goes_on_in_the_new_version_alone(monkeypatch):
     assert read
     assert all(name.endswith("-next.npy") for name in read)
     assert (first.version, second.version) == (1, 2)
-
-
-def test_rows_far_apart_are_the_rows_of_the_file(monkeypatch):
-    monkeypatch.setattr(features, "SCATTERED_ROWS", 3)
-    given_back = []
-    monkeypatch.setattr(features, "let_go_of_files", given_back.append)
-    X = np.arange(60, dtype=np.float32).reshape(20, 3)
-    few = features.scattered(X)
-    rows = np.array([19, 0, 7, 7, 3, 12, 1])
-    assert np.array_equal(few[rows], X[rows])
-    assert np.array_equal(few[4:9], X[4:9])
-    assert (len(few), few.shape) == (20, (20, 3))
-    assert len(given_back) == 3 + 2

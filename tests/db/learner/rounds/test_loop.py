@@ -379,17 +379,12 @@ class TestFewLabels:
 
 @pytest.mark.one_in(2)
 @pytest.mark.parametrize(
-    ("policy", "given_up", "state"),
-    [
-        ("per_round", 0, QueryState.DISPUTED),
-        ("per_round", 1, QueryState.DISPUTED),
-        ("per_round", 5, QueryState.SET_ASIDE),
-        ("doubling", 1, QueryState.WITHDRAWN),
-    ],
+    ("given_up", "state"),
+    [(0, QueryState.DISPUTED), (1, QueryState.DISPUTED), (5, QueryState.SET_ASIDE), (1, QueryState.WITHDRAWN)],
 )
-def test_what_the_world_sees_does_not_tell_how_many_questions_had_an_agreed_answer(policy, given_up, state):
+def test_what_the_world_sees_does_not_tell_how_many_questions_had_an_agreed_answer(given_up, state):
     """Neighbours differ in one record's answer: rounds, their questions and the models between them stay the same."""
-    project = learning.open_trusted(make_user(), update_policy=policy)
+    project = learning.open_trusted(make_user())
     learning.fill_trusted(project)
     annotator = make_user()
     for _ in range(4):
@@ -400,12 +395,8 @@ def test_what_the_world_sees_does_not_tell_how_many_questions_had_an_agreed_answ
     learning.work_off(project)
     seen = [(row.number, row.requested, row.selected, row.model and row.model.version) for row in Round.objects.all()]
     models = [selectors.trained_on(run).questions for run in TrainingRun.objects.order_by("version")]
-    if policy == "per_round":
-        assert sorted(seen) == [(1, 12, 12, None), (2, 12, 12, 1), (3, 12, 12, 2)]
-        assert models == [12, 24, 36]
-    else:
-        assert sorted(seen) == [(1, 12, 12, None), (2, 12, 12, 1), (3, 12, 12, 2), (4, 12, 12, 2)]
-        assert models == [12, 24, 48]
+    assert sorted(seen) == [(1, 12, 12, None), (2, 12, 12, 1), (3, 12, 12, 2)]
+    assert models == [12, 24, 36]
     assert TrainingRun.objects.get(version=1).labels_used == 12 - given_up
 
 
@@ -421,7 +412,7 @@ def test_a_question_a_manager_decides_after_a_training_is_not_done_twice(trusted
 
 
 @pytest.mark.one_in(4)
-@pytest.mark.parametrize("estimator", [*CONVEX, "minibatch_svm"])
+@pytest.mark.parametrize("estimator", CONVEX)
 def test_where_nothing_was_agreed_on_a_model_is_made_all_the_same(estimator):
     """That there is none would tell everybody outside that nothing was agreed on."""
     delta = 1e-6 if estimator.endswith("_gaussian") else 0.0

@@ -31,16 +31,15 @@ def test_without_public_examples_the_first_round_is_random():
     assert Round.objects.get().strategy == "random"
 
 
-@pytest.mark.parametrize("selection", ["top_c", "exposure_capped_screen"])
-def test_the_first_round_scores_with_the_public_model_and_only_the_choice_is_paid(selection):
-    project = learning.open_trusted(make_user(), selection=selection, screen_high=0.5, screen_low=0.2)
+def test_the_first_round_scores_with_the_public_model_and_only_the_choice_is_paid():
+    project = learning.open_trusted(make_user(), selection="top_c")
     learning.fill_trusted(project)
     start_with(project)
-    assert plan_forecast(project).next_round.kind == selection
+    assert plan_forecast(project).next_round.kind == "top_c"
     learning.work_off(project)
     chosen = Round.objects.get()
-    assert (chosen.strategy, chosen.model, chosen.selected) == (selection, None, 12)
-    assert [entry.mechanism for entry in learning.entries(project, "reserve")] == [selection]
+    assert (chosen.strategy, chosen.model, chosen.selected) == ("top_c", None, 12)
+    assert [entry.mechanism for entry in learning.entries(project, "reserve")] == ["top_c"]
     stored = WarmStart.objects.get()
     assert stored.examples == 40
     assert not ModelRelease.objects.exists()
@@ -132,16 +131,9 @@ def test_what_a_stream_has_learned_is_never_replaced_by_its_start():
     streaming.work_off(project)
     stream = Stream.objects.get()
     learner = streams.current_learner(project, stream, featurizer_of(project))
-    assert (learner.updates_, learner.weights_.tolist()) == (1, stream.learner_state["weights"])
+    assert (learner.updates_, learner.coef_.tolist()) == (1, stream.learner_state["coef"])
     with pytest.raises(InvalidUpload, match="the stream has begun"):
         start_stream(project)
-
-
-def test_confirmations_take_no_start():
-    project = streaming.open_stream(make_user(), "confirm-or-reject")
-    with pytest.raises(InvalidUpload, match="starts from zero weights"):
-        start_stream(project)
-    start_stream(streaming.open_stream(make_user(), "confirm-or-reject", as_shipped=True))
 
 
 SAID = {
@@ -160,8 +152,7 @@ def test_words_about_classes_start_a_stream_of_texts(preset):
     learner = streams.current_learner(project, stream, featurizer_of(project))
     rows = featurizer_of(project).transform([said for phrases in SAID.values() for said in phrases])
     right = (learner.predict(rows) == np.repeat([0, 1], 4)).mean()
-    # Confirmations would hardly leave a start, so they begin at zero.
-    assert right == (0.5 if preset == "confirm-or-reject" else 1.0)
+    assert right == 1.0
 
 
 def open_text_stream(classes, **settings):

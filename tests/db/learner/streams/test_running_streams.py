@@ -20,8 +20,6 @@ RUNNING = {
     "training_epsilon": 1.5,
     "training_delta": 1e-6,
     "moment_share": 0.1,
-    "step_size": None,
-    "weight_radius": None,
     "pool_delta": 2e-6,
 }
 RECORDS = 45

@@ -71,12 +71,6 @@ def test_what_has_no_rho_of_its_own_sums_epsilons(changed):
     assert filter_of(settings(training_epsilon=0.25) | changed) == "pure"
 
 
-def test_a_screen_that_pays_once_may_add_up_in_rho():
-    screened = {"selection": "bernoulli_screen", "training_epsilon": 0.1}
-    assert filter_of(settings(**screened)) == "zcdp"
-    assert filter_of(settings(**screened, screen_high=0.5, screen_low=0.01)) == "pure"
-
-
 @pytest.mark.parametrize("preset", sorted(PRESETS))
 def test_presets_as_shipped_make_few_releases(preset):
     chosen = PRESETS[preset]

@@ -12,7 +12,6 @@ from learner.estimators.sums import PrivateSums
 from learner.strategies.blocks import block_rates
 from privacy.accounting.events import SecretBlockEvent
 from privacy.accounting.series import even_training
-from tests.streaming import AS_PUBLISHED
 
 PRESET = {**PRESETS["pool-experts"].defaults, "oracle": "trusted", "data_kind": "text", "classes": ["a", "b"]}
 
@@ -43,7 +42,6 @@ def test_the_preset_ships_what_is_planned_for_it():
     assert planned_settings(PRESET) == planned | {"text_columns": 256}
 
 
-STEPS = {"estimator": "minibatch_svm", "step_size": 4.0, "weight_radius": 40.0, "training_delta": 0.0}
 STREAM = {**PRESETS["fraud-stream"].defaults, "oracle": "trusted", "data_kind": "text", "classes": ["a", "b"]}
 
 
@@ -54,14 +52,13 @@ STREAM = {**PRESETS["fraud-stream"].defaults, "oracle": "trusted", "data_kind": 
         {"pool_epsilon": 0.5},
         {"screen_high": 0.3, "screen_low": 0.3},
         {"update_policy": "flmb", "window_length": 50, "window_denominator": None},
-        {"update_policy": "flmb", "window_length": 50, "window_denominator": None, **STEPS},
         {"selection": "all", "update_policy": "flmb", "window_length": 50, "window_denominator": None},
     ],
 )
 def test_a_stream_spends_the_limit_once_and_no_more(changed):
     declared = STREAM | changed
     planned = planned_settings(declared)
-    assert ("training_delta" in planned) == (declared["estimator"] == "running_sums")
+    assert "training_delta" in planned
     assert broken_rules(declared | planned) == {}
     assert 0.998 * declared["pool_epsilon"] < batch_stream_epsilon(declared | planned) <= declared["pool_epsilon"]
     for name, price in planned.items():
@@ -74,9 +71,7 @@ def test_streams_ship_what_is_planned_for_them(preset):
     assert planned_settings(shipped) == {name: shipped[name] for name in ("training_epsilon", "training_delta")}
 
 
-def test_learning_at_once_plans_nothing_and_neither_does_a_screen_beyond_the_limit():
-    for online in ("full-information-ogd", "confirm-or-reject"):
-        assert planned_settings(STREAM | AS_PUBLISHED[online]) == {}
+def test_a_screen_beyond_the_limit_plans_nothing():
     # A screen that costs more than the limit leaves nothing to plan.
     dear = {"screen_high": 0.9, "screen_low": 0.01, "update_policy": "flmb", "window_denominator": None}
     assert "training_epsilon" not in planned_settings(STREAM | dear)
@@ -138,8 +133,6 @@ def test_other_selections_divide_what_choosing_leaves():
     assert four["training_epsilon"] == pytest.approx(0.5, rel=1e-3)
     assert four["training_delta"] == pytest.approx(1.25e-6, rel=1e-3)
     assert planned_settings(settings(selection="top_c"))["training_epsilon"] == pytest.approx(1.7, rel=1e-3)
-    screened = settings(selection="exposure_capped_screen", screen_high=0.5, screen_low=0.4, exposures=1)
-    assert 0 < planned_settings(screened)["training_epsilon"] < 2.0
 
 
 def test_directions_that_are_paid_for_leave_less():

@@ -42,7 +42,7 @@ def test_it_costs_nothing_and_may_change():
             {"oracle": "trusted", "arrival": "stream", "update_policy": "flsw_hidden"},
             "the choice of questions is secret",
         ),
-        ({"oracle": "trusted", "arrival": "stream", "update_policy": "immediate"}, "Not in a stream"),
+        ({"oracle": "trusted", "arrival": "stream", "update_policy": "flmb"}, "Not in a stream"),
         ({"oracle": "trusted", "selection": "random", "arrival": "pool"}, ""),
     ],
 )

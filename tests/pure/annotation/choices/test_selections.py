@@ -11,23 +11,13 @@ from annotation.choices.catalogue import CATALOGUE, parameter_names
 from annotation.choices.selections import asks_about_all, selection_choice
 from annotation.choices.stream_rules import selection_rates
 from annotation.models import Project
+from learner.strategies.bernoulli_screen import TwoRates
 from learner.strategies.top_c import NoisyRanking
 from privacy.choices import Kind, parameter
 
 ROOT = Path(__file__).resolve().parents[4]
 # Strategies themselves, and presets, which say what a project has where nobody does.
 OWN = re.compile(r"learner/strategies/\w+\.py|annotation/choices/(stream_)?presets\.py")
-# A word of the accountant and of every screen, too; and what the first block is made of.
-ELSEWHERE = {
-    "exposures": {
-        "learner/simulation/selectors.py",
-        "learner/rounds/services/selection.py",
-        "privacy/accounting/selection.py",
-        "privacy/accounting/screens.py",
-    },
-    # Refusing what is left over from another choice, in words of its own.
-    "screen_shrinks": {"annotation/choices/stream_rules.py", "annotation/migrations/sql/project_rules.sql"},
-}
 
 
 @pytest.mark.parametrize("name", sorted({*parameter_names(Kind.STRATEGY)} - {*Project.absent}))
@@ -39,7 +29,7 @@ def test_what_no_page_reads_is_named_by_its_strategy_alone(name):
         for path in (ROOT / room).rglob(kind)
     ]
     found = {str(path.relative_to(ROOT)) for path in product if re.search(rf"\b{name}\b", path.read_text())}
-    assert {path for path in found if not OWN.fullmatch(path)} == ELSEWHERE.get(name, set())
+    assert {path for path in found if not OWN.fullmatch(path)} == set()
 
 
 def words_of_names() -> dict[str, set[tuple[str, str]]]:
@@ -67,9 +57,9 @@ def test_a_name_with_two_labels_is_found(monkeypatch):
 
 
 def test_what_chooses_is_found_by_its_name():
-    found = selection_choice({"selection": "exponential_screen"})
+    found = selection_choice({"selection": "top_c"})
     assert found is not None
-    assert found.name == "exponential_screen"
+    assert found.name == "top_c"
     assert selection_choice({"selection": "no such"}) is None
     assert selection_choice({}) is None
 
@@ -78,21 +68,15 @@ def test_of_a_stream_all_is_asked_about_where_no_coin_decides():
     assert {choice.name for choice in CATALOGUE.of_kind(Kind.STRATEGY) if "stream" in choice.sound.arrivals} == {
         "all",
         "bernoulli_screen",
-        "exponential_screen",
     }
     assert asks_about_all("all")
     assert not asks_about_all("bernoulli_screen")
-    assert not asks_about_all("exponential_screen")
     assert not asks_about_all("no such")
 
 
-@pytest.mark.parametrize("name", ["bernoulli_screen", "exponential_screen"])
-def test_a_form_counts_with_the_rates_that_a_stream_is_charged(name):
-    settings = {"selection": name, "screen_high": 0.3, "screen_low": 0.07, "exponential_threshold": 0.3}
-    settings["selection_epsilon"] = 0.7
-    choice = CATALOGUE.find(Kind.STRATEGY, name)
-    assert choice is not None
-    assert selection_rates(settings) == choice.of(settings).strategy().rates
+def test_a_form_counts_with_the_rates_that_a_stream_is_charged():
+    settings = {"selection": "bernoulli_screen", "screen_high": 0.3, "screen_low": 0.07}
+    assert selection_rates(settings) == TwoRates.of(settings).strategy().rates
 
 
 def test_what_says_no_rates_is_not_taken_to_ask_about_everything():

@@ -10,7 +10,6 @@ from learner.estimators.baseline import LogisticRegressionBaseline
 from learner.estimators.catalogue import words_for
 from learner.estimators.choice import ConvexChoice, Shape
 from learner.estimators.huber_svm import HuberSvm, HuberSVMBaseline
-from learner.estimators.minibatch_svm import MiniBatchPrivateSVM, MinibatchSvm, MiniBatchSVMBaseline
 from learner.estimators.planned import PlannedEstimator
 from learner.estimators.softmax_steps import SoftmaxSteps
 from learner.linear_model import LinearModel
@@ -18,18 +17,14 @@ from privacy.choices import Kind
 
 SHAPE = Shape(classes=[0, 1], norm_bound=1.0, intercept_scaling=0.2)
 NUMBERS = {"training_epsilon": 2.0, "training_delta": 1e-6, "regularization": 3.0, "smoothing": 0.75}
-TWINS = (LogisticRegressionBaseline, HuberSVMBaseline, MiniBatchSVMBaseline)
+TWINS = (LogisticRegressionBaseline, HuberSVMBaseline)
 
 
 def choice_called(name):
     return CATALOGUE.find(Kind.ESTIMATOR, name)
 
 
-TRAINED = [
-    choice.name
-    for choice in CATALOGUE.of_kind(Kind.ESTIMATOR)
-    if issubclass(choice, ConvexChoice | MinibatchSvm) and choice.name != "planned"
-]
+TRAINED = [choice.name for choice in CATALOGUE.of_kind(Kind.ESTIMATOR) if issubclass(choice, ConvexChoice)]
 
 
 @pytest.mark.parametrize("name", TRAINED)
@@ -40,17 +35,13 @@ def test_every_name_trains_with_noise_at_the_price_it_tells(name):
     assert 2.0 * (1 - 1e-6) <= cost.epsilon <= 2.0
     assert (cost.delta > 0) == name.endswith("gaussian")
     X, y = np.array([[0.5, 0.0, 0.0], [-0.5, 0.0, 0.0]]), np.array([0, 1])
-    if isinstance(estimator, MiniBatchPrivateSVM):
-        estimator.fit_slots(X, y, slots=np.array([4, 0]), n_slots=5)
-    else:
-        assert getattr(estimator, "smoothing", 0.75) == 0.75
-        assert estimator.regularization == 3.0
-        estimator.fit(X, y)
-    assert estimator.releasable
+    assert getattr(estimator, "smoothing", 0.75) == 0.75
+    assert estimator.regularization == 3.0
+    assert estimator.fit(X, y).releasable
     assert words_for(name)
 
 
-def test_they_are_seven():
+def test_they_are_six():
     assert TRAINED == [
         "logistic",
         "logistic_gaussian",
@@ -58,7 +49,6 @@ def test_they_are_seven():
         "huber_svm",
         "huber_svm_gaussian",
         "huber_svm_output",
-        "minibatch_svm",
     ]
 
 
@@ -73,7 +63,6 @@ def test_the_release_before_is_what_convex_estimators_lean_on():
     prior = LinearModel(np.ones((1, 3)), np.zeros(1), ("a", "b"))
     shape = replace(SHAPE, prior=prior)
     assert HuberSvm.of(NUMBERS).estimator(shape).prior is prior
-    assert MinibatchSvm.of(NUMBERS).estimator(shape).step_size == 4.0
 
 
 @pytest.mark.parametrize("number", [2, 3])
@@ -93,7 +82,7 @@ def test_what_several_choices_have_is_called_alike_by_each():
     assert {name: found for name, found in labels.items() if len(found) > 1} == {}
 
 
-def test_a_delta_is_declared_once_for_batches_and_for_each_answer():
+def test_a_delta_is_declared_once():
     found = [
         each
         for choice in CATALOGUE.of_kind(Kind.ESTIMATOR)

@@ -37,9 +37,9 @@ def declared():
 
 def test_texts_become_what_is_declared_and_nothing_leaves_a_setting_out():
     names = {"privacy_unit", "pool_epsilon", *names_of(Kind.STRATEGY)}
-    given = {"screen_shrinks": "1", "selection_rate": "0.2", "pool_epsilon": "3"}
+    given = {"repeat_votes": "1", "selection_rate": "0.2", "pool_epsilon": "3"}
     found = with_given({"privacy_unit": "record"}, given, names)
-    assert found == {"screen_shrinks": True, "selection_rate": 0.2, "pool_epsilon": 3.0, "privacy_unit": "record"}
+    assert found == {"repeat_votes": True, "selection_rate": 0.2, "pool_epsilon": 3.0, "privacy_unit": "record"}
 
 
 @pytest.mark.parametrize(
@@ -47,7 +47,7 @@ def test_texts_become_what_is_declared_and_nothing_leaves_a_setting_out():
     [
         ({"gate_k": "4"}, "unknown settings gate_k; there are block_growth, block_hours"),
         ({"selection_rate": "half"}, "selection_rate must be of type float, got 'half'"),
-        ({"screen_shrinks": "perhaps"}, "screen_shrinks must be of type bool"),
+        ({"repeat_votes": "perhaps"}, "repeat_votes must be of type bool"),
         ({"selection_rate": "1"}, r"selection_rate: Must lie between 0 and 1, got 1\.0"),
         ({"selection": "all of them"}, "selection must be one of secret_sample"),
     ],

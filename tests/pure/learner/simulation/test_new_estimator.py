@@ -6,8 +6,6 @@ from typing import ClassVar
 import pytest
 
 from annotation.choices.catalogue import CATALOGUE
-from learner.estimators.choice import EstimatorChoice
-from learner.estimators.minibatch_svm import MiniBatchPrivateSVM
 from learner.estimators.softmax_steps import SoftmaxSteps
 from learner.simulation.stream import StreamSettings, simulate_stream
 from learner.simulation.trusted import TrustedSettings, simulate_trusted
@@ -16,25 +14,12 @@ from learner.strategies.secret_blocks import SecretBlocks
 from learner.strategies.secret_sample import BlocksChoice, SecretSample
 from privacy.choices import Sound, parameter
 from privacy.mechanisms.randomness import SimulationRandom
+from tests.noisy_means import Unhurried
 from tests.pure.learner.simulation.test_stream import rows_of_two_digits
 from tests.pure.learner.simulation.test_trusted import task_of
 
 # Every record is asked about, so that all of the limit is there for the updates.
 STREAM = {"training_epsilon": "1", "selection": "all", "estimator": "unhurried", "training_delta": ""}
-
-
-@dataclass(frozen=True)
-class Unhurried(EstimatorChoice):
-    """Short noisy steps."""
-
-    name: ClassVar[str] = "unhurried"
-    label: ClassVar[str] = "SVM by short noisy steps"
-    words: ClassVar[str] = "support vector machine trained by short noisy steps"
-
-    pace: float = parameter(2.0, above=0, at_most=10, label="Pace")
-
-    def estimator(self, shape):
-        return MiniBatchPrivateSVM(self.training_epsilon, classes=shape.classes, step_size=self.pace)
 
 
 @dataclass(frozen=True)
@@ -82,14 +67,14 @@ def stream(**given):
 
 
 def test_a_stream_learns_by_it():
-    assert stream(pace="0.5").learner(SimulationRandom(1)).step_size == 0.5
+    assert stream(pace="0.5").learner(SimulationRandom(1)).pace == 0.5
     task = rows_of_two_digits(settings=STREAM | {"pace": "0.5"}, label_counts=(100,), seeds=1)
     point = simulate_stream("fraud-stream")(task).points[0]
     assert point.project.accuracy > point.constant.accuracy
 
 
 def test_a_stream_refuses_what_it_refuses():
-    with pytest.raises(ValueError, match="pace: Must be at most 10"):
+    with pytest.raises(ValueError, match="pace: Above 0 and at most 10"):
         stream(pace="11")
     with pytest.raises(ValueError, match="estimator: at_once makes no updates"):
         stream(estimator="at_once").learner(SimulationRandom(1))
@@ -97,7 +82,7 @@ def test_a_stream_refuses_what_it_refuses():
 
 def test_a_pool_is_trained_by_it():
     settings = TrustedSettings.of({"estimator": "unhurried", "pace": "0.5"}, n_classes=2)
-    assert settings.training(0.5, prior=None, rng=SimulationRandom(1)).step_size == 0.5
+    assert settings.training(0.5, prior=None, rng=SimulationRandom(1)).pace == 0.5
     given = {"estimator": "unhurried", "pace": "5", "selection": "parts", "parts": "4"}
     task = task_of(("music", "weather"), label_counts=(200,), seeds=1, settings=given)
     point = simulate_trusted(task).points[0]
@@ -108,7 +93,7 @@ def test_a_pool_is_trained_by_it():
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ({"estimator": "unhurried", "pace": "11"}, "pace: Must be at most 10"),
+        ({"estimator": "unhurried", "pace": "11"}, "pace: Above 0 and at most 10"),
         ({"estimator": "channel"}, "estimator: Only the answers of a crowd are randomised"),
         ({"estimator": "label_sets"}, "estimator: "),
         ({"selection": "parts", "parts": "1"}, "parts: Must be at least 2"),

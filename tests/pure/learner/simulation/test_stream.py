@@ -11,7 +11,6 @@ from annotation.choices.stream_presets import STREAM_PRESETS
 from learner.estimators.descriptions import ClassDescription
 from learner.simulation.stream import simulate_stream
 from learner.simulation.task import SimulationTask
-from tests.streaming import AS_PUBLISHED
 
 
 def rows_of_two_digits(**changes):
@@ -54,26 +53,6 @@ def test_batches_learn_and_more_answers_are_better():
     assert points[0].random != points[0].project
 
 
-@pytest.mark.slow
-def test_running_sums_learn_many_classes_where_steps_do_not():
-    X, y = load_digits(return_X_y=True)
-    labels = y.astype(np.int64)
-    values = {"labels": labels[:1200], "test_labels": labels[1200:], "rows": X[:1200], "test_rows": X[1200:]}
-    values |= {"classes": tuple("0123456789"), "label_counts": (600,), "seeds": 1}
-    steps = {
-        "estimator": "minibatch_svm",
-        "step_size": "4",
-        "weight_radius": "40",
-        "average_iterates": "true",
-        "training_delta": "",
-    }
-    found = [
-        simulate_stream("fraud-stream")(rows_of_two_digits(**values, settings=settings)).points[0].project.accuracy
-        for settings in ({}, steps)
-    ]
-    assert found[0] > found[1] + 0.2
-
-
 @pytest.mark.one_in(2)
 @pytest.mark.slow
 @pytest.mark.one_in(3)
@@ -101,10 +80,8 @@ def test_words_start_a_stream():
         "weather": ClassDescription("weather", examples=("rain please", "snow please", "storm please", "sunny please")),
         "money": ClassDescription("money", examples=("bank please", "loan please", "payment please", "credit please")),
     }
-    at_once = AS_PUBLISHED["full-information-ogd"].items()
-    settings = {name: "" if value is None else str(value).lower() for name, value in at_once}
-    plain = simulate_stream("full-information-ogd")(text_task(settings=settings)).points[0]
-    described = simulate_stream("full-information-ogd")(text_task(settings=settings, descriptions=words)).points[0]
+    plain = simulate_stream("full-information-ogd")(text_task(settings=LITTLE)).points[0]
+    described = simulate_stream("full-information-ogd")(text_task(settings=LITTLE, descriptions=words)).points[0]
     assert described.project.accuracy > 0.9
     assert described.project.accuracy > plain.project.accuracy + 0.1
     assert described.version_0.accuracy > 0.9
@@ -113,7 +90,7 @@ def test_words_start_a_stream():
 NAMED = {"weather": ("rain", "snow", "storm"), "money": ("bank", "loan", "credit"), "music": ("song", "band", "album")}
 
 
-LITTLE = {"pool_epsilon": "0.1", "training_epsilon": "0.09", "selection_epsilon": "0.01"}
+LITTLE = {"pool_epsilon": "0.1", "training_epsilon": "0.09"}
 
 
 def named_task(classes, **changes):

@@ -4,8 +4,6 @@ import numpy as np
 import pytest
 
 from annotation.choices.policies.fixed_batches import FixedBatches
-from annotation.choices.policies.immediate import ImmediateUpdates
-from annotation.choices.policies.windows import FixedWindows
 from learner.pools import configuration as live
 from learner.simulation.stream import StreamSettings
 from privacy.mechanisms.randomness import SimulationRandom
@@ -13,14 +11,11 @@ from tests import streaming
 from tests.factories import make_user
 
 # As somebody gives them to the command; nothing leaves a setting out.
-WRITTEN = {
-    preset: {name: "" if value is None else str(value).lower() for name, value in settings.items()}
-    for preset, settings in streaming.AS_PUBLISHED.items()
-}
+WRITTEN = {name: "" if value is None else str(value) for name, value in streaming.VISIBLE.items()}
 
 
 def of(preset="fraud-stream", **given):
-    given = WRITTEN[preset] | given
+    given = WRITTEN | given
     return StreamSettings.of(preset, given, classes=("honest", "fraud"), data_kind="table")
 
 
@@ -29,8 +24,7 @@ def of(preset="fraud-stream", **given):
     ("preset", "given"),
     [
         ("fraud-stream", {}),
-        ("fraud-stream", {"selection": "exponential_screen", "training_epsilon": 0.4}),
-        ("fraud-stream", {"update_policy": "flsw", "window_length": 200}),
+        ("fraud-stream", {"update_policy": "flsw_hidden", "window_length": 200, "window_denominator": 20}),
         ("full-information-ogd", {}),
         ("confirm-or-reject", {"pool_epsilon": 8.0}),
     ],
@@ -46,16 +40,8 @@ def test_a_stream_costs_what_a_project_is_charged(preset, given):
 
 def test_policies_go_by_the_names_that_projects_store():
     assert isinstance(of().policy(), FixedBatches)
-    assert isinstance(of(update_policy="flsw").policy(), FixedWindows)
-    assert isinstance(of("full-information-ogd").policy(), ImmediateUpdates)
     hidden = of(update_policy="flsw_hidden", window_denominator="25").policy()
     assert (hidden.denominator, hidden.selection_visible) == (25, False)
-
-
-def test_a_slab_shrinks_with_the_updates():
-    shrinking = of(screen_shrinks="true")
-    assert shrinking.screen(100).threshold > shrinking.screen(1).threshold
-    assert of().screen(100).threshold == of().screen(1).threshold
 
 
 def test_texts_go_through_the_encoder():

@@ -14,8 +14,6 @@ from learner.strategies.bernoulli_screen import BernoulliScreen, TwoRates
 from learner.strategies.catalogue import CHOICES
 from learner.strategies.clustered_uncertainty import ClusteredUncertainty
 from learner.strategies.every_record import EveryRecord
-from learner.strategies.exponential_screen import ExponentialScreen
-from learner.strategies.exposure_capped import ExposureCappedScreen
 from learner.strategies.random import RandomChoice
 from learner.strategies.rows import OpenRows
 from learner.strategies.secret_blocks import SecretBlocks
@@ -61,9 +59,6 @@ STRATEGIES = [
     ClusteredUncertainty("entropy"),
     BernoulliScreen(),
     BernoulliScreen(0.02, 0.02, threshold=1.0),
-    ExponentialScreen(),
-    ExposureCappedScreen(exposures=2),
-    ExposureCappedScreen(0.9, 0.3, exposures=2, looks=np.arange(120) % 2),
     SecretSample(0.3),
     *registered(),
 ]
@@ -139,8 +134,6 @@ def test_each_strategy_stands_before_the_annotators_it_is_proved_for():
         "clustered_uncertainty": {"crowd"},
         "top_c": {"trusted"},
         "bernoulli_screen": {"trusted"},
-        "exponential_screen": {"trusted"},
-        "exposure_capped_screen": {"trusted"},
         "secret_sample": {"trusted"},
     }
     assert {name: set(kind.oracles) for name, kind in NAMED.items()} == proved

@@ -13,7 +13,6 @@ from privacy.mechanisms.screening import (
     RESOLUTION,
     REST_BITS,
     coin_probability,
-    exponential_screen_range,
     flip_coins,
     flip_two_rate_coins,
 )
@@ -71,23 +70,6 @@ def test_coins_keep_the_shape_and_never_fail_a_certain_one():
     assert flip_coins(np.empty(0), high=Fraction(1), low=Fraction(0), rng=SecureRandom()).shape == (0,)
 
 
-@given(
-    threshold=st.floats(0.01, 0.7),
-    epsilon=st.floats(0.01, 3),
-    distances=st.lists(st.floats(0, 1), min_size=2, max_size=20),
-)
-def test_exponential_screen_stays_within_its_cost(threshold, epsilon, distances):
-    """The worst log ratio of either outcome over all pairs of distances is within the published cost."""
-    high, low = exponential_screen_range(threshold, 1.0, epsilon)
-    rates = np.exp(-np.maximum(threshold, distances) * epsilon / (1 - threshold))
-    shown = [Fraction(float(rate)) for rate in np.clip(rates, float(low), float(high))]
-    # The range itself, too: between its ends lies what the rounding of any distance may give.
-    worst = max(max(one) / min(one) for one in (shown, (high, low), [1 - rate for rate in shown], (1 - high, 1 - low)))
-    top = math.exp(-threshold * epsilon / (1 - threshold))
-    cost = max(epsilon, math.log((1 - top * math.exp(-epsilon)) / (1 - top)))
-    assert math.log(worst) <= cost
-
-
 def test_two_rates_are_kept_apart():
     """Six sigma on each share."""
     informative = np.arange(200_000) % 2 == 0
@@ -106,6 +88,3 @@ def test_refusals():
         flip_coins(np.array([0.5]), high=Fraction(1, 3), low=Fraction(1, 3), rng=SecureRandom())
     with pytest.raises(ValueError, match="nan"):
         flip_coins(np.array([math.nan]), high=half, low=half, rng=SecureRandom())
-    for threshold, epsilon in ((0.0, 1.0), (1.0, 1.0), (0.5, 0.0), (0.5, 100.0)):
-        with pytest.raises(ValueError):
-            exponential_screen_range(threshold, 1.0, epsilon)

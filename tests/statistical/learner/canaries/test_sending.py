@@ -13,19 +13,15 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 
-from learner.estimators.bandit import BanditMutualInformationOGD
 from learner.estimators.huber_svm import PrivateHuberSVM
 from learner.estimators.label_sets import PrivateLabelSets
 from learner.estimators.logistic import PrivateLogisticRegression
-from learner.estimators.mi_ogd import MutualInformationOGD
-from learner.estimators.minibatch_svm import MiniBatchPrivateSVM
 from learner.estimators.running_sums import RunningSums
 from learner.estimators.softmax_steps import PrivateSoftmaxSteps
 from learner.estimators.sums import PrivateSums
 from learner.releases import canaries as canary_room
 from learner.releases.canaries import LOSS, TRIALS, fingerprint, plain_parameters, send_canary, stage_for
 from privacy.accounting.events import MinibatchSgdEvent, ObjectivePerturbationEvent
-from privacy.mechanisms.discrete import DiscreteGaussian
 from privacy.mechanisms.k_norm import EuclideanNoise
 from privacy.mechanisms.randomness import SecureRandom, SimulationRandom
 from tests.evidence.report import CANARY
@@ -51,18 +47,6 @@ def quieter(estimator, factor=0.5):
             name = SCALES[self.method]
             changed = getattr(event, name) * (1 / factor if objective else factor)
             return super()._release(rows, signs, prior, replace(event, **{name: changed}), rng)
-
-        def _noisy(self, total):
-            event = self.privacy_event_
-            self.privacy_event_ = replace(event, noise_scale=event.noise_scale * factor)
-            released = super()._noisy(total)
-            self.privacy_event_ = event
-            return released
-
-        def _noise(self, users):
-            zeros = np.zeros(users * self.weights_.size, dtype=np.int64)
-            drawn = DiscreteGaussian(factor * self.sigma / self.grid).release(zeros, rng=self._source)
-            return drawn.reshape(users, *self.weights_.shape)
 
     summing = parent if issubclass(parent, PrivateSums) else PrivateSums
 
@@ -108,17 +92,12 @@ ESTIMATORS = {
     "little Gaussian epsilon": convex(PrivateLogisticRegression, "gaussian", 0.05),
     "replaced rows": convex(PrivateLogisticRegression, "objective", adjacency="replace"),
     "much epsilon": convex(PrivateHuberSVM, "objective", 12.0),
-    "minibatch": MiniBatchPrivateSVM(1.0, classes=[0, 1, 2]),
-    "minibatch, Gaussian": MiniBatchPrivateSVM(1.0, noise="gaussian", delta=1e-6, classes=[0, 1, 2]),
-    "gradients": MutualInformationOGD(8.0, classes=[0, 1]),
-    "gradients with little noise": MutualInformationOGD(0.5, classes=[0, 1]),
     "sums": PrivateSums(1.0, classes=[0, 1, 2]),
     "several labels": PrivateLabelSets(1.0, labels_per_record=3, classes=[0, 1, 2, 3]),
     "several labels, class sums alone": PrivateLabelSets(0.2, labels_per_record=2, moment_share=0.0, classes=[0, 1]),
     "class sums alone": PrivateSums(0.1, moment_share=0.0, classes=[0, 1, 2]),
     "softmax steps": PrivateSoftmaxSteps(1.0, classes=[0, 1, 2]),
     "running sums": RunningSums(1.0, classes=[0, 1, 2]),
-    "confirmations": BanditMutualInformationOGD(8.0, classes=[0, 1], exploration=0.5),
 }
 
 

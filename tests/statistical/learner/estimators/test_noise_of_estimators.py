@@ -11,12 +11,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from learner.estimators.bandit import BanditMutualInformationOGD
 from learner.estimators.huber_svm import PrivateHuberSVM
 from learner.estimators.label_sets import PrivateLabelSets
 from learner.estimators.logistic import PrivateLogisticRegression
-from learner.estimators.mi_ogd import MutualInformationOGD
-from learner.estimators.minibatch_svm import MiniBatchPrivateSVM
 from learner.estimators.sums import PrivateSums
 
 MORE = int(os.environ.get("DPAL_EVIDENCE_TRIALS", "1"))
@@ -95,43 +92,6 @@ def test_noise_that_hides_where_the_solver_stopped(estimator_class, method):
     )
     assert event.output_scale > 1000 * math.sqrt(WIDTH) / event.total_regularization
     assert sizes(weights, event.output_scale) == [1.0]
-
-
-def stepped(estimator, *, steps):
-    """Take noisy steps on nothing and return what each added, a row for each step."""
-    nothing = np.zeros((0, WIDTH)), np.zeros(0, dtype=int)
-    walk = [estimator.partial_fit(*nothing, denominator=1).weights_.ravel().copy() for _ in range(steps * MORE)]
-    return np.diff(np.stack([np.zeros_like(walk[0]), *walk]), axis=0)
-
-
-@pytest.mark.one_in(4)
-@pytest.mark.parametrize("classes", [2, 3])
-@pytest.mark.parametrize("noise", ["k_norm", "gaussian"])
-def test_minibatch_steps(noise, classes):
-    delta = 1e-5 if noise == "gaussian" else 0.0
-    options = {"step_size": 1.0, "radius": 1e9, "average": False, "fit_intercept": False}
-    estimator = MiniBatchPrivateSVM(1.5, noise=noise, delta=delta, classes=range(classes), **options)
-    draws = stepped(estimator, steps=80 // classes)
-    event = estimator.privacy_event_
-    assert (normal if noise == "gaussian" else lengths)(draws, event.noise_scale) == [1.0]
-
-
-@pytest.mark.parametrize("estimator_class", [MutualInformationOGD, BanditMutualInformationOGD])
-def test_noisy_gradients(estimator_class):
-    """Users whose rows are zeros, and users whose guess says nothing, move the sum by noise alone."""
-    estimator = estimator_class(3.0, classes=[0, 1], fit_intercept=False).start(WIDTH)
-    users = 80 * MORE
-    if estimator_class is MutualInformationOGD:
-        take = [lambda: estimator.partial_fit(np.zeros((1, WIDTH)), [1])] * users
-    else:
-        take = [lambda: estimator.learn_all(np.zeros((1, WIDTH)), [True])] * users
-    draws = []
-    for step in take:
-        before = estimator._theta.copy()
-        step()
-        draws.append((estimator._theta - before)[0])
-    event = estimator.privacy_event_
-    assert normal(np.array(draws), event.sigma) == [1.0]
 
 
 @pytest.mark.parametrize("moment_share", [0.0, 0.3])

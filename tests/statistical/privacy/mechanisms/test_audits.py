@@ -11,13 +11,13 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from privacy.accounting.events import BernoulliScreenEvent, ExponentialScreenEvent, TopCEvent
+from privacy.accounting.events import BernoulliScreenEvent, TopCEvent
 from privacy.evidence import epsilon_lower_bound, one_by_one
 from privacy.gate.kanonymity import KAnonymityGate
 from privacy.mechanisms.discrete import DiscreteLaplace
 from privacy.mechanisms.k_norm import EuclideanNoise
 from privacy.mechanisms.randomness import SecureRandom, SimulationRandom
-from privacy.mechanisms.screening import coin_probability, exponential_screen_range, flip_coins, flip_two_rate_coins
+from privacy.mechanisms.screening import coin_probability, flip_two_rate_coins
 from privacy.mechanisms.top_c import select_top_c
 
 MORE = int(os.environ.get("DPAL_EVIDENCE_TRIALS", "1"))
@@ -92,19 +92,6 @@ def test_bernoulli_screen(shown_with, sound):
 
     bound = found(mechanism, True, False, trials=50_000)
     assert (0.9 * charge < bound <= charge) if sound else bound > charge
-
-
-def test_exponential_screen_with_the_sources_own_setting():
-    """At b=.2, M=1 and design loss 1 a skip costs 1.17: the event's charge covers it, the design loss does not."""
-    event = ExponentialScreenEvent(threshold=0.2, norm_bound=1.0, epsilon=1.0)
-    high, low = exponential_screen_range(0.2, 1.0, 1.0)
-
-    def mechanism(distance, trials, rng):
-        rates = np.full(trials, math.exp(-max(0.2, distance) / 0.8))
-        return flip_coins(rates, high=high, low=low, rng=rng)
-
-    bound = found(mechanism, 0.0, 1.0, trials=100_000)
-    assert 1.0 < bound <= event.cost().epsilon
 
 
 @pytest.mark.one_in(2)

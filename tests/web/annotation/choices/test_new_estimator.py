@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import ClassVar
 
-import numpy as np
 import pytest
 from django.db import IntegrityError
 from django.test import Client
@@ -20,106 +19,25 @@ from annotation.data.services.streams import post_records
 from annotation.projects.forms.wizard import WizardStep
 from annotation.work.services import tokens
 from annotation.work.services.tokens import Scope
-from learner.estimators.choice import EstimatorChoice, Shape
-from learner.estimators.minibatch_svm import MiniBatchPrivateSVM
-from learner.estimators.streaming import AnsweredBatch, StreamingLinearClassifier, project_to_ball
+from learner.estimators.choice import Shape
 from learner.estimators.sums import PrivateSums
 from learner.models import Stream
 from learner.pools.configuration import featurizer_of, learner_of, stream_event
 from learner.releases.artifacts.settings import configuration_of
 from learner.rounds.services import streams
 from learner.simulation import plan_setups
-from privacy.choices import Kind, Sound, parameter
-from privacy.mechanisms.k_norm import EuclideanNoise
+from privacy.choices import Kind
 from tests import learning, streaming
 from tests.declaring import declaring, fields_shown
 from tests.factories import make_user, write_settings
+from tests.noisy_means import NoisyMeans, Unhurried, UnhurriedStream
 from tests.pure.learner.estimators import test_release_battery
-
-GRID = 2.0**-30
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
 @dataclass(frozen=True)
-class Unhurried(EstimatorChoice):
-    """What a project chooses of it."""
-
-    name: ClassVar[str] = "unhurried"
-    label: ClassVar[str] = "SVM by short noisy steps"
-    words: ClassVar[str] = "support vector machine trained by short noisy steps"
-
-    pace: float = parameter(
-        2.0, above=0, at_most=10, label="Pace", help="Length of a step.", rule="Above 0 and at most 10, not {got}."
-    )
-
-    def estimator(self, shape):
-        return MiniBatchPrivateSVM(
-            self.training_epsilon,
-            classes=shape.classes,
-            step_size=self.pace,
-            norm_bound=shape.norm_bound,
-            intercept_scaling=shape.intercept_scaling,
-            adjacency=shape.adjacency,
-        )
-
-
-class NoisyMeans(StreamingLinearClassifier):
-    """Adds up, with noise, the difference of two classes in each batch of a stream, and knows no learner that ships."""
-
-    average = False
-    radius = 40.0
-    fit_intercept = True
-
-    def __init__(self, epsilon=1.0, *, classes=None, norm_bound=1.0, intercept_scaling=1.0, random_state=None):
-        self.epsilon = epsilon
-        self.classes = classes
-        self.norm_bound = norm_bound
-        self.intercept_scaling = intercept_scaling
-        self.random_state = random_state
-
-    def event_for(self, n_features):
-        return self._event(n_features, 2)
-
-    def _event(self, n_features, n_classes):
-        # One record moves the sum by its own length, as it moves the sum of hinge gradients.
-        shape = {"norm_bound": self.norm_bound, "intercept_scaling": self.intercept_scaling}
-        return MiniBatchPrivateSVM(self.epsilon, classes=self.classes, **shape).event_for(n_features)
-
-    def fit(self, X, y):
-        rows, places = self._examples(X, y, classes=None, begin=True)
-        return self.learn_batches([AnsweredBatch(rows, places, max(1, len(rows)))], new=1)
-
-    def first_model(self, words):
-        return words.model() if words.say_something else None
-
-    def learn_batches(self, batches, *, new):
-        event = self.privacy_event_
-        for batch in batches[len(batches) - new :]:
-            signed = self._extended(batch.rows) * np.where(batch.classes == 1, 1.0, -1.0)[:, None]
-            total = np.rint(signed / GRID).sum(axis=0) * GRID
-            noisy = EuclideanNoise(event.noise_scale).release(total, grid=GRID, rng=self._source)
-            self._count(project_to_ball(self.weights_ + noisy[None] / batch.asked, self.radius))
-        self._publish()
-        return self
-
-
-@dataclass(frozen=True)
-class Means(EstimatorChoice):
-    """What a project chooses of it."""
-
-    name: ClassVar[str] = "noisy_means"
-    label: ClassVar[str] = "noisy differences of class means"
-    words: ClassVar[str] = "linear model of noisy differences of class means"
-    sound: ClassVar[Sound] = Sound(oracles=("trusted",), arrivals=("stream",))
-
-    def estimator(self, shape):
-        scales = {"norm_bound": shape.norm_bound, "intercept_scaling": shape.intercept_scaling}
-        return NoisyMeans(self.training_epsilon, classes=shape.classes, **scales)
-
-
-@dataclass(frozen=True)
-class Unproved(Means):
+class Unproved(UnhurriedStream):
     """A learner whose event no stream has a proof for."""
 
     name: ClassVar[str] = "unproved"
@@ -130,15 +48,6 @@ class Unproved(Means):
         event = PrivateSums(1.0, delta=1e-6, classes=shape.classes).event_for(3)
         learner.event_for = lambda n_features: event
         return learner
-
-
-@dataclass(frozen=True)
-class Eager(Means):
-    """One that says it learns from each answer, and learns from batches."""
-
-    name: ClassVar[str] = "eager"
-    label: ClassVar[str] = "means of each answer at once"
-    each_answer: ClassVar[bool] = True
 
 
 @pytest.fixture
@@ -164,7 +73,7 @@ def test_the_wizard_offers_it_with_its_settings_and_rule(declared, client, prese
     client.post(questions, sent | around)
     url = reverse("annotation:wizard", args=[preset, WizardStep.MODEL])
     page = client.get(url)
-    assert "SVM by short noisy steps" in page.content.decode()
+    assert Unhurried.label in page.content.decode()
     sent = {name: value for name, value in fields_shown(page).items() if value not in (None, False)}
     client.post(url, sent | {"estimator": "unhurried"})
     page = client.get(url)
@@ -221,8 +130,8 @@ def test_a_stream_is_priced_planned_and_learned_by_it(stream, client, manager):
     assert plan_setups.purchase_of(stream, 300).whole == whole
     assert client.get(reverse("learner:plan", args=[stream.slug])).status_code == 200
     learner = learner_of(stream, featurizer_of(stream))
-    assert isinstance(learner, MiniBatchPrivateSVM)
-    assert learner.step_size == 3.0
+    assert isinstance(learner, NoisyMeans)
+    assert learner.pace == 3.0
     release = streaming.run_to_release(stream, manager, version=1)
     assert release.estimator == "unhurried"
 
@@ -236,18 +145,17 @@ def test_it_learns_classes_and_the_database_takes_it_for_nothing_else(stream):
 
 
 @pytest.mark.parametrize("check", test_release_battery.BATTERY, ids=lambda check: check.__name__)
-@pytest.mark.parametrize("n_classes", [2, 3])
-def test_it_passes_the_battery_of_all_estimators(check, n_classes):
+def test_it_passes_the_battery_of_all_estimators(check):
     def make(classes=None, random_state=None):
         shape = Shape(classes=classes, norm_bound=1.0, intercept_scaling=1.0)
         return Unhurried(training_epsilon=2.0).estimator(shape).set_params(random_state=random_state)
 
-    values = {"make": make, "n_classes": n_classes}
+    values = {"make": make, "n_classes": 2}
     check(**{name: values[name] for name in inspect.signature(check).parameters})
 
 
 def test_a_learner_that_is_none_of_those_that_ship_learns_from_a_stream(manager):
-    with declaring(Means):
+    with declaring(UnhurriedStream):
         stream = streaming.open_stream(manager, estimator="noisy_means", window_length=10, training_epsilon=1.3)
         assert stream_event(stream).cost().epsilon == pytest.approx(batch_stream_epsilon(stream.settings), rel=1e-6)
         release = streaming.run_to_release(stream, manager, version=1)
@@ -256,7 +164,7 @@ def test_a_learner_that_is_none_of_those_that_ship_learns_from_a_stream(manager)
 
 
 def test_it_starts_a_stream_of_texts_from_words_as_it_says(manager):
-    with declaring(Means):
+    with declaring(UnhurriedStream):
         shape = {"data_kind": "text", "columns": [], "features": "planned", "training_epsilon": 1.3}
         lines = ("honest: see you at noon", "fraud: claim your prize")
         stream = streaming.open_stream(manager, estimator="noisy_means", class_descriptions=lines, **shape)
@@ -279,16 +187,6 @@ def test_a_learner_without_a_proof_in_a_stream_is_never_charged_as_if_it_had_one
         assert not learning.entries(stream, "reserve")
 
 
-def test_who_only_says_to_learn_from_each_answer_is_charged_with_the_choice(manager):
-    with declaring(Means, Eager):
-        settings = {"window_length": 10, "training_epsilon": 1.3}
-        honest, eager = (
-            streaming.open_stream(manager, estimator=name, **settings) for name in ("noisy_means", "eager")
-        )
-        assert stream_event(eager) == stream_event(honest)
-        assert stream_event(eager).kind == "stream"
-
-
 def test_a_learner_that_nobody_could_make_is_not_taken():
     @dataclass(frozen=True)
     class Wordless(LearnsLabels):
@@ -301,6 +199,6 @@ def test_a_learner_that_nobody_could_make_is_not_taken():
             return None
 
     assert CATALOGUE.find(Kind.ESTIMATOR, "wordless") is None
-    with pytest.raises(TypeError, match="estimator wordless must be a EstimatorChoice or OnlineChoice"):
+    with pytest.raises(TypeError, match="estimator wordless must be a EstimatorChoice"):
         CATALOGUE.register(Wordless)
     assert CATALOGUE.find(Kind.ESTIMATOR, "wordless") is None

@@ -38,34 +38,27 @@ def test_the_rules_know_the_fields_and_what_they_default_to():
         for each in CATALOGUE.of_kind(Kind.ESTIMATOR)
         if "trusted" in each.sound.oracles and "training_delta" not in {declared.name for declared in each.parameters()}
     }
-    assert without_delta == {name for name in convex if not name.endswith("_gaussian")} | {"minibatch_svm"}
+    assert without_delta == {name for name in convex if not name.endswith("_gaussian")}
     estimators = {each.name: each for each in CATALOGUE.of_kind(Kind.ESTIMATOR)}
     assert {*estimators} >= convex
-    assert all("pool" in estimators[name].sound.arrivals for name in convex | {"minibatch_svm"})
+    assert all("pool" in estimators[name].sound.arrivals for name in convex)
 
 
 def test_a_policy_is_offered_where_its_declaration_says():
     around = {"oracle": "trusted", "data_kinds": ["text"]}
     listed = {where: [name for name, _ in offered(Kind.POLICY, arrival=where, **around)] for where in ARRIVALS}
-    assert listed["stream"] == ["immediate", "flsw", "flsw_hidden", "flmb", "doubling"]
-    assert listed["pool"] == ["per_round", "doubling"]
+    assert listed["stream"] == ["flsw_hidden", "flmb"]
+    assert listed["pool"] == ["per_round"]
 
 
 @pytest.mark.parametrize(
     ("changes", "field"),
     [
-        ({"selection": "bernoulli_screen", "screen_high": 1.0}, "screen_high"),
-        ({"selection": "bernoulli_screen", "screen_low": 0.0}, "screen_low"),
-        ({"selection": "bernoulli_screen", "screen_high": 0.9, "screen_low": 0.01}, "pool_epsilon"),
-        ({"selection": "exposure_capped_screen", "exposures": 300}, "exposures"),
-        ({"selection": "exposure_capped_screen", "screen_reach": -1.0}, "screen_reach"),
-        ({"selection": "exponential_screen", "exponential_threshold": 1.0}, "exponential_threshold"),
-        ({"selection": "exponential_screen", "selection_epsilon": 0.0}, "selection_epsilon"),
-        ({"selection": "exponential_screen", "exponential_threshold": 0.01}, "pool_epsilon"),
+        ({"selection": "bernoulli_screen"}, "selection"),
+        ({"selection": "top_c", "selection_epsilon": 0.0}, "selection_epsilon"),
         ({"repeat_votes": True}, "repeat_votes"),
         ({"estimator": "logistic_baseline"}, "estimator"),
-        ({"estimator": "mi_ogd", "training_delta": 1e-6}, "estimator"),
-        ({"estimator": "minibatch_svm"}, "estimator"),
+        ({"estimator": "running_sums", "training_delta": 1e-6}, "estimator"),
         ({"estimator": "logistic_gaussian", "training_delta": 0.0}, "training_delta"),
         ({"estimator": "logistic", "training_delta": 1e-6}, "training_delta"),
         ({"estimator": "huber_svm", "smoothing": 0.0}, "smoothing"),
@@ -87,10 +80,8 @@ def test_what_reads_records_or_has_a_delta_is_nothing_for_a_crowd(changes):
 @pytest.mark.parametrize(
     "changes",
     [
-        {"selection": "bernoulli_screen"},
-        {"selection": "exposure_capped_screen"},
-        {"selection": "exponential_screen"},
-        {"selection": "random", "estimator": "minibatch_svm", "training_delta": 0.0},
+        {"selection": "top_c"},
+        {"selection": "random", "estimator": "logistic", "training_delta": 0.0},
         {"estimator": "huber_svm_output", "training_delta": 0.0},
     ],
 )

@@ -1,5 +1,4 @@
 import json
-import math
 import re
 
 import pytest
@@ -10,8 +9,7 @@ from annotation.choices.secrecy import hides_selection
 from annotation.models import Label, Project, Query, RecordPost, Role
 from annotation.people.services import members
 from annotation.work.services.tokens import Scope
-from learner.estimators.online_choices import Confirmations
-from tests import learning, streaming
+from tests import streaming
 from tests.clients import program_of
 from tests.factories import make_user
 from tests.markup import tight
@@ -114,9 +112,9 @@ def test_a_form_names_the_rule_that_is_broken(manager, client):
     project = Project.objects.get()
     assert hides_selection(project.settings)
     assert project.window_denominator == 25
-    immediate = {"name": "Other", "update_policy": "immediate", "window_length": "", "training_epsilon": 1.3}
-    immediate["training_delta"] = 4.9e-6
-    assert client.post(url, shown | immediate).status_code == 302
+    visible = {"name": "Other", "update_policy": "flmb", "window_denominator": "", "training_epsilon": 1.3}
+    visible["training_delta"] = 4.9e-6
+    assert client.post(url, shown | visible).status_code == 302
 
 
 def test_the_price_of_a_stream_of_confirmations_is_compared_with_the_limit_in_the_form(manager, client):
@@ -129,53 +127,18 @@ def test_the_price_of_a_stream_of_confirmations_is_compared_with_the_limit_in_th
     assert not Project.objects.exists()
 
 
-def test_pages_of_confirmations_show_nats_beside_epsilon_and_warn_of_few_answers(manager, client, monkeypatch):
-    client.force_login(manager)
-    project = streaming.open_stream(manager, "confirm-or-reject")
-    pages = [reverse(page, args=[project.slug]) for page in ("annotation:budget", "learner:overview")]
-    warning = "Below 100,000 answers expect little more than chance"
-    for page in pages:
-        before = client.get(page).content.decode()
-        assert warning in before
-        assert "nats" not in before
-    streaming.posts.post_records(project=project, records=streaming.rows(3))
-    streaming.work_off(project)
-    for page in pages:
-        # What was asked is public in this stream; how much of it is answered is not, and engineers see the budget.
-        assert "Questions so far: 3. " + warning in client.get(page).content.decode()
-    assert streaming.answer(project, manager) == 3
-    nats = learning.entries(project, "commit")[0].mi_nano / 1e9
-    for page in pages:
-        after = client.get(page).content.decode()
-        assert "Questions so far: 3. " + warning in after
-        assert f"at most {math.ceil(nats * 1000) / 1000:.3f} nats" in after
-    monkeypatch.setattr(Confirmations, "enough_answers", 3)
-    assert not any("more than chance" in client.get(page).content.decode() for page in pages)
-
-
-def test_other_streams_are_not_warned_about(manager, client):
-    client.force_login(manager)
-    project = streaming.open_stream(manager, "fraud-stream")
-    page = client.get(reverse("annotation:budget", args=[project.slug])).content.decode()
-    assert "more than chance" not in page
-    assert "nats" not in page
-
-
-CHOICES = {"data_kind": "table", "selection": "bernoulli_screen", "estimator": "minibatch_svm", "update_policy": "flmb"}
+CHOICES = {"data_kind": "table", "selection": "bernoulli_screen", "estimator": "running_sums", "update_policy": "flmb"}
 
 
 @pytest.mark.parametrize(
     ("preset", "choices", "there", "gone"),
     [
-        ("fraud-stream", {}, {"screen_high", "screen_shrinks", "window_length"}, {"selection_epsilon", "noise_sigma"}),
-        ("fraud-stream", {"selection": "exponential_screen"}, {"exponential_threshold"}, {"screen_high"}),
-        ("fraud-stream", {}, {"step_size", "weight_radius"}, {"training_delta", "moment_share"}),
-        ("fraud-stream", {"estimator": "running_sums"}, {"training_delta", "moment_share"}, {"step_size"}),
+        ("fraud-stream", {}, {"screen_high", "training_delta", "moment_share"}, {"selection_epsilon"}),
         ("fraud-stream", {"selection": "all"}, {"window_length"}, {"screen_high", "drop_unselected"}),
         ("fraud-stream", {"update_policy": "flsw_hidden"}, {"window_denominator"}, set()),
-        ("fraud-stream", {"update_policy": "immediate"}, {"screen_high"}, {"window_length", "window_denominator"}),
+        ("fraud-stream", {"update_policy": "flmb"}, {"window_length"}, {"window_denominator"}),
         ("fraud-stream", {"data_kind": "text"}, {"feature_dimension"}, {"columns"}),
-        ("confirm-or-reject", {}, {"columns", "moment_share"}, {"feature_dimension", "noise_sigma", "step_size"}),
+        ("confirm-or-reject", {}, {"columns", "moment_share"}, {"feature_dimension", "screen_high"}),
     ],
 )
 def test_the_form_shows_the_settings_of_its_choices_without_a_script(manager, client, preset, choices, there, gone):
@@ -195,32 +158,23 @@ def test_nobody_opens_a_stream_whose_settings_they_never_saw(manager, client):
     client.force_login(manager)
     url = reverse("annotation:new_project", args=["fraud-stream"])
     first = client.get(url)
-    sent = shown_in(first) | FORM | {"shown": first.context["form"].shown, "update_policy": "immediate"}
+    sent = shown_in(first) | FORM | {"shown": first.context["form"].shown, "selection": "all"}
     assert client.post(url, sent).context["changed"]
     assert not Project.objects.exists()
     again = client.post(url, sent)
-    sent = shown_in(again) | {"shown": again.context["form"].shown, "drop_unselected": "on"}
+    sent = shown_in(again) | {"shown": again.context["form"].shown}
     assert client.post(url, sent).status_code == 302
     project = Project.objects.get()
-    assert (project.update_policy, project.window_length) == ("immediate", None)
-    assert project.settings["screen_shrinks"] is False
-
-
-def test_a_shrinking_screen_opens_from_the_form(manager, client):
-    client.force_login(manager)
-    url = reverse("annotation:new_project", args=["fraud-stream"])
-    sent = shown_in(client.get(url)) | FORM | {"screen_shrinks": "on"}
-    assert client.post(url, sent).status_code == 302
-    assert Project.objects.get().settings["screen_shrinks"] is True
+    assert (project.selection, "screen_high" in project.settings) == ("all", False)
 
 
 def test_boxes_that_were_not_on_the_page_keep_their_default(manager, client):
     client.force_login(manager)
     url = reverse("annotation:new_project", args=["fraud-stream"])
-    sent = {"shown": "table,all,minibatch_svm,flmb", "average_iterates": "on", "show": "1"} | CHOICES
+    sent = {"shown": "table,all,running_sums,flmb", "show": "1"} | CHOICES
     form = client.post(url, sent).context["form"]
     assert form["drop_unselected"].value() is True
-    sent = sent | {"shown": "table,bernoulli_screen,minibatch_svm,flmb"}
+    sent = sent | {"shown": "table,bernoulli_screen,running_sums,flmb"}
     assert client.post(url, sent).context["form"]["drop_unselected"].value() is False
 
 

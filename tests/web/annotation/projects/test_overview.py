@@ -325,9 +325,6 @@ SELECTION_SETTINGS = {
         "block_hours",
     },
     "top_c": {"selection_epsilon", "round_size", "labels_per_release"},
-    "exposure_capped_screen": {"screen_high", "screen_low", "screen_reach", "exposures", "round_size"},
-    "bernoulli_screen": {"screen_high", "screen_low", "screen_reach", "round_size", "labels_per_release"},
-    "exponential_screen": {"selection_epsilon", "exponential_threshold", "round_size", "labels_per_release"},
     "random": {"round_size", "labels_per_release"},
 }
 ALL_SETTINGS = set.union(*SELECTION_SETTINGS.values())
@@ -382,7 +379,6 @@ def test_a_button_shows_the_settings_of_a_choice_and_keeps_what_was_typed(manage
     [
         ({"estimator": "logistic_gaussian"}, {"training_delta", "regularization"}),
         ({"estimator": "huber_svm"}, {"smoothing", "regularization"}),
-        ({"estimator": "minibatch_svm"}, {"step_size", "weight_radius"}),
         ({"data_kind": "table"}, {"columns"}),
         ({"data_kind": "image"}, {"image_height", "image_width", "image_colours", "feature_dimension"}),
     ],
@@ -390,7 +386,7 @@ def test_a_button_shows_the_settings_of_a_choice_and_keeps_what_was_typed(manage
 def test_models_and_data_have_their_own_settings(manager: User, choice: dict[str, object], fields: set[str]) -> None:
     sent = form_of("pool-experts", estimator="logistic") | choice | {"show": "1"}
     response = new_project_page(manager, "pool-experts", sent)
-    others = {"training_delta", "smoothing", "step_size", "weight_radius", "columns"}
+    others = {"training_delta", "smoothing", "columns"}
     others |= {"image_height", "image_width", "image_colours"}
     assert fields <= shown_in(response)
     assert not shown_in(response) & (others - fields)
@@ -400,29 +396,24 @@ def test_settings_that_were_never_shown_are_not_confirmed(manager: User) -> None
     """Somebody changes the selection and opens the project at once: the page shows the new settings first."""
     page = new_project_page(manager, "pool-experts")
     shown = page.context["form"].shown
-    sent = form_of("pool-experts", selection="exposure_capped_screen", shown=shown)
+    sent = form_of("pool-experts", selection="top_c", shown=shown)
     again = new_project_page(manager, "pool-experts", sent)
     assert again.status_code == 200
     assert not Project.objects.exists()
     # What nobody typed is priced anew for the other selection.
     priced = {name: again.context["form"][name].value() for name in ("training_epsilon", "training_delta")}
-    sent |= priced | {
-        "shown": again.context["form"].shown,
-        "screen_high": 0.08,
-        "screen_low": 0.04,
-        "screen_reach": 0.2,
-    }
-    assert new_project_page(manager, "pool-experts", sent | {"exposures": 2}).status_code == 302
+    sent |= priced | {"shown": again.context["form"].shown, "selection_epsilon": 0.3}
+    assert new_project_page(manager, "pool-experts", sent).status_code == 302
     project = Project.objects.get()
-    assert (project.selection, project.settings["screen_high"]) == ("exposure_capped_screen", 0.08)
-    assert project.settings["exposures"] == 2
+    assert (project.selection, project.settings["selection_epsilon"]) == ("top_c", 0.3)
 
 
 def test_what_a_choice_does_not_use_stays_at_its_default(manager: User) -> None:
     """Left over from another choice, a field would otherwise be refused where nobody can see it."""
-    left_over = {"screen_shrinks": "on", "training_delta": "1e-6", "exposures": "0"}
+    left_over = {"drop_unselected": "on", "training_delta": "1e-6", "screen_high": "7"}
     sent = form_of("pool-experts", selection="random", estimator="logistic") | left_over
     assert new_project_page(manager, "pool-experts", sent).status_code == 302
     project = Project.objects.get()
     assert project.training_delta == 0.0
-    assert not {"exposures", "screen_shrinks"} & project.settings.keys()
+    assert "screen_high" not in project.settings
+    assert project.drop_unselected is False

@@ -149,16 +149,6 @@ def test_only_a_plan_may_have_no_project() -> None:
         ("voice-crowd", {}, "that of the answers for every training"),
         ("pool-experts", {"selection": "random", "estimator": "logistic"}, "chance looks at no record"),
         ("full-information-ogd", {}, "every record is asked about"),
-        (
-            "fraud-stream",
-            {
-                "selection": "exponential_screen",
-                "update_policy": "flsw_hidden",
-                "window_length": 500,
-                "window_denominator": 50,
-            },
-            "one price for choice and update together",
-        ),
     ],
 )
 def test_what_is_not_divided_says_which_account_pays(

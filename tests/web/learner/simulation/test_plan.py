@@ -9,7 +9,7 @@ from annotation.models import Job, Project, WorkState
 from annotation.projects.services.opening import create_project
 from learner.models.planning import PlanSimulation
 from learner.simulation import estimates, plan_setups, services
-from tests import learning, streaming
+from tests import learning
 from tests.clients import browser_of
 from tests.factories import open_preset
 
@@ -104,46 +104,6 @@ def test_a_simulation_is_made_once_and_drawn_with_its_numbers(client: Client, ma
     assert "A simulation, and no promise" not in client.get(page_of(twin) + "?records=301").content.decode()
 
 
-@pytest.mark.parametrize("preset", ["full-information-ogd", "confirm-or-reject"])
-def test_learning_from_each_answer_is_simulated_beside_the_same_without_privacy(
-    client: Client, manager: User, preset: str
-) -> None:
-    published = streaming.AS_PUBLISHED[preset] | {"updates_per_release": 50, "feature_dimension": 8}
-    project = open_preset(manager, preset, **published)
-    assert client.get(page_of(project)).context["purchase"].records == project.expected_answers
-    client.post(page_of(project), {"records": "120"})
-    job = Job.objects.get(kind="simulate")
-    assert 'hx-get="?records=120"' in client.get(page_of(project) + "?records=120").content.decode()
-    services.run_simulation(job_id=str(job.pk))
-    page = client.get(page_of(project) + "?records=120")
-    words = page.content.decode()
-    assert "120 records arrive one by one" in words
-    assert "That arrive one by one. Your own guess" in words
-    assert "outside the range from worst to best 2 times in 6." in words
-    assert "hx-get" not in words[words.index('id="simulation"') :].split(">")[0]
-    # A stream has no rounds.
-    assert "Rounds until the last model" not in words
-    assert "There is nothing to simulate" not in words
-    assert "records are simulated, since more would take too long" not in words
-    for curve in page.context["curves"]:
-        assert [point["labels"] for point in curve["points"]] == [50, 100]
-        assert [point["labels"] for point in curve["plain"]] == [50, 100]
-    assert words.count('<th scope="col" class="n">Without privacy</th>') == 1
-    picture = client.get(page.context["accuracy_plot"]).content.decode()
-    assert "digits, without privacy" in picture
-    assert "records arrived" in picture
-
-
-def test_what_a_simulation_leaves_out_of_a_long_and_wide_stream_is_said(client: Client, manager: User) -> None:
-    published = streaming.AS_PUBLISHED["full-information-ogd"] | {"text_columns": 256}
-    project = open_preset(manager, "full-information-ogd", **published)
-    client.post(page_of(project), {"records": "1000000"})
-    point = {"labels": 100_000, "mean": 0.8, "low": 0.7, "high": 0.9}
-    curves = {"made_up": [point]}
-    PlanSimulation.objects.update(result={"seeds": 2, "curves": curves, "plain": curves, "splits": []})
-    page = client.get(page_of(project) + "?records=1000000").content.decode()
-    assert "Only 100,000 of your 1,000,000 records are simulated" in page
-    assert "Simulated with 128 features; your records have 256" in page
 
 
 def test_a_picture_nobody_made_does_not_exist(client: Client, manager: User) -> None:

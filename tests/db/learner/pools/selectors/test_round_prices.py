@@ -20,7 +20,6 @@ from tests import learning
 from tests.factories import make_user, write_settings
 
 pytestmark = pytest.mark.django_db(transaction=True)
-SCREEN = {"selection": "exposure_capped_screen", "screen_high": 0.5, "screen_low": 0.2, "exposures": 2}
 
 
 class Killed(BaseException):
@@ -78,8 +77,6 @@ CASES = {
     "top-c of fewer records than a round": (lambda: experts(records=5), "top_c"),
     "top-c of fewer records than a round that are left": (lambda: after_a_release(experts(records=17)), "top_c"),
     "top-c of fewer answers than a round": (lambda: experts(labels_limit=7), "top_c"),
-    "a screen, opened": (lambda: experts(**SCREEN), "exposure_capped_screen"),
-    "a screen, continued": (lambda: after_a_release(experts(records=400, **SCREEN)), "screen_round"),
     "a secret block": (secret, "secret_choice"),
 }
 
@@ -97,7 +94,7 @@ def test_the_price_is_what_the_round_reserves(name):
     chosen.refresh_from_db()
     assert (chosen.state, chosen.reservation.mechanism) == (WorkState.DONE, mechanism)
     assert chosen.reservation.epsilon_nano == epsilon_to_nano(told.epsilon)
-    assert (told.epsilon > 0) == (mechanism not in ("random_choice", "secret_choice", "screen_round"))
+    assert (told.epsilon > 0) == (mechanism not in ("random_choice", "secret_choice"))
 
 
 def test_a_round_after_an_attempt_that_died_is_told_at_the_price_of_a_new_series():

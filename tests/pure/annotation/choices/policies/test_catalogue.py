@@ -2,14 +2,11 @@
 
 import pytest
 
-from annotation.choices.policies.base import StreamPolicy
+from annotation.choices.policies.base import WindowPolicy
 from annotation.choices.policies.catalogue import POLICIES, chosen_policy, policy_choice_of, policy_hides_selection
-from annotation.choices.policies.doubling import Doubling
 from annotation.choices.policies.fixed_batches import Batches
 from annotation.choices.policies.hidden_windows import HiddenWindows
-from annotation.choices.policies.immediate import Immediate
 from annotation.choices.policies.updates import BatchPolicy
-from annotation.choices.policies.visible_windows import VisibleWindows
 from privacy.choices import BrokenRules
 
 STREAM = {"oracle": "trusted", "arrival": "stream", "data_kind": "text"}
@@ -17,18 +14,18 @@ STREAM = {"oracle": "trusted", "arrival": "stream", "data_kind": "text"}
 
 def test_every_policy_that_projects_store_is_declared():
     names = [policy.name for policy in POLICIES]
-    assert names == ["per_round", "immediate", "flsw", "flsw_hidden", "flmb", "doubling"]
+    assert names == ["per_round", "flsw_hidden", "flmb"]
     assert len({policy.label for policy in POLICIES}) == len(POLICIES)
 
 
-def test_a_pool_has_rounds_or_doublings_and_a_stream_everything_else():
+def test_a_pool_has_rounds_and_a_stream_everything_else():
     pool = STREAM | {"arrival": "pool"}
     sound = {where["arrival"]: {p.name for p in POLICIES if not p.sound.broken(where)} for where in (pool, STREAM)}
-    assert sound["pool"] == {"per_round", "doubling"}
-    assert sound["stream"] == {"doubling", "immediate", "flsw", "flsw_hidden", "flmb"}
+    assert sound["pool"] == {"per_round"}
+    assert sound["stream"] == {"flsw_hidden", "flmb"}
 
 
-@pytest.mark.parametrize("policy", [VisibleWindows, HiddenWindows, Batches])
+@pytest.mark.parametrize("policy", [HiddenWindows, Batches])
 @pytest.mark.parametrize("length", [None, 0])
 def test_a_window_has_a_length(policy, length):
     with pytest.raises(BrokenRules) as refusal:
@@ -40,35 +37,26 @@ def test_only_hidden_windows_divide_by_a_public_number():
     assert [p.name for p in POLICIES if "window_denominator" in {each.name for each in p.parameters()}] == [
         "flsw_hidden"
     ]
-    assert "window_length" not in {each.name for each in Immediate.parameters()}
-    assert Immediate().event() is None
 
 
 SAID = STREAM | {"window_length": 6, "window_denominator": 2}
 
 
-@pytest.mark.parametrize("policy", [one for one in POLICIES if issubclass(one, StreamPolicy)], ids=lambda one: one.name)
+@pytest.mark.parametrize("policy", [one for one in POLICIES if issubclass(one, WindowPolicy)], ids=lambda one: one.name)
 def test_each_of_a_stream_says_its_rule_and_hides_as_it_is_declared(policy):
     settings = SAID | {"update_policy": policy.name}
     rule = policy_choice_of(settings).batches()
     assert isinstance(rule, BatchPolicy)
     assert rule.selection_visible is not policy.hides_selection
     assert policy_hides_selection(settings) == policy.hides_selection
-    # The accountant knows no others.
-    assert policy.by_answer == (rule.asked_at(1.0) == 1)
 
 
 @pytest.mark.parametrize(
     ("policy", "said", "broken"),
     [
-        ("immediate", {"window_length": 5}, {"window_length"}),
-        ("immediate", {"window_denominator": 5}, {"window_denominator"}),
-        ("flsw", {"window_length": 5, "window_denominator": 5}, {"window_denominator"}),
         ("flmb", {"window_length": 5, "window_denominator": 5}, {"window_denominator"}),
         ("flsw_hidden", {"window_length": 5}, {"window_denominator"}),
         ("flsw_hidden", {}, {"window_length", "window_denominator"}),
-        ("doubling", {}, {"window_length"}),
-        ("doubling", {"window_length": 5}, set()),
         ("per_round", {}, {"update_policy"}),
     ],
 )
@@ -76,10 +64,6 @@ def test_each_refuses_numbers_that_it_has_not_and_asks_for_its_own(policy, said,
     found = chosen_policy({"update_policy": policy})
     assert found is not None
     assert found.broken_by(STREAM | said).keys() == broken
-
-
-def test_a_pool_that_doubles_has_no_first_block():
-    assert Doubling.broken_by(STREAM | {"arrival": "pool"}) == {}
 
 
 def test_where_nothing_is_said_there_are_rounds():

@@ -10,31 +10,24 @@ from hypothesis import strategies as st
 
 from annotation.choices.catalogue import CATALOGUE
 from annotation.choices.policies.catalogue import policy_choice_of
-from annotation.choices.policies.doubling import Doubling, DoublingBlocks
-from annotation.choices.policies.fixed_batches import FixedBatches
-from annotation.choices.policies.immediate import Immediate, ImmediateUpdates
+from annotation.choices.policies.fixed_batches import Batches, FixedBatches
+from annotation.choices.policies.hidden_windows import FixedWindows
 from annotation.choices.policies.per_round import PerRound
 from annotation.choices.policies.updates import Batch, BatchState
-from annotation.choices.policies.visible_windows import VisibleWindows
-from annotation.choices.policies.windows import FixedWindows
 from privacy.accounting.events import MinibatchSgdEvent, NoProof, StreamEvent
 from privacy.choices import Kind
 
-POOL_POLICIES = [PerRound(), Doubling()]
 
-
-@pytest.mark.parametrize(("policy", "targets"), [(PerRound(), [50, 100, 150, 200]), (Doubling(), [50, 100, 200, 400])])
-def test_schedule(policy, targets):
+def test_schedule():
     used = 0
-    for target in targets:
-        used = policy.labels_for_next_release(labels_at_last_release=used, labels_per_release=50)
+    for target in (50, 100, 150, 200):
+        used = PerRound().labels_for_next_release(labels_at_last_release=used, labels_per_release=50)
         assert used == target
 
 
-@given(
-    policy=st.sampled_from(POOL_POLICIES), now=st.integers(0, 500), last=st.integers(0, 500), step=st.integers(1, 200)
-)
-def test_due_exactly_when_nothing_is_missing(policy, now, last, step):
+@given(now=st.integers(0, 500), last=st.integers(0, 500), step=st.integers(1, 200))
+def test_due_exactly_when_nothing_is_missing(now, last, step):
+    policy = PerRound()
     counts = {"labels_at_last_release": last, "labels_per_release": step}
     missing = policy.labels_needed(labels_now=now, **counts)
     assert policy.labels_needed(labels_now=now + missing, **counts) == 0
@@ -43,8 +36,8 @@ def test_due_exactly_when_nothing_is_missing(policy, now, last, step):
 
 
 def test_labels_that_come_in_bulk_make_one_release():
-    assert Doubling().labels_needed(labels_now=900, labels_at_last_release=100, labels_per_release=50) == 0
-    assert Doubling().labels_needed(labels_now=900, labels_at_last_release=900, labels_per_release=50) == 900
+    assert PerRound().labels_needed(labels_now=900, labels_at_last_release=100, labels_per_release=50) == 0
+    assert PerRound().labels_needed(labels_now=900, labels_at_last_release=900, labels_per_release=50) == 50
 
 
 @pytest.mark.parametrize(("last", "step"), [(-1, 5), (0, 0)])
@@ -58,10 +51,9 @@ def test_unknown_policies_are_refused():
         policy_choice_of({"update_policy": "yearly"})
 
 
-@pytest.mark.parametrize("policy", [Immediate(), VisibleWindows(window_length=5)], ids=lambda policy: policy.name)
-def test_a_pool_trains_by_no_window(policy):
+def test_a_pool_trains_by_no_window():
     with pytest.raises(ValueError, match="no pool trains by"):
-        policy.labels_for_next_release(labels_at_last_release=0, labels_per_release=1)
+        Batches(window_length=5).labels_for_next_release(labels_at_last_release=0, labels_per_release=1)
 
 
 def test_a_stream_has_no_rounds():
@@ -69,13 +61,7 @@ def test_a_stream_has_no_rounds():
         PerRound().batches()
 
 
-POLICIES = [
-    ImmediateUpdates(),
-    FixedWindows(5),
-    FixedWindows(5, denominator=2),
-    FixedBatches(3),
-    DoublingBlocks(4),
-]
+POLICIES = [FixedWindows(5, denominator=2), FixedBatches(3), FixedBatches(1)]
 
 
 def slot_by_slot(policy, selected):
@@ -84,12 +70,7 @@ def slot_by_slot(policy, selected):
     for slot, chosen in enumerate(selected):
         held += [slot] * bool(chosen)
         seen = slot + 1
-        if isinstance(policy, FixedWindows):
-            due = seen % policy.length == 0
-        elif isinstance(policy, FixedBatches):
-            due = len(held) == policy.length
-        else:
-            due = seen % policy.first == 0 and (seen // policy.first).bit_count() == 1
+        due = seen % policy.length == 0 if isinstance(policy, FixedWindows) else len(held) == policy.length
         if due:
             if held or not policy.selection_visible:
                 closed += 1
@@ -123,18 +104,6 @@ def test_a_hidden_window_updates_whatever_was_selected():
     assert seen == {tuple((k, 4 * k, 3) for k in range(1, 6))}
 
 
-def test_visible_windows_show_which_were_empty():
-    _, batches = FixedWindows(3).advance(BatchState(), np.array([0, 0, 0, 1, 0, 1, 0, 0, 0], dtype=bool))
-    assert [batch.slots for batch in batches] == [(3, 5)]
-    assert FixedWindows(3).selection_visible
-
-
-def test_blocks_double_and_are_disjoint():
-    _, batches = DoublingBlocks(10).advance(BatchState(), np.ones(100, dtype=bool))
-    assert [len(batch.slots) for batch in batches] == [10, 10, 20, 40]
-    assert sorted(slot for batch in batches for slot in batch.slots) == list(range(80))
-
-
 @pytest.mark.parametrize("policy", POLICIES, ids=lambda policy: type(policy).__name__)
 def test_only_windows_can_hide(policy):
     """The accountant refuses hidden selection where updates come by count."""
@@ -150,10 +119,9 @@ def test_only_windows_can_hide(policy):
 @pytest.mark.parametrize(
     "build",
     [
-        lambda: FixedWindows(0),
+        lambda: FixedWindows(0, denominator=1),
         lambda: FixedWindows(2, denominator=0),
         lambda: FixedBatches(0),
-        lambda: DoublingBlocks(0),
     ],
 )
 def test_lengths_are_checked(build):
@@ -164,11 +132,9 @@ def test_lengths_are_checked(build):
 @pytest.mark.parametrize(
     ("policy", "asked", "slots"),
     [
-        (ImmediateUpdates(), 1, 4),
-        (FixedWindows(10), 2, 10),
-        (FixedWindows(1), 1, 1),
+        (FixedWindows(10, denominator=2), 2, 10),
+        (FixedWindows(1, denominator=1), 1, 1),
         (FixedBatches(3), 3, 12),
-        (DoublingBlocks(8), 2, None),
     ],
     ids=lambda policy: type(policy).__name__,
 )
@@ -209,7 +175,6 @@ def it_asks_for_answers_and_time(choice):
     for rate in (0.01, 0.5, 1.0):
         assert choice.batches().asked_at(rate) >= 1
         assert (choice.batches().slots_at(rate) or 1) >= 1
-    assert choice.by_answer is (choice.batches().asked_at(1.0) == 1)
 
 
 BATTERY = (cutting_a_stream_changes_nothing, what_shows_is_what_is_declared, it_asks_for_answers_and_time)

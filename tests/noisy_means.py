@@ -1,0 +1,98 @@
+"""A learner of pools and streams that no project ships with: noisy differences of two classes, one step a batch."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from learner.estimators.choice import EstimatorChoice
+from learner.estimators.streaming import AnsweredBatch, StreamingLinearClassifier, project_to_ball
+from privacy.accounting.events import MinibatchSgdEvent
+from privacy.accounting.training import grid_slack, records_moved
+from privacy.choices import Sound, parameter
+from privacy.mechanisms.k_norm import EuclideanNoise
+
+GRID = 2.0**-30
+
+
+class NoisyMeans(StreamingLinearClassifier):
+    """Add up, with noise, the difference of two classes in each batch."""
+
+    average = False
+    radius = 40.0
+    fit_intercept = True
+
+    def __init__(
+        self,
+        epsilon=1.0,
+        *,
+        pace=1.0,
+        classes=None,
+        norm_bound=1.0,
+        intercept_scaling=1.0,
+        adjacency="null",
+        random_state=None,
+    ):
+        self.epsilon = epsilon
+        self.pace = pace
+        self.classes = classes
+        self.norm_bound = norm_bound
+        self.intercept_scaling = intercept_scaling
+        self.adjacency = adjacency
+        self.random_state = random_state
+
+    def _event(self, n_features, n_classes):
+        # One record moves the sum by its own length.
+        moved = records_moved(self.adjacency) * self._row_norm + grid_slack(GRID, n_features + 1)
+        scale = moved / (self.epsilon * (1 - 1e-9))
+        return MinibatchSgdEvent(scale, n_features + 1, norm_bound=self._row_norm, noise="k_norm", grid=GRID)
+
+    def fit(self, X, y):
+        rows, places = self._examples(X, y, classes=None, begin=True)
+        return self.learn_batches([AnsweredBatch(rows, places, max(1, len(rows)))], new=1)
+
+    def first_model(self, words):
+        return words.model() if words.say_something else None
+
+    def learn_batches(self, batches, *, new):
+        event = self.privacy_event_
+        for batch in batches[len(batches) - new :]:
+            signed = self._extended(batch.rows) * np.where(batch.classes == 1, 1.0, -1.0)[:, None]
+            total = np.rint(signed / GRID).sum(axis=0) * GRID
+            noisy = EuclideanNoise(event.noise_scale).release(total, grid=GRID, rng=self._source)
+            step = self.pace * noisy[None] / batch.asked
+            self._count(project_to_ball(self.weights_ + step, self.radius))
+        self._publish()
+        return self
+
+
+@dataclass(frozen=True)
+class Unhurried(EstimatorChoice):
+    """What a project chooses of it."""
+
+    name: ClassVar[str] = "unhurried"
+    label: ClassVar[str] = "noisy differences of class means"
+    words: ClassVar[str] = "linear model of noisy differences of class means"
+
+    pace: float = parameter(
+        2.0, above=0, at_most=10, label="Pace", help="Length of a step.", rule="Above 0 and at most 10, not {got}."
+    )
+
+    def estimator(self, shape):
+        return NoisyMeans(
+            self.training_epsilon,
+            pace=self.pace,
+            classes=shape.classes,
+            norm_bound=shape.norm_bound,
+            intercept_scaling=shape.intercept_scaling,
+            adjacency=shape.adjacency,
+        )
+
+
+@dataclass(frozen=True)
+class UnhurriedStream(Unhurried):
+    """The same for streams alone."""
+
+    name: ClassVar[str] = "noisy_means"
+    label: ClassVar[str] = "noisy differences of class means in a stream"
+    sound: ClassVar[Sound] = Sound(oracles=("trusted",), arrivals=("stream",))
