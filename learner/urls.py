@@ -16,7 +16,7 @@ urlpatterns = [
     path("projects/new/<slug:preset>/budget/plan/", plan_views.draft_plan, name="draft_plan"),
     path("projects/new/<slug:preset>/budget/plan/use/", simulation_views.use_draft_plan, name="use_draft_plan"),
     path(
-        "projects/new/<slug:preset>/budget/plan/<str:kind>-<str:fingerprint>.svg",
+        "projects/new/<slug:preset>/budget/plan/<str:fingerprint>.svg",
         plan_views.draft_plan_plot,
         name="draft_plan_plot",
     ),
@@ -46,7 +46,7 @@ urlpatterns = [
     path("projects/<slug:slug>/data/forget/now/", forgetting_views.forget_now, name="forget_now"),
     path("projects/<slug:slug>/budget/plan/", plan_views.plan, name="plan"),
     path("projects/<slug:slug>/budget/plan/use/", simulation_views.use_plan, name="use_plan"),
-    path("projects/<slug:slug>/budget/plan/<str:kind>-<str:fingerprint>.svg", plan_views.plan_plot, name="plan_plot"),
+    path("projects/<slug:slug>/budget/plan/<str:fingerprint>.svg", plan_views.plan_plot, name="plan_plot"),
     path("projects/<slug:slug>/releases/", views.release_list, name="releases"),
     path("projects/<slug:slug>/releases/channels/", channel_views.channel_page, name="channels"),
     path("projects/<slug:slug>/releases/<int:version>/", release_views.release, name="release"),

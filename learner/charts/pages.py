@@ -129,14 +129,6 @@ def simulation_chart(
     return draw(drawn, x_words=_whole, y_words=percent_of_axis, axis_names=axes, whole_x=True, y_to=1.0)
 
 
-def split_chart(splits: Sequence[Mapping[str, Any]], *, across: str) -> Chart | None:
-    points = [_simulated(split["value"], split["point"], percent(split["value"])) for split in splits]
-    if not points:
-        return None
-    axes = (across, _("simulated accuracy"))
-    return draw([Curve("", points)], x_words=percent_of_axis, y_words=percent_of_axis, axis_names=axes, y_to=1.0)
-
-
 def _simulated(x: float, point: Mapping[str, Any], at: str = "") -> Point:
     said = f"{at or _whole(x)}: {_range_words(point['mean'], point['low'], point['high'])}"
     return Point(x, point["mean"], point["low"], point["high"], said)

@@ -4,14 +4,11 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from django.utils.translation import gettext
-
 from annotation.budget import gate_runs
 from annotation.budget.label_budget import answers_limit
 from annotation.choices.catalogue import chosen_of
 from annotation.choices.gates import gate_from
 from annotation.choices.label_types.learning import chosen_estimator
-from annotation.choices.policies.catalogue import policy_hides_selection
 from annotation.choices.stream_rules import batch_stream_epsilon, selection_rates, update_epsilon
 from annotation.gates.comparison import SYNTHETIC_RECORDS, synthetic_log
 from annotation.models import Arrival, Oracle, Project
@@ -28,8 +25,7 @@ from learner.pools.configuration import (
     training_adjacency,
 )
 from learner.simulation.selectors import Purse
-from learner.simulation.setup import MOST_RELEASES, Setup, Training, simulated_strategy
-from learner.simulation.splits import series_epsilon
+from learner.simulation.setup import MOST_RELEASES, Setup, Training, series_epsilon, simulated_strategy
 from privacy.accounting.cost import Cost
 from privacy.accounting.event import Event
 from privacy.accounting.events import GateWindowEvent
@@ -99,7 +95,6 @@ def setup_of(project: Project, records: int) -> Setup:
         stream=stream,
         batch=batch,
         selection_epsilon=0.0,
-        hidden=policy_hides_selection(project.settings),
         askable=round(selection_rates(project.settings)[0] * records) if stream else None,
         declared={} if trained is None else trained.of(project.settings).document(),
         answers=answers.to_json() if (answers := answers_event_of(project)) else {},
@@ -183,19 +178,6 @@ def _batch_of(project: Project) -> int:
     """Return the answers of one update of a stream, about; what a hidden one is divided by."""
     batches = policy_of(project)
     return batches.denominator or batches.asked_at(selection_rates(project.settings)[0])
-
-
-def undivided(project: Project, setup: Setup) -> str:
-    """Say why nothing is to divide between choosing and training, and which account pays for what."""
-    if project.oracle == Oracle.CROWD:
-        return gettext(
-            "Nothing is to divide here: the pool's account pays for the gate, that of the answers for every training, "
-            "and choosing among what passed is free."
-        )
-    reason = strategy_choice_of(project).undivided(hidden=setup.stream and setup.hidden)
-    if not reason:
-        return gettext("Nothing is to divide here: the limit is too small for any other division.")
-    return gettext(reason)
 
 
 def _with_payable_releases(project: Project, setup: Setup) -> Setup:

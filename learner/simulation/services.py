@@ -17,11 +17,10 @@ from learner.models.planning import PlanSimulation
 from learner.simulation.curves import SEEDS, SimulatedData, simulated
 from learner.simulation.rows import PlannedRows, PlanRow, planned_rows
 from learner.simulation.setup import Setup
-from learner.simulation.splits import divided, divisions
 from privacy.wording import as_message
 
 # Part of every fingerprint: another way to simulate makes other results.
-VERSION = 7
+VERSION = 8
 # Steps of a stream draw noise in as many dimensions as there are weights, which takes a while.
 STREAM_SEEDS = 3
 # No further settings are begun after so long.
@@ -60,48 +59,26 @@ def run_simulation(*, job_id: str) -> None:
         if wanted is None:
             attempts.fail_work(row=job, error=as_message("Another simulation took this one's place."))
             return
-        result = _results(Setup.from_json(wanted.setup), wanted.epsilon, lease)
+        result = _results(Setup.from_json(wanted.setup), lease)
         lease.check()
         with transaction.atomic():
             PlanSimulation.objects.filter(pk=wanted.pk).update(result=result)
             attempts.finish_work(row=job)
 
 
-def _results(setup: Setup, epsilon: float, lease: attempts.Lease) -> dict[str, Any]:
-    """Return the accuracy at each release on each set of data, and at the last one for each split.
-
-    The same without privacy, too, which stands beside releases as an estimate.
-    """
+def _results(setup: Setup, lease: attempts.Lease) -> dict[str, Any]:
+    """Return the accuracy at each release on each set of data, with privacy and without, and of other settings."""
     seeds = STREAM_SEEDS if setup.stream else SEEDS
-    ways = divisions(setup, epsilon)
     kinds = ("curves", "plain")
-    wanted = [(kind, data) for kind in kinds for data in get_args(SimulatedData)]
-    steps = len(wanted) + len(ways) + len(setup.alternatives)
+    wanted = [(kind, data) for kind in kinds for data in _data_of(setup)]
+    steps = len(wanted) + len(setup.alternatives)
     found: dict[str, dict[str, Any]] = {kind: {} for kind in kinds}
     for done, (kind, data) in enumerate(wanted):
         lease.report(progress_done=done, progress_total=steps)
         lease.check()
-        if data in _data_of(setup):
-            points = simulated(setup, data, seeds=seeds, private=kind == "curves")
-            found[kind][data] = [asdict(point) for point in points]
-    drawn = []
-    source: SimulatedData = "made_up"
-    for done, way in enumerate(ways, start=len(wanted)):
-        lease.report(progress_done=done, progress_total=steps)
-        lease.check()
-        points = simulated(divided(setup, way), source, seeds=seeds)
-        if points:
-            drawn.append(
-                {
-                    # Where choice and training have one price a rate is varied, else the share of choosing.
-                    "value": way.choosing / epsilon if way.rate is None else way.rate,
-                    "selection_epsilon": way.choosing,
-                    "training_epsilon": way.training,
-                    "point": asdict(points[-1]),
-                }
-            )
-    rows = _rows(setup, lease, seeds=seeds, done=steps - len(setup.alternatives), steps=steps)
-    return {"seeds": seeds, **found, "splits": drawn, "rows": rows}
+        points = simulated(setup, data, seeds=seeds, private=kind == "curves")
+        found[kind][data] = [asdict(point) for point in points]
+    return {"seeds": seeds, **found, "rows": _rows(setup, lease, seeds=seeds, done=len(wanted), steps=steps)}
 
 
 def _rows(setup: Setup, lease: attempts.Lease, *, seeds: int, done: int, steps: int) -> list[dict[str, Any]]:

@@ -58,8 +58,6 @@ class Setup:
         Answers of one update of a stream.
     selection_epsilon : float
         What choosing costs the account that pays for training, in all.
-    hidden : bool
-        Whether only trained models are published, never what was chosen: then one price covers both.
     askable : int or None
         Most questions that coins leave of the records, where coins choose.
     declared : mapping of str to object
@@ -89,7 +87,6 @@ class Setup:
     stream: bool
     batch: int
     selection_epsilon: float
-    hidden: bool = False
     askable: int | None = None
     declared: Mapping[str, Any] = field(default_factory=dict)
     answers: Mapping[str, Any] = field(default_factory=dict)
@@ -162,3 +159,16 @@ def strategy_choice(setup: Setup) -> StrategyChoice:
     assert choice is not None
     assert issubclass(choice, StrategyChoice)
     return choice.of(setup.parameters)
+
+
+def series_epsilon(setup: Setup, strategy: QueryStrategy) -> float:
+    """Return what all rounds up to the last release cost a record; the first round is random."""
+    counts = setup.label_counts
+    asked = counts[0] if counts else 0
+    total, series = 0.0, "opened"
+    while counts and asked < counts[-1]:
+        picks = min(setup.round_size, counts[-1] - asked)
+        event = strategy.event_for(pool_size=max(setup.records - asked, picks), picks=picks, series=series)  # type: ignore[arg-type]
+        total += event.cost().epsilon
+        asked, series = asked + picks, "continued"
+    return total

@@ -8,13 +8,12 @@ from dataclasses import replace
 from typing import Any, Final
 
 from annotation.choices.catalogue import CATALOGUE, chosen_of, declaration_of
-from annotation.choices.planned_settings import DIGITS, rounded_down
+from annotation.choices.planned_settings import rounded_down
 from annotation.choices.randomizers import Varied, chosen_randomizer, randomizes
 from annotation.choices.selection_rules import TEXT_COLUMNS
 from learner.estimators.choice import EstimatorChoice
 from learner.features.static_encoder import MOST_COLUMNS
-from learner.simulation.setup import Setup, simulated_strategy, strategy_choice
-from learner.simulation.splits import divisions, series_epsilon
+from learner.simulation.setup import Setup, series_epsilon, simulated_strategy, strategy_choice
 from learner.strategies.base import StrategyChoice
 from privacy.choices import Kind, missing_for
 from privacy.wording import as_message
@@ -22,9 +21,6 @@ from privacy.wording import as_message
 # Of more classes than this, estimators that divide epsilon over the classes are known to lose, and take long.
 MOST_DIVIDED_CLASSES: Final = 10
 RELEASES: Final = (1, 2, 4)
-# Of a stream's hidden windows, the rates by their share of the one that stands.
-RATE_SHARES: Final = (0.5, 2.0)
-MOST_SPLITS: Final = 4
 
 Changes = dict[str, Any]
 
@@ -73,7 +69,6 @@ def settings_to_try(settings: Mapping[str, Any], setup: Setup, epsilon: float) -
         return
     if setup.stream:
         yield {}
-        yield from _hidden_rates(settings) if setup.hidden else _divided(setup, epsilon)
         yield from _columns(settings)
         yield from _estimators(settings)
         return
@@ -105,12 +100,11 @@ def _responses(settings: Mapping[str, Any]) -> Iterator[Changes]:
 
 
 def _rounds(settings: Mapping[str, Any], setup: Setup, epsilon: float) -> Iterator[Changes]:
-    """Try other strategies, other divisions, and fewer or more models of as many labels."""
+    """Try other strategies, and fewer or more models of as many labels."""
     for choice in CATALOGUE.of_kind(Kind.STRATEGY):
         assert issubclass(choice, StrategyChoice)
         if choice.tried and choice.name != setup.selection and not choice.sound.broken(settings):
             yield {"selection": choice.name, "maximum_releases": None if choice.in_blocks else setup.releases}
-    yield from _divided(setup, epsilon)
     labels = setup.label_counts[-1] if setup.label_counts else 0
     if not labels:
         return
@@ -118,29 +112,6 @@ def _rounds(settings: Mapping[str, Any], setup: Setup, epsilon: float) -> Iterat
         after = max(2, labels // releases)
         fewer = replace(setup, releases=releases, labels_per_release=after)
         yield _shared(fewer, epsilon) | {"labels_per_release": after}
-
-
-def _divided(setup: Setup, epsilon: float) -> Iterator[Changes]:
-    """Name the settings of other divisions between choosing and training."""
-    found = divisions(setup, epsilon)
-    for division in found[:: max(1, -(-len(found) // MOST_SPLITS))]:
-        changes: Changes = {name: _in_few_digits(value) for name, value in division.changes.items()}
-        training = {} if setup.stream else {"training_epsilon": rounded_down(division.training)}
-        yield changes | training | {"maximum_releases": None if setup.stream else setup.releases}
-
-
-def _in_few_digits(value: float) -> float:
-    return value if float(f"{value:.{DIGITS}g}") == value else rounded_down(value)
-
-
-def _hidden_rates(settings: Mapping[str, Any]) -> Iterator[Changes]:
-    """Ask about more or fewer of the same records, with batches in proportion."""
-    choice = chosen_of(Kind.STRATEGY, settings)
-    assert choice is not None
-    assert issubclass(choice, StrategyChoice)
-    for share in RATE_SHARES:
-        if asking := choice.of(settings).asking(share):
-            yield {**asking, "window_denominator": max(2, round(settings["window_denominator"] * share))}
 
 
 def reads_encoder_columns(settings: Mapping[str, Any]) -> bool:

@@ -26,14 +26,13 @@ from annotation.projects.forms.wizard import as_sent, draft_form, step_of
 from annotation.projects.services import opening
 from annotation.projects.views.wizard import draft_of, keep_draft
 from learner.charts import pages as page_charts
+from learner.charts.geometry import Chart
 from learner.errors import PlanOutdated
 from learner.models.planning import PlanSimulation
 from learner.simulation import estimates, plan_setups, services
-from learner.simulation.curves import TEST_ROWS
 from learner.simulation.plan_setups import FEWEST_RECORDS, MOST_RECORDS, Purchase
 from learner.simulation.rows import PRICES, PlannedRows, planned_rows, shown_rows, unreached
 from learner.simulation.setup import Setup
-from learner.simulation.splits import splits
 
 DATA_WORDS = {
     "digits": gettext_lazy("scikit-learn's handwritten digits"),
@@ -64,7 +63,6 @@ class Plan:
     form: PlanForm
     purchase: Purchase | None = None
     planned: PlannedRows | None = None
-    undivided: str = ""
     hints: tuple[str, ...] = ()
 
     @property
@@ -113,19 +111,19 @@ def draft_plan(request: HttpRequest, preset: str) -> HttpResponse:
 
 
 @login_required
-def plan_plot(request: HttpRequest, slug: str, kind: str, fingerprint: str) -> HttpResponse:
+def plan_plot(request: HttpRequest, slug: str, fingerprint: str) -> HttpResponse:
     """A simulation as a picture."""
     managed_project(request, slug)
-    return _picture(kind, fingerprint)
+    return _picture(fingerprint)
 
 
 @login_required
 @permission_required("annotation.add_project", raise_exception=True)
-def draft_plan_plot(request: HttpRequest, preset: str, kind: str, fingerprint: str) -> HttpResponse:
+def draft_plan_plot(request: HttpRequest, preset: str, fingerprint: str) -> HttpResponse:
     """A simulation for a project that is not opened yet, as a picture; it is about nobody."""
     if preset not in PRESETS:
         raise Http404
-    return _picture(kind, fingerprint)
+    return _picture(fingerprint)
 
 
 def plan_of(project: Project, data: QueryDict) -> Plan:
@@ -137,9 +135,8 @@ def plan_of(project: Project, data: QueryDict) -> Plan:
     records = form.cleaned_data["records"]
     planned = planned_rows(project, records)
     purchase = plan_setups.purchase_of(project, records)
-    undivided = "" if splits(planned.setup, planned.epsilon) else plan_setups.undivided(project, planned.setup)
     hints = estimates.answer_hints(project, min(purchase.labels, records))
-    return Plan(form, purchase, planned, undivided, tuple(hints))
+    return Plan(form, purchase, planned, tuple(hints))
 
 
 def _simulate(request: HttpRequest, made: Plan, *, project: Project | None, page: str) -> HttpResponse:
@@ -170,13 +167,11 @@ def _context(made: Plan, plot_page: str, key: str) -> dict[str, Any]:
         "sizes": (SYNTHETIC_RECORDS, SYNTHETIC_TEXTS),
         "setup": setup,
         "epsilon": planned.epsilon,
-        "undivided": made.undivided,
         "simulation": simulation,
         "simulating": simulation is not None and simulation.job is not None and simulation.job.state in UNFINISHED,
-        "accuracy_plot": reverse(plot_page, args=[key, "accuracy", fingerprint]),
-        "split_plot": reverse(plot_page, args=[key, "split", fingerprint]),
+        "accuracy_plot": reverse(plot_page, args=[key, fingerprint]),
         **_shown(simulation, setup),
-        **_charts(_shown(simulation, setup)),
+        "accuracy_chart": _chart(_shown(simulation, setup)),
         "fingerprint": fingerprint,
         "why_not": planned.why_not,
         "left_out": planned.left_out,
@@ -185,55 +180,36 @@ def _context(made: Plan, plot_page: str, key: str) -> dict[str, Any]:
     }
 
 
-def _charts(shown: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what the page draws of a simulation."""
+def _chart(shown: Mapping[str, Any]) -> Chart | None:
     curves = [(curve["name"], curve["points"]) for curve in shown["curves"]]
     plain = [
         (_("%(data)s, without privacy") % {"data": curve["name"]}, curve["plain"])
         for curve in shown["curves"]
         if curve["plain"]
     ]
-    return {
-        "accuracy_chart": page_charts.simulation_chart(curves, beside=plain, across=_("labels")),
-        "split_chart": page_charts.split_chart(shown["splits"], across=shown.get("axis", "")),
-    }
+    return page_charts.simulation_chart(curves, beside=plain, across=_("labels"))
 
 
-def _picture(kind: str, fingerprint: str) -> HttpResponse:
+def _picture(fingerprint: str) -> HttpResponse:
     found = get_object_or_404(PlanSimulation, fingerprint=fingerprint, result__isnull=False)
-    setup = Setup.from_json(found.setup)
-    title = _("Simulated accuracy by labels")
-    if kind == "split":
-        title = _("Dividing the budget between choosing and training")
-    return page_charts.picture_of(_charts(_shown(found, setup)).get(f"{kind}_chart"), title=title)
+    chart = _chart(_shown(found, Setup.from_json(found.setup)))
+    return page_charts.picture_of(chart, title=_("Simulated accuracy by labels"))
 
 
 def _shown(simulation: PlanSimulation | None, setup: Setup) -> Mapping[str, Any]:
     """Return the numbers of a result as tables and pictures show them."""
     if simulation is None or simulation.result is None:
-        return {"curves": [], "splits": []}
+        return {"curves": []}
     result = simulation.result
     plain = result.get("plain", {})
-    secret = bool(setup.block_rates)
-    axis = _("rate near the boundary") if setup.hidden else _("share of choosing")
     return {
         "curves": [
-            {
-                "name": str(DATA_WORDS[key]),
-                "points": points,
-                "plain": plain.get(key, []),
-                "rows": list(zip(points, plain.get(key, []), strict=False)),
-            }
+            {"name": str(DATA_WORDS[key]), "points": points, "plain": plain.get(key, [])}
             for key, points in result["curves"].items()
             if points
         ],
-        "splits": result["splits"],
-        "axis": _("rate of the first block") if secret else axis,
         "seeds": result["seeds"],
         "rows": setup.simulated_records,
-        "test_rows": TEST_ROWS,
-        "secret": secret,
-        "hidden": setup.hidden,
     }
 
 

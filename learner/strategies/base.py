@@ -1,7 +1,7 @@
 """The contract of every query strategy: which records to ask about, from whom it hides them, and its cost."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 
 from annotation.choices.selections import SelectionChoice
 from learner.linear_model import LinearModel
-from learner.strategies.divisions import Division
 from learner.strategies.rows import ListedRows, Rows
 from privacy.accounting.events import Event
 from privacy.errors import UnsoundCombination
@@ -163,28 +162,6 @@ class BlockwiseStrategy(QueryStrategy):
         """Choose as `QueryStrategy.choose` says."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SharedLimit:
-    """A limit that choosing and training share.
-
-    Attributes
-    ----------
-    epsilon : float
-        The limit of both together.
-    releases : int
-        Trainings that it pays for; a stream pays for its one update.
-    hidden : bool
-        Whether nobody sees whom a window of a stream asked.
-    rounds : callable
-        What all rounds up to the last training cost a record by a strategy.
-    """
-
-    epsilon: float
-    releases: int
-    hidden: bool
-    rounds: "Callable[[QueryStrategy], float]"
-
-
 @dataclass(frozen=True)
 class StrategyChoice(SelectionChoice):
     """What a project chooses for its questions: the parameters of a strategy, declared once.
@@ -217,21 +194,9 @@ class StrategyChoice(SelectionChoice):
         """Return what stands for the strategy in the planner's simulations."""
         return self.strategy()
 
-    def divisions(self, shared: SharedLimit) -> Iterable[Division]:
-        """Yield other ways to divide a limit between choosing and training, none where there is nothing to divide."""
-        return ()
-
     def other_blocks(self) -> Iterable[Mapping[str, Any]]:
         """Yield other parameters of secret blocks, each with how many release, that a plan tries; none of rounds."""
         return ()
-
-    def undivided(self, *, hidden: bool) -> str:
-        """Say why nothing is to divide, as a template in English; empty where the limit alone may forbid it."""
-        return ""
-
-    def asking(self, share: float) -> Mapping[str, float]:
-        """Return the parameters under which a hidden stream asks so many times as many; empty where none do."""
-        return {}
 
     def planned(self, settings: Mapping[str, Any]) -> Mapping[str, float]:
         """Divide what choosing leaves of the limit evenly over the releases that are planned, one where nobody says.

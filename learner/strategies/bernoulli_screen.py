@@ -1,7 +1,7 @@
 """Select what lies in a slab around the separator at one rate, and everything else at a lower one."""
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -9,11 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from learner.linear_model import LinearModel
-from learner.strategies.base import QueryStrategy, Series, SharedLimit, StrategyChoice
-from learner.strategies.divisions import RATES, SHARES, SMALLEST_RATE, Division, of_one_price
+from learner.strategies.base import QueryStrategy, Series, StrategyChoice
 from learner.strategies.scoring import boundary_distances, score_blocks
 from privacy.accounting.events import BernoulliScreenEvent, Event
-from privacy.accounting.screens import stream_epsilon
 from privacy.choices import Sound, parameter
 from privacy.mechanisms.randomness import RandomSource
 from privacy.mechanisms.screening import coin_probability, flip_coins
@@ -161,30 +159,3 @@ class TwoRates(StrategyChoice):
                 )
             )
         return self.strategy().rates
-
-    def divisions(self, shared: SharedLimit) -> Iterable[Division]:
-        """Vary the share of choosing by the rate elsewhere; of hidden windows, over the same records, the rate near."""
-        return self._at_rates(shared) if shared.hidden else self._at_shares(shared)
-
-    def _at_shares(self, shared: SharedLimit) -> Iterator[Division]:
-        for share in SHARES:
-            low = self.screen_high * math.exp(-share * shared.epsilon)
-            if low >= SMALLEST_RATE:
-                training = (1 - share) * shared.epsilon
-                yield Division(changes={"screen_low": low}, choosing=share * shared.epsilon, training=training)
-
-    def _at_rates(self, shared: SharedLimit) -> Iterator[Division]:
-        for rate in RATES:
-            low = self.screen_low * rate / self.screen_high
-
-            def price(training: float, rate: float = rate, low: float = low) -> float:
-                return stream_epsilon(rate, low, training, selection_visible=False, adjacency="null")
-
-            training = of_one_price(shared.epsilon, price)
-            if training is not None:
-                changes = {"screen_high": rate, "screen_low": low}
-                yield Division(changes=changes, training=training, rate=rate, asked=(rate, self.screen_high))
-
-    def asking(self, share: float) -> Mapping[str, float]:
-        """Multiply both rates."""
-        return {"screen_high": self.screen_high * share, "screen_low": self.screen_low * share}

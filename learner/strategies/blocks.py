@@ -7,7 +7,6 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
-from privacy.accounting.series import mixture_epsilon
 from privacy.mechanisms.randomness import RandomSource
 from privacy.mechanisms.screening import coin_probability
 
@@ -39,11 +38,6 @@ def block_rates(first_rate: float, growth: float) -> tuple[float, ...]:
     while len(rates) < MOST_BLOCKS and (larger := rates[-1] * Fraction(growth)) <= 1 - sum(rates):
         rates.append(coin_probability(larger))
     return tuple(map(float, rates))
-
-
-def blocks_epsilon(training_epsilon: float, rates: tuple[float, ...]) -> float:
-    """Return what trainings on exclusive secret blocks cost a record together, as one series."""
-    return mixture_epsilon(rates, [training_epsilon] * len(rates)) if rates else 0.0
 
 
 def weights_of_block(before: Sequence[float], own: float) -> tuple[float, float]:

@@ -25,13 +25,6 @@ class EveryRecord(StrategyChoice):
         """Say that all are asked about."""
         return _("Every record of this stream is asked about")
 
-    def undivided(self, *, hidden: bool) -> str:
-        """Say that there is no choice."""
-        return _(
-            "Nothing is to divide here: every record is asked about, so there is no choice to pay for, and the "
-            "pool's account pays for the updates alone."
-        )
-
     def strategy(self) -> RandomChoice:
         """Return what it amounts to: who asks about every record asks about those that happen to come."""
         return RandomChoice()

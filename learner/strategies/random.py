@@ -77,13 +77,6 @@ class Chance(StrategyChoice):
             return _("Among the texts that passed, this one was drawn at random.")
         return _("This record was drawn at random")
 
-    def undivided(self, *, hidden: bool) -> str:
-        """Say that choosing is free."""
-        return _(
-            "Nothing is to divide here: chance looks at no record, so choosing is free, and the pool's account pays "
-            "for trainings alone."
-        )
-
     def strategy(self) -> RandomChoice:
         """Return the strategy."""
         return RandomChoice()

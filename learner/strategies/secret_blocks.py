@@ -4,9 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from learner.strategies.base import SharedLimit
-from learner.strategies.blocks import block_rates, blocks_epsilon
-from learner.strategies.divisions import RATES, Division, of_one_price
+from learner.strategies.blocks import block_rates
 from learner.strategies.secret_sample import BlocksChoice, SecretSample
 from privacy.accounting.series import even_training
 from privacy.choices import parameter
@@ -65,14 +63,6 @@ class SecretBlocks(BlocksChoice):
     def block_rates(self) -> tuple[float, ...]:
         """Public rates of all blocks."""
         return block_rates(self.selection_rate, self.block_growth)
-
-    def divisions(self, shared: SharedLimit) -> Iterable[Division]:
-        """Vary the rate of the first block: its size pays for choosing, and training takes what the coins leave."""
-        for rate in RATES:
-            rates = block_rates(rate, self.block_growth)[: shared.releases]
-            training = of_one_price(shared.epsilon, lambda each, rates=rates: blocks_epsilon(each, rates))  # type: ignore[misc]
-            if training is not None:
-                yield Division(changes={"selection_rate": rate}, training=training, rate=rate)
 
     def other_blocks(self) -> Iterable[Mapping[str, Any]]:
         """Vary the rates of the blocks, and how many of them release."""

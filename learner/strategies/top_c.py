@@ -12,10 +12,8 @@ from learner.strategies.base import (
     BEYOND_A_STREAM,
     BlockwiseStrategy,
     Series,
-    SharedLimit,
     StrategyChoice,
 )
-from learner.strategies.divisions import SHARES, Division, largest_within
 from learner.strategies.rows import NO_ROWS, Rows
 from learner.strategies.scoring import boundary_distances, default_block_rows, score_blocks
 from privacy.accounting.events import Event, TopCEvent
@@ -116,16 +114,6 @@ class NoisyRanking(StrategyChoice):
             "The last released model was unsure about records like this one; noise in the choice hides whether this "
             "very record was why"
         )
-
-    def divisions(self, shared: SharedLimit) -> Iterator[Division]:
-        """Vary the share of all rounds."""
-        for share in SHARES:
-            whole = share * shared.epsilon
-            scale = largest_within(whole, lambda each: shared.rounds(TopC(each)), most=whole, steps=40)
-            training = (1 - share) * shared.epsilon / max(1, shared.releases)
-            if scale > 0 and training > 0:
-                choosing = shared.rounds(TopC(scale))
-                yield Division(changes={"selection_epsilon": scale}, choosing=choosing, training=training)
 
     def strategy(self) -> TopC:
         """Return the strategy."""

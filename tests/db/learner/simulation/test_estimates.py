@@ -60,7 +60,7 @@ def test_who_cannot_open_the_plan_is_not_sent_there():
 
 def test_a_simulation_without_the_noise_free_part_gives_no_estimate():
     project = learning.open_trusted(make_user())
-    simulate(setup_of(project, 700), curves={"digits": [point(50, 0.7)]}, splits=[])
+    simulate(setup_of(project, 700), curves={"digits": [point(50, 0.7)]})
     assert simulated_course(project).at(50) is None
 
 

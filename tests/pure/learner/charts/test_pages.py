@@ -87,17 +87,13 @@ def test_ticks_in_time_are_told_apart(minutes, written):
     assert all(re.fullmatch(written, each) for each in words)
 
 
-def test_simulations_and_their_divisions():
+def test_simulations_with_what_stands_beside_them():
     points = [
         {"labels": 100, "mean": 0.8, "low": 0.7, "high": 0.9},
         {"labels": 200, "mean": 0.9, "low": 0.8, "high": 1.0},
     ]
     chart = page_charts.simulation_chart([("digits", points)], beside=[("plain", points)], across="labels")
     assert [curve.dashed for curve in chart.curves] == [False, True]
-    splits = [{"value": share, "point": points[0]} for share in (0.1, 0.5)]
-    chart = page_charts.split_chart(splits, across="share")
-    assert chart.curves[0].marks[0].label == "10.0\u00a0%: 80.0\u00a0%, 70.0\u00a0% to 90.0\u00a0%"
-    assert page_charts.split_chart([], across="share") is None
 
 
 def test_calibration_has_the_line_on_which_it_is_as_sure_as_right():

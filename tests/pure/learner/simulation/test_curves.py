@@ -1,7 +1,6 @@
-"""What a plan simulates: the configured estimator and choice, on data about nobody; budgets are divided whole."""
+"""Plans simulate the configured estimator and choice on data about nobody."""
 
 import json
-import math
 from dataclasses import replace
 
 import numpy as np
@@ -9,11 +8,6 @@ import pytest
 
 from learner.simulation.curves import simulated
 from learner.simulation.setup import Setup, Training
-from learner.simulation.splits import series_epsilon, splits
-from learner.strategies.blocks import block_rates, blocks_epsilon
-from learner.strategies.divisions import RATES
-from learner.strategies.top_c import TopC
-from privacy.accounting.screens import stream_epsilon
 
 SECRET = Setup(
     n_classes=2,
@@ -40,7 +34,6 @@ OPEN = replace(
     releases=3,
     labels_per_release=100,
 )
-RATES_OF_SCREEN = {"screen_high": 0.4, "screen_low": 0.1, "screen_reach": 0.1}
 
 
 @pytest.mark.parametrize("data", ["digits", "made_up"])
@@ -64,7 +57,6 @@ def test_more_noise_leaves_less() -> None:
     ("selection", "parameters"),
     [
         ("top_c", {"selection_epsilon": 0.5}),
-        ("bernoulli_screen", RATES_OF_SCREEN),
         ("uncertainty", {"uncertainty_measure": "entropy"}),
     ],
 )
@@ -73,56 +65,8 @@ def test_every_selection_can_be_simulated(selection: str, parameters: dict[str, 
     assert [point.labels for point in simulated(setup, "made_up", seeds=1)] == [60, 120]
 
 
-def test_a_secret_sample_is_divided_by_its_rate_at_the_same_price() -> None:
-    found = splits(SECRET, 2.0)
-    assert [setup.parameters["selection_rate"] for setup in found] == list(RATES)
-    for setup in found:
-        price = blocks_epsilon(setup.training.epsilon, setup.block_rates[: setup.releases])
-        assert price <= 2.0 * (1 + 1e-9)
-        assert price > 1.999 or setup.training.epsilon == 10.0
-    # What the preset's own numbers cost, as its page says.
-    assert [blocks_epsilon(2.195, block_rates(0.1, 7)[:n]) for n in (1, 2)] == pytest.approx([0.59, 2.0], abs=0.005)
-
-
-def test_top_c_and_its_trainings_share_the_budget() -> None:
-    setup = replace(OPEN, selection="top_c", round_size=50)
-    for split in splits(setup, 6.0):
-        spent = (
-            series_epsilon(split, TopC(split.parameters["selection_epsilon"])) + split.releases * split.training.epsilon
-        )
-        assert spent == pytest.approx(6.0, rel=1e-6)
-        assert spent <= 6.0 + 1e-9
-
-
-def test_a_screen_and_its_trainings_share_the_budget() -> None:
-    setup = replace(OPEN, selection="bernoulli_screen", parameters=RATES_OF_SCREEN, stream=True)
-    found = splits(setup, 4.0)
-    assert len(found) > 1
-    for split in found:
-        ratio = math.log(split.parameters["screen_high"] / split.parameters["screen_low"])
-        assert ratio + split.training.epsilon == pytest.approx(4.0)
-
-
-def test_hidden_windows_are_divided_by_their_rate_at_the_same_price() -> None:
-    setup = replace(OPEN, selection="bernoulli_screen", parameters=RATES_OF_SCREEN, stream=True, hidden=True, batch=50)
-    found = splits(setup, 2.0)
-    assert [split.parameters["screen_high"] for split in found] == list(RATES)
-    for split in found:
-        high, low = split.parameters["screen_high"], split.parameters["screen_low"]
-        assert high / low == pytest.approx(4.0)
-        # The same records, so labels in proportion.
-        assert split.labels_per_release == round(100 * high / 0.4)
-        price = stream_epsilon(high, low, split.training.epsilon, selection_visible=False, adjacency="null")
-        assert price == pytest.approx(2.0)
-
-
-@pytest.mark.parametrize("selection", ["random", "uncertainty"])
-def test_where_choosing_is_free_nothing_is_divided(selection: str) -> None:
-    assert splits(replace(OPEN, selection=selection), 4.0) == []
-
-
 def test_a_setup_survives_being_stored() -> None:
-    setup = replace(OPEN, parameters=RATES_OF_SCREEN)
+    setup = replace(SECRET, alternatives=(OPEN,))
     assert Setup.from_json(json.loads(json.dumps(setup.as_json()))) == setup
 
 

@@ -10,13 +10,13 @@ from annotation.choices.catalogue import CATALOGUE
 from annotation.choices.label_randomizers import RandomizedConsensus
 from learner.estimators.choice import EstimatorChoice, PrivateEstimator, Shape
 from learner.estimators.sums import PrivateSums
-from learner.simulation.splits import series_epsilon
+from learner.simulation.setup import series_epsilon
 from learner.simulation.tried_settings import MOST_DIVIDED_CLASSES, left_out, settings_to_try, untried
 from learner.strategies.random import Chance
 from learner.strategies.secret_sample import BlocksChoice, SecretSample
 from learner.strategies.top_c import TopC
 from privacy.choices import Sound, parameter
-from tests.pure.learner.simulation.test_curves import OPEN, RATES_OF_SCREEN, SECRET
+from tests.pure.learner.simulation.test_curves import OPEN, SECRET
 
 SETTINGS: dict[str, Any] = {
     "oracle": "trusted",
@@ -63,15 +63,6 @@ def test_where_rounds_cost_what_they_leave_is_shared_by_as_many_models() -> None
     assert {"selection": "secret_sample", "maximum_releases": None} in found
     # One model at the end of as many labels, whose rounds are all by chance.
     assert {"maximum_releases": 1, "labels_per_release": 300, "training_epsilon": 5.999} in found
-
-
-def test_of_hidden_windows_batches_go_with_the_rate() -> None:
-    settings = SETTINGS | {"arrival": "stream", "selection": "bernoulli_screen", "estimator": "running_sums"}
-    settings |= {"screen_high": 0.1, "screen_low": 0.05, "window_denominator": 50}
-    setup = replace(OPEN, selection="bernoulli_screen", parameters=RATES_OF_SCREEN, stream=True, hidden=True)
-    found = [each for each in settings_to_try(settings, setup, 2.0) if "screen_high" in each]
-    assert {"screen_high": 0.2, "screen_low": 0.1, "window_denominator": 100} in found
-    assert "windows" in left_out(settings)
 
 
 @pytest.mark.parametrize("columns", [2, 256, 300])

@@ -13,7 +13,7 @@ from django.test import Client
 from annotation.choices.label_types.choose import ChooseOne
 from annotation.models import Label, Membership, Project, Query, QueryState, Role
 from annotation.review.agreement import Answer, compare_answers
-from learner.charts.pages import history_chart, split_chart
+from learner.charts.pages import history_chart
 from learner.models import ModelRelease, TrainingRun
 from learner.models.answers import RandomizedLabel
 from learner.rounds.services import randomization
@@ -97,9 +97,6 @@ def test_how_long_a_page_has_stood_is_no_part_of_what_is_compared():
         apart_pages.append(render_to_string("learner/_chart.html", {"chart": chart, "title": "spent"}))
     assert len({plain(page.encode()) for page in apart_pages}) == 1
     assert len({plain(page.encode()) for page in pages}) == 1
-    levels = [{"value": share, "point": {"mean": 0.5, "low": 0.4, "high": 0.6}} for share in (0.1, 0.9)]
-    split = render_to_string("learner/_chart.html", {"chart": split_chart(levels, across="share"), "title": "split"})
-    assert split.count('class="across') == plain(split.encode()).count('class="across') > 1
 
 
 def seen_outside(project: Project) -> dict[str, Any]:

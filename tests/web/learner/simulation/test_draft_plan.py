@@ -98,20 +98,11 @@ def test_a_simulation_needs_no_project_and_serves_the_project_later(client: Clie
         result={
             "seeds": 2,
             "curves": {"made_up": [{"labels": 30, "mean": 0.8, "low": 0.7, "high": 0.9}]},
-            "splits": [
-                {
-                    "value": 0.1,
-                    "selection_epsilon": 0.0,
-                    "training_epsilon": 1.5,
-                    "point": {"labels": 30, "mean": 0.8, "low": 0.7, "high": 0.9},
-                }
-            ],
         }
     )
     page = client.get(plan_of("pool-experts"), {"records": "300"})
     assert "A simulation, and no promise about your data" in page.content.decode()
-    for kind in ("accuracy_plot", "split_plot"):
-        assert client.get(page.context[kind])["Content-Type"] == "image/svg+xml"
+    assert client.get(page.context["accuracy_plot"])["Content-Type"] == "image/svg+xml"
     project = opening.create_project(
         name="x",
         preset="pool-experts",
@@ -141,24 +132,6 @@ def test_only_a_plan_may_have_no_project() -> None:
     Job.objects.create(kind="simulate")
     with pytest.raises(IntegrityError, match="annotation_job_project"), transaction.atomic():
         Job.objects.create(kind="import")
-
-
-@pytest.mark.parametrize(
-    ("preset", "changes", "why"),
-    [
-        ("voice-crowd", {}, "that of the answers for every training"),
-        ("pool-experts", {"selection": "random", "estimator": "logistic"}, "chance looks at no record"),
-        ("full-information-ogd", {}, "every record is asked about"),
-    ],
-)
-def test_what_is_not_divided_says_which_account_pays(
-    client: Client, opener: User, preset: str, changes: dict[str, object], why: str
-) -> None:
-    project = opening.create_project(
-        name="x", preset=preset, owner=opener, data_kind="text", classes=["a", "b"], question="?", **changes
-    )
-    page = client.get(reverse("learner:plan", args=[project.slug]), {"records": "2000"})
-    assert why in page.content.decode()
 
 
 def test_a_stream_is_asked_about_no_more_than_its_coins_leave(client: Client, opener: User) -> None:

@@ -91,13 +91,12 @@ def test_a_simulation_is_made_once_and_drawn_with_its_numbers(client: Client, ma
     assert job.state == WorkState.DONE
     page = client.get(page_of(project) + "?records=300").content.decode()
     assert "A simulation, and no promise about your data" in page
-    for kind in ("accuracy", "split"):
-        address = reverse("learner:plan_plot", args=[project.slug, kind, simulation.fingerprint])
-        assert address in page
-        picture = client.get(address)
-        assert picture["Content-Type"] == "image/svg+xml"
-        assert b"<title>" in picture.content
-        assert b"<desc>" in picture.content
+    address = reverse("learner:plan_plot", args=[project.slug, simulation.fingerprint])
+    assert address in page
+    picture = client.get(address)
+    assert picture["Content-Type"] == "image/svg+xml"
+    assert b"<title>" in picture.content
+    assert b"<desc>" in picture.content
     # Another project under the same settings has it already; other settings have not.
     twin = open_preset(manager, "pool-experts", feature_dimension=8)
     assert "A simulation, and no promise" in client.get(page_of(twin) + "?records=300").content.decode()
@@ -108,7 +107,7 @@ def test_a_simulation_is_made_once_and_drawn_with_its_numbers(client: Client, ma
 
 def test_a_picture_nobody_made_does_not_exist(client: Client, manager: User) -> None:
     project = open_preset(manager, "pool-experts")
-    assert client.get(reverse("learner:plan_plot", args=[project.slug, "split", "0" * 64])).status_code == 404
+    assert client.get(reverse("learner:plan_plot", args=[project.slug, "0" * 64])).status_code == 404
 
 
 @pytest.mark.parametrize("records", ["0", "x", "1e9"])
@@ -124,7 +123,7 @@ def test_a_simulation_that_breaks_fails_with_a_reason_and_can_be_asked_for_again
     client.post(page_of(project), {"records": "300"})
     first = Job.objects.get(kind="simulate")
     with monkeypatch.context() as patched:
-        patched.setattr(services, "divisions", lambda *_: 1 / 0)
+        patched.setattr(services, "simulated", lambda *_, **__: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             services.run_simulation(job_id=str(first.pk))
     first.refresh_from_db()

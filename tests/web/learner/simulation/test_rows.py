@@ -81,7 +81,7 @@ def simulate(project: Project, *, better: int = 1) -> str:
     points[better] |= {"mean": 0.9, "low": 0.9, "high": 0.9}
     name = fingerprint_of(planned.setup, planned.epsilon)
     curves = {"made_up": [points[0]]}
-    result = {"seeds": 5, "curves": curves, "splits": [], "rows": [{"made_up": point} for point in points]}
+    result = {"seeds": 5, "curves": curves, "rows": [{"made_up": point} for point in points]}
     PlanSimulation.objects.update_or_create(
         fingerprint=name, defaults={"setup": planned.setup.as_json(), "epsilon": planned.epsilon, "result": result}
     )
