@@ -100,7 +100,6 @@ def checked_rows(X: NDArray[np.floating], dimension: int) -> NDArray[np.float64]
 
 
 def checked_weights(weights: NDArray[np.floating] | None, count: int) -> NDArray[np.float64]:
-    """Return weights as float64, all 1 where there are none."""
     if weights is None:
         return np.ones(count)
     counts = np.asarray(weights, dtype=np.float64)

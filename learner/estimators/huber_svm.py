@@ -138,8 +138,6 @@ class HuberSvm(HuberChoice):
 
 @dataclass(frozen=True)
 class HuberSvmGaussian(HuberChoice, GaussianChoice):
-    """Huber SVM with a Gaussian tilt."""
-
     name: ClassVar[str] = "huber_svm_gaussian"
     label: ClassVar[str] = _("Huber SVM, Gaussian objective perturbation (has a delta)")
     words: ClassVar[str] = _("support vector machine of Huber loss with Gaussian objective perturbation")

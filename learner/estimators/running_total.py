@@ -73,7 +73,6 @@ class RunningTotal:
         )
 
     def to_json(self) -> dict[str, Any]:
-        """Return JSON values."""
         arrays = {name: getattr(self, name) for name in ("finished", "current", "buffers")}
         packed = {name: b64encode(array.astype("<f8").tobytes()).decode() for name, array in arrays.items()}
         return {**packed, "rows": len(self.finished), "place": self.place, "epochs": self.epochs}

@@ -39,7 +39,6 @@ class EncodedWords:
         return enough_examples(self.classes, self.descriptions)
 
     def model(self) -> LinearModel:
-        """Return version 0."""
         return version_zero(self.classes, self.descriptions, self.encode)
 
     def directions(self) -> LinearModel:

@@ -14,13 +14,7 @@ PAPERS: tuple[str, ...] = (
 
 
 def load_paper(name: str, *, small: bool) -> Paper:
-    """Return a paper with its experiments, which `small` cuts to seconds and to data that need no folder.
-
-    Raises
-    ------
-    ValueError
-        If there is no such paper.
-    """
+    """Return a paper with its experiments, which `small` cuts to seconds and to data that need no folder."""
     if name not in PAPERS:
         raise ValueError(f"paper must be one of {', '.join(PAPERS)}, got {name}")
     module = importlib.import_module(f"learner.papers.{name}")
@@ -29,5 +23,4 @@ def load_paper(name: str, *, small: bool) -> Paper:
 
 
 def find_experiment(paper: str, name: str, *, small: bool) -> Experiment:
-    """Return one experiment of a paper."""
     return next(entry for entry in load_paper(paper, small=small).experiments if entry.name == name)

@@ -35,13 +35,7 @@ class SideBySide:
 
 @dataclass(frozen=True, slots=True)
 class Users:
-    r"""Streams of users with losses :math:`f_t(w) = \ln(1 + e^{-\langle a_t, w\rangle})`, 1-Lipschitz and convex.
-
-    Attributes
-    ----------
-    rows : ndarray of shape (n_streams, horizon, dimension)
-        Each user's row of norm 1 times the label -1 or +1.
-    """
+    r"""Streams of users with losses :math:`f_t(w) = \ln(1 + e^{-\langle a_t, w\rangle})`, 1-Lipschitz and convex."""
 
     rows: Array
 
@@ -95,21 +89,6 @@ def full_information_losses(
     r"""Return the total losses of Algorithm 1: theta falls by the noisy gradient, w is eta theta, projected.
 
     Simulation, no guarantee: floats from a seeded generator stand for the exact noise.
-
-    Parameters
-    ----------
-    users : Users
-        Streams of the horizon's length.
-    sigmas, step_sizes : ndarray of shape (n_settings,)
-        Standard deviation of the noise, >= 0, and learning rate of each setting.
-    radius : float
-        Radius B of the ball of weights.
-    runs : int
-        Draws of the noise for each stream and setting.
-
-    Returns
-    -------
-    ndarray of shape (n_streams, n_settings, runs)
 
     References
     ----------

@@ -25,13 +25,7 @@ class Data:
     folder: Path | None = None
 
     def path(self, name: str) -> Path:
-        """Return the path of a file of the folder.
-
-        Raises
-        ------
-        FileNotFoundError
-            If there is no folder or no such file in it.
-        """
+        """Return the path of a file of the folder."""
         if self.folder is None:
             raise FileNotFoundError(f"{name} is needed: name the folder that holds it with --data")
         path = self.folder / name
@@ -42,19 +36,7 @@ class Data:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """One claim beside what was found.
-
-    Attributes
-    ----------
-    text : str
-        What the paper says, or what an earlier trial saw, and which of them.
-    ours : str
-        Our figure, with its standard error where it is a mean.
-    holds : bool or None
-        The rule applied to the result: computed, never written down; None where it is not decided within the error.
-    rule : str
-        The rule in words, so that a reader can apply it to the figures.
-    """
+    """One claim beside what was found."""
 
     text: str
     ours: str
@@ -119,25 +101,7 @@ class Paper:
 
 
 class Experiment(ABC):
-    """Some figures or a table of a paper: `run` once for each seed, `combine`, then show.
-
-    Attributes
-    ----------
-    name, title : str
-        File name (letters, digits, underscores; unique in its paper) and heading.
-    settings : dict
-        Everything that decides the result besides the seeds and the data, as JSON can hold it.
-    seeds : sequence of int
-        The part of each is kept when the command is interrupted.
-    together : int
-        How many seeds run in one go.
-    runs : int
-        How many independent runs the figures average over, all chunks together.
-    needs_data : bool
-        Whether `run` reads files of the data folder.
-    version : int
-        Raised when the code changes what it computes, so that kept results are not used again.
-    """
+    """Some figures or a table of a paper: `run` once for each seed, `combine`, then show."""
 
     name: ClassVar[str]
     title: ClassVar[str]
@@ -200,14 +164,7 @@ def settings_digest(name: str, version: int, settings: Mapping[str, Any], seeds:
 
 
 def cell(values: ArrayLike) -> Json:
-    """Return the mean of independent runs with its standard error, as results keep it.
-
-    Returns
-    -------
-    dict
-        `value`, `error` (standard error of the mean), `spread` (standard deviation of one run), `runs`, and
-        the interval `low` to `high` of four standard errors to either side.
-    """
+    """Return the mean of independent runs with its standard error, as results keep it."""
     numbers = np.asarray(values, dtype=np.float64).ravel()
     spread = float(numbers.std(ddof=1)) if numbers.size > 1 else 0.0
     found = interval(float(numbers.mean()), spread / math.sqrt(numbers.size))

@@ -82,16 +82,7 @@ class GateGrid(LogExperiment):
         }
 
     def neighbours(self, passed: Array, accuracy: Array) -> Array:
-        """Return differences of accuracy between gates that follow each other and let about as many texts pass.
-
-        Parameters
-        ----------
-        passed, accuracy : ndarray of shape (seeds, rates, ks)
-
-        Returns
-        -------
-        ndarray of shape (seeds, pairs)
-        """
+        """Return differences of accuracy between gates that follow each other and let about as many texts pass."""
         seeds = len(passed)
         flat, budgets = accuracy.reshape(seeds, -1), passed.mean(axis=0).ravel()
         order = np.argsort(budgets)

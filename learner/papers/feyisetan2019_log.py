@@ -31,8 +31,6 @@ def simulated_key(seed: int, *places: int) -> bytes:
 
 
 class LogExperiment(Experiment):
-    """An experiment on the drawn log."""
-
     def __init__(self, *, small: bool) -> None:
         self.settings: Json = (SMALL_LOG | {"texts": "made up"}) if small else (LOG | {"texts": "CLINC150"})
         self.settings |= LEARNING

@@ -14,12 +14,7 @@ from learner.papers.verdicts import at_most, jackknife
 
 
 def spread_ratio(errors: NDArray[np.float64]) -> float:
-    """Return the standard deviation of a run with the largest batch over that with the smallest, FLMB.
-
-    Parameters
-    ----------
-    errors : ndarray of shape (policies, sizes, runs)
-    """
+    """Return the standard deviation of a run with the largest batch over that with the smallest, FLMB."""
     smallest, *_, largest = errors[0].std(axis=-1, ddof=1)
     return float(largest / smallest)
 

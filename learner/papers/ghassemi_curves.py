@@ -54,7 +54,6 @@ def stream_orders(sample: Sample, seeds: Sequence[int], steps: int) -> np.ndarra
 
 
 def run_seeds(seed: int, runs: int) -> list[int]:
-    """Return the seeds of the runs of a chunk."""
     return [1_000 * seed + place for place in range(runs)]
 
 
@@ -334,8 +333,6 @@ class KddCurves(Curves):
 
 
 class MnistCurves(Curves):
-    """Digits 0 and 9."""
-
     name = "curves_mnist"
     title = "MNIST 0 and 9 (figures 2a and 3a)"
     sample = "mnist_pca"

@@ -21,26 +21,6 @@ def solve_tilted(signed: Array, ridges: Array, tilts: Array, *, tolerance: float
 
     Newton steps for all problems side by side, damped so that each descends.
 
-    Parameters
-    ----------
-    signed : ndarray of shape (n, d)
-        Rows of norm at most 1 times their labels -1 or +1.
-    ridges : ndarray of shape (k,)
-        :math:`\lambda` > 0 of each problem.
-    tilts : ndarray of shape (k, d)
-        :math:`b` of each problem, in the mean form.
-    tolerance : float
-        Largest gradient norm of a solution, > 0.
-
-    Returns
-    -------
-    ndarray of shape (k, d)
-
-    Raises
-    ------
-    ArithmeticError
-        If a problem is not solved after 200 steps.
-
     References
     ----------
     .. [1] Sun, Tran-Dinh, "Generalized self-concordant functions: a recipe for Newton-type methods", 2019.

@@ -18,15 +18,7 @@ HALVES = (
 
 
 def write_page(paper: Paper, results: dict[str, Json], output: Path) -> Path:
-    """Write the page and the figures of a paper; experiments without a result are named as not run.
-
-    Parameters
-    ----------
-    results : dict
-        The kept JSON of each finished experiment, by name.
-    output : Path
-        Folder of the pages; JSON and SVG lie in a folder of the paper's name beside them.
-    """
+    """Write the page and the figures of a paper; experiments without a result are named as not run."""
     lines = [f"# {paper.citation}", "", "Made by `make reproduce`; do not edit.", ""]
     if paper.unsound:
         lines += ["Run here as published, without the guarantee it claims, and impossible to choose in a project:", ""]

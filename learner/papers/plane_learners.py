@@ -15,19 +15,7 @@ Order = Literal["ranked", "random"]
 
 @dataclass(frozen=True, slots=True)
 class Learned:
-    """What every run ends with.
-
-    Attributes
-    ----------
-    queries : ndarray of int, shape (n_runs,)
-        Labels asked for beyond the two at the start: the label complexity where `finished`.
-    finished : ndarray of bool, shape (n_runs,)
-        Whether the clean machine came to separate all points.
-    weights : ndarray of shape (n_runs, 2)
-        The clean machine at the end.
-    labelled : ndarray of int, shape (n_runs, n_slots)
-        Numbers of the labelled points, the first two given, in the order of asking.
-    """
+    """What every run ends with."""
 
     queries: NDArray[np.intp]
     finished: NDArray[np.bool_]
@@ -59,24 +47,6 @@ def learn_until_separated(
     """Ask for one label at a time until the machine separates all points, in every run.
 
     UNSOUND, for reproduction only: the ranking follows a clean machine, so one record moves all later choices.
-
-    Parameters
-    ----------
-    points : Constellation
-        All points; those not labelled are the pool.
-    starts : ndarray of int, shape (n_runs, 2)
-        Points labelled at the start.
-    probability : float
-        Chance p in (0, 1] of asking for the record at each rank, closest to the separator first; after the last rank
-        comes the first again.
-    order : {"ranked", "random"}
-        Whether ranks follow the distance or are drawn at random.
-    cost : float
-        C of the machine.
-    most_queries : int
-        After how many queries a run stops without having finished.
-    rng : numpy.random.Generator
-        A seeded generator.
 
     References
     ----------

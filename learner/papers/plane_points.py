@@ -14,17 +14,7 @@ POINTS: Json = {"points": 120, "radius": 4.0, "points_seed": 1, "cost": 1.0, "mo
 
 @dataclass(frozen=True, slots=True)
 class Constellation:
-    """Points of two classes on either side of a line through the origin.
-
-    Attributes
-    ----------
-    X : ndarray of shape (n, 2)
-        Points, as many of either class.
-    signs : ndarray of shape (n,)
-        Labels -1 or +1.
-    direction : ndarray of shape (2,)
-        Unit vector that separates the classes, the labelling hypothesis.
-    """
+    """Points of two classes on either side of a line through the origin."""
 
     X: Array
     signs: Array
@@ -54,24 +44,7 @@ class Constellation:
 
 
 def draw_constellation(*, points: int, radius: float, gap: float, rng: np.random.Generator) -> Constellation:
-    """Draw points uniformly on a disc without a strip around the separating line.
-
-    Parameters
-    ----------
-    points : int
-        How many, even: half of them in either class.
-    radius : float
-        Radius of the disc, > gap.
-    gap : float
-        Smallest distance to the separating line, >= 0.
-    rng : numpy.random.Generator
-        A seeded generator.
-
-    Raises
-    ------
-    ValueError
-        If a parameter is out of range.
-    """
+    """Draw points uniformly on a disc without a strip around the separating line."""
     if points < 2 or points % 2:
         raise ValueError(f"points must be even and >= 2, got {points}")
     if not 0 <= gap < radius:

@@ -62,19 +62,7 @@ def ask_top_c(
     cost: float,
     rng: np.random.Generator,
 ) -> NDArray[np.intp]:
-    """Choose `picks` records of each run's pool by the project's mechanism and the model of the public starts.
-
-    Parameters
-    ----------
-    scale : float
-        Exponent of the weights; 0 chooses at random.
-    reach : float
-        Distance from the separator at which the score has fallen to 0, a public number.
-
-    Returns
-    -------
-    ndarray of int, shape (n_runs, picks)
-    """
+    """Choose `picks` records of each run's pool by the project's mechanism and the model of the public starts."""
     n_runs, n_points = len(starts), len(points.X)
     rows = points.signed[starts]
     first = solve_svms(rows, np.zeros((n_runs, 2)), cost=cost)

@@ -16,25 +16,6 @@ def solve_svms(rows: Array, duals: Array, *, cost: float) -> Array:
     and solves for both within their bounds. Then, as three points in the plane depend on each other, three duals off
     their bounds are moved along their dependency, which leaves w where it is, until one meets a bound.
 
-    Parameters
-    ----------
-    rows : ndarray of shape (n_runs, n_points, 2)
-        Labelled points times their labels.
-    duals : ndarray of shape (n_runs, n_points)
-        Where to start, within [0, C], overwritten with the solution.
-    cost : float
-        C > 0.
-
-    Returns
-    -------
-    ndarray of shape (n_runs, 2)
-        Weights; no single dual would move w by more than 1e-8.
-
-    Raises
-    ------
-    ArithmeticError
-        If a run is not finished after 5,000 steps.
-
     References
     ----------
     .. [1] Steinwart, Hush, Scovel, "Training SVMs without offset", 2011: working sets of two for the box alone.

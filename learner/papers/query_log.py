@@ -37,24 +37,12 @@ class Texts:
     positive: NDArray[np.bool_]
 
     def part(self, places: NDArray[np.intp]) -> "Texts":
-        """Return some of them."""
         return Texts(tuple(self.texts[place] for place in places), self.positive[places])
 
 
 @dataclass(frozen=True, slots=True)
 class QueryLog:
-    """Line i is text `said[i]` of `pool`, by person `people[i]`.
-
-    Attributes
-    ----------
-    pool, test, golden : Texts
-        Distinct texts of the log, and public ones that are not in it.
-    said, people : ndarray of int, shape (n_lines,)
-    counts : ndarray of int, shape (n_texts,)
-        Lines of each text of the pool.
-    habits : ndarray of int, shape (n_habits,)
-        Texts that one person alone says, again and again.
-    """
+    """Line i is text `said[i]` of `pool`, by person `people[i]`."""
 
     pool: Texts
     test: Texts
@@ -98,15 +86,7 @@ def made_texts() -> Texts:
 
 
 def draw_query_log(texts: Texts, settings: Json, rng: np.random.Generator) -> QueryLog:
-    """Draw how often each text is said and by whom.
-
-    Parameters
-    ----------
-    settings : dict
-        `text_exponent` and `largest_count`: counts follow a Zipf law, cut off. `people` and `people_exponent`: how
-        talkative each is, by rank. `habits`: how many people say a text of their own 30 to 100 times.
-        `test_share`, `golden`: texts held out.
-    """
+    """Draw how often each text is said and by whom."""
     order = rng.permutation(len(texts.texts))
     held = round(settings["test_share"] * len(order))
     test, golden = texts.part(order[settings["golden"] : held]), texts.part(order[: settings["golden"]])

@@ -136,7 +136,6 @@ class Separation(Experiment):
         return result
 
     def accuracy(self, result: Json, name: str, noise: str, epsilon: float, way: str = "epsilon_p 1") -> Json:
-        """Return one cell."""
         found: Json = result[name][way]["accuracy"][noise][self.settings["epsilons_m"].index(epsilon)]
         return found
 

@@ -84,7 +84,6 @@ class SoundReleases(Experiment):
         return result
 
     def at(self, result: Json, way: str, labels: int, epsilon: float, cost: float) -> Json:
-        """Return one cell."""
         found: Json = result[f"{way} {labels} {epsilon:g}"][f"{cost:g}"]
         return found
 

@@ -30,21 +30,7 @@ Chunk = tuple[Experiment, tuple[int, ...]]
 
 @dataclass(frozen=True, slots=True)
 class Reproduction:
-    """Where results go and how they are made.
-
-    Attributes
-    ----------
-    output : Path
-        Folder of pages, JSON and SVG.
-    data : Data
-        The folder of real data, if any.
-    small : bool
-        Whether the small version of each experiment runs.
-    processes : int
-        How many run at once, each with one BLAS thread; 1 runs all of it in this process.
-    say : callable
-        Takes one line of progress.
-    """
+    """Where results go and how they are made."""
 
     output: Path
     data: Data

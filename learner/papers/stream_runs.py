@@ -19,25 +19,7 @@ BLOCK = 256
 
 @dataclass(frozen=True, slots=True)
 class Design:
-    r"""One way to screen a stream and to learn from it.
-
-    Attributes
-    ----------
-    policy : {"flsw", "flmb"}
-        Update after `size` records (if any was selected) or after `size` labels; ``flsw`` with size 1 is immediate.
-    screen : {"bernoulli", "exponential", "all"}
-        Who is asked about: with probability `high` in the slab of half width `reach`, else `low`; by the
-        exponential of the distance; or everybody.
-    shrinking : bool
-        Whether the slab's half width is 1/t at update t instead of `reach`.
-    step, decay : float, bool
-        Step size :math:`\eta`, divided by the number of the update if it decays.
-    regularization, radius, epsilon : float
-        :math:`\lambda`; radius of the ball of weights; loss of one update between replaced records, infinite
-        for no noise.
-    average : bool
-        Whether the classifier is the average of all iterates.
-    """
+    r"""One way to screen a stream and to learn from it."""
 
     policy: Policy = "flmb"
     size: int = 5
@@ -77,17 +59,6 @@ class Runs:
 def simulate_streams(
     sample: Sample, designs: Sequence[Design], orders: NDArray[np.intp], checkpoints: Sequence[int], *, seed: int
 ) -> Runs:
-    """Run every design on every stream.
-
-    Parameters
-    ----------
-    orders : ndarray of int, shape (n_runs, n_steps)
-        Rows of the sample each run sees, one a step; all designs see the same.
-    checkpoints : sequence of int
-        Increasing numbers of steps after which the classifiers are tested.
-    seed : int
-        Of coins and noise.
-    """
     state = _StreamState(sample.X.shape[1], designs, len(orders), np.random.default_rng(seed))
     errors, labels = [], []
     wanted = set(checkpoints)

@@ -15,20 +15,6 @@ def information(gradients: Array, sigma: float, *, draws: int, rng: np.random.Ge
 
     Each draw is :math:`\ln p(\tilde z \mid z_k) - \ln \frac1n \sum_j p(\tilde z \mid z_j)` for a random user k:
     unbiased for this population, and never more than ln n.
-
-    Parameters
-    ----------
-    gradients : ndarray of shape (n_users, dimension)
-        What each user would send without noise.
-    sigma : float
-        Standard deviation of the noise of every coordinate, > 0.
-    draws : int
-        How many.
-
-    Returns
-    -------
-    ndarray of shape (draws,)
-        In nats.
     """
     found = []
     squares = (gradients**2).sum(axis=1)
@@ -46,17 +32,7 @@ def information(gradients: Array, sigma: float, *, draws: int, rng: np.random.Ge
 def bandit_information(
     answers: Array, directions: Array, scale: float, sigma: float, *, draws: int, rng: np.random.Generator
 ) -> Array:
-    r"""As `information` for one-point estimates :math:`s\,\varphi_k(e)\,e`, the direction being unknown to who looks.
-
-    Parameters
-    ----------
-    answers : ndarray of shape (n_users, n_directions)
-        The loss each user reports at each direction.
-    directions : ndarray of shape (n_directions, dimension)
-        Unit vectors; one is drawn uniformly for each answer.
-    scale : float
-        s, the dimension over the exploration radius.
-    """
+    r"""As `information` for one-point estimates :math:`s\,\varphi_k(e)\,e`, the direction unknown to who looks."""
     sent = scale * answers[:, :, None] * directions
     squares = (sent**2).sum(axis=2)
     found = np.empty(draws)

@@ -24,7 +24,6 @@ def at_most(found: Json, bound: float) -> ClaimVerdict:
 
 
 def above(found: Json, bound: float) -> ClaimVerdict:
-    """Say whether a figure is above the bound."""
     return opposite(at_most(found, bound))
 
 
@@ -34,7 +33,6 @@ def within(found: Json, low: float, high: float) -> ClaimVerdict:
 
 
 def opposite(verdict: ClaimVerdict) -> ClaimVerdict:
-    """Return the answer to the opposite claim."""
     return None if verdict is None else not verdict
 
 
@@ -57,13 +55,6 @@ def apart_from(first: Json, second: Json) -> Json:
 def exponent(cells: Sequence[Json], weights: Sequence[float]) -> Json:
     r"""Return the weighted sum of the logarithms of independent means, such as an exponent of growth.
 
-    Parameters
-    ----------
-    cells : sequence of dict
-        Means of independent runs; one that is not above 0 counts as 1e-9, whose error decides nothing.
-    weights : sequence of float
-        For the exponent between two places, minus and plus one over the logarithm of their ratio.
-
     Notes
     -----
     The error is the first-order one, :math:`\sqrt{\sum_i (w_i s_i / m_i)^2}` for means m with standard errors s.
@@ -76,15 +67,7 @@ def exponent(cells: Sequence[Json], weights: Sequence[float]) -> Json:
 
 
 def jackknife(groups: Sequence[Any], statistic: Callable[[Array], float]) -> Json:
-    """Return a statistic of all runs, with its error from leaving out one seed at a time.
-
-    Parameters
-    ----------
-    groups : sequence of array-like of shape (..., n_runs)
-        The runs of each seed.
-    statistic : callable
-        A smooth function of runs that lie along the last axis.
-    """
+    """Return a statistic of all runs, with its error from leaving out one seed at a time."""
     arrays, count = [np.asarray(group, dtype=np.float64) for group in groups], len(groups)
     left = np.array(
         [statistic(np.concatenate([*arrays[:place], *arrays[place + 1 :]], axis=-1)) for place in range(count)]

@@ -12,15 +12,7 @@ MOST_PASSES = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Settled:
-    """How many labels it took until every remaining point was decided, and at what cost.
-
-    Attributes
-    ----------
-    informative, others : ndarray of int, shape (n_runs,)
-        Labels asked for whose line crossed the version space, and whose line did not, after the two at the start.
-    widest : ndarray of int, shape (n_runs,)
-        The most often that one record was examined: what a sound price multiplies.
-    """
+    """How many labels it took until every remaining point was decided, and at what cost."""
 
     informative: NDArray[np.intp]
     others: NDArray[np.intp]
@@ -33,15 +25,7 @@ class Settled:
 
 
 def arc_bounds(turns: Array, labelled: NDArray[np.intp]) -> tuple[Array, Array]:
-    """Return the ends of the version space after each label, as angles from the labelling hypothesis.
-
-    Parameters
-    ----------
-    turns : ndarray of shape (n_points,)
-        See `Constellation.turns`.
-    labelled : ndarray of int, shape (..., n_labels)
-        Points in the order of their labels.
-    """
+    """Return the ends of the version space after each label, as angles from the labelling hypothesis."""
     known = turns[labelled]
     return np.maximum.accumulate(known, axis=-1) - np.pi, np.minimum.accumulate(known, axis=-1)
 
@@ -57,17 +41,6 @@ def learn_until_settled(
 
     UNSOUND for p < 1, for reproduction only: the version space is a clean one, and dropping a record tells on it
     with certainty.
-
-    Parameters
-    ----------
-    turns : ndarray of shape (n_points,)
-        See `Constellation.turns`.
-    starts : ndarray of int, shape (n_runs, 2)
-        Points labelled at the start.
-    probability : float
-        p in (0, 1].
-    screened : bool
-        If False, every record examined is asked about: labels in random order.
 
     References
     ----------

@@ -89,7 +89,6 @@ class UserInformation(Experiment):
         }
 
     def full(self, name: str, dimension: int, sigma: float, seed: int) -> float:
-        """Return one estimate with full information, for a population of the seed's own."""
         rng = np.random.default_rng([seed, dimension, POPULATIONS.index(name)])
         rows, truth = users_of(self.settings["users"], dimension, self.settings["truth_norm"], rng)
         weights = {"first step": np.zeros(dimension), "late step": truth}.get(name)

@@ -125,7 +125,6 @@ class Regret(Experiment, ABC):
         ]
 
     def bounded(self, text: str, ours: str, result: Json) -> Claim:
-        """Return a theorem's bound as a claim."""
         pairs = [
             (at, self.bound(horizon, sigma))
             for sigma, cells, _ in self.rows(result)

@@ -83,8 +83,6 @@ def silent(done: int, total: int) -> None:
 
 
 def spread(tell: TellParts, place: int, places: int) -> TellParts:
-    """Return what tells the parts of one of several equal places."""
-
     def within(done: int, total: int) -> None:
         tell(place * total + done, places * total)
 
@@ -138,18 +136,7 @@ def reserve_attempt(row: Round | TrainingRun, *, account: BudgetAccount, event: 
 def pay_whole(
     row: Stream | AnswerSeries, *, account: BudgetAccount, event: Event, purpose: str, subject: str, of: Any
 ) -> None:
-    """Charge all that will ever come of a row, once and durably before any of it.
-
-    Parameters
-    ----------
-    of
-        What the entry's digest is of; public, and can be written as JSON.
-
-    Raises
-    ------
-    BudgetExceeded
-        If the account cannot pay; also where an attempt before was charged because nobody came back to it in time.
-    """
+    """Charge all that will ever come of a row, once and durably before any of it."""
     digest = hashlib.sha256(json.dumps(of, sort_keys=True).encode()).hexdigest()
     kind = type(row)
     while row.entry_id is None:

@@ -68,7 +68,6 @@ def features_choice_of(project: Project) -> FeaturesChoice:
 
 
 def record_shape_of(project: Project) -> RecordShape:
-    """Return what the project declares about its records."""
     return RecordShape(
         data_kind=project.data_kind,
         dimension=project.feature_dimension,
@@ -124,14 +123,7 @@ def estimator_of(project: Project, featurizer: Featurizer, *, prior: LinearModel
 
 
 def answers_event_of(project: Project) -> AnswersEvent | None:
-    """Return the one event that pays for all answers, None where they are not randomised.
-
-    Raises
-    ------
-    TypeError
-        If what is chosen neither draws responses nor declares answers open, is charged by an event that is not of its
-        mechanism, or would pay for less than the unit that its account hides; then nothing may learn from them.
-    """
+    """Return the one event that pays for all answers, None where they are not randomised."""
     settings = project.settings
     choice = chosen_randomizer(settings)
     if choice is None or choice.mechanism is None:
@@ -211,7 +203,6 @@ def blocks_choice_of(project: Project) -> BlocksChoice:
 
 
 def secret_sample_of(project: Project, *, block: int) -> SecretSample:
-    """Return the secret sample of one block at its public rate."""
     choice = blocks_choice_of(project)
     strategy = choice.of_block(block, choice.block_rates[block - 1])
     strategy.check_oracle(cast(OracleName, project.oracle))
@@ -242,13 +233,7 @@ def learner_of(project: Project, featurizer: Featurizer) -> StreamingLinearClass
 
 
 def stream_event(project: Project) -> Event:
-    """Return what the whole stream must be charged, before any record of it is read.
-
-    Raises
-    ------
-    ValueError
-        If what batches make has no proof as the update of a stream.
-    """
+    """Return what the whole stream must be charged, before any record of it is read."""
     featurizer = featurizer_of(project)
     update = learner_of(project, featurizer).event_for(featurizer.dimension)
     screen, policy = stream_screen(project), policy_of(project)

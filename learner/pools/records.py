@@ -155,13 +155,7 @@ class Candidates:
     datasets: Sequence[Dataset]
 
     def ids_of(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the records at these rows, in their order.
-
-        Raises
-        ------
-        LookupError
-            If the database has lost one of them.
-        """
+        """Return the records at these rows, in their order."""
         starts = np.cumsum([0, *(dataset.row_count for dataset in self.datasets)], dtype=np.int64)
         keys = np.array([dataset.pk for dataset in self.datasets], dtype=np.int64)
         ids = np.empty(len(rows), dtype=np.int64)

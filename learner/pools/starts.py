@@ -168,13 +168,7 @@ def why_no_version_zero(project: Project) -> str:
 
 
 def version_zero_of(project: Project) -> LinearModel:
-    """Return the model that is given out as version 0: of the words about the classes, else of their names.
-
-    Raises
-    ------
-    NoVersionZero
-        If the project has nothing that says something to its features.
-    """
+    """Return the model that is given out as version 0: of the words about the classes, else of their names."""
     why_not = why_no_version_zero(project)
     if why_not:
         raise NoVersionZero(why_not)

@@ -24,19 +24,7 @@ class Examiner(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Examination:
-    """What became of the records that were handed over.
-
-    Attributes
-    ----------
-    selected : ndarray of int64
-        Places, among the records handed over, of those to ask about.
-    examined : int
-        How many of them are behind the stream now; any that follow wait for the update that a batch makes.
-    batches : list of Batch
-        Batches that were closed.
-    state : BatchState
-        To be stored in the transaction that stores the questions.
-    """
+    """What became of the records that were handed over."""
 
     selected: NDArray[np.int64]
     examined: int
@@ -56,44 +44,17 @@ def examine(
     most_batches: int | None = None,
     most_selected: int | None = None,
 ) -> Examination:
-    """Decide about the next records of a stream.
-
-    Parameters
-    ----------
-    records : ndarray of float32, shape (n, d)
-        Feature rows of consecutive slots.
-    first_slot : int
-        Slot of the first of them. Slots the stream has passed are left alone: a record that is posted
-        again, or again after a crash, gets no second coin.
-    state : BatchState
-        Where the stream stands.
-    examiner : Examiner or None
-        Flips the coins; None selects every record, which tells nothing about any.
-    policy : BatchPolicy
-        Groups the selected into batches.
-    model : LinearModel or None
-        The last RELEASED model; never one trained without noise.
-    rng : RandomSource
-        Source of the coins.
-    most_batches : int, optional
-        Stop where so many batches are closed, >= 1, so that their updates can change the model for the records after
-        them. The coins of these, never seen by anybody, are flipped anew later.
-    most_selected : int, optional
-        Stop after so many selected records, >= 1; only where selection is visible, since stopping tells.
-
-    Raises
-    ------
-    ValueError
-        If a slot would be skipped, a needed model is missing, or no batch may close.
-    """
+    """Decide about the next records of a stream."""
     for name, most in (("most_batches", most_batches), ("most_selected", most_selected)):
         if most is not None and most < 1:
             raise ValueError(f"{name} must be >= 1, got {most}")
     if first_slot > state.next_slot:
         raise ValueError(f"slots {state.next_slot} to {first_slot - 1} were not examined yet")
+    # A record that is posted again, or again after a crash, gets no second coin.
     passed = min(state.next_slot - first_slot, len(records))
     rows = np.arange(passed, len(records), dtype=np.int64)
     decisions = np.ones(rows.size, dtype=np.bool_) if examiner is None else examiner.decide(records, rows, model, rng)
+    # Stopping tells, so it is for visible selection alone.
     if most_selected is not None and decisions.sum() > most_selected:
         decisions = decisions[: np.flatnonzero(decisions)[most_selected - 1] + 1]
     following, batches = policy.advance(state, decisions)
@@ -110,20 +71,6 @@ def guessed_classes(
 
     A no to one of two classes names the other. Of more classes only a yes tells one, so half of the guesses are drawn
     evenly: otherwise a class that is never guessed would never be learned.
-
-    Parameters
-    ----------
-    learner : StreamingLinearClassifier
-        As it stands after its last release, with classes 0, 1, ...
-    rows : ndarray of shape (n, n_features)
-        The records that are asked about.
-    rng : RandomSource
-        Source of the coins.
-
-    Returns
-    -------
-    ndarray of shape (n,)
-        Places of classes, 0, 1, ...
     """
     n_classes = len(learner.classes_)
     guesses = np.asarray(learner.predict(rows), dtype=np.int64) if len(rows) else np.empty(0, dtype=np.int64)

@@ -48,13 +48,7 @@ class CrowdSettings:
 
     @classmethod
     def of(cls, given: Mapping[str, str]) -> Self:
-        """Return the preset with `given` in place of its own.
-
-        Raises
-        ------
-        ValueError
-            If a name is unknown, a value cannot be read, or one breaks a rule of what is chosen.
-        """
+        """Return the preset with `given` in place of its own."""
         preset = PRESETS[PRESET]
         values = {name: value for name, value in preset.defaults.items() if name not in LIMITS}
         values |= {"oracle": preset.oracle, "data_kind": preset.data_kinds[0]}
@@ -93,13 +87,7 @@ class CrowdSettings:
         return self.answers_event(2).epsilon
 
     def answers_event(self, n_classes: int) -> AnswersEvent:
-        """Return the series event that pays for all answers.
-
-        Raises
-        ------
-        ValueError
-            If answers are declared to be no secret.
-        """
+        """Return the series event that pays for all answers."""
         randomizer = chosen_randomizer(self.values)
         event = None if randomizer is None else randomizer.of(self.values).event(n_classes=n_classes)
         if event is None:
@@ -135,21 +123,7 @@ BATCH_RECORDS = 65_536
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CrowdPool:
-    """Texts with their counts, and what the records behind each of them mean.
-
-    Attributes
-    ----------
-    texts : tuple of str
-        In normal form, each once.
-    counts : ndarray of float64, shape (n,)
-        How often each was counted, > 0.
-    answers : tuple of ndarray of int
-        The classes of the records behind each text.
-    passed, different : int
-        Texts that the gate let out, and all there are.
-    assumed : bool
-        Whether so few passed that all texts were taken instead.
-    """
+    """Texts with their counts, and what the records behind each of them mean."""
 
     texts: tuple[str, ...]
     counts: NDArray[np.float64]
@@ -164,13 +138,7 @@ class CrowdPool:
 
 
 def crowd_pool(task: SimulationTask, settings: CrowdSettings, *, seed: int) -> CrowdPool:
-    """Send the records through the gate, once for each seed.
-
-    Raises
-    ------
-    ValueError
-        If there are fewer different texts than the largest number of labels.
-    """
+    """Send the records through the gate, once for each seed."""
     normal = np.array(settings.normalized(task.texts), dtype=object)
     different, place, counts = np.unique(normal, return_inverse=True, return_counts=True)
     if len(different) < task.label_counts[-1]:
@@ -216,29 +184,7 @@ Course = list[NDArray[np.int64]]
 
 
 def simulate_crowd(task: SimulationTask, *, encode: Encode | None = None, prior: LinearModel | None = None) -> Outcome:
-    """Play a crowd's project from its gate to its models, beside what it must beat.
-
-    Parameters
-    ----------
-    task : Task
-        Labelled public texts, and settings over those of the preset.
-    encode : callable, optional
-        Features of normalised texts, by a public encoder; by default the one that ships with the program.
-    prior : LinearModel, optional
-        Version 0, at epsilon 0; by default what the names and descriptions of the classes say through the encoder.
-
-    Returns
-    -------
-    Outcome
-        One label is one settled question, whatever the overlap. What no gate lets out today is assumed to pass, and
-        the notes and the JSON say so.
-
-    Raises
-    ------
-    ValueError
-        If a setting is unknown or out of range, the records are no texts, or there are fewer different texts than
-        labels.
-    """
+    """Play a crowd's project from its gate to its models, beside what it must beat."""
     settings = CrowdSettings.of(task.settings)
     if task.rows is not None:
         raise ValueError("only texts can pass a gate, so a crowd is shown nothing else")

@@ -42,24 +42,7 @@ class CurvePoint:
 
 
 def simulated(setup: Setup, data: SimulatedData, *, seeds: int = SEEDS, private: bool = True) -> list[CurvePoint]:
-    """Return the accuracy at each release, over seeds.
-
-    Parameters
-    ----------
-    setup : Setup
-        What to simulate; noise is that of the real mechanisms, drawn from seeds, so nothing here carries a guarantee.
-    data : {"digits", "made_up"}
-        scikit-learn's handwritten digits, or normal clouds around a centre for each class in the declared dimension.
-    seeds : int
-        Simulations of the whole, each with a pool, choices and noise of its own.
-    private : bool
-        False takes logistic regression, tuned, on as many labels as each release has, chosen by chance.
-
-    Returns
-    -------
-    list of Point
-        One for each release whose labels the simulated pool holds.
-    """
+    """Return the accuracy at each release, over seeds."""
     played = _run if private else _clear_run
     runs = [list(played(setup, data, seed)) for seed in range(seeds)]
     shortest = min(len(run) for run in runs)

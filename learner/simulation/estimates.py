@@ -27,11 +27,6 @@ def best_row(tried: Sequence[Tried]) -> int | None:
 
     A row counts where on some data its mean is higher by more than the distance from worst to best, of either, and on
     no data lower.
-
-    Parameters
-    ----------
-    tried : sequence of mapping
-        The settings that stand, then others, with `mean`, `low` and `high` of each kind of data.
     """
     if not tried:
         return None
@@ -122,19 +117,7 @@ DATA: Final = ("digits", "made_up")
 
 @dataclass(frozen=True, slots=True)
 class PlannersEstimate:
-    """Accuracy without privacy on a plan's data, beside what the same plan reached with it.
-
-    Attributes
-    ----------
-    data : {"digits", "made_up"}
-        What it was simulated on; nothing of the project.
-    labels : int
-        Labels of that point.
-    accuracy, macro_f1 : float
-        Without noise, tuned on its own labels; means over seeds.
-    with_privacy : float
-        Accuracy of the project's own settings at the same point.
-    """
+    """Accuracy without privacy on a plan's data, beside what the same plan reached with it."""
 
     data: str
     labels: int
@@ -151,7 +134,6 @@ class SimulatedCourse:
     plain: Mapping[str, Sequence[Mapping[str, Any]]]
 
     def at(self, labels: int | None) -> PlannersEstimate | None:
-        """Return the estimate for about this number of labels."""
         if not labels:
             return None
         for data in DATA:

@@ -15,17 +15,7 @@ MARK = "simulation on public data, no guarantee: its randomness is seeded"
 
 @dataclass(frozen=True, slots=True)
 class MeanAccuracy:
-    """Mean over seeds on the same test records.
-
-    Attributes
-    ----------
-    accuracy : float
-        Share of test records that were answered right, in [0, 1].
-    accuracy_se : float
-        Standard error of that mean over the seeds, >= 0; 0 where nothing was drawn or one seed ran.
-    macro_f1 : float
-        Mean over classes of the F1 score, in [0, 1]: a rare class counts as much as a frequent one.
-    """
+    """Mean over seeds on the same test records."""
 
     accuracy: float
     accuracy_se: float
@@ -41,13 +31,6 @@ class MeanAccuracy:
 
     @classmethod
     def over_seeds(cls, predictions: Sequence[ArrayLike], truth: ArrayLike) -> "MeanAccuracy":
-        """Return the mean over `predictions`, one array for each seed, each of the shape of `truth`.
-
-        Raises
-        ------
-        ValueError
-            If there is no seed, or a shape differs.
-        """
         right = np.asarray(truth)
         made = [np.asarray(answers) for answers in predictions]
         if not made or any(answers.shape != right.shape for answers in made):
@@ -61,17 +44,7 @@ class MeanAccuracy:
 
 @dataclass(frozen=True, slots=True)
 class SimulatedAccount:
-    """One account of the simulated project and the limit that a release of it would print.
-
-    Attributes
-    ----------
-    scope : str
-        What is protected: "pool", "gate", "answers".
-    unit : str
-        Whose change is hidden: "record", "contributor", "answer", "annotator".
-    epsilon, delta : float
-        The limit, not what happened to be spent.
-    """
+    """One account of the simulated project and the limit that a release of it would print."""
 
     scope: str
     unit: str
@@ -86,25 +59,7 @@ class SimulatedAccount:
 
 @dataclass(frozen=True, slots=True)
 class OutcomePoint:
-    """All that stands side by side at one number of labels.
-
-    Attributes
-    ----------
-    labels : int
-        Answers given to ordinary questions so far.
-    project : Accuracy
-        The preset as it would run.
-    random : Accuracy
-        Random choice of the records, at equal total cost.
-    version_0 : Accuracy
-        The model from descriptions alone, at epsilon 0; where nothing was described, a constant.
-    no_privacy : Accuracy
-        The same labels and the same prior, without noise.
-    constant : Accuracy
-        Always the most frequent class.
-    releases : tuple of Accuracy
-        Of a project that releases several times, what each release reached; the last one is `project`.
-    """
+    """All that stands side by side at one number of labels."""
 
     labels: int
     project: MeanAccuracy

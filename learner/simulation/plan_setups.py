@@ -42,25 +42,7 @@ FEWEST_RECORDS, MOST_RECORDS = 20, 10**8
 
 @dataclass(frozen=True, slots=True)
 class Purchase:
-    """What the accounts buy as they stand, if people answer all they are asked and agree.
-
-    Attributes
-    ----------
-    records : int
-        Records the plan is made for: of an upload, or that passed the gate where there is one.
-    passed_of : int or None
-        Records of the made-up log that the gate was tried on, where there is a gate.
-    uploads : int or None
-        Uploads the gate can take, where there is one and they do not all share one price.
-    releases, rounds, labels : int
-        Trainings that can be paid, the rounds up to the last of them, and the labels of it.
-    questions : int
-        Questions of one round; of a secret sample the first block's size on average.
-    choosing, training : float
-        Epsilon of all choosing, and of one training.
-    whole : float or None
-        Epsilon of a whole stream, which is paid once; where windows are hidden it has no parts.
-    """
+    """What the accounts buy as they stand, if people answer all they are asked and agree."""
 
     records: int
     passed_of: int | None
@@ -132,13 +114,7 @@ def purchase_of(project: Project, records: int) -> Purchase:
 
 
 def whole_price(project: Project, setup: Setup) -> float:
-    """Return the epsilon of all choosing and of every training that is simulated, by the project's own events.
-
-    Raises
-    ------
-    ValueError
-        If an event's numbers are beyond what can be released.
-    """
+    """Return the epsilon of all choosing and of every training that is simulated, by the project's own events."""
     if project.arrival == Arrival.STREAM:
         return stream_event(project).cost(adjacency="null").epsilon
     account = selectors.training_account(project)

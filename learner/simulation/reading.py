@@ -30,13 +30,7 @@ def names_of(*kinds: Kind, playing: type = Choice) -> set[str]:
 
 
 def with_given(values: Mapping[str, Any], given: Mapping[str, str], names: Collection[str]) -> dict[str, Any]:
-    """Return values with those `given` in their place; what is given as nothing is left out.
-
-    Raises
-    ------
-    ValueError
-        If a name is not among `names`, or a value cannot be read or is out of the range that what is chosen declares.
-    """
+    """Return values with those `given` in their place; what is given as nothing is left out."""
     if unknown := sorted(set(given) - set(names)):
         raise ValueError(f"unknown settings {', '.join(unknown)}; there are {', '.join(sorted(names))}")
     if unchosen := [name for name in KEYS if name in values and given.get(name) == ""]:
@@ -91,7 +85,6 @@ class Records:
     rows: NDArray[np.generic] | None = None
 
     def at(self, places: NDArray[np.intp]) -> "Records":
-        """Return the records at these places."""
         people = None if self.contributors is None else tuple(self.contributors[place] for place in places)
         return Records(
             tuple(self.texts[place] for place in places) if self.texts else (),
@@ -111,13 +104,7 @@ def read_task(
     label_counts: Sequence[int],
     seeds: int,
 ) -> SimulationTask:
-    """Return the task of a file; without a test file a random fifth is held out, the same in every run.
-
-    Raises
-    ------
-    ValueError
-        If a file cannot be read, or its parts do not fit together.
-    """
+    """Return the task of a file; without a test file a random fifth is held out, the same in every run."""
     columns = columns or FileColumns()
     pool, rest = read_records(data, columns=columns)
     if test is not None:
@@ -145,13 +132,7 @@ def read_task(
 
 
 def read_records(path: Path, *, columns: FileColumns) -> tuple[Records, Records | None]:
-    """Return the records of a file, and those it holds out itself, which only `.npz` files can.
-
-    Raises
-    ------
-    InvalidUpload or ValueError
-        If the file cannot be read, or a row has no text or no label.
-    """
+    """Return the records of a file, and those it holds out itself, which only `.npz` files can."""
     if path.suffix == ".npz":
         return _arrays(path)
     layout = Layout(
@@ -185,11 +166,6 @@ def read_descriptions(path: Path) -> dict[str, ClassDescription]:
     A JSON object names a class and gives a sentence, a list of examples, or an object with any of `name`, `sentence`
     and `examples`; `slots` beside `classes` fills ``{slot}``. Any other file has columns `label` and `text`, an example
     a row.
-
-    Raises
-    ------
-    ValueError
-        If the file does not say this.
     """
     if path.suffix != ".json":
         records, _ = read_records(path, columns=FileColumns())

@@ -48,19 +48,7 @@ class PlanRow:
 
 @dataclass(frozen=True, slots=True)
 class PlannedRows:
-    """What is simulated for a project and so many records.
-
-    Attributes
-    ----------
-    setup : Setup
-        Of the settings that stand; with every row as its alternatives, which is what a simulation is known by.
-    epsilon : float
-        The limit that choosing and training share.
-    rows : tuple of PlanRow
-        The settings that stand, then others; empty where none is tried.
-    why_not, left_out : str
-        Why nothing else is tried, and which settings are not, each a message or empty.
-    """
+    """What is simulated for a project and so many records."""
 
     setup: Setup
     epsilon: float
@@ -91,13 +79,7 @@ def planned_rows(project: Project, records: int) -> PlannedRows:
 
 
 def imagined_project(project: Project, changes: Mapping[str, Any], *, kind: str | None = None) -> Project:
-    """Return a project as it would be under changes; it is read and never saved.
-
-    Parameters
-    ----------
-    kind : str, optional
-        How its account would add up, where that changes, too.
-    """
+    """Return a project as it would be under changes; it is read and never saved."""
     document = configurations.document_of(configurations.settings_with(project, changes))
     imagined = copy.copy(project)
     # No row has a key that a digest makes.

@@ -22,15 +22,7 @@ MOST_COMPARED: Final = 256
 
 @dataclass(frozen=True, slots=True)
 class Training:
-    """What one training may cost; both are public.
-
-    Attributes
-    ----------
-    epsilon : float
-        Privacy loss of one training.
-    adjacency : {"null", "replace"}
-        The neighbours that `epsilon` is meant for.
-    """
+    """What one training may cost; both are public."""
 
     epsilon: float
     adjacency: Literal["null", "replace"] = "null"
@@ -38,41 +30,7 @@ class Training:
 
 @dataclass(frozen=True, slots=True)
 class Setup:
-    """What a project's numbers mean for its models; everything is public.
-
-    Attributes
-    ----------
-    n_classes, dimension, records : int
-        Size of the problem; `records` is what may be asked about.
-    estimator : str
-        Name in the catalogue.
-    training : Training
-        What one training may cost.
-    selection : str
-        Name of the query strategy; `parameters` are its own, by the names of its declaration.
-    labels_per_release, releases, round_size : int
-        Labels between trainings, trainings the budget pays for (a stream's are free), questions of a round.
-    stream : bool
-        Whether records come one by one; then as many labels come between versions.
-    batch : int
-        Answers of one update of a stream.
-    selection_epsilon : float
-        What choosing costs the account that pays for training, in all.
-    askable : int or None
-        Most questions that coins leave of the records, where coins choose.
-    declared : mapping of str to object
-        Parameters of the estimator by the names of its declaration.
-    answers : mapping of str to object
-        The event of randomised answers, where they are randomised before anything learns from them.
-    labels_per_record : int
-        Most classes of one record, for which noise is added; simulated records have one class each.
-    alternatives : tuple of Setup
-        Other settings that are tried beside these, where some are; these stand first.
-    drawn_in : int or None
-        Columns in which made-up records are drawn where settings are compared; the leading ones are read.
-    falling : bool
-        Whether the first of these say most, as those of the public sentence encoder do.
-    """
+    """What a project's numbers mean for its models; everything is public."""
 
     n_classes: int
     dimension: int
@@ -101,7 +59,6 @@ class Setup:
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> "Setup":
-        """Return the setup that `as_json` described."""
         built = {
             "training": Training(**values["training"]),
             "alternatives": tuple(map(cls.from_json, values["alternatives"])),
@@ -149,7 +106,6 @@ def simulated_estimator(setup: Setup) -> type[EstimatorChoice] | None:
 
 
 def simulated_strategy(setup: Setup) -> QueryStrategy:
-    """Return the strategy of a setup as it is simulated."""
     return strategy_choice(setup).simulated()
 
 

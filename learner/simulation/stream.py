@@ -46,28 +46,14 @@ WHOLE = 1 - 1e-9
 
 @dataclass(frozen=True, slots=True)
 class StreamSettings:
-    """All settings of one simulated stream, by the names a project stores them under.
-
-    Attributes
-    ----------
-    values : mapping of str to object
-        What a project of the preset would hold.
-    n_classes : int
-        Declared classes.
-    """
+    """All settings of one simulated stream, by the names a project stores them under."""
 
     values: Mapping[str, Any]
     n_classes: int
 
     @classmethod
     def of(cls, preset: str, given: Mapping[str, str], *, classes: tuple[str, ...], data_kind: str) -> Self:
-        """Return the preset with `given` in place of its own; what is given as nothing is left out.
-
-        Raises
-        ------
-        ValueError
-            If a name is unknown, a value cannot be read, or the whole breaks a rule.
-        """
+        """Return the preset with `given` in place of its own; what is given as nothing is left out."""
         values = dict(PRESETS[preset].defaults) | {"oracle": PRESETS[preset].oracle}
         values |= {"classes": list(classes), "data_kind": data_kind}
         values = with_given(values, given, {"normalizer", *PRICE.values(), *names_of(*PLAYED)})
@@ -125,13 +111,7 @@ class StreamSettings:
         return learner
 
     def event(self, learner: StreamingLinearClassifier, *, n_features: int, chosen: bool = True) -> Event:
-        """Return what the whole stream is charged; without being `chosen` records are asked about by chance alone.
-
-        Raises
-        ------
-        ValueError
-            If it costs more than the account holds.
-        """
+        """Return what the whole stream is charged; without being `chosen` records are asked about by chance alone."""
         update = learner.event_for(n_features)
         screen, policy = (self.screen() if chosen else None), self.policy()
         high, low = (1.0, 1.0) if screen is None else screen.rates

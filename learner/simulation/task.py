@@ -14,34 +14,7 @@ HELD_OUT_SHARE = 0.2
 
 @dataclass(frozen=True, slots=True)
 class SimulationTask:
-    """What `simulate` hands to the code of a preset; all of it is public.
-
-    Attributes
-    ----------
-    texts : tuple of str
-        The pool, in the order of the file; empty where `rows` holds the records.
-    labels : ndarray of int, shape (n,)
-        The answer an annotator would give to each record, a place in `classes`.
-    test_texts, test_labels
-        Records nobody is asked about, for accuracy only.
-    classes : tuple of str
-        Declared class names, at least two.
-    contributors : tuple of str, optional
-        Who a record came from, one a record.
-    rows, test_rows : ndarray, optional
-        Numbers of records that are no texts: shape (n, d), or uint8 images of shape (n, height, width) or
-        (n, height, width, 3).
-    descriptions : mapping of class name to ClassDescription
-        What the owner wrote about classes; possibly empty.
-    settings : mapping of str to str
-        ``--set name=value``, over the preset's own.
-    label_counts : tuple of int
-        Numbers of labels to stop at, rising.
-    seeds : int
-        Independent repetitions, >= 1.
-    first_seed : int
-        Of the first of them; each further one is one more.
-    """
+    """What `simulate` hands to the code of a preset; all of it is public."""
 
     texts: tuple[str, ...]
     labels: NDArray[np.int64]
@@ -88,15 +61,7 @@ class SimulationTask:
 
 
 def held_out(n_records: int, *, seed: int = 0) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """Return the places of the pool and of a random fifth that is held out, both in rising order.
-
-    Parameters
-    ----------
-    n_records : int
-        Records in the file, >= 2.
-    seed : int
-        Public seed; every run holds out the same records.
-    """
+    """Return the places of the pool and of a random fifth that is held out, both in rising order."""
     if n_records < 2:
         raise ValueError(f"at least two records are needed to hold some out, got {n_records}")
     drawn = np.random.default_rng(seed).permutation(n_records)

@@ -49,17 +49,7 @@ def left_out(settings: Mapping[str, Any]) -> str:
 
 
 def settings_to_try(settings: Mapping[str, Any], setup: Setup, epsilon: float) -> Iterator[Changes]:
-    """Yield the changes that are worth trying, sound or not, those that are likeliest to help first.
-
-    Parameters
-    ----------
-    settings : mapping
-        Field names of `Project` to the values that stand.
-    setup : Setup
-        What a simulation of them needs.
-    epsilon : float
-        The limit that choosing and training share.
-    """
+    """Yield the changes that are worth trying, sound or not, those that are likeliest to help first."""
     if untried(settings):
         return
     if settings["oracle"] == "crowd":

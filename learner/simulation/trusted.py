@@ -42,15 +42,7 @@ AnswerArray = NDArray[np.int64]
 
 
 def strength_of(rows: Array, labels: AnswerArray) -> float:
-    """Return the strength that folds of the labels find best, a middling one where there are too few for folds.
-
-    Parameters
-    ----------
-    rows : ndarray of shape (n, d)
-        Labelled rows; `MOST_TUNED` and a few are enough.
-    labels : ndarray of int, shape (n,)
-        Their classes.
-    """
+    """Return the strength that folds of the labels find best, a middling one where there are too few for folds."""
     if len(labels) < 10 or np.bincount(labels)[np.unique(labels)].min() < 2:
         return 10.0
     least = int(np.bincount(labels)[np.unique(labels)].min())
@@ -60,17 +52,7 @@ def strength_of(rows: Array, labels: AnswerArray) -> float:
 
 
 def clear_answers(rows: Array, labels: AnswerArray, test: Array, strength: float) -> AnswerArray:
-    """Return what the model without noise says of `test`, shape (n_test,); the one class there is, where there is one.
-
-    Parameters
-    ----------
-    rows, labels : ndarrays of shape (n, d) and (n,)
-        What was labelled, possibly nothing.
-    test : ndarray of shape (n_test, d)
-        Rows held out.
-    strength : float
-        Inverse weight of the penalty, > 0.
-    """
+    """Return what the model without noise says of `test`, shape (n_test,); or the one class there is."""
     if len(np.unique(labels)) < 2:
         return np.full(len(test), labels[0] if len(labels) else 0, dtype=np.int64)
     fitted = LogisticRegression(C=strength, max_iter=300).fit(rows, labels)
@@ -89,18 +71,7 @@ WHOLE: Final = 1 - 1e-9
 
 @dataclass(frozen=True, slots=True)
 class TrustedSettings:
-    """All settings of one simulation.
-
-    Attributes
-    ----------
-    values : mapping of str to object
-        What a project of the preset would hold, by the names it stores them under; its limits are all planned for.
-    n_classes : int
-        Declared classes.
-    in_series : bool
-        Whether a series of secret blocks is asked about, each of which releases, as live projects have it; else there
-        is one secret sample and one release.
-    """
+    """All settings of one simulation."""
 
     values: Mapping[str, Any]
     n_classes: int
@@ -108,13 +79,7 @@ class TrustedSettings:
 
     @classmethod
     def of(cls, given: Mapping[str, str], *, n_classes: int, data_kind: str = "text") -> Self:
-        """Return the planned recipe with `given` in its place; of a series of blocks it is the preset's own.
-
-        Raises
-        ------
-        ValueError
-            If a name is unknown, a value cannot be read, the whole breaks a rule, or no blocks are chosen.
-        """
+        """Return the planned recipe with `given` in its place; of a series of blocks it is the preset's own."""
         preset = PRESETS[PRESET]
         values = {name: value for name, value in preset.defaults.items() if name not in PRICES}
         values |= {"oracle": preset.oracle, "data_kind": data_kind, "normalizer": "L1"}
@@ -182,13 +147,7 @@ class TrustedSettings:
         prior: LinearModel | None,
         **parameters: Any,
     ) -> tuple[PrivateEstimator, SecretBlockEvent]:
-        """Return the estimator of one block of the series, which together spends the account, and what it is charged.
-
-        Raises
-        ------
-        ValueError
-            If the series cannot pay for it: a mistake of the recipe, not of the data.
-        """
+        """Return the estimator of one block, which together spend the account, and what it is charged."""
         planned = self.blocks.planned({**self.values, "maximum_releases": len(self.rates)})
         epsilon, delta = (planned[name] * WHOLE for name in PRICES)
         estimator = self._estimator(epsilon, delta, prior, **parameters)
@@ -215,13 +174,7 @@ class TrustedSettings:
         return priced.estimator(shape).set_params(**parameters)
 
     def event(self, estimator: PrivateEstimator, *, rate: float, n_features: int) -> Event:
-        """Return what the release is charged, and check that the account holds it.
-
-        Raises
-        ------
-        ValueError
-            If the recipe costs more than the limit: a mistake of the recipe, not of the data.
-        """
+        """Return what the release is charged, and check that the account holds it."""
         inner = estimator.event_for(n_features)
         event: Event = SecretSampleEvent(inner, rate) if rate < 1 else inner
         cost = event.cost()
@@ -253,11 +206,6 @@ def course(
     """Play all blocks of a pool and return the answers of each release on `test`, and which rows were asked about.
 
     Each model starts from the release before it; where it is made of noisy sums it adds its own to all before.
-
-    Raises
-    ------
-    ValueError
-        If the series costs more than the account holds: a mistake of the recipe, not of the data.
     """
     every = settings.blocks.block_rates
     drawn = draw_blocks(len(rows), every, rng)
@@ -293,24 +241,7 @@ IMAGE_SIDE = 8
 
 
 def simulate_trusted(task: SimulationTask) -> Outcome:
-    """Play a project of trusted experts, each number of labels as a project of its own that releases once.
-
-    Parameters
-    ----------
-    task : Task
-        Labelled public records, and settings over those of the preset.
-
-    Returns
-    -------
-    Outcome
-        `random` chooses in the open as many records as the secret sample is planned to have and spends the same
-        limit, without the amplification that secrecy gives.
-
-    Raises
-    ------
-    ValueError
-        If a setting is unknown or out of range, or there are fewer records than labels.
-    """
+    """Play a project of trusted experts, each number of labels as a project of its own that releases once."""
     if task.label_counts[-1] > task.n_records or task.label_counts[0] < 1:
         raise ValueError(f"labels must be within [1, {task.n_records}], got {task.label_counts}")
     settings = settings_of(task)

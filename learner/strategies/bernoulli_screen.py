@@ -140,11 +140,9 @@ class TwoRates(StrategyChoice):
     )
 
     def strategy(self) -> BernoulliScreen:
-        """Return the screen."""
         return BernoulliScreen(self.screen_high, self.screen_low, threshold=math.exp(-self.screen_reach))
 
     def why(self, settings: Mapping[str, object]) -> str:
-        """Say what its coins do."""
         return _(
             "A coin decides about each record once, as it comes: more often heads where the model is unsure, never "
             "certain either way"

@@ -140,7 +140,6 @@ class SpreadDoubt(StrategyChoice):
     )
 
     def strategy(self) -> ClusteredUncertainty:
-        """Return it for answers as they are."""
         return ClusteredUncertainty("entropy")
 
     def behind_randomness(self, epsilon: float) -> ClusteredUncertainty:

@@ -22,7 +22,6 @@ class EveryRecord(StrategyChoice):
     )
 
     def why(self, settings: Mapping[str, Any]) -> str:
-        """Say that all are asked about."""
         return _("Every record of this stream is asked about")
 
     def strategy(self) -> RandomChoice:

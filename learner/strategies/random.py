@@ -40,7 +40,6 @@ class RandomChoice(BlockwiseStrategy):
                 return rows.at(places)
 
     def event_for(self, *, pool_size: int, picks: int, series: Series) -> Event:
-        """Return the event of one choice."""
         return RandomChoiceEvent(picks=picks)
 
 
@@ -72,11 +71,9 @@ class Chance(StrategyChoice):
     sound: ClassVar[Sound] = Sound(arrivals=("pool",), why_not={"stream": BEYOND_A_STREAM})
 
     def why(self, settings: Mapping[str, Any]) -> str:
-        """Say that it was drawn."""
         if settings.get("oracle") == "crowd":
             return _("Among the texts that passed, this one was drawn at random.")
         return _("This record was drawn at random")
 
     def strategy(self) -> RandomChoice:
-        """Return the strategy."""
         return RandomChoice()

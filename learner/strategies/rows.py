@@ -33,7 +33,6 @@ class ListedRows:
         return len(self.rows)
 
     def at(self, places: Rows64) -> Rows64:
-        """Return the rows at these places."""
         return self.rows[places]
 
     def blocks(self, size: int) -> Iterator[Rows64]:
@@ -70,7 +69,6 @@ class OpenRows:
         return self.total - len(self.taken)
 
     def at(self, places: Rows64) -> Rows64:
-        """Return the rows at these places."""
         return places + np.searchsorted(self._before, places, side="right")
 
     def blocks(self, size: int) -> Iterator[Rows64]:
@@ -85,7 +83,6 @@ class OpenRows:
                 yield self.at(places)
 
     def only(self, rows: Rows64) -> Rows64:
-        """Return those of the rows, all of them between 0 and `total`, that are open."""
         kept: Rows64 = rows[np.append(self.taken, -1)[np.searchsorted(self.taken, rows)] != rows]
         return kept
 
@@ -106,7 +103,6 @@ class WatchedRows:
         return len(self._rows)
 
     def at(self, places: Rows64) -> Rows64:
-        """Return the rows at these places."""
         return self._rows.at(places)
 
     def blocks(self, size: int) -> Iterator[Rows64]:

@@ -52,16 +52,13 @@ class SecretBlocks(BlocksChoice):
     )
 
     def strategy(self) -> SecretSample:
-        """Return the sample of the first block."""
         return SecretSample(self.selection_rate)
 
     def of_block(self, block: int, rate: float) -> SecretSample:
-        """Return a sample at the public rate of the block."""
         return SecretSample(rate)
 
     @property
     def block_rates(self) -> tuple[float, ...]:
-        """Public rates of all blocks."""
         return block_rates(self.selection_rate, self.block_growth)
 
     def other_blocks(self) -> Iterable[Mapping[str, Any]]:

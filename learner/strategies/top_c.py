@@ -116,5 +116,4 @@ class NoisyRanking(StrategyChoice):
         )
 
     def strategy(self) -> TopC:
-        """Return the strategy."""
         return TopC(self.selection_epsilon)

@@ -180,7 +180,6 @@ class MostUncertain(StrategyChoice):
     )
 
     def strategy(self) -> Uncertainty:
-        """Return the strategy."""
         return Uncertainty(cast(Measure, self.uncertainty_measure), draws=UNCERTAINTY_DRAWS)
 
     def why(self, settings: Mapping[str, Any]) -> str:

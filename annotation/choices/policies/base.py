@@ -21,13 +21,7 @@ OF_STREAMS: Final = Sound(oracles=("trusted",), arrivals=STREAM, why_not={"pool"
 
 @dataclass(frozen=True)
 class PolicyChoice(Choice):
-    """When something is learned; what that costs, estimator and selection say.
-
-    Attributes
-    ----------
-    hides_selection : bool
-        Whether ids, numbers and times of what is asked stay among those who see the records.
-    """
+    """When something is learned; what that costs, estimator and selection say."""
 
     kind: ClassVar[Kind] = Kind.POLICY
     # Each training of a pool pays for itself; of a stream everything stays.
@@ -38,20 +32,7 @@ class PolicyChoice(Choice):
         """Return nothing: what is learned is charged, not when."""
 
     def labels_for_next_release(self, *, labels_at_last_release: int, labels_per_release: int) -> int:
-        """Return how many labels in total make the next release of a pool due.
-
-        Parameters
-        ----------
-        labels_at_last_release : int
-            Labels the last release was trained on, 0 where there is none.
-        labels_per_release : int
-            Labels of each release, >= 1.
-
-        Raises
-        ------
-        ValueError
-            If a count is out of range, or no pool trains so.
-        """
+        """Return how many labels in total make the next release of a pool due."""
         if labels_at_last_release < 0:
             raise ValueError(f"labels_at_last_release must be >= 0, got {labels_at_last_release}")
         if labels_per_release < 1:
@@ -69,13 +50,7 @@ class PolicyChoice(Choice):
         raise ValueError(f"no pool trains by {self.name!r}")
 
     def batches(self) -> BatchPolicy:
-        """Return when the answers of a stream become an update.
-
-        Raises
-        ------
-        ValueError
-            If no stream updates so, or a number is below 1.
-        """
+        """Return when the answers of a stream become an update."""
         raise ValueError(f"no stream updates by {self.name!r}")
 
 

@@ -20,13 +20,7 @@ def chosen_policy(settings: Mapping[str, Any]) -> type[PolicyChoice] | None:
 
 
 def policy_choice_of(settings: Mapping[str, Any]) -> PolicyChoice:
-    """Return the policy of a project, with its parameters.
-
-    Raises
-    ------
-    ValueError
-        If the settings name none that is known, or a number is out of range.
-    """
+    """Return the policy of a project, with its parameters."""
     found = chosen_policy(settings)
     if found is None:
         raise ValueError(f"nothing is learned by {settings.get(Kind.POLICY.key)!r}")

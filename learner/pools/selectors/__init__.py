@@ -65,14 +65,12 @@ def guarantee_accounts(project: Project) -> list[BudgetAccount]:
 
 
 def releases_of(project: Project) -> QuerySet[ModelRelease]:
-    """Return the releases of a project, newest first."""
     related = ("project", "entry", "endorsement", "stopping_advice", "training_run__project", "training_run__block")
     found = ModelRelease.objects.filter(project=project).select_related(*related)
     return found.prefetch_related("evaluations__dataset").order_by("-version")
 
 
 def newest_release(project: Project) -> ModelRelease | None:
-    """Return the newest release that is not retired, which is what the project itself goes on from."""
     found = ModelRelease.objects.filter(project=project, state=ReleaseState.RELEASED)
     return found.order_by("-version").first()
 
@@ -200,7 +198,6 @@ def asked_in(chosen: Round) -> dict[str, int | float | None]:
 
 
 def rounds_of(project: Project) -> QuerySet[Round]:
-    """Return the rounds of a project, newest first."""
     related = ("project", "model", "committed_entry")
     return Round.objects.filter(project=project).select_related(*related).order_by("-number")
 
@@ -279,7 +276,6 @@ def training_account(project: Project) -> BudgetAccount:
 
 
 def training_event(project: Project) -> Event:
-    """Return the accountant's event of the project's next training."""
     if records.labels_in_secret(project):
         return _next_secret_event(project)
     answers = answer_selectors.next_event(project)
@@ -326,7 +322,6 @@ def next_strategy(project: Project) -> str:
 
 
 def can_score(project: Project, newest: ModelRelease | None) -> bool:
-    """Say whether there is a model to score with: the newest release, or one from a start."""
     return newest is not None or start_of(project) is not None
 
 
