@@ -6,11 +6,12 @@ from typing import ClassVar
 import numpy as np
 
 from learner.estimators.choice import EstimatorChoice
-from learner.estimators.streaming import AnsweredBatch, StreamingLinearClassifier, project_to_ball
+from learner.estimators.streaming import AnsweredBatch, StreamingLinearClassifier, public_start
 from privacy.accounting.events import MinibatchSgdEvent
 from privacy.accounting.training import grid_slack, records_moved
 from privacy.choices import Sound, parameter
 from privacy.mechanisms.k_norm import EuclideanNoise
+from privacy.mechanisms.randomness import random_source
 
 GRID = 2.0**-30
 
@@ -18,8 +19,6 @@ GRID = 2.0**-30
 class NoisyMeans(StreamingLinearClassifier):
     """Add up, with noise, the difference of two classes in each batch."""
 
-    average = False
-    radius = 40.0
     fit_intercept = True
 
     def __init__(
@@ -47,8 +46,38 @@ class NoisyMeans(StreamingLinearClassifier):
         scale = moved / (self.epsilon * (1 - 1e-9))
         return MinibatchSgdEvent(scale, n_features + 1, norm_bound=self._row_norm, noise="k_norm", grid=GRID)
 
+    def _begin(self, n_features, classes):
+        super()._begin(n_features, classes)
+        self._take(np.zeros((1, n_features + 1)))
+
+    def _take(self, weights):
+        self.weights_ = weights
+        self._store(list(weights))
+
+    def start_from(self, coef, intercept):
+        n_features = np.shape(coef)[-1]
+        self.start(n_features)
+        weights, offsets = public_start(coef, intercept, shape=(1, n_features))
+        self._take(np.column_stack([weights, offsets / self.intercept_scaling]))
+        return self
+
+    def state(self):
+        kept = {"updates": self.updates_, "simulated": self.simulated_}
+        return kept | {"weights": self.weights_.tolist(), "classes": self.classes_.tolist()}
+
+    def resume(self, state):
+        weights = np.array(state["weights"])
+        self._begin(weights.shape[1] - 1, np.array(state["classes"]))
+        self._take(weights)
+        self.updates_ = state["updates"]
+        self.simulated_ = state["simulated"] or self._source.simulated
+        return self
+
     def fit(self, X, y):
-        rows, places = self._examples(X, y, classes=None, begin=True)
+        rows, labels = self._validated(X, y)
+        learned = self.classes is None and random_source(self.random_state).simulated
+        self._begin(rows.shape[1], self._learned_classes(labels) if learned else self._declared_classes())
+        places = self._members(labels, self.classes_).argmax(axis=1)
         return self.learn_batches([AnsweredBatch(rows, places, max(1, len(rows)))], new=1)
 
     def first_model(self, words):
@@ -57,12 +86,12 @@ class NoisyMeans(StreamingLinearClassifier):
     def learn_batches(self, batches, *, new):
         event = self.privacy_event_
         for batch in batches[len(batches) - new :]:
-            signed = self._extended(batch.rows) * np.where(batch.classes == 1, 1.0, -1.0)[:, None]
+            signed = self._with_constant(batch.rows) * np.where(batch.classes == 1, 1.0, -1.0)[:, None]
             total = np.rint(signed / GRID).sum(axis=0) * GRID
             noisy = EuclideanNoise(event.noise_scale).release(total, grid=GRID, rng=self._source)
             step = self.pace * noisy[None] / batch.asked
-            self._count(project_to_ball(self.weights_ + step, self.radius))
-        self._publish()
+            self._take(self.weights_ + step)
+            self.updates_ += 1
         return self
 
 

@@ -1,6 +1,5 @@
 """A classifier from running sums: with every batch of a stream a new version, made of all batches so far."""
 
-import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, ClassVar, Self
@@ -13,7 +12,7 @@ from learner.estimators.choice import Shape, SumsChoice
 from learner.estimators.descriptions import PublicWords
 from learner.estimators.linear import refuse_longer_rows
 from learner.estimators.running_total import RunningTotal
-from learner.estimators.streaming import AnsweredBatch, StreamingLinearClassifier
+from learner.estimators.streaming import AnsweredBatch, StreamingLinearClassifier, public_start
 from learner.estimators.sums import PrivateSums
 from learner.linear_model import LinearModel
 from privacy.accounting import checks
@@ -21,7 +20,7 @@ from privacy.accounting.cost import Adjacency
 from privacy.accounting.sums import MOST_UPDATES, RunningSumsEvent, charged_delta, running_sums_event, sums_mu
 from privacy.arrays import Array
 from privacy.choices import Sound, parameter
-from privacy.mechanisms.randomness import RandomSource
+from privacy.mechanisms.randomness import RandomSource, random_source
 from privacy.mechanisms.running_sums import release_running_sums
 from privacy.mechanisms.sums import FloatRows, Members, NoisySums
 from privacy.wording import gettext_noop as _
@@ -66,8 +65,6 @@ class RunningSums(StreamingLinearClassifier):
     """
 
     reads_again: ClassVar[bool] = True
-    average = False
-    radius = math.inf
     fit_intercept = True
 
     privacy_event_: RunningSumsEvent = field(init=False)
@@ -88,9 +85,12 @@ class RunningSums(StreamingLinearClassifier):
 
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
         """Start anew and release after every `batch_size` rows, in their order; their number is public."""
-        rows, places = self._examples(X, y, classes=None, begin=True)
+        rows, labels = self._validated(X, y)
+        simulated = random_source(self.random_state).simulated
+        learned = self.classes is None and simulated
+        self._begin(rows.shape[1], self._learned_classes(labels) if learned else self._declared_classes())
         starts = range(0, len(rows), self.batch_size)
-        batches = [(rows[start : start + self.batch_size], places[start : start + self.batch_size]) for start in starts]
+        batches = [(rows[start : start + self.batch_size], labels[start : start + self.batch_size]) for start in starts]
         for number in range(len(batches)):
             self.update([batches[each] for each in range(self.first_read(number), number + 1)])
         return self
@@ -136,14 +136,11 @@ class RunningSums(StreamingLinearClassifier):
 
     def start_from(self, coef: ArrayLike, intercept: ArrayLike) -> Self:
         """Lean on weights that public examples alone have led to."""
-        weights, offsets = np.array(coef, dtype=np.float64), np.array(intercept, dtype=np.float64)
-        if weights.ndim != 2 or not (np.isfinite(weights).all() and np.isfinite(offsets).all()):
-            raise ValueError("weights must be finite, one vector for two classes, else one of each")
-        self.start(weights.shape[1])
-        if len(weights) != self._n_vectors(len(self.classes_)) or offsets.shape != weights.shape[:1]:
-            raise ValueError(f"weights and intercepts do not fit, got shapes {weights.shape} and {offsets.shape}")
+        n_features = np.shape(coef)[-1] if np.ndim(coef) else 1
+        self.start(n_features)
+        shape = self._n_vectors(len(self.classes_)), n_features
+        weights, offsets = public_start(coef, intercept, shape=shape)
         self._prior = LinearModel(weights, offsets, tuple(map(str, self.classes_)), "softmax")
-        self._publish()
         return self
 
     def state(self) -> dict[str, Any]:
@@ -170,8 +167,8 @@ class RunningSums(StreamingLinearClassifier):
         return self
 
     def _begin(self, n_features: int, classes: NDArray[Any]) -> None:
-        self._prior = None
         super()._begin(n_features, classes)
+        self._prior, self._model = None, None
         self._total = RunningTotal.empty(self.privacy_event_)
 
     @property
@@ -183,10 +180,6 @@ class RunningSums(StreamingLinearClassifier):
     def intercept_(self) -> Array:  # type: ignore[override]  # nobody sets it
         """What is added to their scores."""
         return self._weights()[1]
-
-    def _publish(self) -> None:
-        """Have the model made anew when it is asked for."""
-        self._model = None
 
     def _weights(self) -> tuple[Array, Array]:
         if not hasattr(self, "_total"):

@@ -22,7 +22,6 @@ PRIVATE = {
     "huber output": lambda **options: PrivateHuberSVM(2.0, method="output", **options),
     "sums": lambda **options: PrivateSums(2.0, delta=1e-6, **options),
     "softmax steps": lambda **options: PrivateSoftmaxSteps(2.0, delta=1e-6, steps=5, **options),
-    "running sums": lambda **options: RunningSums(2.0, delta=1e-6, updates=4, batch_size=20, **options),
 }
 TWINS = {
     "logistic": lambda **options: LogisticRegressionBaseline(**options),
@@ -105,7 +104,11 @@ def test_probabilities_are_computed_from_released_weights_alone(make, n_classes)
 
 def test_a_seed_stays_unreleasable_after_a_crash_and_secure_updates(n_classes):
     X, y = records(n_classes)
-    make, classes = PRIVATE["running sums"], list(range(n_classes))
+    classes = list(range(n_classes))
+
+    def make(**options):
+        return RunningSums(2.0, delta=1e-6, updates=4, **options)
+
     first, second = (X[:20], y[:20]), (X[20:], y[20:])
     simulated = make(classes=classes, random_state=1).start(X.shape[1]).update([first])
     resumed = make(classes=classes).resume(simulated.state())
