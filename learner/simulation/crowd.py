@@ -29,7 +29,7 @@ from privacy.accounting.events import AnswersEvent
 from privacy.choices import Kind
 from privacy.gate.counting import CountingGate
 from privacy.gate.normalizers import Normalizer, normalize_texts
-from privacy.mechanisms.randomized_response import ResponseMechanism, mechanism_of
+from privacy.mechanisms.randomized_response import mechanism_of
 from privacy.mechanisms.randomness import SimulationRandom
 from privacy.wording import joined_rules
 
@@ -75,11 +75,6 @@ class CrowdSettings:
     def overlap(self) -> int:
         """Answers to one question."""
         return int(self.values["overlap"])
-
-    @property
-    def uses_prior(self) -> bool:
-        """Whether what is said is drawn among the likeliest classes only."""
-        return self.answers_event(2).uses_prior
 
     @property
     def epsilon_once(self) -> float:
@@ -197,8 +192,19 @@ def simulate_crowd(task: SimulationTask, *, encode: Encode | None = None, prior:
     for seed, pool in zip(task.repetitions, pools, strict=True):
         rows = vectors.of(pool.texts)
         for name, found in courses.items():
-            play = _CrowdPlay(task, settings, pool, rows, test, prior, SimulationRandom(1_000_003 * seed + len(found)))
-            found.append(play.course(chosen=name != "random", private=name != "no_privacy"))
+            private = name != "no_privacy"
+            play = CrowdPlay(
+                classes=task.classes,
+                pool=pool,
+                rows=rows,
+                prior=prior,
+                overlap=settings.overlap,
+                round_size=settings.round_size,
+                event=settings.answers_event(len(task.classes)) if private else None,
+                rng=SimulationRandom(1_000_003 * seed + len(found)),
+            )
+            strategy = RandomChoice() if name == "random" else settings.strategy(private=private)
+            found.append(play.course(strategy, test, label_counts=task.label_counts))
     return Outcome(
         accounts=_accounts(settings, task),
         points=_points(task, courses, np.array(prior.leaders(prior.decision_function(test)))),
@@ -207,63 +213,60 @@ def simulate_crowd(task: SimulationTask, *, encode: Encode | None = None, prior:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _CrowdPlay:
-    """One seed of one way to run the project."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CrowdPlay:
+    """One seed of one way to run a crowd's project; without an `event` answers are learned from as they are."""
 
-    task: SimulationTask
-    settings: CrowdSettings
+    classes: tuple[str, ...]
     pool: CrowdPool
     rows: NDArray[np.float32]
-    test: NDArray[np.float32]
-    prior: LinearModel
+    prior: LinearModel | None
+    overlap: int
+    round_size: int
+    event: AnswersEvent | None
     rng: SimulationRandom
 
-    def course(self, *, chosen: bool, private: bool) -> Course:
-        """Ask, settle, say and learn until the last number of labels; `chosen` at random otherwise."""
-        event = self.settings.answers_event(len(self.task.classes))
-        response = mechanism_of(event)
-        strategy = self.settings.strategy(private=private) if chosen else RandomChoice()
+    def course(self, strategy: QueryStrategy, test: NDArray[np.floating], *, label_counts: Sequence[int]) -> Course:
+        """Ask, settle, say and learn until the last number of labels."""
         left, asked = np.arange(len(self.rows)), np.empty(0, dtype=np.int64)
-        likelihoods = np.empty((0, len(self.task.classes)))
-        moved = adapt_to_texts(self.prior, self.rows, self.pool.counts)
+        likelihoods = np.empty((0, len(self.classes)))
+        moved = None if self.prior is None else adapt_to_texts(self.prior, self.rows, self.pool.counts)
         model, penalty, found = moved, FIRST_PENALTY, []
-        for size, is_point in _rounds(self.task.label_counts, self.settings.round_size):
+        for size, is_point in _rounds(label_counts, self.round_size):
             spread = {"counts": self.pool.counts, "asked": asked} if isinstance(strategy, ClusteredUncertainty) else {}
-            batch = strategy.query(self.rows, left, model, size, self.rng, **spread)
+            if model is None and strategy.needs_model:
+                batch = RandomChoice().query(self.rows, left, None, size, self.rng)
+            else:
+                batch = strategy.query(self.rows, left, model, size, self.rng, **spread)
             left, asked = np.setdiff1d(left, batch, assume_unique=True), np.concatenate([asked, batch])
-            said = self._said(batch, model, response if private else None, times=event.randomizations)
-            likelihoods = np.concatenate([likelihoods, said])
+            likelihoods = np.concatenate([likelihoods, self._said(batch, model)])
             fitted = ChannelClassifier(
-                classes=self.task.classes, prior=self.prior, regularization=None if is_point else penalty
+                classes=self.classes, prior=self.prior, regularization=None if is_point else penalty
             ).fit(self.rows[asked], likelihoods, texts=self.rows, weights=self.pool.counts, moved=moved)
             model, penalty = fitted.model_, fitted.regularization_
             if is_point:
-                found.append(model.leaders(model.decision_function(self.test)).astype(np.int64))
+                found.append(model.leaders(model.decision_function(test)).astype(np.int64))
         return found
 
-    def _said(
-        self, batch: NDArray[np.int64], model: LinearModel, response: ResponseMechanism | None, *, times: int
-    ) -> NDArray[np.float64]:
+    def _said(self, batch: NDArray[np.int64], model: LinearModel | None) -> NDArray[np.float64]:
         """Settle each question by its own answers and return the likelihoods of what is said of it."""
         truth = np.array([self._consensus(question) for question in batch])
-        if response is None:
-            certain: NDArray[np.float64] = np.eye(len(self.task.classes))[truth]
+        if self.event is None:
+            certain: NDArray[np.float64] = np.eye(len(self.classes))[truth]
             return certain
-        kept = np.ones((len(batch), len(self.task.classes)), dtype=np.bool_)
-        if self.settings.uses_prior:
+        response = mechanism_of(self.event)
+        kept = np.ones((len(batch), len(self.classes)), dtype=np.bool_)
+        if self.event.uses_prior and model is not None:
             kept = response.kept(model.predict_proba(self.rows[batch]))
         together = np.ones(kept.shape)
-        for _time in range(times):
+        for _time in range(self.event.randomizations):
             together = together * response.likelihoods(response.release(truth, kept, rng=self.rng), kept)
         return together
 
     def _consensus(self, question: int) -> int:
         """Return what `overlap` people settle on, each of whom means one of the records behind the text."""
         meant = self.pool.answers[question]
-        return plurality(
-            [int(meant[self.rng.integers(len(meant))]) for _person in range(self.settings.overlap)], rng=self.rng
-        )
+        return plurality([int(meant[self.rng.integers(len(meant))]) for _person in range(self.overlap)], rng=self.rng)
 
 
 class _Vectors:

@@ -4,23 +4,27 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
-from typing import Final, Literal
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.datasets import load_digits
+from sklearn.metrics import f1_score
+from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from learner.estimators.choice import INTERCEPT_SCALING, PrivateEstimator, Shape
-from learner.estimators.label_sets import PrivateLabelSets
-from learner.linear_model import LinearModel
-from learner.simulation.setup import Setup, simulated_estimator, simulated_strategy
-from learner.strategies.blocks import draw_blocks
-from learner.strategies.random import RandomChoice
+from learner.features.static_encoder import public_statistics
+from learner.simulation.crowd import CrowdPlay, CrowdPool
+from learner.simulation.setup import Setup, SimulatedData, simulated_estimator, simulated_strategy, strategy_choice
+from learner.simulation.stream import StreamPlay, StreamSettings
+from learner.simulation.task import SimulationTask
+from learner.simulation.trusted import TrustedSettings, clear_answers, course, rounds, strength_of
 from privacy.accounting.event import event_from_json
 from privacy.accounting.events import AnswersEvent
+from privacy.choices import Kind
 from privacy.mechanisms.randomness import SimulationRandom
 
-SimulatedData = Literal["digits", "made_up"]
-SEEDS: Final = 5
+Said = NDArray[np.int64]
 TEST_ROWS: Final = 1000
 # Labels and classes on which a model without noise is tuned; more only take longer. Else it has a middling strength.
 MOST_TUNED: Final = 600
@@ -41,10 +45,11 @@ class CurvePoint:
     macro_f1: float
 
 
-def simulated(setup: Setup, data: SimulatedData, *, seeds: int = SEEDS, private: bool = True) -> list[CurvePoint]:
+def simulated(setup: Setup, data: SimulatedData, *, seeds: int, private: bool = True) -> list[CurvePoint]:
     """Return the accuracy at each release, over seeds."""
     played = _run if private else _clear_run
-    runs = [list(played(setup, data, seed)) for seed in range(seeds)]
+    with threadpool_limits(limits=1, user_api="blas"):
+        runs = [[(labels, *_scores(said, y)) for labels, said, y in played(setup, data, seed)] for seed in range(seeds)]
     shortest = min(len(run) for run in runs)
     points = []
     for place in range(shortest):
@@ -61,31 +66,58 @@ def simulated(setup: Setup, data: SimulatedData, *, seeds: int = SEEDS, private:
     return points
 
 
-def _run(setup: Setup, data: SimulatedData, seed: int) -> Iterator[tuple[int, float, float]]:
-    """Yield labels, accuracy and macro-averaged F1 at each release of one simulated project."""
+def _run(setup: Setup, data: SimulatedData, seed: int) -> Iterator[tuple[int, Said, Said]]:
+    """Yield labels, answers and truth at each release of one simulated project."""
     rng = np.random.default_rng((20_261_121, seed))
     X, y, X_test, y_test = _pool(data, setup, rng)
-    asked: NDArray[np.int64] = np.empty(0, dtype=np.int64)
-    model: LinearModel | None = None
-    noise = np.random.default_rng((20_261_122, seed))
-    blocks = draw_blocks(len(X), setup.block_rates, SimulationRandom(rng)) if setup.block_rates else None
-    for release, wanted in enumerate(setup.label_counts, start=1):
-        if blocks is not None:
-            rows = np.flatnonzero(blocks == release)
-            asked = np.concatenate([asked, rows])
-        else:
-            if wanted > len(X):
-                return
-            asked = _ask(setup, X, asked, model, wanted, SimulationRandom(rng))
-            rows = asked
-        model = _trained(setup, X[rows], y[rows], model if blocks is not None else None, noise)
-        yield len(asked), *_scores(_predicted(model, X_test), y_test)
+    source, names = SimulationRandom(rng), tuple(map(str, range(setup.n_classes)))
+    counts = [count for count in setup.label_counts if count <= len(X)]
+    test = X_test.astype(np.float64)
+    if setup.stream:
+        counts = setup.label_counts
+        task = SimulationTask((), y, (), y_test, names, rows=X, test_rows=X_test, label_counts=tuple(counts))
+        play = StreamPlay.of_rows(task, StreamSettings(_values_of(setup), setup.n_classes), X.astype(np.float64), test)
+        found = play.answers(seed, chosen=True)
+    elif setup.block_rates:
+        values = _values_of(setup) | {"maximum_releases": setup.releases}
+        settings = TrustedSettings(values, setup.n_classes, in_series=True)
+        rows = X.astype(np.float64)
+        found, asked = course(settings, rows, y, test, classes=names, prior=None, rng=source)
+        counts = np.cumsum([len(block) for block in asked]).tolist()
+    elif (trained := simulated_estimator(setup)) is not None and trained.learns_responses:
+        event = event_from_json(setup.answers) if setup.answers else None
+        assert event is None or isinstance(event, AnswersEvent)
+        play_crowd = CrowdPlay(
+            classes=names,
+            pool=CrowdPool((), np.ones(len(X)), tuple(y[:, None]), len(X), len(X), assumed=True),
+            rows=X,
+            prior=None,
+            overlap=1,
+            round_size=setup.round_size,
+            event=event,
+            rng=source,
+        )
+        chosen = strategy_choice(setup)
+        strategy = chosen.simulated() if event is None else chosen.behind_randomness(event.epsilon)
+        found = play_crowd.course(strategy, test, label_counts=counts)
+    else:
+        estimator = _estimator(setup).set_params(random_state=np.random.default_rng((20_261_122, seed)))
+        found = rounds(
+            estimator,
+            simulated_strategy(setup),
+            X,
+            y,
+            test,
+            classes=names,
+            label_counts=counts,
+            round_size=setup.round_size,
+            rng=source,
+        )
+    yield from ((count, said, y_test) for count, said in zip(counts, found, strict=True))
 
 
-def _clear_run(setup: Setup, data: SimulatedData, seed: int) -> Iterator[tuple[int, float, float]]:
+def _clear_run(setup: Setup, data: SimulatedData, seed: int) -> Iterator[tuple[int, Said, Said]]:
     """Yield the same of models without noise on as many labels, tuned once on the first of them."""
-    from learner.simulation.trusted import clear_answers, strength_of  # noqa: PLC0415 - slow import
-
     X, y, X_test, y_test = _pool(data, setup, np.random.default_rng((20_261_121, seed)))
     rows, test = X.astype(np.float64), X_test.astype(np.float64)
     # Blocks are shares of the pool, which is smaller in a simulation.
@@ -94,72 +126,34 @@ def _clear_run(setup: Setup, data: SimulatedData, seed: int) -> Iterator[tuple[i
     most = min(max(counts, default=0), MOST_TUNED)
     strength = strength_of(rows[:most], y[:most]) if setup.n_classes <= MOST_TUNED_CLASSES else STRENGTH
     for count in counts:
-        yield count, *_scores(clear_answers(rows[:count], y[:count], test, strength), y_test)
+        yield count, clear_answers(rows[:count], y[:count], test, strength), y_test
 
 
-def _ask(
-    setup: Setup,
-    X: NDArray[np.float32],
-    asked: NDArray[np.int64],
-    model: LinearModel | None,
-    wanted: int,
-    rng: SimulationRandom,
-) -> NDArray[np.int64]:
-    """Return the rows asked about until there are as many answers as wanted."""
-    while len(asked) < wanted:
-        candidates = np.setdiff1d(np.arange(len(X)), asked)
-        picks = min(setup.round_size, wanted - len(asked))
-        strategy = RandomChoice() if model is None else simulated_strategy(setup)
-        found = strategy.query(X, candidates, model, picks, rng)
-        if not len(found):
-            found = RandomChoice().query(X, candidates, None, picks, rng)
-        asked = np.concatenate([asked, found[: wanted - len(asked)]])
-    return asked
+def _values_of(setup: Setup) -> dict[str, Any]:
+    """Return the settings of a project that is played; what it costs was counted before."""
+    chosen = {Kind.STRATEGY.key: setup.selection, Kind.ESTIMATOR.key: setup.estimator}
+    prices = {"training_epsilon": setup.training.epsilon, "training_delta": setup.declared.get("training_delta", 0.0)}
+    limits = {"pool_epsilon": math.inf, "pool_delta": math.inf}
+    return {**setup.parameters, **setup.declared, **setup.policy, **chosen, **prices, **limits}
 
 
-def _trained(
-    setup: Setup, X: NDArray[np.float32], y: NDArray[np.int64], prior: LinearModel | None, noise: np.random.Generator
-) -> LinearModel:
-    estimator = _estimator(setup, prior)
-    estimator.set_params(random_state=noise)
-    if setup.stream:
-        estimator.set_params(batch_size=min(setup.batch, max(1, len(X))))
-    estimator.fit(X, np.eye(setup.n_classes, dtype=np.bool_)[y] if isinstance(estimator, PrivateLabelSets) else y)
-    names = tuple(str(number) for number in range(setup.n_classes))
-    return LinearModel(estimator.coef_, estimator.intercept_, names, estimator.multiclass)
-
-
-def _estimator(setup: Setup, prior: LinearModel | None) -> PrivateEstimator:
+def _estimator(setup: Setup) -> PrivateEstimator:
     choice = simulated_estimator(setup)
     assert choice is not None
-    values = {**setup.declared, "training_epsilon": setup.training.epsilon}
-    answers = event_from_json(setup.answers) if setup.answers else None
-    assert answers is None or isinstance(answers, AnswersEvent)
-    return choice.of(values).estimator(
-        Shape(
-            list(range(setup.n_classes)),
-            1.0,
-            INTERCEPT_SCALING,
-            prior,
-            adjacency=setup.training.adjacency,
-            answers=answers,
-            open_answers=answers is None,
-            labels_per_record=setup.labels_per_record,
-        )
+    shape = Shape(
+        list(range(setup.n_classes)),
+        1.0,
+        INTERCEPT_SCALING,
+        adjacency=setup.training.adjacency,
+        labels_per_record=setup.labels_per_record,
     )
+    return choice.of({**setup.declared, "training_epsilon": setup.training.epsilon}).estimator(shape)
 
 
-def _scores(predicted: NDArray[np.int64], y: NDArray[np.int64]) -> tuple[float, float]:
+def _scores(predicted: Said, y: Said) -> tuple[float, float]:
     """Return accuracy and macro-averaged F1, of the classes that occur."""
-    from sklearn.metrics import f1_score  # noqa: PLC0415 - slow import
-
     f1 = f1_score(y, predicted, labels=np.unique(y), average="macro", zero_division=0)
     return float((predicted == y).mean()), float(f1)
-
-
-def _predicted(model: LinearModel, X: NDArray[np.float32]) -> NDArray[np.int64]:
-    values = X @ model.coef.T + model.intercept
-    return (values[:, 0] > 0).astype(np.int64) if len(model.coef) == 1 else values.argmax(axis=1)
 
 
 def _pool(
@@ -190,8 +184,6 @@ def _lengths(dimension: int, *, falling: bool) -> NDArray[np.float64]:
     """Return how long each column is: all alike, or as a public corpus has them in the static encoder's table."""
     if not falling:
         return np.ones(dimension)
-    from learner.features.static_encoder import public_statistics  # noqa: PLC0415 - slow import
-
     lengths: NDArray[np.float64] = np.sqrt(np.diag(public_statistics("minilm-static")[1])[:dimension])
     lengths /= np.sqrt(np.mean(lengths**2))
     return lengths
@@ -199,8 +191,6 @@ def _lengths(dimension: int, *, falling: bool) -> NDArray[np.float64]:
 
 @cache
 def _digits(n_classes: int, dimension: int) -> tuple[NDArray[np.float32], NDArray[np.int64]]:
-    from sklearn.datasets import load_digits  # noqa: PLC0415 - slow import
-
     images = load_digits()
     X = images.data / 16.0 - 0.5
     if dimension < X.shape[1]:

@@ -3,12 +3,14 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from annotation.budget import gate_runs
 from annotation.budget.label_budget import answers_limit
 from annotation.choices.catalogue import chosen_of
 from annotation.choices.gates import gate_from
 from annotation.choices.label_types.learning import chosen_estimator
+from annotation.choices.policies.catalogue import policy_choice_of
 from annotation.choices.stream_rules import batch_stream_epsilon, selection_rates, update_epsilon
 from annotation.gates.comparison import SYNTHETIC_RECORDS, synthetic_log
 from annotation.models import Arrival, Oracle, Project
@@ -75,8 +77,7 @@ def setup_of(project: Project, records: int) -> Setup:
         releases=MOST_RELEASES,
         round_size=project.round_size,
         stream=stream,
-        batch=batch,
-        selection_epsilon=0.0,
+        policy=_policy_of(project) if stream else {},
         askable=round(selection_rates(project.settings)[0] * records) if stream else None,
         declared={} if trained is None else trained.of(project.settings).document(),
         answers=answers.to_json() if (answers := answers_event_of(project)) else {},
@@ -137,6 +138,12 @@ def default_records(project: Project) -> int:
     if project.oracle == Oracle.CROWD:
         return max(1, round(passing(synthetic_log(), gate_from(project.settings)).texts))
     return 2000
+
+
+def _policy_of(project: Project) -> dict[str, Any]:
+    chosen = policy_choice_of(project.settings)
+    asked = {"windows_ahead": project.windows_ahead, "question_kind": project.question_kind}
+    return {**chosen.document(), **asked}
 
 
 def total_epsilon(project: Project) -> float:

@@ -14,13 +14,13 @@ from annotation.projects.services.configuring import configure_project
 from annotation.work.services import attempts, jobs
 from learner.errors import PlanOutdated
 from learner.models.planning import PlanSimulation
-from learner.simulation.curves import SEEDS, SimulatedData, simulated
 from learner.simulation.rows import PlannedRows, PlanRow, planned_rows
-from learner.simulation.setup import Setup
+from learner.simulation.setup import Setup, SimulatedData
 from privacy.wording import as_message
 
 # Part of every fingerprint: another way to simulate makes other results.
 VERSION = 8
+SEEDS = 5
 # Steps of a stream draw noise in as many dimensions as there are weights, which takes a while.
 STREAM_SEEDS = 3
 # No further settings are begun after so long.
@@ -68,6 +68,8 @@ def run_simulation(*, job_id: str) -> None:
 
 def _results(setup: Setup, lease: attempts.Lease) -> dict[str, Any]:
     """Return the accuracy at each release on each set of data, with privacy and without, and of other settings."""
+    from learner.simulation.curves import simulated  # noqa: PLC0415  # slow import
+
     seeds = STREAM_SEEDS if setup.stream else SEEDS
     kinds = ("curves", "plain")
     wanted = [(kind, data) for kind in kinds for data in _data_of(setup)]
@@ -83,6 +85,8 @@ def _results(setup: Setup, lease: attempts.Lease) -> dict[str, Any]:
 
 def _rows(setup: Setup, lease: attempts.Lease, *, seeds: int, done: int, steps: int) -> list[dict[str, Any]]:
     """Return for each of the settings to try its last release on each set of data, as far as there is time for them."""
+    from learner.simulation.curves import simulated  # noqa: PLC0415  # slow import
+
     begun = monotonic()
     found: list[dict[str, Any]] = []
     for place, row in enumerate(setup.alternatives, start=done):

@@ -11,6 +11,7 @@ from learner.estimators.choice import EstimatorChoice
 from learner.strategies.base import QueryStrategy, StrategyChoice
 from privacy.choices import Kind
 
+SimulatedData = Literal["digits", "made_up"]
 # Rows of a simulated pool: more would take long, and at this many labels the curve has flattened.
 MOST_ROWS: Final = 4000
 # Releases beyond this change little and each is a training more.
@@ -30,7 +31,19 @@ class Training:
 
 @dataclass(frozen=True, slots=True)
 class Setup:
-    """What a project's numbers mean for its models; everything is public."""
+    """What a project's numbers mean for its models; everything is public.
+
+    Attributes
+    ----------
+    parameters, declared, policy : mapping of str to object
+        Parameters of selection and estimator; of a stream, what groups its answers into updates.
+    answers : mapping of str to object
+        The event of randomised answers, empty where none are.
+    askable : int or None
+        Most questions that coins leave of the records, where coins choose.
+    drawn_in, falling
+        Columns in which made-up records are drawn where settings are compared, and whether the first ones say most.
+    """
 
     n_classes: int
     dimension: int
@@ -43,8 +56,7 @@ class Setup:
     releases: int
     round_size: int
     stream: bool
-    batch: int
-    selection_epsilon: float
+    policy: Mapping[str, Any] = field(default_factory=dict)
     askable: int | None = None
     declared: Mapping[str, Any] = field(default_factory=dict)
     answers: Mapping[str, Any] = field(default_factory=dict)

@@ -146,7 +146,7 @@ def simulate_stream(preset: str) -> Callable[[SimulationTask], Outcome]:
 
 
 def _played(task: SimulationTask, settings: StreamSettings) -> Outcome:
-    play = _StreamPlay.of(task, settings)
+    play = StreamPlay.of(task, settings)
     constant = np.full_like(task.test_labels, np.bincount(task.labels, minlength=len(task.classes)).argmax())
     first = play.version_0.leaders(play.version_0.decision_function(play.test)) if play.version_0 else constant
     project = [play.answers(seed, chosen=True) for seed in task.repetitions]
@@ -176,7 +176,9 @@ class _Arrival:
 
 
 @dataclass(frozen=True, slots=True)
-class _StreamPlay:
+class StreamPlay:
+    """A task as its stream reads it: encoded once, played as often as there are seeds."""
+
     task: SimulationTask
     settings: StreamSettings
     rows: NDArray[np.float32]
@@ -186,12 +188,10 @@ class _StreamPlay:
     examples: tuple[Array, AnswerArray]
 
     @classmethod
-    def of(cls, task: SimulationTask, settings: StreamSettings) -> "_StreamPlay":
+    def of(cls, task: SimulationTask, settings: StreamSettings) -> "StreamPlay":
         """Encode the records once, and read what was written about classes."""
         if task.rows is not None and task.test_rows is not None:
-            rows, test = rows_of_numbers(task.rows), rows_of_numbers(task.test_rows)
-            nothing = (np.empty((0, rows.shape[1])), np.empty(0, dtype=np.int64))
-            return cls(task, settings, _narrow(rows), test, None, None, nothing)
+            return cls.of_rows(task, settings, rows_of_numbers(task.rows), rows_of_numbers(task.test_rows))
         featurizer = settings.featurizer()
 
         def encode(texts: Sequence[str]) -> Array:
@@ -203,6 +203,12 @@ class _StreamPlay:
         examples = encode(texts) if texts else np.empty((0, featurizer.dimension))
         rows, test = encode(task.texts), encode(task.test_texts)
         return cls(task, settings, _narrow(rows), test, words.model(), start, (examples, places))
+
+    @classmethod
+    def of_rows(cls, task: SimulationTask, settings: StreamSettings, rows: Array, test: Array) -> "StreamPlay":
+        """Take rows of norm one at most, about which nothing was written."""
+        nothing = (np.empty((0, rows.shape[1])), np.empty(0, dtype=np.int64))
+        return cls(task, settings, _narrow(rows), test, None, None, nothing)
 
     def answers(self, seed: int, *, chosen: bool) -> list[AnswerArray]:
         """Return what is said of the test records after each number of answers."""

@@ -14,6 +14,7 @@ from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 from annotation.choices.catalogue import chosen_of
 from annotation.choices.presets import PRESETS, broken_rules
 from learner.estimators.choice import EstimatorChoice, PrivateEstimator, Shape
+from learner.estimators.label_sets import PrivateLabelSets
 from learner.estimators.sums import PrivateSums
 from learner.estimators.version_zero import EncodedWords, enough_examples, public_examples
 from learner.features.choice import FeaturesChoice, RecordShape
@@ -23,7 +24,9 @@ from learner.linear_model import LinearModel
 from learner.simulation.outcome import MeanAccuracy, Outcome, OutcomePoint, SimulatedAccount
 from learner.simulation.reading import names_of, with_given
 from learner.simulation.task import SimulationTask
+from learner.strategies.base import QueryStrategy
 from learner.strategies.blocks import draw_blocks, weights_of_block
+from learner.strategies.random import RandomChoice
 from learner.strategies.secret_sample import BlocksChoice
 from privacy.accounting.event import Event
 from privacy.accounting.events import SecretBlockEvent, SecretSampleEvent
@@ -148,8 +151,11 @@ class TrustedSettings:
         **parameters: Any,
     ) -> tuple[PrivateEstimator, SecretBlockEvent]:
         """Return the estimator of one block, which together spend the account, and what it is charged."""
-        planned = self.blocks.planned({**self.values, "maximum_releases": len(self.rates)})
-        epsilon, delta = (planned[name] * WHOLE for name in PRICES)
+        priced = self.values
+        if PRICES[0] not in priced:
+            planned = self.blocks.planned({**priced, "maximum_releases": len(self.rates)})
+            priced = {name: planned[name] * WHOLE for name in PRICES}
+        epsilon, delta = (priced[name] for name in PRICES)
         estimator = self._estimator(epsilon, delta, prior, **parameters)
         training = estimator.event_for(n_features)
         event = SecretBlockEvent.next_of(before, training, block=block, rates=self.blocks.block_rates)
@@ -202,8 +208,8 @@ def course(
     classes: Sequence[str],
     prior: LinearModel | None,
     rng: SimulationRandom,
-) -> tuple[list[AnswerArray], NDArray[np.intp]]:
-    """Play all blocks of a pool and return the answers of each release on `test`, and which rows were asked about.
+) -> tuple[list[AnswerArray], list[NDArray[np.intp]]]:
+    """Play all blocks of a pool and return the answers of each release on `test`, and which rows each asked about.
 
     Each model starts from the release before it; where it is made of noisy sums it adds its own to all before.
     """
@@ -225,12 +231,47 @@ def course(
         spent, spent_delta = spent + charge.cost().epsilon, spent_delta + charge.cost().delta
         if spent > settings.limit[0] or spent_delta > settings.limit[1]:
             raise ValueError(f"the series costs ({spent}, {spent_delta}), more than the account holds")
-        estimator.fit(rows[chosen], labels[chosen])
+        model = fitted_model(estimator, rows[chosen], labels[chosen], classes=classes)
         sums = estimator.sums_ if isinstance(estimator, PrivateSums) else None
-        model = LinearModel(estimator.coef_, estimator.intercept_, tuple(classes), estimator.multiclass)
         found.append(model.leaders(model.decision_function(test)).astype(np.int64))
         asked.append(chosen)
-    return found, np.concatenate(asked)
+    return found, asked
+
+
+def fitted_model(
+    estimator: PrivateEstimator, rows: Array, labels: AnswerArray, *, classes: Sequence[str]
+) -> LinearModel:
+    """Return what an estimator learns from rows of one class each."""
+    sets = isinstance(estimator, PrivateLabelSets)
+    estimator.fit(rows, np.eye(len(classes), dtype=np.bool_)[labels] if sets else labels)
+    return LinearModel(estimator.coef_, estimator.intercept_, tuple(classes), estimator.multiclass)
+
+
+def rounds(
+    estimator: PrivateEstimator,
+    strategy: QueryStrategy,
+    rows: NDArray[np.float32],
+    labels: AnswerArray,
+    test: Array,
+    *,
+    classes: Sequence[str],
+    label_counts: Sequence[int],
+    round_size: int,
+    rng: SimulationRandom,
+) -> list[AnswerArray]:
+    """Ask in rounds in the open and train anew at each number of labels; return the answers on `test`."""
+    asked: NDArray[np.int64] = np.empty(0, dtype=np.int64)
+    model: LinearModel | None = None
+    found: list[AnswerArray] = []
+    for wanted in label_counts:
+        while len(asked) < wanted:
+            candidates = np.setdiff1d(np.arange(len(rows)), asked)
+            picks = min(round_size, wanted - len(asked))
+            chooser = RandomChoice() if model is None else strategy
+            asked = np.concatenate([asked, chooser.query(rows, candidates, model, picks, rng)])
+        model = fitted_model(estimator, rows[asked].astype(np.float64), labels[asked], classes=classes)
+        found.append(model.leaders(model.decision_function(test)).astype(np.int64))
+    return found
 
 
 # Names alone are worth leaning on while a class has few labels: a public rule, by the planned number of them.
@@ -336,15 +377,14 @@ class Play:
             prior=self.prior,
             rng=rng,
         )
-        return made, pool[asked]
+        return made, pool[np.concatenate(asked)]
 
     def _private(
         self, settings: TrustedSettings, chosen: NDArray[np.intp], rate: float, rng: SimulationRandom, labels: int
     ) -> AnswerArray:
         estimator = settings.training(rate, prior=self._prior_for(labels), rng=rng)
         settings.event(estimator, rate=rate, n_features=self.rows.shape[1])
-        estimator.fit(self.rows[chosen], self.task.labels[chosen])
-        model = LinearModel(estimator.coef_, estimator.intercept_, tuple(self.task.classes), estimator.multiclass)
+        model = fitted_model(estimator, self.rows[chosen], self.task.labels[chosen], classes=self.task.classes)
         return model.leaders(model.decision_function(self.test)).astype(np.int64)
 
     def _prior_for(self, labels: int) -> LinearModel | None:

@@ -8,6 +8,7 @@ import pytest
 
 from learner.simulation.curves import simulated
 from learner.simulation.setup import Setup, Training
+from privacy.accounting.events import RandomizedAnswersEvent
 
 SECRET = Setup(
     n_classes=2,
@@ -22,8 +23,6 @@ SECRET = Setup(
     releases=4,
     round_size=40,
     stream=False,
-    batch=50,
-    selection_epsilon=0.0,
 )
 OPEN = replace(
     SECRET,
@@ -63,6 +62,47 @@ def test_more_noise_leaves_less() -> None:
 def test_every_selection_can_be_simulated(selection: str, parameters: dict[str, float]) -> None:
     setup = replace(OPEN, selection=selection, parameters=parameters, labels_per_release=60, releases=2)
     assert [point.labels for point in simulated(setup, "made_up", seeds=1)] == [60, 120]
+
+
+STREAM = replace(
+    OPEN,
+    estimator="running_sums",
+    declared={"training_delta": 1e-6, "updates_per_epoch": 8},
+    selection="bernoulli_screen",
+    parameters={"screen_high": 0.4, "screen_low": 0.2},
+    stream=True,
+    policy={"update_policy": "flmb", "window_length": 20, "windows_ahead": 2},
+    labels_per_release=60,
+    releases=2,
+)
+CROWD = replace(
+    OPEN,
+    estimator="channel",
+    declared={},
+    answers=RandomizedAnswersEvent(epsilon=4.0, n_classes=2).to_json(),
+    selection="clustered_uncertainty",
+    labels_per_release=60,
+    round_size=30,
+    releases=2,
+)
+
+
+@pytest.mark.parametrize(
+    "setup",
+    [
+        STREAM,
+        replace(STREAM, policy={**STREAM.policy, "question_kind": "confirm"}, n_classes=3),
+        CROWD,
+        replace(CROWD, answers={}),
+        replace(CROWD, selection="uncertainty"),
+    ],
+    ids=["stream", "confirmations", "randomised answers", "open answers", "by doubt"],
+)
+def test_streams_and_crowds_are_played_by_their_own_simulators(setup: Setup) -> None:
+    points = simulated(setup, "made_up", seeds=1)
+    assert [point.labels for point in points] == [60, 120]
+    assert setup.n_classes > 2 or points[-1].mean > 0.7
+    assert points == simulated(setup, "made_up", seeds=1)
 
 
 def test_a_setup_survives_being_stored() -> None:

@@ -8,7 +8,7 @@ from django.urls import reverse
 from annotation.models import Job, Project, WorkState
 from annotation.projects.services.opening import create_project
 from learner.models.planning import PlanSimulation
-from learner.simulation import estimates, plan_setups, services
+from learner.simulation import curves, estimates, plan_setups, services
 from tests import learning
 from tests.clients import browser_of
 from tests.factories import open_preset
@@ -123,7 +123,7 @@ def test_a_simulation_that_breaks_fails_with_a_reason_and_can_be_asked_for_again
     client.post(page_of(project), {"records": "300"})
     first = Job.objects.get(kind="simulate")
     with monkeypatch.context() as patched:
-        patched.setattr(services, "simulated", lambda *_, **__: 1 / 0)
+        patched.setattr(curves, "simulated", lambda *_, **__: 1 / 0)
         with pytest.raises(ZeroDivisionError):
             services.run_simulation(job_id=str(first.pk))
     first.refresh_from_db()
