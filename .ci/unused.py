@@ -48,7 +48,7 @@ EXCUSED = {
         "tests, to check what others verify": "verify_inclusion verifier_key",
         "whoever uses the libraries alone": "as_plural_message StabilizedPredictions "
         "advise gdp_total "
-        "series_event next_examples amplify_by_sampling logistic_gradient_bound flip_two_rate_coins merged_texts",
+        "series_event amplify_by_sampling logistic_gradient_bound flip_two_rate_coins merged_texts",
     }.items()
     for name in names.split()
 }

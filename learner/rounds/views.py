@@ -15,8 +15,7 @@ from learner.linear_model import LinearModel
 from learner.pools import records as pool_selectors
 from learner.pools import selectors, starts
 from learner.pools.configuration import strategy_choice_of, strategy_of
-from learner.rounds.services.selection import open_pool
-from learner.strategies.ranked_pool import RankedExamplePool
+from learner.rounds.services.selection import ranked_texts
 from learner.strategies.uncertainty import Uncertainty
 
 SHOWN_EXAMPLES = 20
@@ -65,15 +64,14 @@ def ranked_pool(request: HttpRequest, slug: str) -> HttpResponse:
     if isinstance(chooser, Uncertainty) and few and not again:
         weights = LinearModel.from_json(model.weights) if model else starts.start_model(project)
         if weights is not None:
-            pool = open_pool(project, candidates, strategy=chooser, model=weights)
-            context |= {"ranked": _first(pool), "bins": _bins(pool.waiting()[2])}
+            ids, doubts, confidence = ranked_texts(project, candidates, strategy=chooser, model=weights)
+            context |= {"ranked": _first(ids, doubts, confidence), "bins": _bins(confidence)}
     return render(request, "learner/rounds/ranked_pool.html", context)
 
 
-def _first(pool: RankedExamplePool) -> list[Ranked]:
-    ids, uncertainty, confidence = (column[:SHOWN_EXAMPLES].tolist() for column in pool.waiting())
-    found = Query.objects.in_bulk(ids)
-    rows = zip(ids, uncertainty, confidence, strict=True)
+def _first(*columns: NDArray[np.generic]) -> list[Ranked]:
+    rows = list(zip(*(column[:SHOWN_EXAMPLES].tolist() for column in columns), strict=True))
+    found = Query.objects.in_bulk([pk for pk, _doubt, _sure in rows])
     return [Ranked(found[pk], unsure, 100 * sure) for pk, unsure, sure in rows if pk in found]
 
 

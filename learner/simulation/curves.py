@@ -98,7 +98,7 @@ def _run(setup: Setup, data: SimulatedData, seed: int) -> Iterator[tuple[int, Sa
             rng=source,
         )
         chosen = strategy_choice(setup)
-        strategy = chosen.simulated() if event is None else chosen.behind_randomness(event.epsilon)
+        strategy = chosen.strategy() if event is None else chosen.behind_randomness(event.epsilon)
         found = play_crowd.course(strategy, test, label_counts=counts)
     else:
         estimator = _estimator(setup).set_params(random_state=np.random.default_rng((20_261_122, seed)))

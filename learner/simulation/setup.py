@@ -118,7 +118,7 @@ def simulated_estimator(setup: Setup) -> type[EstimatorChoice] | None:
 
 
 def simulated_strategy(setup: Setup) -> QueryStrategy:
-    return strategy_choice(setup).simulated()
+    return strategy_choice(setup).strategy()
 
 
 def strategy_choice(setup: Setup) -> StrategyChoice:

@@ -190,10 +190,6 @@ class StrategyChoice(SelectionChoice):
         """Return the strategy where answers are randomised at `epsilon`; by default that changes nothing."""
         return self.strategy()
 
-    def simulated(self) -> QueryStrategy:
-        """Return what stands for the strategy in the planner's simulations."""
-        return self.strategy()
-
     def other_blocks(self) -> Iterable[Mapping[str, Any]]:
         """Yield other parameters of secret blocks, each with how many release, that a plan tries; none of rounds."""
         return ()

@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 
 from learner.linear_model import LinearModel
 from learner.strategies.base import BlockwiseStrategy, Series, StrategyChoice
-from learner.strategies.draws import DrawStatistics, check_draws, statistics_over_draws
 from learner.strategies.rows import NO_ROWS, Rows
 from learner.strategies.scoring import default_block_rows, score_blocks
 from privacy.accounting.events import Event, PostProcessingEvent
@@ -18,15 +17,12 @@ from privacy.mechanisms.randomness import RandomSource
 from privacy.wording import Message, as_message, as_plural_message
 from privacy.wording import gettext_noop as _
 
-Measure = Literal["entropy", "margin", "least_confidence", "variance"]
+Measure = Literal["entropy", "margin", "least_confidence"]
 
-# Enough for an average; more change the order by little and take as much longer.
-UNCERTAINTY_DRAWS = 20
 MEASURE_WORDS: Final[Mapping[Measure, Message]] = {
     "entropy": as_message("entropy of all classes"),
     "margin": as_message("margin between the two likeliest classes"),
     "least_confidence": as_message("doubt about the likeliest class"),
-    "variance": as_message("variance between several predictions"),
 }
 
 
@@ -35,24 +31,18 @@ class Uncertainty(BlockwiseStrategy):
 
     Parameters
     ----------
-    measure : {"entropy", "margin", "least_confidence", "variance"}
-        Of the class probabilities averaged over the draws: their entropy, one minus the lead of the first class over
-        the second, or one minus the probability of the first; these agree on two classes. Or how much the
-        probabilities vary from draw to draw, which takes more than one draw.
-    draws : int
-        Predictions of each candidate, >= 1, each with other weights left out; with 1 the model itself predicts.
-    dropout_rate : float
-        Chance that a draw leaves out a weight, in (0, 1); without meaning for a single draw.
+    measure : {"entropy", "margin", "least_confidence"}
+        Of the class probabilities: their entropy, one minus the lead of the first class over the second, or one minus
+        the probability of the first; these agree on two classes.
 
     Raises
     ------
     ValueError
-        If a parameter is unknown or out of range.
+        If the measure is unknown.
 
     References
     ----------
     .. [1] Settles, "Active Learning Literature Survey", University of Wisconsin-Madison, 2009, section 3.1.
-    .. [2] Gal, Ghahramani, "Dropout as a Bayesian approximation", ICML 2016.
     """
 
     name = "uncertainty"
@@ -60,15 +50,10 @@ class Uncertainty(BlockwiseStrategy):
     oracles = frozenset({"crowd"})
     post_processing_only = True
 
-    def __init__(self, measure: Measure = "entropy", *, draws: int = 1, dropout_rate: float = 0.2) -> None:
+    def __init__(self, measure: Measure = "entropy") -> None:
         if measure not in get_args(Measure):
             raise ValueError(f"measure must be one of {get_args(Measure)}, got {measure!r}")
-        check_draws(draws, dropout_rate)
-        if measure == "variance" and (draws < 2 or dropout_rate == 0):
-            raise ValueError(f"{measure} takes at least 2 draws that differ, got {draws} at rate {dropout_rate}")
         self.measure: Measure = measure
-        self.draws = int(draws)
-        self.dropout_rate = float(dropout_rate)
 
     def choose(
         self, X: NDArray[np.float32], rows: Rows, model: LinearModel | None, n: int, rng: RandomSource
@@ -82,7 +67,7 @@ class Uncertainty(BlockwiseStrategy):
         if n == 0:
             return places
         start = 0
-        for block in rows.blocks(self.block_rows(X.shape[1], model)):
+        for block in rows.blocks(default_block_rows(X.shape[1], len(model.coef))):
             found = self.doubts(X, block, model)
             # Equals of the last one kept come later than it, and so after it.
             ahead = np.flatnonzero(found > doubts[-1]) if len(places) == n else np.arange(len(found))
@@ -98,24 +83,7 @@ class Uncertainty(BlockwiseStrategy):
 
     def doubts(self, X: NDArray[np.float32], candidates: NDArray[np.int64], model: LinearModel) -> NDArray[np.float64]:
         """Return how uncertain the model is of each candidate, shape (n,), >= 0."""
-        if self.draws > 1:
-            return self.uncertainty_of(self.statistics(X, candidates, model))
-        blocks = score_blocks(X, model, candidates=candidates)
-        return np.concatenate([np.empty(0), *(self.measured(model.probabilities(values)) for values in blocks)])
-
-    def statistics(self, X: NDArray[np.float32], candidates: NDArray[np.int64], model: LinearModel) -> DrawStatistics:
-        """Return how sure the model is of each candidate over the draws."""
-        rate = 0.0 if self.draws == 1 else self.dropout_rate
-        return statistics_over_draws(X, candidates, model, draws=self.draws, dropout_rate=rate)
-
-    def block_rows(self, dimension: int, model: LinearModel) -> int:
-        """Return how many candidates are scored at once."""
-        rate = 0.0 if self.draws == 1 else self.dropout_rate
-        return default_block_rows(dimension, len(model.coef) * (1 if rate == 0 else self.draws))
-
-    def uncertainty_of(self, statistics: DrawStatistics) -> NDArray[np.float64]:
-        """Return the uncertainty by the chosen measure, shape (n,), >= 0."""
-        return statistics.variance if self.measure == "variance" else self.measured(statistics.mean)
+        return self.measured(class_probabilities(X, candidates, model))
 
     def measured(self, probabilities: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the uncertainty of each row of class probabilities, shape (rows,), >= 0."""
@@ -142,6 +110,14 @@ class Uncertainty(BlockwiseStrategy):
                 word_measure=MEASURE_WORDS[self.measure],
             )
         )
+
+
+def class_probabilities(
+    X: NDArray[np.float32], candidates: NDArray[np.int64], model: LinearModel
+) -> NDArray[np.float64]:
+    """Return what a model says of each candidate, shape (n, n_classes)."""
+    blocks = score_blocks(X, model, candidates=candidates)
+    return np.concatenate([np.empty((0, len(model.classes))), *(model.probabilities(values) for values in blocks)])
 
 
 @dataclass(frozen=True)
@@ -180,7 +156,7 @@ class MostUncertain(StrategyChoice):
     )
 
     def strategy(self) -> Uncertainty:
-        return Uncertainty(cast(Measure, self.uncertainty_measure), draws=UNCERTAINTY_DRAWS)
+        return Uncertainty(cast(Measure, self.uncertainty_measure))
 
     def why(self, settings: Mapping[str, Any]) -> str:
         """Say whom an answer teaches."""
@@ -188,7 +164,3 @@ class MostUncertain(StrategyChoice):
             "Among the texts that passed, the released model is least sure about those it asks, so your answer teaches "
             "it most; before there is a model they are drawn at random."
         )
-
-    def simulated(self) -> Uncertainty:
-        """Return it without draws."""
-        return Uncertainty(cast(Measure, self.uncertainty_measure))

@@ -4,7 +4,6 @@ import hashlib
 import json
 from collections.abc import Iterator, Sequence
 from datetime import timedelta
-from decimal import Decimal
 
 import numpy as np
 from django.conf import settings
@@ -13,7 +12,7 @@ from django.db.models import Max
 from django.db.models.functions import Now
 from numpy.typing import NDArray
 
-from annotation.budget.label_budget import label_budget
+from annotation.budget.label_budget import questions_left
 from annotation.models import Dataset, Oracle, Project, WorkState
 from annotation.questions.services import queue
 from annotation.work.services.attempts import finish_work
@@ -38,9 +37,8 @@ from learner.strategies.base import QueryStrategy
 from learner.strategies.blocks import draw_blocks
 from learner.strategies.clustered_uncertainty import ClusteredUncertainty
 from learner.strategies.random import RandomChoice
-from learner.strategies.ranked_pool import AnnotationBudget, RankedExamplePool
 from learner.strategies.rows import ListedRows
-from learner.strategies.uncertainty import Uncertainty
+from learner.strategies.uncertainty import Uncertainty, class_probabilities
 from privacy.accounting.event import Event
 from privacy.errors import BudgetExceeded
 from privacy.ledger import services as ledger
@@ -104,7 +102,7 @@ def spread_questions(chosen: Round, strategy: ClusteredUncertainty, candidates: 
     """Return the questions of a round within what the answers may cost; gate output, releases and words choose them."""
     project = chosen.project
     X = features.stacked_features(candidates.datasets, dimension=featurizer_of(project).dimension)
-    affordable = annotation_budget(project).examples
+    affordable = questions_left(project)
     wanted = chosen.requested if affordable is None else min(chosen.requested, affordable)
     model = _model_of(project, chosen.model, X)
     counts = answer_selectors.gate_counts(project)
@@ -130,7 +128,7 @@ def leading_texts(
 ) -> NDArray[np.int64]:
     """Return what a round asks within the budget: what the model it was opened with doubts most, or by chance."""
     project = chosen.project
-    affordable = annotation_budget(project).examples
+    affordable = questions_left(project)
     wanted = chosen.requested if affordable is None else min(chosen.requested, affordable)
     model = scoring_model(chosen)
     if not isinstance(strategy, Uncertainty) or model is None:
@@ -141,23 +139,15 @@ def leading_texts(
     return candidates.ids[strategy.most_uncertain(X, rows, model, wanted)]
 
 
-def open_pool(
+def ranked_texts(
     project: Project, candidates: Examples, *, strategy: Uncertainty, model: LinearModel
-) -> RankedExamplePool:
+) -> tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]:
+    """Return ids, doubt and confidence of what waits, most uncertain first, by a released or a public model."""
     X = features.stacked_features(candidates.datasets, dimension=featurizer_of(project).dimension)
-    statistics = strategy.statistics(X, candidates.rows, model)
-    doubts = strategy.uncertainty_of(statistics)
-    return RankedExamplePool(candidates.ids, doubts, statistics.confidence, budget=annotation_budget(project))
-
-
-def annotation_budget(project: Project) -> AnnotationBudget:
-    labels = label_budget(project)
-    return AnnotationBudget(
-        labels=None if project.labels_limit is None else max(0, project.labels_limit - labels.asked),
-        money=labels.money_left,
-        price=project.price_per_label or Decimal(0),
-        labels_per_example=project.overlap,
-    )
+    said = class_probabilities(X, candidates.rows, model)
+    doubts = strategy.measured(said)
+    order = np.argsort(-doubts, kind="stable")
+    return candidates.ids[order], doubts[order], said.max(axis=1, initial=0.0)[order]
 
 
 def start_block(project: Project) -> Round:

@@ -53,8 +53,6 @@ STRATEGIES = [
     Uncertainty(),
     Uncertainty("margin"),
     Uncertainty("least_confidence"),
-    Uncertainty(draws=5),
-    Uncertainty("variance", draws=5),
     ClusteredUncertainty(),
     ClusteredUncertainty("entropy"),
     BernoulliScreen(),
