@@ -13,7 +13,7 @@ from annotation.models.questions import FURTHER_ANSWERS
 from learner.estimators.randomized_answers import FREE_TRAINING
 from learner.models import ModelRelease, Round
 from learner.models.answers import AnswerSeries, RandomizedLabel
-from learner.pools import records as pool_selectors
+from learner.pools import records
 from learner.pools.configuration import answers_are_open, answers_event_of
 from learner.pools.records import Examples
 from privacy.accounting.event import Event
@@ -78,7 +78,7 @@ def responses_of(project: Project) -> Responses:
     said = RandomizedLabel.objects.filter(project=project).order_by("query_id", "number")
     rows = list(said.values_list("query_id", "said", "kept"))
     questions = Query.objects.filter(pk__in=[query for query, _said, _kept in rows])
-    examples = pool_selectors.gate_examples(project, questions)
+    examples = records.gate_examples(project, questions)
     response = response_of(project)
     likelihoods = np.ones((len(examples.ids), len(project.classes)))
     if rows:
@@ -94,7 +94,7 @@ def responses_of(project: Project) -> Responses:
 
 def open_answers_of(project: Project, *, last_consensus_id: int) -> Responses:
     """Return what questions were agreed on up to this consensus, where answers are declared not to be secret."""
-    examples, classes = pool_selectors.labelled_examples(project, last_consensus_id=last_consensus_id)
+    examples, classes = records.labelled_examples(project, last_consensus_id=last_consensus_id)
     certain: NDArray[np.float64] = np.eye(len(project.classes))[classes]
     return Responses(examples, certain)
 
@@ -107,7 +107,7 @@ def spoken_entries(project: Project) -> list[LedgerEntry]:
 
 def gate_counts(project: Project) -> NDArray[np.float64]:
     """Return how often each text of the gate's output was said, as the gate told it, > 0; shape (rows,)."""
-    rows = pool_selectors.gate_output(project).values_list("sample_count", "noisy_count")
+    rows = records.gate_output(project).values_list("sample_count", "noisy_count")
     counts = [noisy if sample is None else sample for sample, noisy in rows]
     return np.maximum(np.array(counts, dtype=np.float64), 1.0)
 

@@ -38,7 +38,7 @@ from learner.features.batches import features_step, values_batch, vectors_in
 from learner.features.choice import Finding
 from learner.features.matrix import HEADER_BYTES, MatrixWriter, open_matrix, open_verified, write_matrix, zeroed
 from learner.models import FeatureMatrix, FeatureProjection
-from learner.pools import records as pool_selectors
+from learner.pools import records
 from learner.pools.attempts import TellParts, silent, spread
 from learner.pools.configuration import featurizer_of, finding_of
 from learner.pools.records import pool_datasets
@@ -119,7 +119,7 @@ def projection_entries(project: Project) -> list[LedgerEntry]:
 
 
 def _find(project: Project, finding: Finding) -> None:
-    datasets = list(pool_selectors.pool_datasets(project))
+    datasets = list(records.pool_datasets(project))
     if not datasets:
         raise NothingToAsk(finding.no_pool)
     earlier = LedgerEntry.objects.filter(account=project.pool_account, subject=SUBJECT, kind=EntryKind.RESERVE)

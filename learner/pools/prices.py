@@ -6,10 +6,7 @@ from typing import Literal
 from annotation.budget.label_budget import questions_left
 from annotation.models import Arrival, Oracle, Project, ProjectState, Selection
 from learner.models import ModelRelease, Round, StoppingAdvice
-from learner.pools import answers as answer_selectors
-from learner.pools import answers as repeat_selectors
-from learner.pools import records
-from learner.pools import records as pool_selectors
+from learner.pools import answers, records
 from learner.pools.configuration import secret_sample_of, strategy_choice_of, strategy_of
 from learner.pools.selectors import next_strategy, pending_projection
 from learner.strategies.stopping import StabilizedPredictions
@@ -29,7 +26,7 @@ def coming_round(project: Project) -> Round:
         return Round(project=project, strategy=project.selection, block=block)
     strategy = next_strategy(project)
     again = strategy == Selection.REPEAT_VOTES
-    affordable = repeat_selectors.affordable_repeats(project) if again else questions_left(project)
+    affordable = answers.affordable_repeats(project) if again else questions_left(project)
     requested = project.round_size if affordable is None else min(project.round_size, affordable)
     return Round(project=project, strategy=strategy, requested=requested)
 
@@ -53,7 +50,7 @@ def next_round_event(project: Project, *, before_upload: bool = False) -> Event:
         return round_event(coming, left=0)
     # Where nothing is left, or wanted, no round comes before there is.
     coming.requested = max(1, coming.requested)
-    left = max(coming.requested if before_upload else 1, pool_selectors.records_left(project))
+    left = max(coming.requested if before_upload else 1, records.records_left(project))
     return round_event(coming, left=left)
 
 
@@ -101,7 +98,7 @@ class MoreAnswers:
 
 def more_answers(project: Project, newest: ModelRelease | None) -> MoreAnswers | None:
     """Return what the newest version says of further answers; None where that is not known or not free to look at."""
-    if newest is None or project.arrival == Arrival.STREAM or not answer_selectors.learns_from_questions(project):
+    if newest is None or project.arrival == Arrival.STREAM or not answers.learns_from_questions(project):
         return None
     may_pause = project.state == ProjectState.ACTIVE
     advice = advice_of(newest)

@@ -21,10 +21,8 @@ from annotation.models import (
     WorkState,
 )
 from learner.models import ModelRelease, ReleaseState, Round, TrainingRun
-from learner.pools import answers as repeat_selectors
+from learner.pools import answers, records
 from learner.pools import configuration as stream_configuration
-from learner.pools import records
-from learner.pools import records as pool_selectors
 from learner.pools import stream_answers as stream_selectors
 from learner.pools.prices import next_round_event
 from learner.pools.selectors import (
@@ -185,8 +183,8 @@ def _due_step(project: Project, newest: ModelRelease | None) -> ProjectStatus:
     affordable = questions_left(project)
     strategy = next_strategy(project)
     if strategy == Selection.REPEAT_VOTES:
-        affordable = repeat_selectors.affordable_repeats(project)
-    left = affordable != 0 and (strategy == Selection.REPEAT_VOTES or pool_selectors.has_candidates(project))
+        affordable = answers.affordable_repeats(project)
+    left = affordable != 0 and (strategy == Selection.REPEAT_VOTES or records.has_candidates(project))
     # Questions done with, not labels agreed on: when a model is trained shows outside, and so does another round before
     # it. Neither may depend on whether a question got an agreed answer, which is up to the record it is about.
     missing = policy_choice_of(project.settings).labels_needed(
@@ -289,7 +287,7 @@ def _due_secret_step(project: Project, version: int) -> ProjectStatus:
             Step.FINISHED,
             as_message("Every block has been asked about; version {version} is the newest.", version=version),
         )
-    if not pool_selectors.pool_size(project):
+    if not records.pool_size(project):
         return _pool_step(project, as_message("There is nothing to ask yet: upload a pool."))
     return _if_paid(project, Step.ASK, as_message("The questions of block {block} can be chosen.", block=following))
 

@@ -12,8 +12,7 @@ from annotation.access import managed_project
 from annotation.budget.label_budget import label_budget, questions_left
 from annotation.models import Oracle, Query, Selection
 from learner.linear_model import LinearModel
-from learner.pools import records as pool_selectors
-from learner.pools import selectors, starts
+from learner.pools import records, selectors, starts
 from learner.pools.configuration import strategy_choice_of, strategy_of
 from learner.rounds.services.selection import ranked_texts
 from learner.strategies.uncertainty import Uncertainty
@@ -46,7 +45,7 @@ def ranked_pool(request: HttpRequest, slug: str) -> HttpResponse:
     project = managed_project(request, slug)
     if project.oracle != Oracle.CROWD:
         raise Http404
-    candidates = pool_selectors.waiting_texts(project)
+    candidates = records.waiting_texts(project)
     model = selectors.newest_release(project)
     context = {
         "project": project,

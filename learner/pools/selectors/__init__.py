@@ -21,10 +21,7 @@ from annotation.models import (
 )
 from annotation.selectors import Person
 from learner.models import ChannelMove, FeatureProjection, ModelRelease, ReleaseState, Round, TrainingRun, WarmStart
-from learner.pools import answers as answer_selectors
-from learner.pools import answers as repeat_selectors
-from learner.pools import records
-from learner.pools import records as pool_selectors
+from learner.pools import answers, records
 from learner.pools import stream_answers as stream_selectors
 from learner.pools.configuration import (
     charged_event,
@@ -278,9 +275,8 @@ def training_account(project: Project) -> BudgetAccount:
 def training_event(project: Project) -> Event:
     if records.labels_in_secret(project):
         return _next_secret_event(project)
-    answers = answer_selectors.next_event(project)
-    if answers is not None:
-        return answers
+    if (paid_once := answers.next_event(project)) is not None:
+        return paid_once
     featurizer = featurizer_of(project)
     return charged_event(project, estimator_of(project, featurizer).event_for(featurizer.dimension))
 
@@ -315,7 +311,7 @@ def next_strategy(project: Project) -> str:
     A crowd project with half of its texts asked asks again first about what a new model is least sure of.
     """
     newest = newest_release(project)
-    if repeat_selectors.asks_again(project, newest) and can_score(project, newest):
+    if answers.asks_again(project, newest) and can_score(project, newest):
         return Selection.REPEAT_VOTES
     strategy = strategy_of(project, project.selection)
     return strategy.name if not strategy.needs_model or can_score(project, newest) else Selection.RANDOM
@@ -331,14 +327,14 @@ def start_of(project: Project) -> Dataset | None:
     Where attempts that died have used the private one's account up, or models are made of questions alone by now, the
     project goes on without it.
     """
-    charged = pool_selectors.charged_start(project)
+    charged = records.charged_start(project)
     if charged is not None and charged.account is not None:
         if WarmStart.objects.filter(dataset=charged).exists():
             return charged
         # What learns from questions alone trains nothing on private rows, so a start that waits is left alone.
-        if not answer_selectors.learns_from_questions(project) and can_pay(charged.account, [start_event(project)]):
+        if not answers.learns_from_questions(project) and can_pay(charged.account, [start_event(project)]):
             return charged
-    return pool_selectors.start_datasets(project).last()
+    return records.start_datasets(project).last()
 
 
 def start_event(project: Project) -> Event:
@@ -346,7 +342,7 @@ def start_event(project: Project) -> Event:
 
     Raises `UnsoundCombination` where models are made of questions alone: that estimator is proved for answers.
     """
-    if answer_selectors.learns_from_questions(project):
+    if answers.learns_from_questions(project):
         raise UnsoundCombination("What learns from randomised answers alone takes no private start.")
     featurizer = featurizer_of(project)
     return estimator_of(project, featurizer).event_for(featurizer.dimension)

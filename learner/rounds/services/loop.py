@@ -19,9 +19,7 @@ from annotation.work.services.attempts import finish_work
 from annotation.work.services.sending import send_on_commit
 from learner.errors import NothingToAsk, NothingWaits
 from learner.models import Round, Stream, TrainingRun
-from learner.pools import answers as answer_selectors
-from learner.pools import attempts, features, prices, records, selectors
-from learner.pools import records as pool_selectors
+from learner.pools import answers, attempts, features, prices, records, selectors
 from learner.pools import stream_answers as stream_selectors
 from learner.pools.attempts import CHOICE_PAID, CHOOSING, FEATURES, QUESTIONS, SCORES, Progress
 from learner.pools.configuration import featurizer_of, strategy_choice_of, strategy_of
@@ -163,7 +161,7 @@ def _start_training(project: Project) -> TrainingRun:
         labels.withdraw_questions(project=project, round_number=block.number)
         agreed = agreed.filter(query__round_number=block.number)
     labels_used, unagreed = agreed.count(), counts.unagreed
-    if answer_selectors.randomizes_answers(project):
+    if answers.randomizes_answers(project):
         # Something is said of every question whose answers are in, whether they agree or not.
         labels_used, unagreed = labels_used + counts.disputed, unagreed - counts.disputed
     # A secret block may have no label at all; its model is trained all the same.
@@ -209,7 +207,7 @@ def run_round(*, round_id: int) -> None:
 def _ask_trusted(chosen: Round, progress: Progress) -> None:
     """Reserve, read the features, draw, open the questions and commit."""
     project = chosen.project
-    candidates = pool_selectors.open_records(project)
+    candidates = records.open_records(project)
     pool_size = len(candidates.rows)
     if not pool_size:
         raise NothingToAsk(NOTHING_LEFT)
@@ -232,10 +230,10 @@ def _ask_trusted(chosen: Round, progress: Progress) -> None:
 def _ask_crowd(chosen: Round, progress: Progress) -> None:
     """Rank gate output, which is public to the crowd already: recorded, and free."""
     project = chosen.project
-    candidates = pool_selectors.waiting_texts(project)
+    candidates = records.waiting_texts(project)
     if not len(candidates.ids):
         raise NothingToAsk(NOTHING_LEFT)
-    gates = pool_selectors.gate_entries(candidates.datasets)
+    gates = records.gate_entries(candidates.datasets)
     progress.begin(SCORES)
     strategy = strategy_of(project, chosen.strategy)
     if isinstance(strategy, ClusteredUncertainty):

@@ -25,8 +25,7 @@ from learner.linear_model import LinearModel
 from learner.models import TrainingRun
 from learner.models.answers import AnswerSeries, RandomizedLabel
 from learner.pools import answers as answer_selectors
-from learner.pools import attempts, features, selectors, starts
-from learner.pools import records as pool_selectors
+from learner.pools import attempts, features, records, selectors, starts
 from learner.pools.configuration import answers_event_of, featurizer_of
 from learner.pools.keys import attempt_key
 from privacy.ledger import services as ledger
@@ -63,14 +62,14 @@ def say_answers(run: TrainingRun) -> None:
     paid = answer_selectors.series_entry(project)
     if paid is None:
         raise NotEnoughLabels("Nothing was asked under randomised answers yet.")
-    datasets = list(pool_selectors.pool_datasets(project))
+    datasets = list(records.pool_datasets(project))
     X = features.stacked_features(datasets, dimension=featurizer_of(project).dimension)
     model = prior_of(project, X)
     with transaction.atomic():
         # Whoever takes an answer back locks this row first, too, so no answer moves under the draw.
         locked = Project.objects.select_for_update(no_key=True).get(pk=project.pk)
         waiting = answer_selectors.unsaid_questions(locked)
-        examples = pool_selectors.gate_examples(locked, waiting)
+        examples = records.gate_examples(locked, waiting)
         questions = list(
             Query.objects.filter(pk__in=examples.ids.tolist())
             .annotate(responses=Count("randomized_labels"))

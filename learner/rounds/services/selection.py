@@ -21,10 +21,7 @@ from learner.errors import BlockNotOpen, NothingToAsk
 from learner.linear_model import LinearModel
 from learner.models import ModelRelease, Round, SecretDraw
 from learner.models.rounds import PART_ROWS
-from learner.pools import answers as answer_selectors
-from learner.pools import answers as repeat_selectors
-from learner.pools import attempts, features, prices, records, selectors, starts
-from learner.pools import records as pool_selectors
+from learner.pools import answers, attempts, features, prices, records, selectors, starts
 from learner.pools.attempts import CHOICE_PAID, QUESTIONS, SCORES, Progress
 from learner.pools.configuration import blocks_choice_of, featurizer_of, strategy_of
 from learner.pools.keys import CHOOSE_BLOCK, CHOOSE_QUESTIONS, RUN_ROUND_TASK
@@ -72,8 +69,8 @@ def scoring_model(chosen: Round) -> LinearModel | None:
 def repeat_doubted(chosen: Round, progress: Progress) -> None:
     """Open the questions the model doubts; what was answered to them is looked at by nobody."""
     project = chosen.project
-    settled = repeat_selectors.settled_questions(project)
-    examples = pool_selectors.gate_examples(project, settled)
+    settled = answers.settled_questions(project)
+    examples = records.gate_examples(project, settled)
     chooser, model = strategy_of(project, chosen.strategy), scoring_model(chosen)
     if model is None or not len(examples.ids):
         raise NothingToAsk("There is nothing left to ask again.")
@@ -88,7 +85,7 @@ def repeat_doubted(chosen: Round, progress: Progress) -> None:
         queue.open_for_more_answers(project=project, round_number=chosen.number, query_ids=ids.tolist())
         entries = attempts.record_free_use(
             chosen,
-            gates=pool_selectors.gate_entries(examples.datasets),
+            gates=records.gate_entries(examples.datasets),
             operation=as_message("choice of questions to ask again"),
             purpose=CHOOSE_QUESTIONS,
             output_digest=attempts.asked_digest(chosen, ids),
@@ -105,7 +102,7 @@ def spread_questions(chosen: Round, strategy: ClusteredUncertainty, candidates: 
     affordable = questions_left(project)
     wanted = chosen.requested if affordable is None else min(chosen.requested, affordable)
     model = _model_of(project, chosen.model, X)
-    counts = answer_selectors.gate_counts(project)
+    counts = answers.gate_counts(project)
     asked = np.setdiff1d(np.arange(len(X)), candidates.rows)
     rows = strategy.query(X, candidates.rows, model, wanted, SecureRandom(), counts=counts, asked=asked)
     order = np.argsort(candidates.rows)
@@ -115,7 +112,7 @@ def spread_questions(chosen: Round, strategy: ClusteredUncertainty, candidates: 
 def _model_of(project: Project, release: ModelRelease | None, X: NDArray[np.float32]) -> LinearModel | None:
     if release is not None:
         return LinearModel.from_json(release.weights)
-    if answer_selectors.learns_from_questions(project):
+    if answers.learns_from_questions(project):
         return randomization.prior_of(project, X)
     return starts.start_model(project)
 
@@ -159,7 +156,7 @@ def start_block(project: Project) -> Round:
         number=last + 1,
         strategy=project.selection,
         block=block,
-        requested=pool_selectors.pool_size(project),
+        requested=records.pool_size(project),
     )
     send_on_commit(RUN_ROUND_TASK, round_id=started.pk)
     return started
@@ -172,7 +169,7 @@ def ask_block(chosen: Round, progress: Progress) -> None:
     event = prices.round_event(chosen, left=0)
     progress.begin(CHOICE_PAID)
     reservation = reserve_choice(chosen, event=event, purpose=CHOOSE_BLOCK)
-    candidates = pool_selectors.open_records(project)
+    candidates = records.open_records(project)
     rng = SecureRandom()
     # How long the coins and the questions of a secret block take is not cut any finer.
     progress.begin(QUESTIONS)
@@ -214,7 +211,7 @@ def close_block(*, project: Project) -> Round:
 
 def _drawn_rows(datasets: Sequence[Dataset], block: int, rng: SecureRandom) -> NDArray[np.int64]:
     """Return the rows of the stacked uploads that the coins have put into a block; one part's coins at a time."""
-    first, drawn = 0, [pool_selectors.NO_ROWS]
+    first, drawn = 0, [records.NO_ROWS]
     for dataset in datasets:
         parts = _coins_of(dataset, rng)
         drawn += [first + start + np.flatnonzero(coins == block) for start, coins in parts]
