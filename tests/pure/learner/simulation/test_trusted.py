@@ -104,7 +104,8 @@ def test_blocks_of_live_projects_are_what_is_played():
     rows = np.random.default_rng(1).normal(size=(600, 8))
     rows /= np.linalg.norm(rows, axis=1, keepdims=True) * (1 + 1e-6)
     settings = TrustedSettings.of({"selection_rate": "0.1", "estimator": "sums"}, n_classes=3)
-    _found, chosen = course(settings, rows, labels, rows, classes=("a", "b", "c"), prior=None, rng=SimulationRandom(3))
+    _found, blocks = course(settings, rows, labels, rows, classes=("a", "b", "c"), prior=None, rng=SimulationRandom(3))
+    chosen = np.concatenate(blocks)
     assert len(np.unique(chosen)) == len(chosen) < 600
 
 
