@@ -140,38 +140,23 @@ def write_settings(project: Project, **changes: Any) -> None:
 def open_preset(owner: User, preset: str, **settings: Any) -> Project:
     """Open a project by a preset and its values, of the first kind of data it takes."""
     kind = PRESETS[preset].data_kinds[0]
-    columns = {"columns": [{"name": "amount", "low": 0.0, "high": 9.0}]} if kind == "table" else {}
-    return opening.create_project(
-        name=preset,
-        preset=preset,
-        owner=owner,
-        data_kind=kind,
-        classes=["yes", "no"],
-        question="Is it?",
-        **columns,
-        **settings,
-    )
+    values = {"name": preset, "data_kind": kind, "classes": ["yes", "no"], "question": "Is it?"} | settings
+    if values["data_kind"] == "table":
+        values.setdefault("columns", [{"name": "amount", "low": 0.0, "high": 9.0}])
+    return opening.create_project(preset=preset, owner=owner, **values)
+
+
+def bring_file(project: Project, body: bytes | str, *, name: str = "rows.csv", **options: Any) -> Dataset:
+    """Upload a file, which a worker then reads."""
+    content = body.encode() if isinstance(body, str) else body
+    return datasets.receive_upload(project=project, file=SimpleUploadedFile(name, content), name=name, **options)
 
 
 def open_messages(owner: User) -> Project:
     """Open a project of experts that has one upload with bad rows, and a limit that was raised."""
-    opened = opening.create_project(
-        name="Messages",
-        preset="pool-experts",
-        owner=owner,
-        data_kind="text",
-        classes=["spam", "ham"],
-        question="Is this spam?",
-    )
-    dataset = datasets.receive_upload(
-        project=opened,
-        file=SimpleUploadedFile("pool.csv", b"text\nyou won\n\nhello\n\xff\n"),
-        name="pool.csv",
-        role="pool",
-        bad_rows="keep_good",
-        mapping={"text": "text", "has_header": True},
-        uploaded_by=owner,
-    )
+    opened = open_preset(owner, "pool-experts", name="Messages", classes=["spam", "ham"], question="Is this spam?")
+    body, mapping = b"text\nyou won\n\nhello\n\xff\n", {"text": "text", "has_header": True}
+    dataset = bring_file(opened, body, name="pool.csv", mapping=mapping, uploaded_by=owner)
     datasets.import_dataset(job_id=dataset.job_id)
     ledger.change_account_limits(
         account=opened.pool_account, epsilon_limit=8.0, delta_limit=0.0, actor=owner, reason="agreed with the board"

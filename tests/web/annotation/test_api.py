@@ -7,11 +7,11 @@ from django.utils import timezone
 from annotation.data.services import datasets
 from annotation.models import ApiToken, Dataset, Label, Project, Record, Role
 from annotation.people.services import members
-from annotation.projects.services import opening
 from annotation.questions.services import queue
 from annotation.work.services import tokens
 from annotation.work.services.tokens import Scope
 from tests.clients import browser_of, program_of
+from tests.factories import open_preset
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -23,13 +23,8 @@ def manager() -> User:
 
 @pytest.fixture
 def project(manager: User) -> Project:
-    return opening.create_project(
-        name="Messages",
-        preset="pool-experts",
-        owner=manager,
-        data_kind="text",
-        classes=["spam", "ham"],
-        question="Is this spam?",
+    return open_preset(
+        manager, "pool-experts", name="Messages", data_kind="text", classes=["spam", "ham"], question="Is this spam?"
     )
 
 

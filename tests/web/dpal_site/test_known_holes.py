@@ -30,7 +30,6 @@ from annotation.data.services import datasets
 from annotation.errors import InvalidUpload
 from annotation.models import Membership, Query, Record, Report, Role
 from annotation.people.services import invitations
-from annotation.projects.services import opening
 from annotation.work.services import tokens
 from annotation.work.services.files import reader_of
 from annotation.work.services.tokens import Scope
@@ -38,7 +37,7 @@ from dpal_site.celery import app as celery_app
 from learner.releases.artifacts import files as artifacts
 from privacy.wording import message_of
 from tests.counting import new_counter
-from tests.factories import add_members, make_project, make_records, make_user
+from tests.factories import add_members, make_project, make_records, make_user, open_preset
 from tests.permission_rows import PAGES
 from tests.permission_scene import Scene, named_patterns
 
@@ -113,10 +112,10 @@ class TestRequestsIntoTheNetworkBehind:
     @pytest.mark.parametrize("url", INSIDE)
     def test_no_import_asks_what_a_row_names(self, asked, url):
         manager = make_user()
-        project = opening.create_project(
+        project = open_preset(
+            manager,
+            "pool-experts",
             name="Messages",
-            preset="pool-experts",
-            owner=manager,
             data_kind="text",
             classes=["spam", "ham"],
             question="Is this spam?",

@@ -1,13 +1,12 @@
 import pytest
 from django.conf import settings
-from django.core.files.uploadedfile import SimpleUploadedFile
 from django.urls import reverse
 from playwright.sync_api import expect
 
 from annotation.data.services import datasets
 from tests import axe, learning
 from tests.clients import browser_of
-from tests.factories import make_user
+from tests.factories import bring_file, make_user
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 # What the clock does every fifteen seconds.
@@ -67,13 +66,8 @@ def test_the_data_page_is_clean_while_an_upload_is_read_and_answers_come_in(page
     project = learning.open_trusted(owner, selection="random")
     learning.fill_trusted(project)
     learning.work_off(project)
-    dataset = datasets.receive_upload(
-        project=project,
-        file=SimpleUploadedFile("more.csv", b"text\nplay it again\nstop it\n"),
-        name="more.csv",
-        mapping={},
-        uploaded_by=owner,
-        send=False,
+    dataset = bring_file(
+        project, b"text\nplay it again\nstop it\n", name="more.csv", mapping={}, uploaded_by=owner, send=False
     )
     page.clock.install()
     log_in(page, live_server, owner)

@@ -8,14 +8,13 @@ from playwright.sync_api import expect
 
 from annotation.models import Job, Project, Role
 from annotation.people.services import members
-from annotation.projects.services import opening
 from dpal_site.embedded.processes import Supervisor
 from learner.simulation import services
 from learner.simulation.rows import planned_rows
 from privacy.ledger.selectors import guarantee
 from tests.axe import problems_of
 from tests.clients import browser_of
-from tests.factories import make_user
+from tests.factories import make_user, open_preset
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -40,10 +39,10 @@ def page_of(browser: "Browser", live_site: Supervisor, user: User) -> "Page":
 @pytest.fixture
 def project() -> Project:
     ada, grace = make_user("ada"), make_user("grace")
-    opened = opening.create_project(
+    opened = open_preset(
+        ada,
+        "pool-experts",
         name="Letters",
-        preset="pool-experts",
-        owner=ada,
         data_kind="text",
         classes=["yes", "no"],
         question="Is it?",

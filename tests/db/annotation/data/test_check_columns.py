@@ -6,7 +6,6 @@ import re
 from threading import Thread
 
 import pytest
-from django.core.files.base import ContentFile
 from django.db import connection, transaction
 from django.urls import reverse
 
@@ -17,7 +16,7 @@ from annotation.models.quality import GoldQuery
 from annotation.questions.services import checks as gold
 from tests import streaming
 from tests.clients import browser_of
-from tests.factories import add_members, make_project, make_user
+from tests.factories import add_members, bring_file, make_project, make_user
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("own_storage")]
 SAME = {"id": "ticket", "metadata": ["url", "shop"]}
@@ -41,13 +40,8 @@ def imported(project, mapping, role="pool", *, word="record"):
     writer.writerow(COLUMNS)
     for number in range(3):
         writer.writerow([f"{word} {number}", project.classes[0], f"T-{word}-{number}", "https://example.org", "Ulm"])
-    dataset = datasets.receive_upload(
-        project=project,
-        file=ContentFile(sink.getvalue().encode()),
-        name=f"{word}.csv",
-        role=role,
-        mapping=mapping,
-        uploaded_by=make_user(),
+    dataset = bring_file(
+        project, sink.getvalue().encode(), name=f"{word}.csv", role=role, mapping=mapping, uploaded_by=make_user()
     )
     datasets.import_dataset(job_id=dataset.job_id)
     return Dataset.objects.get(pk=dataset.pk)

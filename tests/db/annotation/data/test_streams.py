@@ -7,8 +7,7 @@ from django.db import connection, connections, transaction
 from annotation.data.services import datasets, streams
 from annotation.errors import IdempotencyKeyReused, InvalidRecords, InvalidUpload, NotAStream, StreamFull
 from annotation.models import Dataset, RecordPost
-from annotation.projects.services import opening
-from tests.factories import make_project, make_user
+from tests.factories import make_project, make_user, open_preset
 
 pytestmark = pytest.mark.django_db
 COLUMNS = [
@@ -19,10 +18,10 @@ COLUMNS = [
 
 
 def open_project(**settings):
-    return opening.create_project(
+    return open_preset(
+        make_user(),
+        "fraud-stream",
         name="frauds",
-        preset="fraud-stream",
-        owner=make_user(),
         classes=["honest", "fraud"],
         question="Is this fraud?",
         **{"data_kind": "text"} | settings,

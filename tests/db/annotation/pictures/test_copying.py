@@ -3,7 +3,6 @@ import zipfile
 
 import numpy as np
 import pytest
-from django.core.files.base import ContentFile
 from django.db import connection, transaction
 from PIL import Image
 
@@ -15,7 +14,7 @@ from annotation.data.services.pictures import image_ahead, image_of, shown_image
 from annotation.models import Dataset, Picture, Project, Query, Record
 from annotation.questions.services import queue
 from tests.db.annotation.models.test_constraints import refused
-from tests.factories import make_project, make_records, make_user
+from tests.factories import bring_file, make_project, make_records, make_user
 from tests.owning import as_owner
 from tests.pure.annotation.data.readers.test_pictures import BLUE, RED, near, opened, saved
 
@@ -38,13 +37,7 @@ def plain(colour, size=(60, 40)):
 
 def imported(*contents, project=None, role="pool", folder=""):
     project = project or make_project(data_kind="image", image_height=2, image_width=3)
-    dataset = datasets.receive_upload(
-        project=project,
-        file=ContentFile(zipped(*contents, folder=folder)),
-        name="a.zip",
-        role=role,
-        uploaded_by=make_user(),
-    )
+    dataset = bring_file(project, zipped(*contents, folder=folder), name="a.zip", role=role, uploaded_by=make_user())
     datasets.import_dataset(job_id=dataset.job_id)
     return Dataset.objects.get(pk=dataset.pk)
 

@@ -2,7 +2,6 @@ import numpy as np
 import pytest
 from django.core.management import call_command
 
-from annotation.projects.services.opening import create_project
 from learner.estimators.softmax_steps import PrivateSoftmaxSteps
 from learner.features.static_encoder import StaticEncoder
 from learner.linear_model import LinearModel
@@ -10,7 +9,7 @@ from learner.pools.configuration import estimator_of, featurizer_of
 from learner.pools.selectors import beaten_by
 from learner.pools.starts import described_model, described_prior
 from tests import learning
-from tests.factories import make_user
+from tests.factories import make_user, open_preset
 
 pytestmark = pytest.mark.django_db(transaction=True)
 WORDS = [
@@ -21,10 +20,10 @@ PAYABLE = {"pool_epsilon": 400.0, "pool_delta": 1e-3, "training_epsilon": 50.0}
 
 
 def opened(classes, **settings):
-    return create_project(
+    return open_preset(
+        make_user(),
+        "pool-experts",
         name="Planned",
-        preset="pool-experts",
-        owner=make_user(),
         data_kind="text",
         classes=classes,
         question="What is it?",

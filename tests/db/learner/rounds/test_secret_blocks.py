@@ -9,7 +9,6 @@ from django.utils import timezone
 
 from annotation.errors import LeaseExpired, UndoRefused
 from annotation.models import Consensus, Query, QueryState, Record, WorkState
-from annotation.projects.services.opening import create_project
 from annotation.questions.services import correcting, labels, queue
 from learner.errors import BlockNotOpen
 from learner.models import ModelRelease, Round, SecretDraw, TrainingRun
@@ -23,7 +22,7 @@ from privacy.accounting.event import event_from_json
 from privacy.ledger import services as ledger
 from privacy.mechanisms.randomness import SimulationRandom
 from tests import learning
-from tests.factories import make_user, write_settings
+from tests.factories import make_user, open_preset, write_settings
 from tests.owning import as_owner, without_check
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -304,10 +303,10 @@ def test_a_block_whose_training_keeps_failing_is_left_aside(secret, monkeypatch)
 
 
 def planned_for_all_of_the_limit():
-    project = create_project(
+    project = open_preset(
+        make_user(),
+        "pool-experts",
         name="Planned",
-        preset="pool-experts",
-        owner=make_user(),
         data_kind="text",
         classes=learning.CLASSES,
         question="Fruit or tool?",

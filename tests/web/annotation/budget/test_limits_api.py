@@ -119,21 +119,6 @@ def test_nobody_is_asked_where_nobody_could_agree(ask):
     assert "second manager must be a member" in refused.json()["code"]
 
 
-def test_managers_alone_and_of_this_project(ask, project, manager, second):
-    engineer = make_user()
-    add_members(project, engineer, role=Role.ENGINEER)
-    asked = Program(engineer, project)
-    assert {asked("GET", path).status_code for path in ("ledger/limits", "second-manager")} == {404}
-    assert asked("POST", "ledger/limits", HIGHER).status_code == 404
-    assert asked("POST", "second-manager", {"needed": True}).status_code == 404
-    limits.demand_second_manager(project=project)
-    number = ask("POST", "ledger/limits", HIGHER).json()["request"]
-    elsewhere = Program(second, other := learning.open_trusted(second))
-    assert elsewhere("POST", f"ledger/limits/{number}", {"decision": "approve"}).status_code == 404
-    assert elsewhere("POST", "ledger/limits", HIGHER | {"account": project.pool_account.scope}).status_code == 404
-    assert (limit_of(project), limit_of(other)) == (20.0, 20.0)
-
-
 def test_the_same_key_asks_once(ask, project):
     first = ask("POST", "ledger/limits", HIGHER, key="k")
     entries = learning.entries(project, "limit_change")

@@ -21,7 +21,7 @@ from annotation.models import Dataset, Project, Role
 from annotation.models.drafts import UploadDraft
 from annotation.work.services.tokens import Scope
 from tests.clients import browser_of, program_of
-from tests.factories import add_members, make_project, make_user
+from tests.factories import add_members, bring_file, make_project, make_user
 from tests.workbooks import sheet, workbook
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("own_storage")]
@@ -410,12 +410,7 @@ def test_a_label_studio_project_comes_by_the_rest_interface(manager: User) -> No
 
 def test_bad_rows_are_a_file_no_spreadsheet_runs(manager: User) -> None:
     project = managed(manager)
-    dataset = datasets.receive_upload(
-        project=project,
-        file=SimpleUploadedFile("a.csv", b"=text\nhello\nnul\x00\n"),
-        name="a.csv",
-        mapping={"text": "=text"},
-    )
+    dataset = bring_file(project, b"=text\nhello\nnul\x00\n", name="a.csv", mapping={"text": "=text"})
     datasets.import_dataset(job_id=dataset.job_id)
     client = browser_of(manager)
     page = client.get(reverse("annotation:dataset", args=[project.slug, dataset.pk])).content.decode()

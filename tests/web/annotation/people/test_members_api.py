@@ -110,15 +110,3 @@ def test_nobody_takes_the_group_they_manage_by(project):
     assert refused.status_code == 409
     assert refused.json()["code"] == "You manage this project by the group {name} alone. Have somebody else do this."
     assert refused.json()["parameters"] == {"name": "Heads"}
-
-
-@pytest.mark.parametrize("role", [Role.ANNOTATOR, Role.ENGINEER])
-def test_others_are_told_that_there_is_nothing(project, manager, role):
-    other = make_user()
-    add_members(project, other, role=role)
-    program, base = Caller(other), f"projects/{project.slug}"
-    own = Membership.objects.get(user=other)
-    assert program.get(f"{base}/members").status_code == 404
-    assert program.post(f"{base}/members", {"username": other.get_username(), "role": "manager"}).status_code == 404
-    assert program.delete(f"{base}/members/{own.pk}").status_code == 404
-    assert program.get(f"{base}/groups").status_code == 404

@@ -134,13 +134,6 @@ def test_a_program_is_told_the_field_and_the_rule(manager, project, changes, fie
     assert Project.objects.get(pk=project.pk).classes == ["yes", "no"]
 
 
-def test_nobody_else_adds_one(project):
-    engineer = make_user()
-    add_members(project, engineer, role=Role.ENGINEER)
-    assert sent(rest(engineer, Scope.PROJECTS_WRITE), project).status_code == 404
-    assert sent(rest(project.created_by, Scope.PROJECTS_READ), project).status_code == 403
-
-
 MERGED = {"name": "yes", "into": "film", "known_beforehand": "on"}
 
 

@@ -17,7 +17,7 @@ from annotation.errors import ConfigurationFrozen, InvalidConfiguration, NotAStr
 from annotation.models import Dataset, Job, Project
 from annotation.people.services import crowd_links, groups, limits, members
 from annotation.projects.forms.wizard import arrival_of
-from annotation.projects.services import kinds, opening
+from annotation.projects.services import kinds
 from annotation.projects.services.configuring import limits_of
 from annotation.questions.services import labelling
 from privacy.accounting.selection import RandomChoiceEvent
@@ -25,7 +25,7 @@ from privacy.accounting.units import ATTO, NANO
 from privacy.ledger import services as ledger
 from privacy.ledger.selectors import guarantee
 from tests import streaming
-from tests.factories import make_annotators, make_records, make_user
+from tests.factories import make_annotators, make_records, make_user, open_preset
 
 pytestmark = pytest.mark.django_db
 
@@ -53,14 +53,8 @@ def client(manager: User) -> Client:
 def opened(manager: User, preset: str, **settings: object) -> Project:
     """Open a text project whose limits every kind can be paid from."""
     wide = {"pool_epsilon": 10.0, "pool_delta": 5e-5}
-    return opening.create_project(
-        name=preset,
-        preset=preset,
-        owner=manager,
-        data_kind="text",
-        classes=["yes", "no"],
-        question="Is it?",
-        **wide | settings,
+    return open_preset(
+        manager, preset, name=preset, data_kind="text", classes=["yes", "no"], question="Is it?", **wide | settings
     )
 
 
@@ -254,10 +248,10 @@ def test_posted_records_hinder_a_pool(manager: User) -> None:
 
 
 def test_public_rows_of_another_kind_hinder(manager: User) -> None:
-    project = opening.create_project(
+    project = open_preset(
+        manager,
+        "pool-experts",
         name="t",
-        preset="pool-experts",
-        owner=manager,
         data_kind="table",
         columns=[{"name": "amount", "low": 0.0, "high": 9.0}],
         classes=["yes", "no"],

@@ -2,8 +2,7 @@ import pytest
 
 from annotation.models import Project, Role
 from annotation.models.history import Action
-from annotation.projects.services import opening
-from tests.factories import add_members, make_records, make_user
+from tests.factories import add_members, make_records, make_user, open_preset
 from tests.programs import Program
 
 pytestmark = pytest.mark.django_db
@@ -12,10 +11,10 @@ STREAM = {"oracle": "trusted", "arrival": "stream", "privacy_unit": "record"}
 
 @pytest.fixture
 def project(manager):
-    return opening.create_project(
+    return open_preset(
+        manager,
+        "pool-experts",
         name="Letters",
-        preset="pool-experts",
-        owner=manager,
         data_kind="text",
         classes=["yes", "no"],
         question="Is it?",

@@ -76,20 +76,6 @@ def test_periods_change_one_by_one(ask, project, manager):
     assert project.changes.count() == 1
 
 
-@pytest.mark.parametrize("role", [Role.ANNOTATOR, Role.ENGINEER, Role.REVIEWER, None])
-def test_managers_alone(project, role):
-    person = make_user()
-    if role is not None:
-        add_members(project, person, role=role)
-    asked = Program(person, project)
-    assert {asked("GET", path).status_code for path in ("description", "retention")} == {404}
-    assert asked("PATCH", "description", {"name": "mine"}).status_code == 404
-    assert asked("POST", "state", {"state": "paused"}).status_code == 404
-    assert asked("PATCH", "retention", {"actions_days": 90}).status_code == 404
-    project.refresh_from_db()
-    assert (project.state, project.changes.exists()) == ("active", False)
-
-
 def test_the_same_key_changes_once(ask, project):
     first = ask("PATCH", "description", {"name": "Letters"}, key="k")
     ask("PATCH", "description", {"name": "Mail"})

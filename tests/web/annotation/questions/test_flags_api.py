@@ -2,7 +2,7 @@ import pytest
 
 from annotation.models import Query, QueryState, Report, ReportKind, Role
 from annotation.questions.services import flags, queue
-from tests.factories import add_members, make_annotators, make_manager, make_project, make_user, open_records
+from tests.factories import add_members, make_annotators, make_manager, make_project, open_records
 from tests.rest_caller import Caller
 
 pytestmark = pytest.mark.django_db
@@ -71,14 +71,3 @@ def test_what_is_said_about_other_questions_is_settled(project, ann, manager):
     report.refresh_from_db()
     assert report.resolved_by == manager
     assert program.delete(f"{at}/0").status_code == 404
-
-
-@pytest.mark.parametrize("role", [Role.ANNOTATOR, Role.ENGINEER, Role.REVIEWER])
-def test_others_are_told_that_there_is_nothing(project, ann, role):
-    other = make_user()
-    add_members(project, other, role=role)
-    report, program, base = flag(project, ann), Caller(other), f"projects/{project.slug}"
-    for path in ("set-aside", "reports"):
-        assert program.get(f"{base}/{path}").status_code == 404
-    assert program.post(f"{base}/set-aside/{report.query_id}", {"decision": "ask"}).status_code == 404
-    assert program.delete(f"{base}/reports/{report.pk}").status_code == 404

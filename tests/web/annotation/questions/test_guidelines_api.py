@@ -1,9 +1,9 @@
 import pytest
 
-from annotation.models import Guidelines, Membership, Role
+from annotation.models import Guidelines, Membership
 from annotation.models.idempotency import IdempotentAnswer
 from annotation.projects.services.configuring import configure_project
-from tests.factories import add_members, make_annotators, make_manager, make_project, make_user
+from tests.factories import make_annotators, make_manager, make_project
 from tests.rest_caller import Caller
 
 pytestmark = pytest.mark.django_db
@@ -54,13 +54,3 @@ def test_what_the_page_refuses_is_refused_here(project, program):
     assert program.post(at, {"text": "", "examples": 41 * [EXAMPLE]}).status_code == 422
     assert program.post(at, {"text": "![a pear](picture:0123456789abcdef)"}).status_code == 422
     assert not Guidelines.objects.exists()
-
-
-def test_who_may_read_and_who_may_write(project):
-    at = f"projects/{project.slug}/guidelines"
-    for role, read in ((Role.ANNOTATOR, 200), (Role.ENGINEER, 404), (Role.REVIEWER, 200)):
-        other = make_user()
-        add_members(project, other, role=role)
-        assert Caller(other).get(at).status_code == read
-        assert Caller(other).post(at, {"text": "mine"}).status_code == 404
-    assert Caller(make_manager(project)).post(f"{at}/read").status_code == 404

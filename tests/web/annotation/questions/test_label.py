@@ -402,11 +402,6 @@ class TestWhoMay:
         assert response["HX-Redirect"] == f"{reverse('login')}?next={page(project)}"
         assert not Label.objects.exists()
 
-    def test_somebody_without_a_part_in_the_project_finds_nothing(self, project):
-        outsider = browser_of(make_user())
-        assert outsider.get(page(project)).status_code == 404
-        assert outsider.post(reverse("annotation:undo", args=(project.slug,))).status_code == 404
-
     @pytest.mark.parametrize("role", [Role.MANAGER, Role.ENGINEER])
     def test_another_role_is_not_asked(self, project, role):
         open_records(project, 1)

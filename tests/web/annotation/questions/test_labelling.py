@@ -1,7 +1,6 @@
 import re
 
 import pytest
-from django.test import Client
 from django.urls import reverse
 
 from annotation.models import Role
@@ -23,22 +22,6 @@ def web(project):
     manager = make_user()
     add_members(project, manager, role=Role.MANAGER)
     return browser_of(manager)
-
-
-class TestWhoMay:
-    @pytest.mark.parametrize("name", PAGES)
-    def test_managers_only(self, project, web, name):
-        address = reverse(f"annotation:{name}", args=(project.slug,))
-        assert web.get(address).status_code == 200
-        assert Client().get(address).status_code == 302
-        assert browser_of(make_user()).get(address).status_code == 404
-        for role in (Role.ANNOTATOR, Role.ENGINEER):
-            person = make_user()
-            add_members(project, person, role=role)
-            assert browser_of(person).get(address).status_code == 404
-            # What only shows something takes nothing that is sent, from nobody.
-            refusal = 405 if name == "reported" else 404
-            assert browser_of(person).post(address, SETTINGS).status_code == refusal
 
 
 class TestSettings:

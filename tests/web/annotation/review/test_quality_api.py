@@ -261,16 +261,3 @@ def test_in_front_of_a_crowd_nothing_of_others_is_told():
     told = Caller(ann).get(f"projects/{project.slug}/statistics").json()
     assert (told["accepted"], told["refused"], told["undecided"]) == (None, None, None)
     assert (told["answers"], told["earned"]) == (0, "0.0000")
-
-
-@pytest.mark.parametrize("role", [Role.ANNOTATOR, Role.ENGINEER, Role.REVIEWER])
-def test_others_are_told_that_there_is_nothing(project, role):
-    other = make_user()
-    add_members(project, other, role=role)
-    program, base = Caller(other), f"projects/{project.slug}"
-    own = Membership.objects.get(user=other)
-    for path in ("checks", "annotators", "agreement", "payments", "opinions"):
-        assert program.get(f"{base}/{path}").status_code == 404
-    assert program.post(f"{base}/checks", {"dataset": public_examples(project).pk}).status_code == 404
-    assert program.delete(f"{base}/members/{own.pk}/pause").status_code == 404
-    assert program.post(f"{base}/agreement").status_code == 404

@@ -195,14 +195,6 @@ class TestWhatManagersRead:
         assert asked[4] not in found(client, project)
         assert client.get(reverse("annotation:question", args=[project.slug, asked[4]])).status_code == 404
 
-    @pytest.mark.parametrize("role", [Role.ENGINEER, Role.ANNOTATOR])
-    def test_nobody_else_finds_it(self, project, asked, role):
-        person = make_user()
-        add_members(project, person, role=role)
-        client = browser_of(person)
-        assert client.get(page(project)).status_code == 404
-        assert client.get(reverse("annotation:question", args=[project.slug, asked[0]])).status_code == 404
-
 
 def test_pages_follow_by_key_and_the_number_of_statements_does_not_grow(manager):
     project = make_project()

@@ -27,7 +27,7 @@ from learner.rounds.services import loop, training
 from privacy.ledger.selectors import guarantee
 from tests import learning, streaming
 from tests.clients import browser_of
-from tests.factories import make_user
+from tests.factories import bring_file, make_user
 from tests.owning import without_rules
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -97,9 +97,9 @@ def unread():
 
 def refused():
     scene = trusted()
-    dataset = datasets.receive_upload(
-        project=scene.project,
-        file=SimpleUploadedFile("pool.csv", b'text\nhello\n""\n'),
+    dataset = bring_file(
+        scene.project,
+        b'text\nhello\n""\n',
         name="pool.csv",
         mapping={"text": "text"},
         bad_rows="refuse_all",
@@ -327,9 +327,9 @@ def gate_failed():
     manager = make_user()
     scene = Scene(learning.open_crowd(manager), manager)
     members.add_member(project=scene.project, user=make_user(), role=Role.ANNOTATOR)
-    dataset = datasets.receive_upload(
-        project=scene.project,
-        file=SimpleUploadedFile("pool.csv", b"text,who\nplay jazz,a\nplay jazz,b\n"),
+    dataset = bring_file(
+        scene.project,
+        b"text,who\nplay jazz,a\nplay jazz,b\n",
         name="pool.csv",
         mapping={"text": "text", "contributor": "who"},
         send=False,
