@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 from django.contrib.auth.models import User
-from django.db import connection
 
 from annotation.data.selectors import waiting_posts
 from annotation.data.services import streams as posts
@@ -100,10 +99,3 @@ def run_to_release(project: Project, annotator: User, *, version: int, records: 
         answer(project, annotator)
         work_off(project)
     raise AssertionError(f"version {version} was not released")
-
-
-def one_value(statement: str, *values: Any) -> Any:
-    """Return the single value a statement finds."""
-    with connection.cursor() as cursor:
-        cursor.execute(statement, values)
-        return cursor.fetchone()[0]

@@ -8,7 +8,6 @@ from tests.clients import browser_of
 from tests.factories import add_members, make_project, make_user, write_settings
 
 pytestmark = pytest.mark.django_db
-PAGES = ["labelling", "guidelines", "reported"]
 SETTINGS = {"skips_to_set_aside": 2, "answers_per_person": "", "answers_per_day": 5, "encounter_limit": ""}
 
 
