@@ -52,34 +52,6 @@ def test_a_stopped_server_keeps_its_data(running):
     assert fact(running) == b"kept"
 
 
-def test_a_port_a_stranger_took_is_given_up(running):
-    old = running.port
-    running.stop()
-    with socket.create_server(("127.0.0.1", old)):
-        assert running.status == "stopped"
-        running.start()
-        assert running.port != old
-        assert fact(running) == b"kept"
-
-
-def test_a_port_lost_while_starting_is_given_up(running, monkeypatch):
-    old = running.port
-    running.stop()
-    with socket.create_server(("127.0.0.1", old)):
-        truth, answers = host.port_is_free, iter([True])
-        monkeypatch.setattr(host, "port_is_free", lambda port: next(answers, None) or truth(port))
-        running.start()
-    assert running.port != old
-
-
-def test_a_port_that_was_asked_for_is_not_exchanged(running):
-    running.stop()
-    with socket.create_server(("127.0.0.1", 0)) as stranger:
-        port = stranger.getsockname()[1]
-        with pytest.raises(ServerNotStarted, match=f"port {port} is in use"):
-            EmbeddedValkey(running.data_dir, port).start()
-
-
 def test_a_broken_file_is_told_and_not_overwritten(tmp_path):
     server = EmbeddedValkey(tmp_path / "valkey")
     server.start()
