@@ -38,6 +38,7 @@ def in_order(rows: dict[str, bytes]) -> dict[str, list[bytes]]:
     return {table: sorted(copied.splitlines()) for table, copied in rows.items()}
 
 
+@pytest.mark.slow
 def test_it_is_put_back_as_it_was_and_goes_on(kept, own_storage, tmp_path):
     built = begin(kept, own_storage, tmp_path)
     release = built.releases.get()

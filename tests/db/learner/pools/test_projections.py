@@ -15,13 +15,10 @@ from privacy.errors import BudgetExceeded
 from privacy.ledger import audit
 from privacy.ledger.counter import site_counter
 from tests import learning
+from tests.dying import Killed, die_at
 from tests.factories import make_user, write_settings
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("own_storage")]
-
-
-class Killed(BaseException):
-    """Stands for `kill -9`: nothing that runs after it may tidy up."""
 
 
 @pytest.fixture
@@ -91,11 +88,7 @@ def answer_everything(project, annotator):
 
 
 def test_a_dead_attempt_stays_charged_and_the_next_pays_anew(project, monkeypatch):
-    def die(reached):
-        if reached == "projection_found":
-            raise Killed
-
-    monkeypatch.setattr(features, "fault_point", die)
+    die_at(monkeypatch, "projection_found", features)
     with pytest.raises(Killed):
         features.ready_featurizer(project)
     assert learning.open_reservations(project) == 1

@@ -23,6 +23,7 @@ from privacy.errors import UnsoundCombination
 from privacy.ledger import services as ledger
 from privacy.ledger.selectors import guarantee
 from tests import learning
+from tests.dying import Killed, die_at
 from tests.factories import make_records, make_user
 from tests.owning import waits_for_a_lock
 
@@ -42,19 +43,6 @@ def started_round(project) -> Round:
 
 def lapse(row) -> None:
     type(row).objects.filter(pk=row.pk).update(leased_until="2000-01-01T00:00Z")
-
-
-def die_at(monkeypatch, step: str):
-    class Killed(BaseException):
-        pass
-
-    def fault_point(reached: str) -> None:
-        if reached == step:
-            raise Killed
-
-    for module in (loop, ledger):
-        monkeypatch.setattr(module, "fault_point", fault_point)
-    return Killed
 
 
 # Sums add up in rho, so that an account of its own kind is opened for them.
@@ -202,8 +190,8 @@ def test_top_c_pays_exposure_once_and_never_asks_twice(trusted):
 def test_an_attempt_that_dies_stays_charged_and_the_next_one_chooses_once(trusted, monkeypatch, step):
     learning.run_to_release(trusted, make_user(), version=1)
     chosen = started_round(trusted)
-    killed = die_at(monkeypatch, step)
-    with pytest.raises(killed):
+    die_at(monkeypatch, step, loop, ledger)
+    with pytest.raises(Killed):
         loop.run_round(round_id=chosen.pk)
     monkeypatch.undo()
     assert Query.objects.filter(round_number=2).count() == 0

@@ -22,6 +22,7 @@ from privacy.accounting.event import event_from_json
 from privacy.ledger import services as ledger
 from privacy.mechanisms.randomness import SimulationRandom
 from tests import learning
+from tests.dying import Killed, die_at
 from tests.factories import make_user, open_preset, write_settings
 from tests.owning import as_owner, without_check
 
@@ -41,19 +42,6 @@ def filled_secret():
 
 def asked(round_number: int) -> set[int]:
     return set(Query.objects.filter(round_number=round_number).values_list("record", flat=True))
-
-
-def die_at(monkeypatch, step: str):
-    class Killed(BaseException):
-        pass
-
-    def fault_point(reached: str) -> None:
-        if reached == step:
-            raise Killed
-
-    for module in (selection, training, ledger):
-        monkeypatch.setattr(module, "fault_point", fault_point)
-    return Killed
 
 
 def lapse(row) -> None:
@@ -254,8 +242,8 @@ def test_only_an_open_block_can_be_closed(secret):
 def test_a_choice_that_dies_leaves_no_coin_and_the_next_one_chooses_once(secret, monkeypatch, step):
     loop.advance_project(project_id=secret.pk)
     chosen = Round.objects.get()
-    killed = die_at(monkeypatch, step)
-    with pytest.raises(killed):
+    die_at(monkeypatch, step, selection, training, ledger)
+    with pytest.raises(Killed):
         loop.run_round(round_id=chosen.pk)
     monkeypatch.undo()
     assert not SecretDraw.objects.exists()
@@ -276,8 +264,8 @@ def test_a_training_that_dies_makes_the_next_attempt_on_its_coins_dearer(secret,
     selection.close_block(project=secret)
     loop.advance_project(project_id=secret.pk)
     run = TrainingRun.objects.get()
-    killed = die_at(monkeypatch, step)
-    with pytest.raises(killed):
+    die_at(monkeypatch, step, selection, training, ledger)
+    with pytest.raises(Killed):
         training.train_model(run_id=str(run.pk))
     monkeypatch.undo()
     lapse(run)
@@ -338,8 +326,8 @@ def test_an_attempt_that_dies_costs_its_release_and_no_other(monkeypatch, dead):
     selection.close_block(project=project)
     loop.advance_project(project_id=project.pk)
     run = TrainingRun.objects.get(state=WorkState.WAITING)
-    killed = die_at(monkeypatch, "training_fitted")
-    with pytest.raises(killed):
+    die_at(monkeypatch, "training_fitted", selection, training, ledger)
+    with pytest.raises(Killed):
         training.train_model(run_id=str(run.pk))
     monkeypatch.undo()
     lapse(run)

@@ -17,13 +17,10 @@ from privacy.errors import UnsoundCombination
 from privacy.ledger import audit
 from privacy.ledger.counter import site_counter
 from tests import learning
+from tests.dying import Killed, die_at
 from tests.factories import make_user
 
 pytestmark = pytest.mark.django_db(transaction=True)
-
-
-class Killed(BaseException):
-    """Stands for `kill -9`: nothing that runs after it may tidy up."""
 
 
 def start_with(project, *, epsilon=2.0, number=40, labels=True) -> Dataset:
@@ -82,12 +79,8 @@ def test_an_attempt_that_dies_stays_charged_and_the_project_goes_on_without_what
     learning.fill_trusted(project)
     account = start_with(project, epsilon=5.0).account
 
-    def die(step):
-        if step == "start_fitted":
-            raise Killed
-
     with monkeypatch.context() as patch:
-        patch.setattr(starts, "fault_point", die)
+        die_at(patch, "start_fitted", starts)
         for _ in range(2):
             with pytest.raises(Killed):
                 starts.start_model(project)

@@ -17,14 +17,11 @@ from privacy.errors import CertificateMissed
 from privacy.ledger import services as ledger
 from privacy.ledger.models import LedgerEntry
 from tests import learning
+from tests.dying import Killed, die_at
 from tests.factories import make_user
 from tests.owning import as_owner
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("own_storage")]
-
-
-class Killed(BaseException):
-    """Stands for `kill -9`: nothing that runs after it may tidy up."""
 
 
 @pytest.fixture
@@ -37,15 +34,6 @@ def due_training(project) -> TrainingRun:
     learning.label_everything(project, make_user())
     loop.advance_project(project_id=project.pk)
     return TrainingRun.objects.get(project=project, state=WorkState.WAITING)
-
-
-def die_at(monkeypatch, step: str) -> None:
-    def fault_point(reached: str) -> None:
-        if reached == step:
-            raise Killed
-
-    for module in (training, publishing, ledger):
-        monkeypatch.setattr(module, "fault_point", fault_point)
 
 
 def lapse(row) -> None:
@@ -128,7 +116,7 @@ def test_what_is_staged_and_not_published_is_not_stored(trusted, monkeypatch):
 )
 def test_a_training_that_dies_stays_charged_and_the_next_attempt_releases(trusted, monkeypatch, step, charged):
     run = due_training(trusted)
-    die_at(monkeypatch, step)
+    die_at(monkeypatch, step, training, publishing, ledger)
     with pytest.raises(Killed):
         training.train_model(run_id=str(run.pk))
     monkeypatch.undo()

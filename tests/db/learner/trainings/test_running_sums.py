@@ -19,6 +19,7 @@ from privacy.errors import UnsoundCombination
 from privacy.ledger import populations
 from privacy.ledger import services as ledger
 from tests import learning
+from tests.dying import Killed, die_at
 from tests.factories import make_user
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -114,14 +115,7 @@ def test_sums_of_another_shape_begin_anew(project):
 
 
 def test_sums_are_written_once_and_with_their_release(project, monkeypatch):
-    class Killed(BaseException):
-        pass
-
-    def fault_point(reached: str) -> None:
-        if reached == "training_published":
-            raise Killed
-
-    monkeypatch.setattr(publishing, "fault_point", fault_point)
+    die_at(monkeypatch, "training_published", publishing)
     learning.work_off(project)
     learning.label_everything(project, make_user())
     learning.selection.close_block(project=project)

@@ -17,23 +17,16 @@ from privacy.accounting.units import epsilon_to_nano
 from privacy.ledger.models import LedgerEntry
 from privacy.ledger.selectors import guarantee
 from tests import learning
+from tests.dying import Killed, die_at
 from tests.factories import make_user, write_settings
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-class Killed(BaseException):
-    pass
-
-
 @contextmanager
 def dying_at(step, module):
-    def fault_point(reached):
-        if reached == step:
-            raise Killed
-
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(module, "fault_point", fault_point)
+        die_at(patched, step, module)
         yield
 
 
