@@ -34,12 +34,10 @@ class Between:
 
     @property
     def url(self) -> str:
-        """Where clients connect."""
         return f"http://{host.LOOPBACK}:{self.port}"
 
     @contextlib.contextmanager
     def running(self) -> Iterator["Between"]:
-        """Serve until the block ends."""
         thread = threading.Thread(target=self._accept)
         thread.start()
         try:

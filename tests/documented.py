@@ -18,14 +18,12 @@ RUN_ELSEWHERE = {"statement.md": "tests/web/annotation/budget/test_lines.py"}
 
 
 def examples() -> dict[str, str]:
-    """Return every example by the name of its file."""
     found = [pair for name in DOCUMENTS for pair in EXAMPLE.findall(_text_of(name))]
     assert len(dict(found)) == len(found), "two examples have one name"
     return dict(found)
 
 
 def unnamed() -> list[str]:
-    """Return code blocks that look like examples and that no test could run."""
     pages = [*(REPOSITORY / "docs").glob("*.md"), *(REPOSITORY / name for name in ("README.md", "SECURITY.md"))]
     for name, test in RUN_ELSEWHERE.items():
         assert name in _text_of(test)
@@ -34,7 +32,6 @@ def unnamed() -> list[str]:
 
 
 def write_examples(folder: Path) -> None:
-    """Put the examples where somebody would save them."""
     for name, script in examples().items():
         (folder / name).write_text(script, encoding="utf-8")
 

@@ -28,7 +28,6 @@ THRESHOLD = {
 
 
 def crowd(unit: str = "record", **fields: Any) -> Project:
-    """Return a project with an account of its own."""
     pool = ledger.open_account(
         scope=f"gate {secrets.token_hex(4)}",
         label="pool",
@@ -45,7 +44,6 @@ def crowd(unit: str = "record", **fields: Any) -> Project:
 
 
 def upload(project: Project, rows: Iterable[tuple[str, str]] = tuple(zip(TEXTS, PEOPLE, strict=True))) -> Dataset:
-    """Return texts with their contributors, the log where none are given, as an upload of a project."""
     lines = "".join(f"{text},{who}\n" for text, who in rows)
     dataset = datasets.receive_upload(
         project=project,
@@ -61,7 +59,6 @@ def upload(project: Project, rows: Iterable[tuple[str, str]] = tuple(zip(TEXTS, 
 
 
 def passed(dataset: Dataset) -> tuple[str, list[Any]]:
-    """Run the gate of an upload and return the digest of its output, and the texts with their counts."""
     runs.run_gate(job_id=dataset.gate_job_id)
     run = GateRun.objects.get(dataset=dataset)
     assert run.state == "committed"

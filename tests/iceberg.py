@@ -106,7 +106,6 @@ class Lake:
         } | changed
 
     def manifest(self, name: str, files: list[dict[str, Any]], *, status: int = 1, content: int = 0) -> dict[str, Any]:
-        """Write a manifest, and return how a list of manifests has it."""
         entries = [{"status": status, "snapshot_id": 1, "data_file": file} for file in files]
         size = self._avro(name, MANIFEST, entries)
         return {
@@ -129,7 +128,6 @@ class Lake:
         return number
 
     def describe(self, name: str | None = None, **changed: Any) -> Path:
-        """Write the next metadata file."""
         schemas = [{"schema-id": number, "type": "struct", "fields": each} for number, each in enumerate(self.schemas)]
         current = self.snapshots[-1]["snapshot-id"] if self.snapshots else -1
         metadata = {
@@ -154,7 +152,6 @@ class Lake:
 
 
 def write_iceberg(folder: Path, *, files: int = 3, texts: Any = TEXTS, people: Any = PEOPLE, **options: Any) -> Lake:
-    """Write rows into so many data files of one snapshot, in the order of their names."""
     lake = Lake(folder, **options)
     size = -(-len(texts) // files)
     cuts = [slice(number * size, (number + 1) * size) for number in range(files)]

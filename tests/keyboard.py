@@ -34,15 +34,10 @@ LOST = """
 
 
 def settle(page: Page) -> None:
-    """Wait until what was put into the page has all its attributes, its focus and its time of arrival."""
     page.wait_for_function("() => document.querySelector('.htmx-swapping, .htmx-settling') === null", timeout=WAIT)
 
 
 def read_first(page: Page) -> None:
-    """Wait as long as somebody does who reads the question that just came.
-
-    The page counts from when the question settled, which on a busy machine is well after its words can be seen.
-    """
     settle(page)
     page.wait_for_timeout(READING_MS)
 
@@ -54,7 +49,6 @@ class Keyboard:
         self.page = page
 
     def reach(self, target: Locator, *, back: bool = False) -> None:
-        """Go from stop to stop until the target has the focus."""
         target.wait_for(timeout=WAIT)
         # A page may still be about to put the focus somewhere.
         self.page.wait_for_function(
@@ -74,13 +68,11 @@ class Keyboard:
         assert target.input_value() == text
 
     def tick(self, target: Locator) -> None:
-        """Go to a box and tick it."""
         self.reach(target)
         self.page.keyboard.press("Space")
         assert target.is_checked()
 
     def choose(self, target: Locator, name: str) -> None:
-        """Go to a list and move down it to the option of this name."""
         self.reach(target)
         for _ in range(STOPS):
             if target.evaluate("list => list.selectedOptions[0]?.text") == name:
@@ -89,17 +81,14 @@ class Keyboard:
         raise AssertionError(f"no number of arrows reaches {name}")
 
     def follow(self, target: Locator, *, back: bool = False, key: str = "Enter") -> None:
-        """Go to a link or a button, press it and wait for the page it leads to."""
         self.reach(target, back=back)
         self.submit(key=key)
 
     def submit(self, *, key: str = "Enter") -> None:
-        """Press a key where the focus is, and wait for the page that leads to."""
         with self.page.expect_navigation(timeout=WAIT):
             self.page.keyboard.press(key)
 
     def download(self, target: Locator) -> Download:
-        """Go to a link to a file and take the file."""
         self.reach(target)
         with self.page.expect_download(timeout=WAIT) as file:
             self.page.keyboard.press("Enter")

@@ -13,7 +13,6 @@ from tests.gate_scans import PEOPLE, TEXTS
 
 
 def write_table(folder: Path, *, files: int = 3, texts: Any = TEXTS, people: Any = PEOPLE, **options: Any) -> Path:
-    """Write rows into so many files of a folder, in the order of their names."""
     folder.mkdir(parents=True, exist_ok=True)
     rows = pa.table({"said": texts, "who": people, "note": ["not read"] * len(texts)})
     size = -(-rows.num_rows // files)
@@ -23,7 +22,6 @@ def write_table(folder: Path, *, files: int = 3, texts: Any = TEXTS, people: Any
 
 
 def spoil_pages(folder: Path) -> None:
-    """Write zeros over every byte of a table's files but their magic and their footers."""
     for path in folder.glob("*.parquet"):
         content = path.read_bytes()
         footer = int.from_bytes(content[-8:-4], "little") + 8
@@ -31,7 +29,6 @@ def spoil_pages(folder: Path) -> None:
 
 
 def register(project: Any, place: Path | str, **options: Any) -> Any:
-    """Register a table in a project, and read the ends of its files."""
     address = place if isinstance(place, str) else place.as_uri()
     named = {"contributor": "who"} if project.privacy_unit == "contributor" else {}
     given = {"project": project, "address": address, "text": "said", "registered_by": make_user(), "send": False}

@@ -21,7 +21,6 @@ class LanguageModelServer(ThreadingHTTPServer):
 
     @property
     def host(self) -> str:
-        """Host and port."""
         return f"127.0.0.1:{self.server_address[1]}"
 
 

@@ -130,13 +130,7 @@ def upload(
     body = File(io.BytesIO("\n".join(lines).encode()), name="rows.csv")
     mapping = {name: name for name in columns if name in ("text", "label", "contributor")}
     dataset = datasets.receive_upload(
-        project=project,
-        file=body,
-        name="rows.csv",
-        role=role,
-        mapping=mapping,
-        start_epsilon=start_epsilon,
-        send=False,
+        project=project, file=body, name="rows.csv", role=role, mapping=mapping, start_epsilon=start_epsilon, send=False
     )
     datasets.import_dataset(job_id=dataset.job_id)
     dataset.refresh_from_db()

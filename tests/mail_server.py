@@ -10,8 +10,6 @@ from typing import Any
 
 
 class MailServer(socketserver.ThreadingTCPServer):
-    """What it took, and what it answers next to whoever names a recipient."""
-
     allow_reuse_address = daemon_threads = True
 
     def __init__(self) -> None:
@@ -52,7 +50,6 @@ class _Session(socketserver.StreamRequestHandler):
 
 @contextmanager
 def mail_server() -> Iterator[MailServer]:
-    """Run a server for a while."""
     with MailServer() as server:
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
         thread.start()

@@ -13,8 +13,6 @@ XML = "http://s3.amazonaws.com/doc/2006-03-01/"
 
 
 class MemoryStore(ThreadingHTTPServer):
-    """What one bucket shows, what lies half-way in it, and what is to fail."""
-
     daemon_threads = True
 
     def __init__(self) -> None:
@@ -30,13 +28,11 @@ class MemoryStore(ThreadingHTTPServer):
 
     @property
     def endpoint(self) -> str:
-        """Where it answers."""
         return f"http://127.0.0.1:{self.server_address[1]}"
 
 
 @contextmanager
 def running() -> Iterator[MemoryStore]:
-    """Run a store until the block ends."""
     store = MemoryStore()
     thread = threading.Thread(target=store.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
     thread.start()
@@ -77,7 +73,6 @@ class _Request(BaseHTTPRequestHandler):
         return parse_qs(urlsplit(self.path).query, keep_blank_values=True)
 
     def do_HEAD(self) -> None:
-        """Say whether an object is there."""
         known = self.server.objects.get(self._key)
         self.send_response(404 if known is None else 200)
         self.send_header("Content-Length", str(len(known or b"")))
@@ -85,7 +80,6 @@ class _Request(BaseHTTPRequestHandler):
         self.end_headers()
 
     def do_GET(self) -> None:
-        """List what begins with a prefix, or send a range of an object of the version that is asked for."""
         if "list-type" in self._query:
             (prefix,) = self._query["prefix"]
             keys = {name.removeprefix(f"{self._key}/"): content for name, content in self.server.objects.items()}
@@ -109,7 +103,6 @@ class _Request(BaseHTTPRequestHandler):
         self.wfile.write(part)
 
     def do_POST(self) -> None:
-        """Begin or complete an upload in parts."""
         self._read()
         if "uploads" in self._query:
             number = uuid.uuid4().hex
@@ -123,7 +116,6 @@ class _Request(BaseHTTPRequestHandler):
         self._answer(200, body)
 
     def do_PUT(self) -> None:
-        """Keep a part, or a whole object."""
         if "partNumber" not in self._query:
             self.server.objects[self._key] = self._read()
             self._answer(200, ETag='"x"')
@@ -148,7 +140,6 @@ class _Request(BaseHTTPRequestHandler):
         self._answer(200, ETag='"x"')
 
     def do_DELETE(self) -> None:
-        """Abort an upload in parts, or delete an object."""
         if "uploadId" in self._query:
             del self.server.under_way[self._query["uploadId"][0]]
             self.server.aborted += 1
@@ -162,7 +153,6 @@ def _etag(content: bytes) -> str:
 
 
 def _unchunked(body: bytes) -> bytes:
-    """Take the sizes and trailers of signed chunks out."""
     found, place = [], 0
     while place < len(body):
         end = body.index(b"\r\n", place)

@@ -30,7 +30,6 @@ PAGE = """<!doctype html><html lang="en"><title>{name}</title><h1>{name}</h1>
 
 
 def signed(claims: dict[str, object]) -> str:
-    """Sign a statement as the issuer does, whatever stands in it."""
     return jwt.PyJWS().encode(json.dumps(claims).encode(), KEY, algorithm="ES256", headers={"kid": KEY_ID})
 
 
@@ -45,7 +44,6 @@ class Issuer(BaseHTTPRequestHandler):
     sign: Callable[[dict[str, object]], object] = staticmethod(signed)
 
     def do_GET(self) -> None:
-        """Describe the issuer, ask the person, or say who they are."""
         own, path = f"http://{self.headers['Host']}", urlsplit(self.path)
         if path.path == "/.well-known/openid-configuration":
             names = {"authorization_endpoint": "authorize", "token_endpoint": "token", "userinfo_endpoint": "userinfo"}
@@ -64,7 +62,6 @@ class Issuer(BaseHTTPRequestHandler):
             self.send_error(404)
 
     def do_POST(self) -> None:
-        """Change the code into a token for whoever knows what its challenge was made from."""
         sent = parse_qs(self.rfile.read(int(self.headers["Content-Length"])).decode())
         digest = hashlib.sha256(sent["code_verifier"][0].encode()).digest()
         if base64.urlsafe_b64encode(digest).decode().rstrip("=") != Issuer.challenge or sent["code"] != [CODE]:
@@ -76,11 +73,9 @@ class Issuer(BaseHTTPRequestHandler):
             self.answer({"access_token": "secret", "token_type": "Bearer", "id_token": Issuer.sign(claims)})
 
     def answer(self, body: dict[str, object]) -> None:
-        """Send a document."""
         self.send(json.dumps(body), "application/json")
 
     def send(self, text: str, kind: str) -> None:
-        """Send a text of a kind."""
         self.send_response(200)
         self.send_header("Content-Type", kind)
         self.end_headers()

@@ -36,7 +36,6 @@ PEOPLE = ("anonymous", "outsider", "annotator", "engineer", "manager", "administ
 
 
 def named_patterns(patterns: list[Any], prefix: str = "") -> Iterator[tuple[str, URLPattern]]:
-    """Yield every address the site answers, with its full name."""
     for pattern in patterns:
         if isinstance(pattern, URLResolver):
             inner = f"{prefix}{pattern.namespace}:" if pattern.namespace else prefix
@@ -46,7 +45,6 @@ def named_patterns(patterns: list[Any], prefix: str = "") -> Iterator[tuple[str,
 
 
 def api_routes() -> Iterator[tuple[str, str]]:
-    """Yield the name and the method of every route of the API."""
     for _prefix, router in api._routers:
         for view in router.path_operations.values():
             for operation in view.operations:
@@ -60,8 +58,6 @@ ASKING = ("account_login", "account_reauthenticate", "mfa_reauthenticate", "admi
 
 
 class Scene:
-    """A project in which everything an address can name exists, and one person of each kind."""
-
     def __init__(self, named: str = "") -> None:
         self.people = {name: make_user(f"{name}{named}") for name in PEOPLE[1:5]}
         self.people["administrator"] = make_user(f"administrator{named}", is_staff=True, is_superuser=True)
@@ -233,28 +229,23 @@ class Scene:
         self.of_participants = {"slug": crowd.slug, "assignment_id": in_the_crowd.pk}
 
     def picture(self, project: Project) -> str:
-        """Put a picture beside a project's guidelines and return its digest."""
         manager = self.people["manager"]
         made = add_guideline_picture(project=project, data=a_png(), description="blue", by=manager)
         return str(made.digest)
 
     def written(self, project: Project) -> UUID:
-        """Have the labels of a project written to a file and return the job."""
         job = kept_files.start_export(project=project, owner=self.people["manager"], format="csv").job
         kept_files.make_export(job_id=str(job.pk))
         return job.pk
 
     def values(self, name: str, pattern: URLPattern, person: str = "") -> dict[str, Any]:
-        """Return what a pattern's address names, for a participant of the project they came to."""
         known = self.arguments | self.own.get(name, {}) | (self.of_participants if person == "participant" else {})
         return {argument: known[argument] for argument in pattern.pattern.converters}
 
     def address(self, name: str, pattern: URLPattern, person: str = "") -> str:
-        """Return the address of a pattern about this scene's project."""
         return reverse(name, kwargs=self.values(name, pattern, person))
 
     def client(self, person: str) -> Client:
-        """Return a browser in which the person is logged in."""
         client = Client(raise_request_exception=False)
         if person != "anonymous":
             client.force_login(self.people[person])
@@ -265,7 +256,6 @@ class Scene:
         return client
 
     def with_token(self, person: str, scopes: list[Scope]) -> Client:
-        """Return a program that holds a token of the person's."""
         if person == "anonymous":
             return Client(raise_request_exception=False)
         _, secret = tokens.create_token(
@@ -280,12 +270,10 @@ def letter(client: Client, address: str) -> str:
 
 
 def look(client: Client, address: str) -> Any:
-    """Return what a page answers, and take back whatever that did."""
     return _as_the_same_person(client, lambda: client.get(address))
 
 
 def send_nothing(client: Client, address: str) -> Any:
-    """Return what a page answers to an empty form, and take back whatever that did."""
     return _as_the_same_person(client, lambda: client.post(address))
 
 
@@ -298,7 +286,6 @@ def _as_the_same_person(client: Client, send: Any) -> Any:
 
 
 def letters_of(*answers: Any) -> str:
-    """Return the letters of answers to one person, each once."""
     return "".join(dict.fromkeys(outcome(one) for one in answers if one.status_code != METHOD_NOT_ALLOWED))
 
 
@@ -308,7 +295,6 @@ def as_row(letters: list[str]) -> str:
 
 
 def as_letters(row: str) -> list[str]:
-    """Return what a row says of each kind of person."""
     return row.split() if " " in row else list(row)
 
 
@@ -327,7 +313,6 @@ def outcome(response: Any) -> str:
 
 
 def undone(send: Any) -> Any:
-    """Send a request and take back whatever it did."""
     with transaction.atomic():
         response = send()
         if getattr(response, "streaming", False):

@@ -18,10 +18,8 @@ def stored_rows(dataset: Dataset) -> list[tuple[int, str | None, bytes | None]]:
 
 
 def emptied_slots(dataset: Dataset) -> list[int]:
-    """Return the rows that are empty."""
     return [number for number, text, _who in stored_rows(dataset) if text is None]
 
 
 def digests(dataset: Dataset) -> list[str]:
-    """Return the digests of the files of a pool in the order of its rows."""
     return list(PoolPart.objects.filter(dataset=dataset).order_by("number").values_list("sha256", flat=True))

@@ -13,8 +13,6 @@ from annotation.work.services.tokens import Scope
 
 
 class Program:
-    """Ask about one project as one person."""
-
     def __init__(self, person: User, project: Project, *scopes: Scope) -> None:
         held = list(scopes or Scope)
         _, secret = tokens.create_token(user=person, name="t", scopes=held, lifetime=timedelta(days=1))
@@ -22,7 +20,6 @@ class Program:
         self.base = f"/api/v1/projects/{project.slug}"
 
     def __call__(self, method: str, path: str, body: Any = None, *, key: str = "") -> Any:
-        """Send a request and return the answer."""
         headers = {"Idempotency-Key": key} if key else {}
         sent = {} if body is None else {"data": json.dumps(body), "content_type": "application/json"}
         return self.client.generic(method, f"{self.base}/{path}", headers=headers, **sent)

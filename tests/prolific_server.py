@@ -89,7 +89,6 @@ class PlatformServer(ThreadingHTTPServer):
 
     @property
     def host(self) -> str:
-        """Host and port it listens at."""
         return f"127.0.0.1:{self.server_port}"
 
     def new_id(self) -> str:
@@ -123,7 +122,6 @@ class PlatformServer(ThreadingHTTPServer):
         return jwt.encode(kept, signing_key(key or name), algorithm="RS256", headers={"kid": name})
 
     def public_keys(self) -> list[dict[str, Any]]:
-        """Return the keys to check signatures with, as its documents show them."""
         more = {"use": "sig", "alg": "RS256", "key_ops": ["verify"]}
         return [
             jwt.algorithms.RSAAlgorithm.to_jwk(signing_key(name).public_key(), as_dict=True) | more | {"kid": name}
@@ -131,7 +129,6 @@ class PlatformServer(ThreadingHTTPServer):
         ]
 
     def requests(self, method: str, pattern: str) -> list[Any]:
-        """Return the bodies of requests that were answered."""
         return [body for asked, path, body in self.asked if asked == method and re.fullmatch(pattern, path)]
 
 
@@ -339,7 +336,6 @@ def _set_up(server: PlatformServer, body: dict[str, Any]) -> tuple[int, object]:
 
 
 def _pay(server: PlatformServer, _body: Any, sheet: str) -> tuple[int, object]:
-    """Pay, and pay again if asked again, as the documents warn."""
     if sheet not in server.sheets:
         raise Refused(404, "Not found.")
     lines = server.sheets[sheet]
@@ -370,7 +366,6 @@ ROUTES = (
 
 @contextmanager
 def prolific_server(settings: Any) -> Iterator[PlatformServer]:
-    """Let it listen, and the site ask it."""
     with PlatformServer() as server:
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
         thread.start()

@@ -20,20 +20,16 @@ class Caller:
         self.client = Client(headers={"Authorization": f"Bearer {secret}"})
 
     def get(self, address: str, **chosen: Any) -> Any:
-        """Look."""
         return self.client.get(f"/api/v1/{address}", chosen)
 
     def post(self, address: str, body: Mapping[str, Any] | None = None, key: str = "") -> Any:
-        """Send something, perhaps under a key."""
         headers = {"Idempotency-Key": key} if key else {}
         return self.client.post(
             f"/api/v1/{address}", json.dumps(body or {}), content_type="application/json", headers=headers
         )
 
     def patch(self, address: str, body: Mapping[str, Any]) -> Any:
-        """Change something."""
         return self.client.patch(f"/api/v1/{address}", json.dumps(body), content_type="application/json")
 
     def delete(self, address: str) -> Any:
-        """Take something away."""
         return self.client.delete(f"/api/v1/{address}")

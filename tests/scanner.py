@@ -21,8 +21,6 @@ CLEAN, INFECTED = b"stream: OK\0", b"stream: Eicar-Test-Signature FOUND\0"
 
 
 class SmallScanner:
-    """Answers each file by `pieces`, one packet each, after reading all of it or, where told so, `takes` bytes."""
-
     def __init__(self, *pieces: bytes, takes: int | None = None, keeps_silent: bool = False) -> None:
         self.pieces, self._takes, self._keeps_silent = pieces, takes, keeps_silent
         self.received: list[bytes] = []
@@ -82,7 +80,6 @@ class RealScanner:
         self._process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
-        """Start it and wait until it answers."""
         program = shutil.which("clamd") or shutil.which("clamd", path="/usr/sbin")
         if program is None:
             pytest.skip(f"tests of the virus scanner skipped: no clamd found; {INSTALL}")
@@ -108,7 +105,6 @@ class RealScanner:
         )
 
     def stop(self) -> None:
-        """End it."""
         if self._process is not None:
             self._process.terminate()
             self._process.wait(PATIENCE_SECONDS)

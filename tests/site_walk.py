@@ -55,8 +55,6 @@ RELEASE_FILES = (
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """What one person got at one address."""
-
     name: str
     person: str
     templates: frozenset[str]
@@ -82,7 +80,6 @@ class Walk:
 
 
 def walk_through(scene: Scene) -> Walk:
-    """Go through one site as everybody."""
     found = Walk(scene)
     for person in PEOPLE:
         try_pages(found, person)
@@ -128,7 +125,6 @@ def try_routes(walk: Walk, person: str) -> None:
 
 
 def send(client: Client, name: str, method: str, address: str) -> Any:
-    """Ask a route for something, with a body that it takes, and take back whatever it did."""
     if name in FILES:
         return undone(lambda: client.post(address, SENT | {"file": SimpleUploadedFile(*FILES[name])}))
     body = json.dumps(BODIES.get(name, {}))
@@ -156,7 +152,6 @@ def schemas() -> dict[str, Any]:
 
 @cache
 def answer_schemas() -> dict[str, Any]:
-    """Return what each route answers when it does what it is asked."""
     found = {}
     for methods in api.get_openapi_schema()["paths"].values():
         for operation in methods.values():

@@ -31,14 +31,11 @@ EXECUTOR = b"CoarseGrainedExecutorBackend"
 
 
 def block(language):
-    """Return the lines of a block of the manual."""
     (found,) = re.findall(rf"```{language}\n(.*?)```", MANUAL.read_text(), re.DOTALL)
     return found.strip().splitlines()
 
 
 class Cluster:
-    """A master and a worker with four cores, so up to four executors of one core."""
-
     def __init__(self, folder: Path) -> None:
         self.folder, self.secret = folder, secrets.token_hex(16)
         self.local, self.work = folder / "local", folder / "work"
@@ -59,7 +56,6 @@ class Cluster:
         return {"SPARK_CONF_DIR": str(folder), "SPARK_LOCAL_IP": "127.0.0.1"}
 
     def start(self):
-        """Start both, and wait until the master knows the worker."""
         self._told = {
             "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
             "HOME": str(self.folder),
@@ -78,14 +74,12 @@ class Cluster:
             assert host.wait_until(lambda known=known: known in self.said(0), PATIENCE_SECONDS, 0.2), self.said(0)
 
     def _begun(self, number):
-        """Start the master (0) or the worker (1) by the line of the manual."""
         line = block("spark-cluster")[number]
         with (self.folder / f"{number}.log").open("ab") as log:
             options = {"env": self._told, "cwd": self.folder, "stdout": log, "stderr": log, "start_new_session": True}
             return subprocess.Popen(["sh", "-c", f"exec {line}"], **options)
 
     def strike_worker(self, dead_for):
-        """Kill the worker with all its executors, as a machine that loses its power would, and start it again."""
         os.killpg(self.processes[1].pid, signal.SIGKILL)
         self.processes[1].wait()
         time.sleep(dead_for)
@@ -95,19 +89,15 @@ class Cluster:
         assert again, self.said(1)
 
     def said(self, number):
-        """Return the log of the master (0) or the worker (1)."""
         return (self.folder / f"{number}.log").read_text()
 
     def executors(self):
-        """Return the processes of executors, oldest first."""
         return sorted(pid for pid in descendants(self.processes[1].pid) if EXECUTOR in command_line(pid))
 
     def everything(self):
-        """Return all processes of the cluster."""
         return [pid for process in self.processes for pid in (process.pid, *descendants(process.pid))]
 
     def stop(self):
-        """End what was started."""
         for process in reversed(self.processes):
             process.terminate()
             process.wait()
@@ -118,7 +108,6 @@ class Cluster:
 
 
 def command_line(pid):
-    """Return how a process was started, empty where it has ended."""
     try:
         return Path(f"/proc/{pid}/cmdline").read_bytes()
     except (FileNotFoundError, ProcessLookupError):

@@ -42,7 +42,6 @@ def open_stream(owner: User, preset: str = "fraud-stream", *, as_shipped: bool =
 
 
 def rows(number: int, *, seed: int = 1) -> list[dict[str, float]]:
-    """Return rows whose amount is well above or below 0."""
     rng = np.random.default_rng(seed)
     values = rng.uniform(-1, 1, size=(number, 3))
     values[:, 0] = np.where(rng.random(number) < 0.5, 1, -1) * rng.uniform(0.3, 1, number)
@@ -50,7 +49,6 @@ def rows(number: int, *, seed: int = 1) -> list[dict[str, float]]:
 
 
 def truth_of(record: Record) -> int:
-    """Return the class of a row."""
     assert record.payload is not None
     return int(record.payload["amount"] > 0)
 
@@ -69,7 +67,6 @@ def answer(project: Project, annotator: User, *, at_most: int = 10**9) -> int:
 
 
 def work_off(project: Project) -> None:
-    """Do what workers would until nothing is due, work that another left behind included, once its lease lapsed."""
     for _ in range(1000):
         rounds_streams.run_stream(project_id=project.pk)
         run = TrainingRun.objects.filter(project=project, state__in=(WorkState.WAITING, WorkState.RUNNING)).first()
@@ -83,12 +80,10 @@ def work_off(project: Project) -> None:
 
 
 def let_time_pass(project: Project) -> None:
-    """Let the public time of every closed batch come."""
     StreamBatch.objects.filter(stream__project=project).update(closes_at="2020-01-01T00:00:00Z")
 
 
 def run_to_release(project: Project, annotator: User, *, version: int, records: int = 400) -> ModelRelease:
-    """Post, work and answer until a version is out."""
     for turn in range(500):
         released = ModelRelease.objects.filter(project=project, version=version).first()
         if released is not None:

@@ -28,7 +28,6 @@ def open_paid_crowd(owner: User) -> Project:
 
 
 def connect(project: Project, actor: User, *, token: str = TOKEN, fee: str = "50") -> None:
-    """Connect a project to the platform."""
     accounts.connect_account(project=project, token=token, fee_percent=Decimal(fee), actor=actor)
 
 
@@ -55,7 +54,6 @@ def turn(study: CrowdStudy) -> CrowdStudy:
 
 
 def publish(study: CrowdStudy) -> CrowdStudy:
-    """Open the draft and publish it."""
     turn(study)
     studies.want_step(study=study, step=StudyStep.PUBLISH)
     return turn(study)
@@ -73,7 +71,6 @@ def come(server: PlatformServer, study: CrowdStudy, name: str, *, done: bool = T
 
 
 def waiting(study: CrowdStudy) -> tuple[CrowdParticipant, CrowdSubmission]:
-    """Write down somebody whose participation waits for a decision, as the platform would tell of it."""
     name = uuid4().hex
     link = CrowdLink.objects.get(pk=study.link_id)
     participant = crowd_links.join(link=link, pid=name)

@@ -29,7 +29,6 @@ class TlsFront:
 
     @contextlib.contextmanager
     def running(self) -> Iterator["TlsFront"]:
-        """Serve until the block ends."""
         thread = threading.Thread(target=self._accept)
         thread.start()
         try:

@@ -10,7 +10,6 @@ PACKAGE = "http://schemas.openxmlformats.org/package/2006"
 
 
 def letters(place):
-    """Return the name of a column by its number, from 0."""
     name = ""
     place += 1
     while place:
@@ -35,7 +34,6 @@ def cell(place, row, value):
 
 
 def sheet(rows, *, first=1, merged=()):
-    """Return a sheet of these rows, the first of them at a row of its own."""
     lines = []
     for number, row in enumerate(rows, start=first):
         cells = "".join(cell(at, number, value) for at, value in enumerate(row))
@@ -46,7 +44,6 @@ def sheet(rows, *, first=1, merged=()):
 
 
 def shared(*texts):
-    """Return the table of shared texts."""
     return f"<sst {MAIN}>{''.join(f'<si><t>{escape(text)}</t></si>' for text in texts)}</sst>"
 
 
@@ -63,7 +60,6 @@ def styles(*codes):
 
 
 def workbook(sheets, *, shared_texts=None, style_sheet=None, hidden=(), since_1904=False, compress=True):
-    """Return the bytes of a workbook with these sheets, by name."""
     book = "".join(
         f'<sheet name="{escape(name)}" sheetId="{number}" r:id="rId{number}" '
         f'state="{"hidden" if name in hidden else "visible"}"/>'

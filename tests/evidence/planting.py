@@ -69,7 +69,6 @@ class Verdict:
 
     @property
     def erred(self) -> list[str]:
-        """Tests that erred before they could judge."""
         return [killer for killer, outcomes in self.outcomes.items() if "error" in outcomes]
 
 
@@ -89,14 +88,12 @@ class Copy:
         fcntl.flock(self._users, fcntl.LOCK_SH)
 
     def close(self) -> None:
-        """Stop the servers that tests started, and remove the copy."""
         self._users.close()
         self._postgres.stop()
         EmbeddedValkey(self._servers / "valkey").stop()
         shutil.rmtree(self.root)
 
     def run(self, killers: tuple[str, ...]) -> Verdict:
-        """Run tests in the copy, one process for all of them, on the database that the first of them made."""
         report = self._reports / f"report-{next(self._numbers)}.xml"
         command = [
             sys.executable,
@@ -166,7 +163,6 @@ def _rules_of(path: Path, folder: Path) -> list[str]:
 
 
 def mark_of(app: tuple[str, ...], root: Path) -> sql.Composed:
-    """Return what makes a database with these rules this program's own, which would refuse another version's."""
     module = import_module(".".join([*app, "migrations.0001_tables"]))
     folder = root.joinpath(*app, "migrations")
     statements = "\n".join((folder / "sql" / f"{name}.sql").read_text() for name in module.RULES)
@@ -176,7 +172,6 @@ def mark_of(app: tuple[str, ...], root: Path) -> sql.Composed:
 
 
 def planted(whole: str, mutant: Mutant) -> str:
-    """Return the text of a file with the fault in it."""
     found = whole.count(mutant.old)
     assert found == 1, f"{mutant.file} must hold this once, holds it {found} times: {mutant.old!r}"
     return whole.replace(mutant.old, mutant.new)

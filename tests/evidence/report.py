@@ -38,8 +38,6 @@ NOTICED = "DPAL_EVIDENCE_NOTICED"
 
 
 class Report:
-    """Collects how tests ended, in the process that has all of them reported."""
-
     def __init__(self, path: Path) -> None:
         self.path = path
         self.began_at = datetime.now(UTC)
@@ -51,11 +49,9 @@ class Report:
 
     @property
     def noticed(self) -> list[str]:
-        """Tests of faults that an earlier run on the same sources noticed."""
         return [f"{FAULTS}{name}]" for name, how in self.earlier.get("verdicts", {}).items() if how == "passed"]
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Note the worst of what a test's three phases say."""
         before = self.ended.get(report.nodeid, "passed")
         self.ended[report.nodeid] = "failed" if "failed" in (before, report.outcome) else report.outcome
         if report.when != "call" and report.outcome == "passed":
@@ -66,7 +62,6 @@ class Report:
             self.pytest_sessionfinish()
 
     def pytest_sessionfinish(self) -> None:
-        """Write the file, or leave it where nothing that belongs there was run."""
         parts = {"audits": self._audits(), "faults": self._faults()}
         found = {name: part for name, part in parts.items() if part is not None}
         if not found:
@@ -178,7 +173,6 @@ def sources_digest() -> str:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Listen in the one process that has all reports, where a file is named."""
     path = os.environ.get("EVIDENCE_FILE")
     if path and not hasattr(config, "workerinput"):
         report = Report(Path(path))
@@ -188,7 +182,6 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out what another part plants, and what an earlier run noticed."""
     part, _, parts = (os.environ.get("DPAL_EVIDENCE_PART") or "1/1").partition("/")
     planted = [item for item in items if item.get_closest_marker("mutants")]
     elsewhere = set(map(id, planted)) - set(map(id, planted[int(part) - 1 :: int(parts)]))

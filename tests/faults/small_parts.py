@@ -17,7 +17,6 @@ READING_LOCK = 6000
 
 
 def predict_coins(patch: Callable[[Any, str, Any], None]) -> None:
-    """Have blocks of scores be small and coins known, in a worker and in the process that knows what must come out."""
     from annotation.gates.services import scan  # noqa: PLC0415 - Django is set up by now
     from learner.rounds.services import loop  # noqa: PLC0415
     from learner.strategies import top_c  # noqa: PLC0415
@@ -29,7 +28,6 @@ def predict_coins(patch: Callable[[Any, str, Any], None]) -> None:
 
 
 def cut_small() -> None:
-    """Cut files, uploads and features into several parts each."""
     from annotation.data.readers import sources  # noqa: PLC0415
     from annotation.data.services import import_parts, pool_files  # noqa: PLC0415
     from learner.pools import features  # noqa: PLC0415
@@ -48,7 +46,6 @@ def cut_small() -> None:
 
 
 def wait_where_held() -> None:
-    """Have whoever makes features wait before each part for a lock that a test may hold."""
     from django.db import connection  # noqa: PLC0415
 
     from learner.pools import features  # noqa: PLC0415
@@ -65,7 +62,6 @@ def wait_where_held() -> None:
 
 
 def tell_postgres() -> None:
-    """Name each session after its process and the task it works on."""
     from celery.signals import task_prerun  # noqa: PLC0415
     from django.db import connection  # noqa: PLC0415
     from django.db.backends.signals import connection_created  # noqa: PLC0415
@@ -86,7 +82,6 @@ def tell_postgres() -> None:
 
 
 def main() -> None:
-    """Be such a worker."""
     import django  # noqa: PLC0415
 
     django.setup()

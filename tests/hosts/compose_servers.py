@@ -45,11 +45,9 @@ class ComposeServer:
 
     @property
     def log(self) -> Path:
-        """What it says."""
         return self._folder / f"{self.name}.log"
 
     def start(self) -> None:
-        """Start it and wait until it is healthy by the compose file's own check."""
         command = [self._here(word) for word in self._service["command"]]
         with self.log.open("ab") as log:
             self._process = subprocess.Popen(
@@ -63,14 +61,12 @@ class ComposeServer:
         assert host.wait_until(self.is_healthy, PATIENCE_SECONDS, 0.2), host.tail(self.log)
 
     def stop(self) -> None:
-        """End it."""
         if self._process is not None:
             self._process.send_signal(2)
             self._process.wait(PATIENCE_SECONDS)
             self._process = None
 
     def is_healthy(self) -> bool:
-        """Run the health check."""
         kind, *words = self._service["healthcheck"]["test"]
         command = ["sh", "-c", *words] if kind == "CMD-SHELL" else words
         done = subprocess.run(
@@ -85,8 +81,6 @@ class ComposeServer:
 
 
 class ComposeServers:
-    """Both, with the secrets `deploy/secrets.sh` makes."""
-
     def __init__(self, folder: Path) -> None:
         self.folder, self.secrets = folder, folder / "secrets"
         found = sorted(Path("/usr/lib/postgresql").glob("*/bin/postgres"), key=lambda path: int(path.parts[-3]))
@@ -125,7 +119,6 @@ class ComposeServers:
             current_identity().own(folder / name)
 
     def secret(self, name: str) -> str:
-        """Return what a secret says."""
         return (self.secrets / name).read_text()
 
     def start(self) -> None:
@@ -136,22 +129,18 @@ class ComposeServers:
             connection.execute("CREATE DATABASE dpal")
 
     def stop(self) -> None:
-        """End both."""
         for server in (self.valkey, self.postgres):
             server.stop()
 
     def database_url(self, secret: str = "database_owner_url", database: str = "dpal") -> str:
-        """Return the address that was made, with what it demands, leading here."""
         made = self.secret(secret).replace("/run/secrets", str(self.secrets))
         return made.replace("@postgres:5432/dpal?", f"@localhost:{self.postgres.port}/{database}?")
 
     @property
     def broker_url(self) -> str:
-        """The address that was made, leading here."""
         return self.secret("broker_url").replace("@valkey:6379", f"@localhost:{self.valkey.port}")
 
 
 def make_secrets(folder: Path) -> None:
-    """Run the script whoever installs a site runs."""
     given = {"SECRETS": str(folder), "PATH": os.environ["PATH"]}
     subprocess.run(["sh", REPOSITORY / "deploy" / "secrets.sh"], env=given, check=True, capture_output=True)

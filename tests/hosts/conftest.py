@@ -7,7 +7,6 @@ from tests.hosts.object_store import PrivateStore
 
 @pytest.fixture(scope="session")
 def store(tmp_path_factory):
-    """Start the object store, and end it."""
     started = PrivateStore(tmp_path_factory.mktemp("store") / "swift")
     try:
         started.start()
@@ -18,5 +17,4 @@ def store(tmp_path_factory):
 
 @pytest.fixture
 def bucket(store):
-    """Give a new bucket."""
     return store.make_bucket()

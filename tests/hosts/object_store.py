@@ -107,16 +107,13 @@ class PrivateStore:
 
     @property
     def endpoint(self) -> str:
-        """Where it answers."""
         return f"http://{host.LOOPBACK}:{self.port}"
 
     @property
     def environment(self) -> dict[str, str]:
-        """What a site is given to store its files here, but for the bucket."""
         return {"AWS_ACCESS_KEY_ID": self.access_key, "AWS_SECRET_ACCESS_KEY": self.secret_key}
 
     def url(self, bucket: str, prefix: str = "site") -> str:
-        """Return STORAGE_URL for a bucket."""
         return f"s3://{bucket}/{prefix}?endpoint_url={self.endpoint}&region={self.region}"
 
     def start(self) -> None:
@@ -143,7 +140,6 @@ class PrivateStore:
         assert host.wait_until(self._answers, PATIENCE_SECONDS, 0.2), host.tail(self.folder / "proxy.log")
 
     def stop(self) -> None:
-        """End its processes."""
         for process in reversed(self._processes):
             process.terminate()
         for process in reversed(self._processes):
@@ -154,7 +150,6 @@ class PrivateStore:
         self._processes.clear()
 
     def client(self, **changed: Any) -> Any:
-        """Return a client with the site's key, or another one."""
         words = {
             "endpoint_url": self.endpoint,
             "region_name": self.region,
@@ -165,13 +160,11 @@ class PrivateStore:
         return boto3.client("s3", **(words | changed))
 
     def make_bucket(self) -> str:
-        """Return the name of a new bucket."""
         name = f"dpal-{secrets.token_hex(6)}"
         self.client().create_bucket(Bucket=name, CreateBucketConfiguration={"LocationConstraint": self.region})
         return name
 
     def keys(self, bucket: str) -> list[str]:
-        """Return the names of all objects in a bucket."""
         pages = self.client().get_paginator("list_objects_v2").paginate(Bucket=bucket)
         return [entry["Key"] for page in pages for entry in page.get("Contents", ())]
 

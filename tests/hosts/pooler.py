@@ -21,15 +21,12 @@ WEB_SECONDS = 2
 
 @dataclass(frozen=True, slots=True)
 class PoolerTls:
-    """Its certificate, and who signed that and the database's."""
-
     authority: Path
     certificate: Path
     key: Path
 
     @property
     def settings(self) -> str:
-        """Take nobody without TLS, and check whom it talks to itself."""
         return (
             f"server_tls_sslmode = verify-full\nserver_tls_ca_file = {self.authority}\n"
             f"client_tls_sslmode = require\nclient_tls_key_file = {self.key}\n"
@@ -52,27 +49,22 @@ class PrivatePooler:
 
     @property
     def url(self) -> str:
-        """The address for workers."""
         return self._url("pooled")
 
     @property
     def web_url(self) -> str:
-        """The address for the web server."""
         return self._url("pooled_web")
 
     @property
     def label_url(self) -> str:
-        """The address for the process of the label pages, under its role."""
         assert self._label is not None
         return self._url("pooled_label", self._label)
 
     def start(self) -> None:
-        """Start it and wait until a query passes."""
         self.open()
         self.wait()
 
     def open(self) -> None:
-        """Start it before a database whose roles may not be there yet."""
         program = shutil.which("pgbouncer") or shutil.which("pgbouncer", path="/usr/sbin")
         if program is None:
             pytest.skip(f"tests of the pooler skipped: no pgbouncer found; {INSTALL}")
@@ -101,11 +93,9 @@ class PrivatePooler:
             )
 
     def wait(self) -> None:
-        """Wait until a query passes."""
         assert host.wait_until(self._answers, PATIENCE_SECONDS), host.tail(self.folder.parent / "pooler.log")
 
     def stop(self) -> None:
-        """End it."""
         if self._process is not None:
             self._process.terminate()
             self._process.wait(PATIENCE_SECONDS)

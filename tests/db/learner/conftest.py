@@ -9,5 +9,4 @@ from tests.counting import new_counter
 
 @pytest.fixture(autouse=True)
 def own_counter(settings, tmp_path: Path) -> None:
-    """Keep the counter in the test's folder."""
     settings.LEDGER_COUNTER_PATH = new_counter(tmp_path)

@@ -52,13 +52,11 @@ class Priced(Event):
 
 @pytest.fixture
 def priced() -> type[Priced]:
-    """Return the class of events that cost what the test says."""
     return Priced
 
 
 @pytest.fixture(autouse=True)
 def counter_path(settings, tmp_path: Path) -> Path:
-    """Keep the counter of this test in its own folder."""
     settings.LEDGER_COUNTER_PATH = new_counter(tmp_path)
     return settings.LEDGER_COUNTER_PATH
 
@@ -86,5 +84,4 @@ def open_account(db) -> "Callable[..., BudgetAccount]":
 
 @pytest.fixture
 def account(open_account) -> "BudgetAccount":
-    """Open a pure account with epsilon 1 and delta 1e-6."""
     return open_account()

@@ -20,24 +20,19 @@ OPERATION = Path(__file__).with_name("operation.py")
 
 
 class Processes:
-    """Starts jobs of `operation.py` in processes of their own, and waits for them."""
-
     def __init__(self, starter: "subprocess.Popen[str]") -> None:
         self.starter = starter
         self.counter = ""
 
     def start(self, job: str, **given: Any) -> int:
-        """Start a job and return its process id."""
         child: int = self._ask({"start": job, "counter": self.counter, "given": given})
         return child
 
     def wait(self, child: int) -> tuple[int, Any]:
-        """Return the exit code, negative for a signal, and the result."""
         code, result = self._ask({"wait": child})
         return code, result
 
     def run(self, job: str, **given: Any) -> Any:
-        """Return the result of a job that must succeed."""
         code, result = self.wait(self.start(job, **given))
         assert code == 0
         return result
@@ -74,7 +69,6 @@ def processes_on(database_url: str, counter: Path, owner_url: str = "") -> Itera
 
 @pytest.fixture(autouse=True)
 def counter_path(settings, tmp_path: Path) -> Path:
-    """Keep the counter of this test in its own folder."""
     settings.LEDGER_COUNTER_PATH = new_counter(tmp_path)
     return settings.LEDGER_COUNTER_PATH
 
@@ -87,14 +81,12 @@ def _processes(embedded_servers, tmp_path_factory) -> Iterator[Processes]:
 
 @pytest.fixture
 def processes(_processes: Processes, counter_path: Path) -> Processes:
-    """Return processes that share this test's database and counter."""
     _processes.counter = str(counter_path)
     return _processes
 
 
 @pytest.fixture(scope="module")
 def durable(tmp_path_factory) -> Iterator[tuple[EmbeddedPostgres, Processes]]:
-    """Return a server of its own that flushes what it commits, to be killed, and processes that use it."""
     folder = tmp_path_factory.mktemp("durable")
     server = EmbeddedPostgres(folder / "postgres")
     server.start()

@@ -44,7 +44,6 @@ def migrate() -> None:
 
 
 def open_account(scope: str) -> None:
-    """Open an account that pays for everything here."""
     ledger.open_account(
         scope=scope,
         label="Test pool",
@@ -88,8 +87,6 @@ def operate(folder: str, scope: str, key: str, step: str = "", pause: bool = Fal
 
 
 def wait_at_fault_points(traces: Path) -> None:
-    """Have this process wait where others would die."""
-
     def wait(reached: str) -> None:
         if os.environ["DPAL_FAULT_POINT"] == reached:
             (traces / "paused").touch()
@@ -123,7 +120,6 @@ def spend(scope: str, keys: str) -> None:
 
 
 def report(scope: str) -> dict[str, Any]:
-    """Say what stands on an account, and what an auditor says of all."""
     account = BudgetAccount.objects.get(scope=scope)
     last = last_entry(account)
     assert last is not None
@@ -163,7 +159,6 @@ def fork(job: str, counter: str, given: dict[str, Any]) -> tuple[int, int]:
 
 
 def main() -> None:
-    """Answer until nobody asks any more."""
     results: dict[int, int] = {}
     for line in sys.stdin:
         asked = json.loads(line)

@@ -53,7 +53,6 @@ class PrivateBroker(ABC):
 
     @property
     def _pair(self) -> dict[str, Path]:
-        """Its certificate, which is for localhost as well, and its key."""
         return {part: self.folder / "secrets" / f"valkey_{part}" for part in ("certificate", "key")}
 
     @property
@@ -61,13 +60,11 @@ class PrivateBroker(ABC):
         return f"{'localhost' if self.tls else host.LOOPBACK}:{self.port}"
 
     def connection(self, **changed: Any) -> Connection:
-        """Connect as the site's settings would."""
         url = changed.pop("url", self.url)
         words = {"ssl": broker_tls(url, self.authority) or None, "connect_timeout": 5}
         return Connection(url, **(words | changed))
 
     def answers(self, **changed: Any) -> bool:
-        """Say whether it takes such a connection."""
         try:
             with self.connection(**changed) as connection:
                 connection.ensure_connection(max_retries=1, timeout=5)
@@ -76,12 +73,10 @@ class PrivateBroker(ABC):
         return True
 
     def start(self) -> None:
-        """Start it and wait until it takes a connection."""
         self._launch()
         assert host.wait_until(self.answers, PATIENCE_SECONDS, 0.1), host.tail(self.folder / "log")
 
     def kill(self) -> None:
-        """End it as a machine that loses its power would."""
         for process in reversed(self._processes):
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)
@@ -112,8 +107,6 @@ class PrivateBroker(ABC):
 
 
 class PrivateRedis(PrivateBroker):
-    """Redis with an append-only file."""
-
     @property
     def url(self) -> str:
         return f"redis{'s' if self.tls else ''}://:{self.password}@{self._place}/0"

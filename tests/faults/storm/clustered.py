@@ -15,8 +15,6 @@ NOBODY_SECONDS = 240
 
 
 class ClusteredSite(OwnSite):
-    """A site with servers of its own, pointed at a cluster, where tables of a folder may be registered."""
-
     # Gates that wait for their turn take half a minute each.
     patience_seconds = 900
 
@@ -41,6 +39,5 @@ class ClusteredSite(OwnSite):
         return part
 
     def drivers(self) -> list[int]:
-        """Return the processes of drivers, all of them below the site's worker."""
         pids = descendants(self.processes.pid("worker"))
         return [pid for pid in pids if b"privacy.engines.spark_driver" in command_line(pid)]

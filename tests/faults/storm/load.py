@@ -34,8 +34,6 @@ PROJECTS = ("experts", "crowd", "stream")
 
 @dataclass
 class Acknowledged:
-    """What the site has promised to keep."""
-
     labels: list[dict[str, Any]] = field(default_factory=list)
     uploads: list[dict[str, Any]] = field(default_factory=list)
     posts: list[dict[str, Any]] = field(default_factory=list)
@@ -92,7 +90,6 @@ class Load:
         self._threads: list[threading.Thread] = []
 
     def start(self) -> None:
-        """Let everybody begin."""
         for name in PROJECTS:
             for token in self._places[name]["annotators"]:
                 self._run(self._annotate, name, token)
@@ -116,7 +113,6 @@ class Load:
             self.seen.unexpected.append(f"no answer in {timeout_seconds:.0f} s: {', '.join(left)}")
 
     def told(self) -> dict[str, Any]:
-        """Return what `verdict` judges by."""
         seen = self.seen
         return {"labels": seen.labels, "uploads": seen.uploads, "posts": seen.posts, "staged": self._places["staged"]}
 

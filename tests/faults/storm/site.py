@@ -28,7 +28,6 @@ PORTS = range(15_000, 30_000)
 
 
 def quiet_port(taken: set[int]) -> int:
-    """Return a free port that no outgoing connection will be given."""
     start = secrets.randbelow(len(PORTS))
     for place in range(len(PORTS)):
         port = PORTS[(start + place) % len(PORTS)]
@@ -39,8 +38,6 @@ def quiet_port(taken: set[int]) -> int:
 
 
 class Processes:
-    """What can be done to a web server, a worker and a clock under a supervisor."""
-
     processes: Supervisor
     # For a machine that does other things, too: a process may take half a minute to start there.
     patience_seconds = 300
@@ -56,7 +53,6 @@ class Processes:
         return what
 
     def start_all(self, port: int) -> None:
-        """Start web server, worker and clock, and wait for the first answer."""
         self.processes.start_web(port)
         self.processes.start_worker(concurrency=2)
         self.processes.start_beat()
@@ -72,23 +68,19 @@ class BorrowedSite(Processes):
 
     @property
     def url(self) -> str:
-        """The address of the web server."""
         return self.processes.url
 
     def ask(self, query: str) -> list[Any]:
-        """Return the rows of a query, asked over a connection of its own."""
         with psycopg.connect(self._owner_url, connect_timeout=60) as connection:
             return connection.execute(query).fetchall()  # type: ignore[arg-type]
 
     def strike_postgres(self, dead_for: float) -> None:
-        """End every session of the database in the middle of whatever it does."""
         self.ask(
             "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
             " WHERE datname = current_database() AND pid <> pg_backend_pid()"
         )
 
     def strike_broker(self, dead_for: float) -> None:
-        """Empty the broker, as somebody's mistake or a full memory would."""
         with redis.Redis.from_url(self._broker_url) as client:
             client.flushdb()
 
@@ -130,11 +122,9 @@ class OwnSite(Processes):
 
     @property
     def url(self) -> str:
-        """The address of the web server."""
         return f"http://{host.LOOPBACK}:{self.web_port}"
 
     def manage(self, *words: str) -> str:
-        """Run a management command against this site and return what it says."""
         return self.python("manage.py", *words)
 
     def python(self, *words: str, given: str = "") -> str:
@@ -153,12 +143,10 @@ class OwnSite(Processes):
         return done.stdout
 
     def ask(self, query: str) -> list[Any]:
-        """Return the rows of a query, asked over a connection of its own."""
         with psycopg.connect(self.postgres.url(), connect_timeout=10) as connection:
             return connection.execute(query).fetchall()  # type: ignore[arg-type]
 
     def strike_postgres(self, dead_for: float) -> None:
-        """Kill the server with all its backends, as a machine that loses its power would."""
         pid = self.postgres.pid
         assert pid is not None
         for victim in (pid, *descendants(pid)):
@@ -169,7 +157,6 @@ class OwnSite(Processes):
         self.postgres.start()
 
     def strike_broker(self, dead_for: float) -> None:
-        """Kill the broker, which may lose what it was handed in the last second, or empty it."""
         if dead_for < EMPTIED_BELOW_SECONDS:
             with contextlib.suppress(redis.RedisError), redis.Redis.from_url(self.valkey.url()) as client:
                 client.flushall()
@@ -201,7 +188,6 @@ class OwnSite(Processes):
 
 
 def descendants(pid: int) -> list[int]:
-    """Return the processes below one, nearest first."""
     listed = subprocess.run(["ps", "-e", "-o", "pid=,ppid="], capture_output=True, text=True, check=True).stdout
     parents = {int(child): int(parent) for child, parent in (line.split() for line in listed.splitlines())}
     found, left = [], [pid]

@@ -23,7 +23,6 @@ _numbers = count(1)
 
 
 def _person(project: Project, role: Role) -> str:
-    """Return the token of a new member."""
     user = User.objects.create_user(username=f"storm-{next(_numbers)}")
     Membership.objects.create(project=project, user=user, role=role)
     token, secret = tokens.create_token(

@@ -48,7 +48,6 @@ GROUP BY query.id HAVING query.open_slots + count(held.id) <> query.overlap
 
 
 def labels(told: list[dict[str, Any]]) -> list[str]:
-    """Every acknowledged label once and as it was, and no other."""
     stored = {str(row.assignment_id): row for row in Label.objects.filter(superseded_at=None)}
     wrong = [
         f"label {each['label']} of assignment {each['assignment']} was acknowledged and is not there"
@@ -66,7 +65,6 @@ def labels(told: list[dict[str, Any]]) -> list[str]:
 
 
 def queue() -> list[str]:
-    """No question with more people than it wants, no slot lost, and a consensus where all answers are in."""
     answered = Query.objects.annotate(answers=Count("labels", filter=Q(labels__superseded_at=None)))
     wrong = [f"question {pk} has too many answers" for pk in _keys(answered.filter(answers__gt=F("overlap")))]
     closed = answered.filter(state=QueryState.CLOSED)
@@ -114,7 +112,6 @@ def files() -> list[str]:
 
 
 def stream(told: list[dict[str, Any]]) -> list[str]:
-    """Every acknowledged record has its slot, every slot was examined once, or still waits."""
     wrong = []
     slots = Counter(slot for each in told for slot in range(each["first"], each["first"] + each["records"]))
     if any(times > 1 for times in slots.values()):
@@ -133,7 +130,6 @@ def stream(told: list[dict[str, Any]]) -> list[str]:
 
 
 def work() -> list[str]:
-    """Everything long ended, and what failed says why."""
     wrong = []
     for model in (Job, Round, TrainingRun):
         name = model._meta.model_name
@@ -145,7 +141,6 @@ def work() -> list[str]:
 
 
 def releases() -> list[str]:
-    """A release for every training that is done, whole on disk, and paid for."""
     wrong = []
     unreleased = TrainingRun.objects.filter(state=WorkState.DONE, release=None)
     wrong += [f"training {pk} is done and has no release" for pk in _keys(unreleased)]
@@ -162,7 +157,6 @@ def releases() -> list[str]:
 
 
 def ledger() -> list[str]:
-    """No open reservation, the chain whole, and what is spent is the sum of what stands."""
     reserved = LedgerEntry.objects.filter(kind=EntryKind.RESERVE)
     open_ones = reserved.exclude(children__kind__in=SETTLEMENTS)
     wrong = [f"reservation {entry.pk} ({entry.purpose}) is not settled" for entry in open_ones]
@@ -187,7 +181,6 @@ def _keys(rows: Any) -> list[Any]:
 
 
 def summary() -> dict[str, Any]:
-    """Say how much there was, and why work failed."""
     failed = [
         f"{model._meta.model_name}: {error}"
         for model in (Job, Round, TrainingRun)
@@ -211,7 +204,6 @@ def summary() -> dict[str, Any]:
 
 
 def judge(told: dict[str, Any]) -> dict[str, Any]:
-    """Return what is wrong and how much there is."""
     wrong = labels(told["labels"]) + queue() + uploads(told["uploads"], told["staged"]) + files()
     wrong += stream(told["posts"]) + work() + releases() + ledger()
     return {"wrong": wrong, "summary": summary()}

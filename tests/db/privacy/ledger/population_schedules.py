@@ -57,8 +57,6 @@ class Member:
 
 @dataclass
 class Model:
-    """People lose, for each reservation that stands, as many times its cost as the project holds records of them."""
-
     members: list[Member]
     commons: list[Population]
     held: list[Held] = field(default_factory=list)
@@ -85,8 +83,6 @@ def of_person(epsilon: Fraction, delta: Fraction, number: int) -> Amounts:
 
 @dataclass
 class World:
-    """Four projects and two populations with everything that happened to them, in the ledger and in the model."""
-
     filter: str
     priced: type
     model: Model
@@ -94,7 +90,6 @@ class World:
 
     @classmethod
     def opened(cls, filter_name: str, priced: type, limits: list[int], common: list[int], deltas: list[int]) -> "World":
-        """Open the accounts of projects (limits in units of epsilon) and populations."""
         members = [
             Member(
                 ledger.open_account(
@@ -148,7 +143,6 @@ class World:
         return held
 
     def settle(self, held: Held, how: str) -> None:
-        """Settle a reservation that is open."""
         if held.state != "reserve":
             return
         if how == "commit":
@@ -160,7 +154,6 @@ class World:
         self.within(held.project)
 
     def join(self, project: int, group: int, number: int) -> None:
-        """Let a project join with its past, which its people must have left."""
         member, common = self.model.members[project], self.model.commons[group]
         past = self.model.own(project)
         try:
@@ -225,7 +218,6 @@ class World:
             )
 
     def ends_well(self, *, audited: bool) -> None:
-        """Let the database hold its rules as at a commit, and the auditor read all of it where asked to."""
         self.within(*range(PROJECTS))
         with connection.cursor() as cursor:
             cursor.execute("SET CONSTRAINTS ALL IMMEDIATE; SET CONSTRAINTS ALL DEFERRED")
@@ -244,7 +236,6 @@ class World:
 
 
 def sums_of(account: BudgetAccount) -> tuple[int, int, int, int]:
-    """Return what the newest entry of an account says is spent, and how many reservations are open."""
     with connection.cursor() as cursor:
         cursor.execute(SUMS, [account.pk])
         found: tuple[int, int, int, int] = cursor.fetchone()
@@ -252,7 +243,6 @@ def sums_of(account: BudgetAccount) -> tuple[int, int, int, int]:
 
 
 def common_unit(filter_name: str) -> float:
-    """Return the epsilon of one unit of a common limit."""
     return UNIT if filter_name == "pure" else RHO_UNIT
 
 
