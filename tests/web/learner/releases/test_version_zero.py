@@ -17,8 +17,8 @@ from learner.releases.model_out import described_out
 from learner.releases.services import described
 from privacy.ledger.models import LedgerEntry
 from tests import learning
+from tests.clients import browser_of
 from tests.factories import make_user
-from tests.web.learner.releases.test_pages import client_of as browser_of
 from tests.web.learner.test_api import client_of
 
 pytestmark = pytest.mark.django_db(transaction=True)
