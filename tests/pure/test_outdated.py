@@ -3,6 +3,8 @@ import json
 from deploy import outdated
 
 LISTED = json.loads(outdated.LIST.read_text())
+
+
 def test_every_image_is_named_by_version_and_bytes():
     assert {each.name for each in outdated.used()} == {"postgres", "valkey/valkey", "clamav/clamav", "python"}
     assert all(each.digest for each in outdated.used())

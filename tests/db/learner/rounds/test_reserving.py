@@ -6,14 +6,15 @@ from learner.models import Round
 from learner.pools.prices import round_price
 from learner.pools.selectors import training_event
 from learner.rounds.next_step import Step, project_status
-from learner.rounds.services import loop, selection
+from learner.rounds.services import loop
 from privacy.ledger.selectors import guarantee
 from tests import learning
-from tests.db.learner.pools.selectors.test_round_prices import SCREEN, Killed, dying_at, end
+from tests.db.learner.pools.selectors.test_round_prices import dying_at, end
+from tests.dying import Killed
 from tests.factories import make_user
 
 pytestmark = pytest.mark.django_db(transaction=True)
-VISIBLE = [({"selection": "top_c", "selection_epsilon": 0.5}, loop), (SCREEN, selection)]
+VISIBLE = [({"selection": "top_c", "selection_epsilon": 0.5}, loop)]
 
 
 def about_to_choose(**settings):
