@@ -152,6 +152,7 @@ TEMPLATES = [
                 "django.contrib.messages.context_processors.messages",
                 "dpal_site.accounts.adapter.sign_up_context",
             ],
+            "builtins": ["annotation.templatetags.reads"],
         },
     },
 ]

@@ -10,6 +10,7 @@ from ninja import Field, Query, Schema
 from annotation import selectors as annotation_selectors
 from annotation.models import Role
 from annotation.work.ranges import CONDITIONS, file_answers
+from annotation.work.reads import Answer, Reads
 from annotation.work.rest import Moment, Page, RoomRouter, SaidOut, as_code, page_of, require_scope, responses
 from annotation.work.services.tokens import Scope
 from learner.access import may_manage
@@ -42,7 +43,7 @@ class PredictIn(Schema):
     rows: list[dict[str, Any]] | None = Field(None, min_length=1, max_length=LARGEST_BATCH)
 
 
-class PredictOut(Schema):
+class PredictOut(Answer, reads=Reads.SETTINGS):
     """A class for each record in the order sent, and the probabilities of all classes in the order of `classes`.
 
     Where a record may have several classes, those likelier than not, and each probability stands for itself.
@@ -50,11 +51,11 @@ class PredictOut(Schema):
 
     version: int
     classes: list[str]
-    labels: list[str] | list[list[str]]
-    probabilities: list[list[float]]
+    labels: Annotated[list[str] | list[list[str]], Reads.MEASURED]
+    probabilities: Annotated[list[list[float]], Reads.MEASURED]
 
 
-class RoundOut(Schema):
+class RoundOut(Answer, reads=Reads.SETTINGS):
     """One choice of questions; how many a secret block asks stays inside, and why one failed is for managers."""
 
     number: int
@@ -65,12 +66,12 @@ class RoundOut(Schema):
     pool_size: int | None
     sampling_rate: float | None
     closes_at: Moment | None
-    selected: int | None
+    selected: Annotated[int | None, Reads.RELEASED]
     model_version: int | None
-    created_at: Moment
-    finished_at: Moment | None
-    error: str
-    error_as_code: SaidOut | None = None
+    created_at: Annotated[Moment, Reads.LEDGER]
+    finished_at: Annotated[Moment | None, Reads.LEDGER]
+    error: Annotated[str, Reads.MANAGED]
+    error_as_code: Annotated[SaidOut | None, Reads.MANAGED] = None
 
 
 @router.pages("projects/{slug:slug}/models", response=list[ModelOut], summary="Released models, newest first")

@@ -10,9 +10,9 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.test import Client
 from django.urls import get_resolver
 
+from annotation.work.reads import Reader
 from annotation.work.services.tokens import Scope
 from dpal_site.api import api
-from dpal_site.observables.kinds import Reader
 from tests.observing import looked_up, names_in
 from tests.permission_rows import BODIES, FILES, PAGES, ROUTES, SENT
 from tests.permission_scene import (

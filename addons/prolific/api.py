@@ -20,6 +20,7 @@ from addons.prolific.services.bonuses import MOST_LINES
 from addons.prolific.services.studies import MOST_DAYS, MOST_MESSAGE, MOST_MINUTES, MOST_PAY, MOST_PLACES
 from annotation.models import Project, Role
 from annotation.people.identity import person_of
+from annotation.work.reads import Answer, Reads
 from annotation.work.rest import RoomRouter, SaidOut, as_code, project_for, row_id
 from annotation.work.services.tokens import Scope
 
@@ -31,7 +32,7 @@ Money = Annotated[
 ]
 
 
-class StudyOut(Schema):
+class StudyOut(Answer, reads=Reads.MANAGED):
     """A study with its money, in the project's currency; amounts are texts, so that nobody rounds them."""
 
     study: int
@@ -57,7 +58,7 @@ def list_studies(request: HttpRequest, slug: str) -> Any:
     return [_study(sheet) for sheet in selectors.studies_of(project)]
 
 
-class PlatformOut(Schema):
+class PlatformOut(Answer, reads=Reads.MANAGED):
     """The account on Prolific that studies are paid from; its token is shown to nobody."""
 
     is_connected: bool
@@ -131,7 +132,7 @@ class StudyIn(Schema):
     signed: bool = Field(False, description="Only who Prolific signs for gets in; the study's address is secured.")
 
 
-class ParticipationOut(Schema):
+class ParticipationOut(Answer, reads=Reads.MANAGED):
     """Somebody's place in a study, beside what the site knows of them; never who they are on the platform."""
 
     participation: int
@@ -143,7 +144,7 @@ class ParticipationOut(Schema):
     bonus: str
 
 
-class BonusSheetOut(Schema):
+class BonusSheetOut(Answer, reads=Reads.MANAGED):
     """Bonuses given together."""
 
     key: UUID

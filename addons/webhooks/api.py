@@ -11,6 +11,7 @@ from ninja import Field, Query, Schema
 from addons.webhooks import services as webhooks
 from addons.webhooks.models import Webhook, WebhookDelivery, WebhookEvent
 from annotation.models import Role
+from annotation.work.reads import Answer, Reads
 from annotation.work.rest import Page, RoomRouter, page_of, project_for, responses, row_id
 from annotation.work.services.tokens import Scope
 
@@ -19,7 +20,7 @@ router = RoomRouter()
 NO_STORE = {201: {"headers": {"Cache-Control": {"required": True, "schema": {"const": "no-store"}}}}}
 
 
-class WebhookOut(Schema):
+class WebhookOut(Answer, reads=Reads.MANAGED):
     """An address that is told of some events."""
 
     webhook: int
@@ -48,7 +49,7 @@ class WebhookChangeIn(Schema):
     events: list[WebhookEvent] | None = Field(None, min_length=1)
 
 
-class DeliveryOut(Schema):
+class DeliveryOut(Answer, reads=Reads.MANAGED):
     """One message to one webhook; `answer` is the status or the fault of the last attempt, `url` where it went."""
 
     delivery: UUID = Field(validation_alias="id")

@@ -9,11 +9,12 @@ from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404
-from ninja import Field, Query, Schema
+from ninja import Field, Query
 
 from annotation.budget import presenters
 from annotation.budget.downloads import statement_response
 from annotation.models import Project, Role
+from annotation.work.reads import Answer, Reads
 from annotation.work.rest import Moment, Page, RoomRouter, page_of, project_for, responses
 from annotation.work.services.tokens import Scope
 from privacy.ledger import selectors as privacy_selectors
@@ -38,14 +39,14 @@ Old = Annotated[int, Field(ge=0, le=LARGEST, description="Entries of the tree th
 EntryNumber = Annotated[int, Field(ge=1, le=LARGEST, description="Number of the entry, from 1.")]
 
 
-class CheckpointOut(Schema):
+class CheckpointOut(Answer, reads=Reads.LEDGER):
     """A signed checkpoint of one account's log, as https://c2sp.org/tlog-checkpoint defines it."""
 
     account: str
     checkpoint: str
 
 
-class ConsistencyOut(Schema):
+class ConsistencyOut(Answer, reads=Reads.LEDGER):
     """What shows that a log grew: hashes in base64, in the order of RFC 9162."""
 
     account: str
@@ -54,7 +55,7 @@ class ConsistencyOut(Schema):
     hashes: list[str]
 
 
-class InclusionOut(Schema):
+class InclusionOut(Answer, reads=Reads.LEDGER):
     """What shows that an entry is in a log: its hash is the leaf, the checkpoint is that of the same size."""
 
     account: str
@@ -131,7 +132,7 @@ def _encoded(hashes: Sequence[bytes]) -> list[str]:
     return [base64.b64encode(each).decode() for each in hashes]
 
 
-class EntryOut(Schema):
+class EntryOut(Answer, reads=Reads.SETTINGS):
     """One entry of the ledger; `account` is the scope of its account."""
 
     account: str = Field(alias="account.scope")
@@ -140,16 +141,16 @@ class EntryOut(Schema):
     mechanism: str
     purpose: str
     subject: str
-    actor: str
-    reason: str
-    approved_by: str
+    actor: Annotated[str, Reads.LEDGER]
+    reason: Annotated[str, Reads.LEDGER]
+    approved_by: Annotated[str, Reads.LEDGER]
     epsilon_nano: int | None
     delta_atto: int
     rho_nano: int | None
     parent: int | None
-    created_at: Moment
-    hash: str
-    output_digest: str
+    created_at: Annotated[Moment, Reads.LEDGER]
+    hash: Annotated[str, Reads.LEDGER]
+    output_digest: Annotated[str, Reads.RELEASED]
 
     @staticmethod
     def resolve_approved_by(entry: Any) -> str:
@@ -162,7 +163,7 @@ class EntryOut(Schema):
         return entry.parent.sequence if entry.parent else None
 
 
-class AccountOut(Schema):
+class AccountOut(Answer, reads=Reads.SETTINGS):
     """An account: the guarantee is its limit. `entries` counts them; `ledger/entries` has them."""
 
     scope: str
@@ -170,11 +171,11 @@ class AccountOut(Schema):
     adjacency: str
     filter: str
     epsilon_limit: float
-    epsilon_spent: float
+    epsilon_spent: Annotated[float, Reads.LEDGER]
     delta_limit: float
-    delta_spent: float
-    entries: int = Field(alias="sequence")
-    chain_head: str
+    delta_spent: Annotated[float, Reads.LEDGER]
+    entries: Annotated[int, Reads.LEDGER] = Field(alias="sequence")
+    chain_head: Annotated[str, Reads.LEDGER]
 
 
 @router.pages("projects/{slug:slug}/ledger", response=list[AccountOut], summary="Accounts with limits and spending")

@@ -14,6 +14,7 @@ from annotation.models import Project, Role
 from annotation.models.limits import LimitRequest
 from annotation.people.identity import note_nothing, person_of
 from annotation.people.services import limits
+from annotation.work.reads import Answer, Reads
 from annotation.work.rest import Page, RoomRouter, page_of, project_for
 from annotation.work.services.tokens import Scope
 from privacy.accounting.units import atto_spendable, nano_spendable
@@ -24,7 +25,7 @@ LONGEST_REASON = 300
 LimitReason = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=LONGEST_REASON)]
 
 
-class LimitRequestOut(Schema):
+class LimitRequestOut(Answer, reads=Reads.MANAGED):
     """What one manager asked for and another grants; limits are null where something else is asked for."""
 
     request: int
@@ -51,7 +52,7 @@ class LimitIn(Schema):
     reason: LimitReason
 
 
-class LimitOut(Schema):
+class LimitOut(Answer, reads=Reads.MANAGED):
     """Whether the limit stands, or waits for another manager under `request`."""
 
     state: Literal["changed", "waiting"]
@@ -71,7 +72,7 @@ class SecondManagerIn(Schema):
     reason: str = Field("", max_length=LONGEST_REASON)
 
 
-class SecondManagerOut(Schema):
+class SecondManagerOut(Answer, reads=Reads.MANAGED):
     """Whether a higher limit needs a second manager, and the request to give that up that was made now."""
 
     needed: bool

@@ -5,11 +5,12 @@ from typing import Any
 
 from django.http import HttpRequest, HttpResponse
 from django.utils.translation import override
-from ninja import Field, Query, Schema
+from ninja import Field, Query
 
 from annotation.budget.action_words import action_sentence
 from annotation.budget.history import actions_in
 from annotation.models import Role
+from annotation.work.reads import Answer, Reads
 from annotation.work.rest import Page, RoomRouter, page_of, project_for
 from annotation.work.services.tokens import Scope
 
@@ -25,7 +26,7 @@ class LogIn(Page):
     until: date | None = Field(None, description="The last day, included.")
 
 
-class ActionOut(Schema):
+class ActionOut(Answer, reads=Reads.MANAGED):
     """Something that a person did by a page, a route or a command; nobody is named where a period did it."""
 
     when: datetime

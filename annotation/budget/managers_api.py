@@ -14,13 +14,14 @@ from annotation.budget.populations_api import population_for
 from annotation.budget.services import populations
 from annotation.models.populations import PopulationRequest, PopulationRequestKind
 from annotation.people.identity import person_of
+from annotation.work.reads import Answer, Reads
 from annotation.work.rest import RoomRouter, checked, row_id
 from annotation.work.services.tokens import Scope
 
 router = RoomRouter()
 
 
-class WishOut(Schema):
+class WishOut(Answer, reads=Reads.MANAGED):
     """What one manager of a population asks for and another grants or refuses."""
 
     wish: int

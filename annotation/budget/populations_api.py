@@ -25,6 +25,7 @@ from annotation.budget.services import populations
 from annotation.errors import LimitRequestRefused
 from annotation.models import Role
 from annotation.people.identity import person_of
+from annotation.work.reads import Answer, Reads
 from annotation.work.rest import RoomRouter, project_for, require_scope, responses
 from annotation.work.services.tokens import Scope
 from privacy.accounting.events import MOST_RECORDS_PER_PERSON
@@ -36,7 +37,7 @@ Epsilon = Annotated[float, Field(ge=0, le=100_000)]
 Delta = Annotated[float, Field(ge=0, le=0.5)]
 
 
-class ShareOut(Schema):
+class ShareOut(Answer, reads=Reads.MANAGED):
     """An account of a project in a population: its own limit, its quota of the common one, and what it took of that."""
 
     account: str = Field(alias="title")
@@ -49,7 +50,7 @@ class ShareOut(Schema):
     forecast: str
 
 
-class PopulationOut(Schema):
+class PopulationOut(Answer, reads=Reads.POPULATION):
     """People of several projects under one limit."""
 
     population: str = Field(alias="population.slug")
@@ -95,7 +96,7 @@ class CommonLimitIn(Schema):
     reason: str = Field(min_length=1, max_length=300)
 
 
-class CommonLimitOut(Schema):
+class CommonLimitOut(Answer, reads=Reads.MANAGED):
     """Whether the limit stands, or waits for another manager."""
 
     state: Literal["changed", "waiting"]

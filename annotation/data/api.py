@@ -15,6 +15,7 @@ from annotation.data.services import datasets, streams, tables
 from annotation.errors import InvalidRecords, InvalidUpload
 from annotation.models import BadRows, Dataset, DatasetRole, Job, PoolSource, Role
 from annotation.people.identity import person_of
+from annotation.work.reads import Answer, Reads
 from annotation.work.rest import (
     IDEMPOTENCY_KEY,
     LONGEST_KEY,
@@ -37,7 +38,7 @@ from privacy.wording import as_message
 router = RoomRouter()
 
 
-class BadRowOut(Schema):
+class BadRowOut(Answer, reads=Reads.MANAGED):
     """Where an upload had a bad row, and why; never what stood there."""
 
     line: int
@@ -46,14 +47,14 @@ class BadRowOut(Schema):
     reason_as_code: AsCode = Field(None, alias="reason")
 
 
-class ChargeOut(Schema):
+class ChargeOut(Answer, reads=Reads.MANAGED):
     """What is charged to the account of the pool."""
 
     epsilon: float
     delta: float
 
 
-class SourceOut(Schema):
+class SourceOut(Answer, reads=Reads.MANAGED):
     """A table that stays where it is, and the snapshot of it that was registered."""
 
     address: str
@@ -61,7 +62,7 @@ class SourceOut(Schema):
     iceberg_snapshot: int | None = Field(None, description="Number of the snapshot, where it is an Iceberg table.")
 
 
-class DatasetOut(Schema):
+class DatasetOut(Answer, reads=Reads.MANAGED):
     """An upload and how it went."""
 
     id: int
@@ -169,7 +170,7 @@ class RecordsIn(Schema):
     records: list[dict[str, Any]]
 
 
-class RecordsOut(Schema):
+class RecordsOut(Answer, reads=Reads.MANAGED):
     """What was stored: each record has a slot of its own; whether one is asked about is not said."""
 
     accepted: int

@@ -14,6 +14,7 @@ from annotation.gates.forms import GateChoiceForm, GatePlanForm
 from annotation.gates.services import planning
 from annotation.models import DatasetRole, Oracle, Project, Role
 from annotation.people.identity import person_of
+from annotation.work.reads import Answer, Reads
 from annotation.work.rest import JobOut, RoomRouter, checked, project_for, row_id
 from annotation.work.services.tokens import Scope
 from privacy.gate.planning import Passing
@@ -21,7 +22,7 @@ from privacy.gate.planning import Passing
 router = RoomRouter()
 
 
-class PassingOut(Schema):
+class PassingOut(Answer, reads=Reads.MANAGED):
     """What would pass a gate on average: as private as what it is compared on."""
 
     texts: float
@@ -29,7 +30,7 @@ class PassingOut(Schema):
     contribution_share: float
 
 
-class GateOfferOut(Schema):
+class GateOfferOut(Answer, reads=Reads.MANAGED):
     """A gate at the wanted price that no other beats."""
 
     settings: dict[str, Any]
@@ -38,7 +39,7 @@ class GateOfferOut(Schema):
     passing: PassingOut | None = Field(description="On the source that is asked about, once that is counted.")
 
 
-class GatePlanOut(Schema):
+class GatePlanOut(Answer, reads=Reads.MANAGED):
     """A project's gate, the price of one run through it, and what other gates there are at a price."""
 
     settings: dict[str, Any]

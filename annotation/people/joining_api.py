@@ -18,6 +18,7 @@ from annotation.models.joining import CrowdLink, Invitation, Platform
 from annotation.people.forms.joining import CrowdLinkForm, InvitationForm, filled_in
 from annotation.people.identity import person_of
 from annotation.people.services import crowd_links, invitations, letters
+from annotation.work.reads import Answer, Reads
 from annotation.work.rest import RoomRouter, checked, project_for, responses, row_id
 from annotation.work.services.tokens import Scope
 from privacy.wording import as_message
@@ -26,7 +27,7 @@ router = RoomRouter()
 NO_MAIL = as_message("This site sends no mail: give the link to whom it is for.")
 
 
-class InvitationOut(Schema):
+class InvitationOut(Answer, reads=Reads.MANAGED):
     """A link that still lets somebody in; the link itself was told when it was made."""
 
     invitation: int
@@ -55,7 +56,7 @@ class InvitationIn(Schema):
     language: Literal["", "en", "de"] = Field("", description="Language of the mail.")
 
 
-class CrowdLinkOut(Schema):
+class CrowdLinkOut(Answer, reads=Reads.MANAGED):
     """A link for a crowd platform that lets participants in; its address was told when it was made."""
 
     crowd_link: int

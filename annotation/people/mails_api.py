@@ -9,13 +9,14 @@ from annotation.models.letters import MailChoice
 from annotation.people.forms.mails import MailForm
 from annotation.people.identity import person_of
 from annotation.people.services import letters, mail_choices
+from annotation.work.reads import Answer, Reads
 from annotation.work.rest import RoomRouter, checked, require_scope
 from annotation.work.services.tokens import Scope
 
 router = RoomRouter()
 
 
-class MailsOut(Schema):
+class MailsOut(Answer, reads=Reads.OWN):
     """The choice of mail."""
 
     wanted: bool

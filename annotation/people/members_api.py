@@ -15,13 +15,14 @@ from annotation.people import group_presenters
 from annotation.people.forms.joining import MemberForm
 from annotation.people.identity import person_of
 from annotation.people.services import groups, limits, members
+from annotation.work.reads import Answer, Reads
 from annotation.work.rest import RoomRouter, checked, project_for, row_id
 from annotation.work.services.tokens import Scope
 
 router = RoomRouter()
 
 
-class MembershipOut(Schema):
+class MembershipOut(Answer, reads=Reads.MANAGED):
     """A role that somebody has in a project, and where it comes from."""
 
     membership: int
@@ -40,13 +41,13 @@ class MembershipIn(Schema):
     role: Role
 
 
-class RoleGivenOut(Schema):
+class RoleGivenOut(Answer, reads=Reads.MANAGED):
     """Whether the role is given, or waits for another manager."""
 
     state: Literal["given", "waiting"]
 
 
-class GroupRoleOut(Schema):
+class GroupRoleOut(Answer, reads=Reads.MANAGED):
     """The role that everybody of a group has in a project."""
 
     given: int
@@ -55,7 +56,7 @@ class GroupRoleOut(Schema):
     people: int
 
 
-class GroupRolesOut(Schema):
+class GroupRolesOut(Answer, reads=Reads.MANAGED):
     """What groups have which role, and all groups of the site by name."""
 
     given: list[GroupRoleOut]

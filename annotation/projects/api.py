@@ -21,6 +21,7 @@ from annotation.models import Project, Role
 from annotation.people.identity import note_about, person_of
 from annotation.projects.forms.configuration_file import checked_form, file_of, read_file, setting_differences
 from annotation.projects.services import classes, configuring, opening
+from annotation.work.reads import Answer, Reads
 from annotation.work.rest import Page, ProjectOut, RoomRouter, page_of, project_for, require_scope
 from annotation.work.rest import router as projects_router
 from annotation.work.services.tokens import Scope
@@ -31,7 +32,7 @@ from privacy.wording import as_message, joined_rules
 router = RoomRouter()
 
 
-class ChoiceOut(Schema):
+class ChoiceOut(Answer, reads=Reads.SITE):
     """Something a project may choose: where it has a proof, and the JSON schema of its part of the configuration."""
 
     kind: str
@@ -46,7 +47,7 @@ class ChoiceOut(Schema):
     parameters: dict[str, Any]
 
 
-class ConfigurationOut(Schema):
+class ConfigurationOut(Answer, reads=Reads.MANAGED):
     """What a project chose, by section; `fixed` says which settings stay by now, and why."""
 
     version: int
@@ -161,7 +162,7 @@ def take_back_merge(request: HttpRequest, slug: str, body: MergedIn) -> Any:
     return classes.take_back_merge(project=project, name=body.name)
 
 
-class ConfigurationFileIO(Schema):
+class ConfigurationFileIO(Answer, reads=Reads.MANAGED):
     """A configuration as a file: what opens a project like another one, here or on another site."""
 
     format: str = Field(description='Always "dpal-configuration".')
@@ -182,7 +183,7 @@ class ProjectIn(ConfigurationFileIO):
     )
 
 
-class ChangedSettingOut(Schema):
+class ChangedSettingOut(Answer, reads=Reads.MANAGED):
     """A setting by its name, with its values before and after a change."""
 
     setting: str
@@ -190,7 +191,7 @@ class ChangedSettingOut(Schema):
     after: Any
 
 
-class ConfigurationChangeOut(Schema):
+class ConfigurationChangeOut(Answer, reads=Reads.MANAGED):
     """A change of what a project chose; what it was opened with is version 1."""
 
     version: int = Field(description="The one that this change made.")
@@ -199,7 +200,7 @@ class ConfigurationChangeOut(Schema):
     settings: list[ChangedSettingOut]
 
 
-class DifferenceOut(Schema):
+class DifferenceOut(Answer, reads=Reads.MANAGED):
     """A setting in which two projects differ."""
 
     setting: str

@@ -12,6 +12,7 @@ from annotation.projects.api import ConfigurationOut, configuration_out
 from annotation.projects.forms.kinds import KindForm
 from annotation.projects.forms.wizard import arrival_of
 from annotation.projects.services import kinds
+from annotation.work.reads import Answer, Reads
 from annotation.work.rest import RoomRouter, SaidOut, as_code, checked, project_for, responses
 from annotation.work.services.tokens import Scope
 
@@ -30,7 +31,7 @@ class KindIn(Schema):
     labels_epsilon: float | None = Field(None, description="Limit of the answers' account that a crowd gets.")
 
 
-class KindChangeOut(Schema):
+class KindChangeOut(Answer, reads=Reads.MANAGED):
     """A setting that would change."""
 
     setting: str
@@ -38,7 +39,7 @@ class KindChangeOut(Schema):
     after: Any
 
 
-class KindPreviewOut(Schema):
+class KindPreviewOut(Answer, reads=Reads.MANAGED):
     """What another kind would change, and why it cannot be chosen; `why_not` is empty where it can."""
 
     preset: str

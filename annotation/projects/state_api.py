@@ -13,13 +13,14 @@ from annotation.models.retention import FEWEST_ACTION_DAYS, FEWEST_DAYS
 from annotation.people.identity import person_of
 from annotation.projects.forms.settings import SettingsForm
 from annotation.projects.services import opening
+from annotation.work.reads import Answer, Reads
 from annotation.work.rest import ProjectOut, RoomRouter, checked, project_for
 from annotation.work.services.tokens import Scope
 
 router = RoomRouter()
 
 
-class DescriptionOut(Schema):
+class DescriptionOut(Answer, reads=Reads.MANAGED):
     """What a project is called, what it asks, and how long somebody may take for one question."""
 
     name: str
@@ -41,7 +42,7 @@ class StateIn(Schema):
     state: Literal["active", "paused"]
 
 
-class KeptOut(Schema):
+class KeptOut(Answer, reads=Reads.MANAGED):
     """One kind of thing: how long it is kept, how many of it go within the hour, and when the next would."""
 
     kind: str

@@ -18,38 +18,41 @@ from annotation.people.identity import person_of
 from annotation.questions.images import IMAGE_ANSWER, held_image
 from annotation.questions.selectors import answers, own_answers
 from annotation.questions.services import correcting, flags, labels, queue
+from annotation.work.reads import Answer, Reads
 from annotation.work.rest import RoomRouter, own_assignment, project_for, responses
 from annotation.work.services.tokens import Scope
 
 router = RoomRouter()
 
 
-class ClassGroupOut(Schema):
+class ClassGroupOut(Answer, reads=Reads.TASK):
     """A heading and the positions of the classes under it; those without a group stand under an empty one, last."""
 
     name: str
     classes: list[int]
 
 
-class AssignmentOut(Schema):
+class AssignmentOut(Answer, reads=Reads.TASK):
     """A question leased to the caller.
 
     Where `guess` names a class, the question is whether it is right, and `classes` are the two answers to that.
     Where `most_classes` is a number, an answer names up to so many of the classes.
     """
 
-    id: UUID
-    leased_until: datetime
+    id: Annotated[UUID, Reads.OWN_WORK]
+    leased_until: Annotated[datetime, Reads.OWN_WORK]
     question: str
     classes: list[str]
     most_classes: int | None = Field(None, description="How many classes an answer may name; null where it is one.")
     none_allowed: bool = Field(False, description="Whether an answer may name none of them.")
-    guess: str | None
-    suggestion: str | None = Field(None, description="What the newest released model takes it for, where it is shown.")
-    suggestion_percent: int | None = Field(None, description="How sure the model is of that.")
-    text: str | None
-    fields: dict[str, Any] | None
-    image_url: str | None = Field(
+    guess: Annotated[str | None, Reads.GUESSED]
+    suggestion: Annotated[str | None, Reads.GUESSED] = Field(
+        None, description="What the newest released model takes it for, where it is shown."
+    )
+    suggestion_percent: Annotated[int | None, Reads.GUESSED] = Field(None, description="How sure the model is of that.")
+    text: Annotated[str | None, Reads.ASKED]
+    fields: Annotated[dict[str, Any] | None, Reads.ASKED]
+    image_url: Annotated[str | None, Reads.ASKED] = Field(
         description="Where the image is for who is signed in and asked; with a token it is at `assignments/{id}/image`."
     )
     class_groups: list[ClassGroupOut] = Field(
@@ -62,8 +65,10 @@ class AssignmentOut(Schema):
     merged: dict[str, str] = Field(
         {}, description="Classes that are not offered any more, each with the one it counts as; positions stay."
     )
-    owner_id: str | None = Field(None, description="The owner's id of the record, where one was declared.")
-    metadata: dict[str, str | None] | None = Field(
+    owner_id: Annotated[str | None, Reads.TRUSTED] = Field(
+        None, description="The owner's id of the record, where one was declared."
+    )
+    metadata: Annotated[dict[str, str | None] | None, Reads.TRUSTED] = Field(
         None, description="Columns the owner declared to be shown beside the record; null behind a gate."
     )
 
@@ -83,7 +88,7 @@ class SkipIn(Schema):
     reason: str = Field("", max_length=200)
 
 
-class LabelOut(Schema):
+class LabelOut(Answer, reads=Reads.OWN_WORK):
     """A stored answer, under the id of its assignment.
 
     Numbers of rows are given out over all projects: whoever answers in one could count by their gaps, second by second,
@@ -175,15 +180,15 @@ class FlagIn(Schema):
     comment: str = Field("", max_length=flags.MAX_COMMENT_LENGTH)
 
 
-class OwnAnswerOut(Schema):
+class OwnAnswerOut(Answer, reads=Reads.OWN_WORK):
     """An answer of the caller's, with the question it was given to."""
 
     assignment: UUID
     text: str | None
     fields: dict[str, Any] | None
     image_url: str | None = Field(description="With a token the image is at `assignments/{id}/image`.")
-    owner_id: str | None
-    metadata: dict[str, str | None] | None
+    owner_id: Annotated[str | None, Reads.TRUSTED]
+    metadata: Annotated[dict[str, str | None] | None, Reads.TRUSTED]
     guess: str | None
     answer: str
     choice: int | None
@@ -192,7 +197,7 @@ class OwnAnswerOut(Schema):
     may_change: bool
 
 
-class OwnAnswersOut(Schema):
+class OwnAnswersOut(Answer, reads=Reads.OWN_WORK):
     """A page of the caller's answers, newest first, and where the next page begins; null on the last."""
 
     answers: list[OwnAnswerOut]

@@ -14,13 +14,14 @@ from annotation.people.identity import person_of
 from annotation.questions.selectors.flags import own_words, questions_set_aside, reports_of, reports_on_others
 from annotation.questions.services import flags
 from annotation.questions.services.flags import MAX_COMMENT_LENGTH
+from annotation.work.reads import Answer, Reads
 from annotation.work.rest import RoomRouter, own_assignment, project_for, row_id
 from annotation.work.services.tokens import Scope
 
 router = RoomRouter()
 
 
-class ReportOut(Schema):
+class ReportOut(Answer, reads=Reads.MANAGED):
     """What an annotator said about a question, and no manager has settled."""
 
     report: int = Field(alias="pk")
@@ -31,14 +32,14 @@ class ReportOut(Schema):
     created_at: datetime
 
 
-class SkippedOut(Schema):
+class SkippedOut(Answer, reads=Reads.MANAGED):
     """How many people gave a question back for one reason."""
 
     reason: str
     people: int
 
 
-class SetAsideOut(Schema):
+class SetAsideOut(Answer, reads=Reads.MANAGED):
     """A question out of the queue, and why; its text for those alone who may read what questions show."""
 
     question: int
@@ -110,7 +111,7 @@ class CommentOut(ReportOut):
     read_at: datetime | None = Field(None, description="When the annotator read the reply.")
 
 
-class OwnCommentOut(Schema):
+class OwnCommentOut(Answer, reads=Reads.OWN_WORK):
     """What the caller said about a question, or a manager sent back, with a manager's reply; no manager is named."""
 
     assignment: UUID

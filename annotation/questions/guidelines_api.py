@@ -15,6 +15,7 @@ from annotation.questions.class_list import listed_classes
 from annotation.questions.forms import MAX_EXAMPLES
 from annotation.questions.guidelines import NAME_LENGTH, snippet_of
 from annotation.questions.services import guidelines
+from annotation.work.reads import Answer, Reads
 from annotation.work.rest import RoomRouter, project_for, responses
 from annotation.work.services.tokens import Scope
 from privacy.wording import as_message
@@ -41,7 +42,7 @@ class GuidelinesIn(Schema):
     examples: list[GuidelineExampleIn] = Field([], max_length=MAX_EXAMPLES)
 
 
-class GuidelineExampleOut(Schema):
+class GuidelineExampleOut(Answer, reads=Reads.GUIDELINES):
     """A made-up text with the position of its class and why it belongs there."""
 
     text: str
@@ -49,7 +50,7 @@ class GuidelineExampleOut(Schema):
     reason: str
 
 
-class ClassMeaningOut(Schema):
+class ClassMeaningOut(Answer, reads=Reads.GUIDELINES):
     """What managers say of a class, and examples of it."""
 
     name: str
@@ -57,7 +58,7 @@ class ClassMeaningOut(Schema):
     examples: list[str]
 
 
-class GuidelinesOut(Schema):
+class GuidelinesOut(Answer, reads=Reads.GUIDELINES):
     """The version that stands, and the classes of which managers say what they mean."""
 
     version: int
@@ -66,7 +67,7 @@ class GuidelinesOut(Schema):
     classes: list[ClassMeaningOut]
 
 
-class GuidelinesSavedOut(Schema):
+class GuidelinesSavedOut(Answer, reads=Reads.MANAGED):
     """The number of the version that stands now; the same words again are the version that stood."""
 
     version: int
@@ -114,7 +115,7 @@ class GuidelinePictureIn(Schema):
     description: str = Field(min_length=1, max_length=guidelines.LONGEST_DESCRIPTION)
 
 
-class GuidelinePictureOut(Schema):
+class GuidelinePictureOut(Answer, reads=Reads.MANAGED):
     """A picture of the guidelines, and what is written into them to show it."""
 
     digest: str = Field(description="SHA-256 of the picture as it is kept, in hexadecimal digits.")

@@ -22,20 +22,21 @@ from annotation.questions.services.flags import MAX_COMMENT_LENGTH
 from annotation.review.images import reviewed_image
 from annotation.review.selectors import reviewing
 from annotation.review.services import reviewing as decisions
+from annotation.work.reads import Answer, Reads
 from annotation.work.rest import RoomRouter, project_for, require_scope, responses, row_id
 from annotation.work.services.tokens import Scope
 
 router = RoomRouter()
 
 
-class VotesOut(Schema):
+class VotesOut(Answer, reads=Reads.REVIEW):
     """How many gave one answer to the question."""
 
     answer: str
     people: int
 
 
-class ReviewOut(Schema):
+class ReviewOut(Answer, reads=Reads.REVIEW):
     """A question leased to the caller to review, with what was answered, and by nobody named."""
 
     id: int
@@ -59,7 +60,7 @@ class ReviewOut(Schema):
     )
 
 
-class ProgressOut(Schema):
+class ProgressOut(Answer, reads=Reads.REVIEW):
     """How many questions somebody decided, and how many wait."""
 
     reviewed: int

@@ -3,7 +3,7 @@
 from dataclasses import asdict
 from datetime import datetime
 from decimal import Decimal
-from typing import Any
+from typing import Annotated, Any
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404
@@ -20,13 +20,14 @@ from annotation.questions.selectors.checks import checks_in_use
 from annotation.questions.services import checks as gold
 from annotation.review.selectors import quality
 from annotation.review.services import agreement as comparing
+from annotation.work.reads import Answer, Reads
 from annotation.work.rest import JobOut, Page, RoomRouter, page_of, project_for, responses, row_id
 from annotation.work.services.tokens import Scope
 
 router = RoomRouter()
 
 
-class CheckOut(Schema):
+class CheckOut(Answer, reads=Reads.MANAGED):
     """A question with a known answer that is shown among the others, and how it was answered."""
 
     check: int
@@ -49,13 +50,13 @@ class ChecksIn(Schema):
     most: int = Field(50, ge=1, le=2000)
 
 
-class ChecksAddedOut(Schema):
+class ChecksAddedOut(Answer, reads=Reads.MANAGED):
     """How many checks are new."""
 
     added: int
 
 
-class AnnotatorOut(Schema):
+class AnnotatorOut(Answer, reads=Reads.MANAGED):
     """What became of somebody's answers, and how they did at hidden checks."""
 
     membership: int | None = Field(description="Null where they annotate here no more.")
@@ -73,7 +74,7 @@ class AnnotatorOut(Schema):
     pause_reason: str
 
 
-class PaymentOut(Schema):
+class PaymentOut(Answer, reads=Reads.MANAGED):
     """What somebody is to be paid by accepted answers; amounts are texts, so that nobody rounds them."""
 
     username: str
@@ -92,7 +93,7 @@ class OpinionsIn(Page):
     after: int = Field(0, ge=0, le=2**63 - 1, description="Only questions with a larger number.")
 
 
-class OpinionOut(Schema):
+class OpinionOut(Answer, reads=Reads.MANAGED):
     """What the last comparison takes a question for, and how likely that is right by its model."""
 
     question: int
@@ -102,15 +103,17 @@ class OpinionOut(Schema):
     method: Aggregation
 
 
-class OwnStatisticsOut(Schema):
+class OwnStatisticsOut(Answer, reads=Reads.OWN_WORK):
     """What the caller did and what became of it; checks move in steps of five."""
 
     answered_today: int
     answered_in_seven_days: int
     answers: int
-    accepted: int | None = Field(description="Null in front of a crowd, like what was refused or is undecided.")
-    refused: int | None
-    undecided: int | None
+    accepted: Annotated[int | None, Reads.TRUSTED] = Field(
+        description="Null in front of a crowd, like what was refused or is undecided."
+    )
+    refused: Annotated[int | None, Reads.TRUSTED]
+    undecided: Annotated[int | None, Reads.TRUSTED]
     skipped: int
     seconds: float | None = Field(description="For an answer on average in seven days, to a tenth.")
     checks: int
@@ -124,7 +127,7 @@ class OwnStatisticsOut(Schema):
     currency: str
 
 
-class AgreementOut(Schema):
+class AgreementOut(Answer, reads=Reads.MANAGED):
     """The last comparison of all answers, and the work that makes it."""
 
     method: str

@@ -19,6 +19,7 @@ from annotation.review.forms import QuestionFilter
 from annotation.review.images import readable_image
 from annotation.review.selectors import questions as browsing
 from annotation.review.services.changing import Change, change_chosen
+from annotation.work.reads import Answer, Reads
 from annotation.work.rest import RoomRouter, project_for, responses, row_id
 from annotation.work.services.tokens import Scope
 
@@ -47,14 +48,14 @@ class QuestionsIn(Schema):
     before: int | None = Field(None, ge=1, le=LARGEST_ID, description="The `before` of the page read last.")
 
 
-class CountOut(Schema):
+class CountOut(Answer, reads=Reads.MANAGED):
     """How often something was answered."""
 
     answer: str
     count: int
 
 
-class QuestionRowOut(Schema):
+class QuestionRowOut(Answer, reads=Reads.MANAGED):
     """One question with what was answered; `text` and `fields` where the caller may read them."""
 
     id: int
@@ -76,7 +77,7 @@ class QuestionRowOut(Schema):
     metadata: dict[str, str | None] | None = Field(None, description="The owner's columns, where `owner_id` is told.")
 
 
-class QuestionEventOut(Schema):
+class QuestionEventOut(Answer, reads=Reads.MANAGED):
     """Something that happened to a question; `who` is null where it happened by itself."""
 
     when: datetime
@@ -109,7 +110,7 @@ class QuestionOut(QuestionRowOut):
     events: list[QuestionEventOut]
 
 
-class QuestionsOut(Schema):
+class QuestionsOut(Answer, reads=Reads.MANAGED):
     """At most 50 questions, newest first, and where the next page begins."""
 
     questions: list[QuestionRowOut]
@@ -125,7 +126,7 @@ class ChangeIn(Schema):
     person: str = Field("", max_length=150)
 
 
-class ChangedOut(Schema):
+class ChangedOut(Answer, reads=Reads.MANAGED):
     """The questions that changed; the others were not in a state for it."""
 
     changed: list[int]

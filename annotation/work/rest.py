@@ -26,6 +26,7 @@ from annotation import access, selectors
 from annotation.choices.merged_classes import merged_names
 from annotation.errors import AnnotationError, InvalidConfiguration
 from annotation.models import Assignment, Job, Project, Role
+from annotation.work.reads import Answer, Reads
 from annotation.work.services import jobs, tokens
 from annotation.work.services.idempotency import StoredReply, answer_once
 from annotation.work.services.tokens import Scope
@@ -36,7 +37,7 @@ from privacy.wording import Message, as_message, joined_messages, message_of
 Moment = Annotated[datetime, AfterValidator(whole_second)]
 
 
-class SaidOut(Schema):
+class SaidOut(Answer, reads=Reads.SITE):
     """What the sentence beside it was made from, so that a program can tell it in its own words or language.
 
     One sentence has a `code`, which stays the same whatever the values, and `parameters`: numbers, names, moments
@@ -263,7 +264,7 @@ def lacking_words(request: HttpRequest, scope: Scope) -> Message:
     )
 
 
-class ProjectOut(Schema):
+class ProjectOut(Answer, reads=Reads.PROJECT):
     """A project as its members see it."""
 
     slug: str
@@ -301,7 +302,7 @@ def project_for(request: HttpRequest, slug: str, scope: Scope, *roles: Role) -> 
     return project
 
 
-class ExportOut(Schema):
+class ExportOut(Answer, reads=Reads.MANAGED):
     """A file of labels that a job writes; `file` is where it is below `/api/v1/`, for whoever may read labels.
 
     It is null before the file is there, after `expires_at`, and once something in the project was forgotten.
@@ -315,7 +316,7 @@ class ExportOut(Schema):
     expires_at: datetime | None
 
 
-class JobOut(Schema):
+class JobOut(Answer, reads=Reads.MANAGED):
     """How far long work is."""
 
     id: UUID

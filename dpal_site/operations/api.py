@@ -6,9 +6,9 @@ from typing import Any
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpRequest
 from django.utils.translation import override
-from ninja import Schema
 
 from annotation.people.identity import person_of
+from annotation.work.reads import Answer, Reads
 from annotation.work.rest import RoomRouter, SaidOut, as_code, require_scope
 from annotation.work.services.tokens import Scope
 from dpal_site.operations import long_work
@@ -19,7 +19,7 @@ from privacy.wording import as_message
 router = RoomRouter()
 
 
-class QueueOut(Schema):
+class QueueOut(Answer, reads=Reads.OPERATED):
     """A queue: how much waits in it, and when a worker of it was last heard of."""
 
     name: str
@@ -28,7 +28,7 @@ class QueueOut(Schema):
     silent: bool
 
 
-class LeasesOut(Schema):
+class LeasesOut(Answer, reads=Reads.OPERATED):
     """How many answers a project wants, how many questions are in front of somebody, and since when the oldest is."""
 
     project: str
@@ -37,7 +37,7 @@ class LeasesOut(Schema):
     oldest: datetime | None
 
 
-class LongWorkOut(Schema):
+class LongWorkOut(Answer, reads=Reads.OPERATED):
     """A job, a round or a training of any project; its address is `operations/work/{kind}/{id}`."""
 
     kind: str
@@ -53,7 +53,7 @@ class LongWorkOut(Schema):
     may_be_sent: bool
 
 
-class StandingOut(Schema):
+class StandingOut(Answer, reads=Reads.OPERATED):
     """Where the whole site's work stands."""
 
     queues: list[QueueOut]
@@ -64,7 +64,7 @@ class StandingOut(Schema):
     failed: list[LongWorkOut]
 
 
-class ActedOut(Schema):
+class ActedOut(Answer, reads=Reads.OPERATED):
     """Work that something was done with."""
 
     kind: str

@@ -6,10 +6,11 @@ from typing import Any
 
 from django.http import HttpRequest
 from django.shortcuts import get_object_or_404
-from ninja import Field, Router, Schema
+from ninja import Field, Router
 
 from annotation import selectors
 from annotation.models import Project, Role
+from annotation.work.reads import Answer, Reads
 from annotation.work.rest import SaidOut, as_code, require_scope
 from annotation.work.services.tokens import Scope
 from learner.dashboard.guidance import Act, ActKind, button_of, guidance_for
@@ -18,7 +19,7 @@ from learner.pools.selectors import question_counts
 router = Router()
 
 
-class ActOut(Schema):
+class ActOut(Answer, reads=Reads.MANAGED):
     """Something a manager can do: `page` shows it or takes it, `epsilon` and `delta` are what it has charged.
 
     `route` takes it by REST where a button would, sent by POST with `body`, which agrees to no higher price.
@@ -33,7 +34,7 @@ class ActOut(Schema):
     delta: float | None
 
 
-class NextStepOut(Schema):
+class NextStepOut(Answer, reads=Reads.MANAGED):
     """What a project waits for (`waits_for`), where it stands (`step`), both in words, and what moves it on.
 
     The counts are those of the overview: questions that are open, and how many were done for the next model. Where

@@ -1,12 +1,13 @@
 """REST route of the dashboard's tables, row by row as in their files."""
 
 from datetime import date
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
 from django.http import Http404, HttpRequest, HttpResponse
 from django.utils.translation import override
-from ninja import Query, Schema
+from ninja import Query
 
+from annotation.work.reads import Answer, Reads
 from annotation.work.rest import Moment, Page, RoomRouter, page_of, require_scope
 from annotation.work.services.tokens import Scope
 from learner.access import project_of
@@ -15,7 +16,7 @@ from learner.dashboard.reading import plain_rows, readable_table
 router = RoomRouter()
 
 
-class SpendingRowOut(Schema):
+class SpendingRowOut(Answer, reads=Reads.LEDGER):
     """A row of `spending`: what an account had spent at a moment."""
 
     account: str
@@ -25,7 +26,7 @@ class SpendingRowOut(Schema):
     epsilon_limit: float
 
 
-class PurposeRowOut(Schema):
+class PurposeRowOut(Answer, reads=Reads.LEDGER):
     """A row of `purposes`: what an account spent on one mechanism, round, release or person."""
 
     account: str
@@ -38,19 +39,19 @@ class PurposeRowOut(Schema):
     percent: float
 
 
-class ReleaseRowOut(Schema):
+class ReleaseRowOut(Answer, reads=Reads.SETTINGS):
     """A row of `releases`: a version's accuracy on a public test set, with its 95 % interval."""
 
     project: str
     version: int
     test_set: str
     examples: int
-    accuracy: float
-    low: float
-    high: float
+    accuracy: Annotated[float, Reads.MEASURED]
+    low: Annotated[float, Reads.MEASURED]
+    high: Annotated[float, Reads.MEASURED]
 
 
-class LabelDayOut(Schema):
+class LabelDayOut(Answer, reads=Reads.MANAGED):
     """A row of `labels`: a day's answers and labels."""
 
     day: date
@@ -60,7 +61,7 @@ class LabelDayOut(Schema):
     unanimous: int
 
 
-class AnnotatorRowOut(Schema):
+class AnnotatorRowOut(Answer, reads=Reads.MANAGED):
     """A row of `annotators`: what became of somebody's answers."""
 
     person: str

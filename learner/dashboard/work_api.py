@@ -11,6 +11,7 @@ from annotation.errors import InvalidConfiguration
 from annotation.models import Project, Role
 from annotation.people.identity import person_of
 from annotation.projects.services import opening
+from annotation.work.reads import Answer, Reads
 from annotation.work.rest import MostIn, RoomRouter, SaidOut, as_code, project_for
 from annotation.work.services.tokens import Scope
 from learner.dashboard import tables
@@ -24,7 +25,7 @@ from privacy.wording import as_message
 router = RoomRouter()
 
 
-class WorkOut(Schema):
+class WorkOut(Answer, reads=Reads.MANAGED):
     """A job, a round or a training: how far it is, and what may be done about it.
 
     Its address is `work/{kind}/{id}`; `epsilon` and `delta` are what starting it anew has charged.
@@ -49,7 +50,7 @@ class WorkOut(Schema):
     delta: float | None
 
 
-class StartedOut(Schema):
+class StartedOut(Answer, reads=Reads.MANAGED):
     """Work that was started, and what it has charged once it reserves; null where that is nothing."""
 
     kind: str
@@ -59,7 +60,7 @@ class StartedOut(Schema):
     delta: float | None
 
 
-class CancelledOut(Schema):
+class CancelledOut(Answer, reads=Reads.MANAGED):
     """Work that stops at the next point where nothing is half done."""
 
     kind: str
@@ -74,7 +75,7 @@ class ComparisonIn(Schema):
     beside: str | None = Field(max_length=60)
 
 
-class ComparisonOut(Schema):
+class ComparisonOut(Answer, reads=Reads.MANAGED):
     """Which project stands beside this one, and which of the caller's could."""
 
     beside: str | None

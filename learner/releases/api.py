@@ -8,6 +8,7 @@ from ninja import Field, Schema
 
 from annotation.models import Project, Role
 from annotation.people.identity import person_of
+from annotation.work.reads import Answer, Reads
 from annotation.work.rest import RoomRouter, project_for, require_scope
 from annotation.work.services.tokens import Scope
 from learner.models import ModelRelease
@@ -26,7 +27,7 @@ class ReasonIn(Schema):
     reason: KeptReason
 
 
-class RetiredOut(Schema):
+class RetiredOut(Answer, reads=Reads.LEDGER):
     """A version that was taken back."""
 
     version: int
@@ -34,7 +35,7 @@ class RetiredOut(Schema):
     retired_reason: str
 
 
-class CheckedOut(Schema):
+class CheckedOut(Answer, reads=Reads.MANAGED):
     """A version that is checked again where it was held back; `held_back` is empty until the check is done."""
 
     version: int
@@ -42,14 +43,14 @@ class CheckedOut(Schema):
     held_back: str
 
 
-class EndorsedOut(Schema):
+class EndorsedOut(Answer, reads=Reads.MANAGED):
     """A version that is offered although it does not beat a constant, and the reason that stays with it."""
 
     version: int
     reason: str
 
 
-class BesideOut(Schema):
+class BesideOut(Answer, reads=Reads.MEASURED):
     """What stands beside a version's accuracy on the same examples, as in its evaluation."""
 
     constant: float
@@ -57,7 +58,7 @@ class BesideOut(Schema):
     macro_f1: float | None
 
 
-class AccuracyOut(Schema):
+class AccuracyOut(Answer, reads=Reads.MEASURED):
     """Accuracy on one public test set with its 95 % interval; null for a version that was not measured on it."""
 
     dataset: str
@@ -67,7 +68,7 @@ class AccuracyOut(Schema):
     beside_after: BesideOut | None
 
 
-class ChangeOut(Schema):
+class ChangeOut(Answer, reads=Reads.MEASURED):
     """A number or a setting that differs; null where it was not there."""
 
     name: str
@@ -75,7 +76,7 @@ class ChangeOut(Schema):
     after: Any
 
 
-class ModelDifferenceOut(Schema):
+class ModelDifferenceOut(Answer, reads=Reads.MEASURED):
     """What differs between two versions: classes, the accounts' limits and spending, accuracy, settings, libraries.
 
     `weights_moved` is the L2 distance between the weights, null where classes or features differ.

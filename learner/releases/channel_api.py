@@ -7,6 +7,7 @@ from ninja import Field, Query, Schema
 
 from annotation.models import Role
 from annotation.people.identity import person_of
+from annotation.work.reads import Answer, Reads
 from annotation.work.rest import Moment, Page, RoomRouter, page_of, project_for
 from annotation.work.services.tokens import Scope
 from learner.pools import selectors
@@ -16,7 +17,7 @@ from learner.releases.services import channels
 router = RoomRouter()
 
 
-class ChannelOut(Schema):
+class ChannelOut(Answer, reads=Reads.LEDGER):
     """Which version a channel is, since when and why; `rolled_back` says that it went back to an earlier one."""
 
     channel: str

@@ -1,10 +1,9 @@
 """Schemas of evaluations, beside all that costs nothing."""
 
-from typing import Any, Literal
-
-from ninja import Schema
+from typing import Annotated, Any, Literal
 
 from annotation.intervals import wilson_interval
+from annotation.work.reads import Answer, Reads
 from annotation.work.rest import SaidOut, as_code
 from learner.models import Evaluation
 from learner.releases.evaluations import Score
@@ -12,7 +11,7 @@ from learner.releases.no_privacy import estimate_said
 from learner.simulation.estimates import PlannersEstimate
 
 
-class MeasureOut(Schema):
+class MeasureOut(Answer, reads=Reads.MEASURED):
     """A share or a score with its 95 % interval; null of a class without examples."""
 
     value: float | None
@@ -27,7 +26,7 @@ class RecallOut(MeasureOut):
     examples: int
 
 
-class MeasuresOut(Schema):
+class MeasuresOut(Answer, reads=Reads.MEASURED):
     """Macro-F1, the expected calibration error and the bins behind it, the confusion matrix (rows are true classes, in
     the order of the weights, classes added since behind them) and the recall of each class; empty of releases from
     before there were measures.
@@ -44,7 +43,7 @@ class MeasuresOut(Schema):
     precision: list[RecallOut] = []
 
 
-class NoPrivacyOut(Schema):
+class NoPrivacyOut(Answer, reads=Reads.SETTINGS):
     """A planner's estimate of a model without privacy, for about as many labels: never of this project's own.
 
     `data` is what a plan was simulated on, `with_privacy` what the project's settings reached there; all are null where
@@ -60,20 +59,20 @@ class NoPrivacyOut(Schema):
     said_as_code: SaidOut | None
 
 
-class EvaluationOut(Schema):
+class EvaluationOut(Answer, reads=Reads.MEASURED):
     """How well a release does on one public test set, with 95 % intervals; `constant` is the accuracy of always giving
     the likeliest answer, `version_0` that of the words about the classes alone, null where there were none. Where a
     record may have several classes, right is whoever is given all of them and no other.
     """
 
-    dataset: str
-    examples: int
+    dataset: Annotated[str, Reads.SETTINGS]
+    examples: Annotated[int, Reads.SETTINGS]
     correct: int
     accuracy: float
     interval: tuple[float, float]
     constant: float
     version_0: float | None
-    no_privacy: NoPrivacyOut
+    no_privacy: Annotated[NoPrivacyOut, Reads.SETTINGS]
     measures: MeasuresOut
 
 

@@ -1,11 +1,12 @@
 """Schemas of a released model: its state, promise, measures, files and origin."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Annotated, Any
 
 from django.urls import reverse
-from ninja import Field, Schema
+from ninja import Field
 
+from annotation.work.reads import Answer, Reads
 from annotation.work.rest import Moment, SaidOut, as_code
 from learner.models import ModelRelease, ReleaseState
 from learner.pools import prices, selectors
@@ -20,7 +21,7 @@ from learner.releases.services.described import DescribedRelease
 from learner.simulation.estimates import PlannersEstimate
 
 
-class TermsOut(Schema):
+class TermsOut(Answer, reads=Reads.SETTINGS):
     """An account when the version was released: its limit is the guarantee."""
 
     protects: str
@@ -29,19 +30,19 @@ class TermsOut(Schema):
     adjacency: str
     limit_epsilon: float
     limit_delta: float
-    spent_epsilon: float
-    spent_delta: float
+    spent_epsilon: Annotated[float, Reads.LEDGER]
+    spent_delta: Annotated[float, Reads.LEDGER]
 
 
-class FileOut(Schema):
+class FileOut(Answer, reads=Reads.SETTINGS):
     """A file to download."""
 
     name: str
-    sha256: str
+    sha256: Annotated[str, Reads.MEASURED]
     url: str
 
 
-class LineageOut(Schema):
+class LineageOut(Answer, reads=Reads.SETTINGS):
     """A ledger entry the model descends from; its subject says of which round or version it is."""
 
     account: str = Field(validation_alias="account.scope")
@@ -49,10 +50,10 @@ class LineageOut(Schema):
     kind: str
     subject: str
     purpose: str
-    hash: str
+    hash: Annotated[str, Reads.LEDGER]
 
 
-class StoppingOut(Schema):
+class StoppingOut(Answer, reads=Reads.MEASURED):
     """Whether more answers still help, as a version and those before it show on what passed the gate: they no longer
     do (`stop`) once `agreement`, the smallest Cohen's kappa between neighbours among the `models_compared`, reaches
     `threshold`. To the share `moved` of all that was said, this version gives another class than the one before.
@@ -67,7 +68,7 @@ class StoppingOut(Schema):
     said_as_code: SaidOut | None
 
 
-class ModelOut(Schema):
+class ModelOut(Answer, reads=Reads.SETTINGS):
     """A released model, or a candidate that waits for the release gate; `guarantee` holds each account's limit and what
     was spent of it at the release. `checks` says what the gate found, `held_back` why it offers no files.
 
@@ -84,22 +85,22 @@ class ModelOut(Schema):
     """
 
     version: int
-    state: str
-    retired_reason: str
-    checks: dict[str, str]
-    checks_as_code: dict[str, SaidOut] = {}
-    held_back: str
-    held_back_as_code: SaidOut | None = None
-    beaten_by: str
-    endorsement: str
-    stopping: StoppingOut | None
-    released_at: Moment | None
+    state: Annotated[str, Reads.LEDGER]
+    retired_reason: Annotated[str, Reads.LEDGER]
+    checks: Annotated[dict[str, str], Reads.MEASURED]
+    checks_as_code: Annotated[dict[str, SaidOut], Reads.MEASURED] = {}
+    held_back: Annotated[str, Reads.MEASURED]
+    held_back_as_code: Annotated[SaidOut | None, Reads.MEASURED] = None
+    beaten_by: Annotated[str, Reads.MEASURED]
+    endorsement: Annotated[str, Reads.LEDGER]
+    stopping: Annotated[StoppingOut | None, Reads.MEASURED]
+    released_at: Annotated[Moment | None, Reads.LEDGER]
     estimator: str
     questions_asked: int | None
     pool_size: int | None
     sampling_rate: float | None
     rounds: list[int]
-    created_at: Moment
+    created_at: Annotated[Moment, Reads.LEDGER]
     guarantee: list[TermsOut]
     configuration: dict[str, Any]
     environment: dict[str, str]

@@ -11,6 +11,7 @@ from annotation.models import Project
 from annotation.models.deletions import Deletion
 from annotation.people.identity import person_of
 from annotation.projects.services import lifecycle
+from annotation.work.reads import Answer, Reads
 from annotation.work.rest import ProjectOut, RoomRouter, require_scope
 from annotation.work.services.tokens import Scope
 from learner.rounds.services.closing import what_stays
@@ -33,7 +34,7 @@ class DeletionIn(Schema):
     )
 
 
-class DeletionOut(Schema):
+class DeletionOut(Answer, reads=Reads.MANAGED):
     """What deleting a project leaves for good; null what nobody has asked for."""
 
     state: str

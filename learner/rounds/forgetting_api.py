@@ -13,6 +13,7 @@ from annotation.data.services.forgetting import request_forgetting
 from annotation.models import Project, Role
 from annotation.models.forgetting import Forgetting
 from annotation.people.identity import person_of
+from annotation.work.reads import Answer, Reads
 from annotation.work.rest import Page, RoomRouter, page_of, require_scope, responses
 from annotation.work.services.tokens import Scope
 from learner.rounds.services.forgetting import preview_forgetting
@@ -26,7 +27,7 @@ class ContributorIn(Schema):
     contributor: str = Field(min_length=1, max_length=500)
 
 
-class TracesOut(Schema):
+class TracesOut(Answer, reads=Reads.MANAGED):
     """What would be erased, the releases that used it, and what the guarantee says about all of it together."""
 
     records: int
@@ -40,7 +41,7 @@ class TracesOut(Schema):
     delta: float
 
 
-class ForgettingOut(Schema):
+class ForgettingOut(Answer, reads=Reads.MANAGED):
     """A request to forget somebody; `reference` is a keyed digest in the place of the name."""
 
     id: int

@@ -4,10 +4,10 @@ from datetime import datetime
 from typing import Any
 
 from django.http import HttpRequest
-from ninja import Schema
 
 from annotation.budget import charges
 from annotation.models import Role
+from annotation.work.reads import Answer, Reads
 from annotation.work.rest import MostIn, RoomRouter, project_for
 from annotation.work.services.tokens import Scope
 from learner.pools.selectors import training_price
@@ -16,7 +16,7 @@ from learner.rounds.services import loop, selection
 router = RoomRouter()
 
 
-class ClosedBlockOut(Schema):
+class ClosedBlockOut(Answer, reads=Reads.MANAGED):
     """A secret block that was closed, and what the model that is trained now has charged."""
 
     block: int
@@ -25,7 +25,7 @@ class ClosedBlockOut(Schema):
     delta: float
 
 
-class TrainingOut(Schema):
+class TrainingOut(Answer, reads=Reads.MANAGED):
     """A version that is being trained, and what that has charged."""
 
     version: int

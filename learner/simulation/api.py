@@ -10,6 +10,7 @@ from annotation import selectors
 from annotation.models import Project, Role, WorkState
 from annotation.people.identity import note_nothing, person_of
 from annotation.projects.api import ConfigurationOut, configuration_out
+from annotation.work.reads import Answer, Reads
 from annotation.work.rest import RoomRouter, project_for, require_scope
 from annotation.work.services.tokens import Scope
 from learner.models.planning import PlanSimulation
@@ -28,7 +29,7 @@ PlannedRecords = Annotated[
 ]
 
 
-class PlanOut(Schema):
+class PlanOut(Answer, reads=Reads.MANAGED):
     """What the accounts buy as they stand, if people answer all they are asked and agree.
 
     `uploads` is how many the gate can take, null without one and where all share one price; `label_limit` how many
@@ -55,7 +56,7 @@ def get_plan(request: HttpRequest, slug: str, records: PlannedRecords = None) ->
     return purchase_of(project, records or default_records(project))
 
 
-class TriedOut(Schema):
+class TriedOut(Answer, reads=Reads.MANAGED):
     """How a row did on one kind of data that is about nobody: means over seeds of the last model."""
 
     data: Literal["digits", "made_up"]
@@ -66,7 +67,7 @@ class TriedOut(Schema):
     macro_f1: float
 
 
-class PlanRowOut(Schema):
+class PlanRowOut(Answer, reads=Reads.MANAGED):
     """Settings that were tried: `changes` to those that stand, and the epsilon of all choosing and training.
 
     Row 0 changes nothing. `better` marks the one row that beats it by more than the distance from worst to best.
@@ -80,7 +81,7 @@ class PlanRowOut(Schema):
     tried: list[TriedOut]
 
 
-class PlanRowsOut(Schema):
+class PlanRowsOut(Answer, reads=Reads.MANAGED):
     """The settings that a plan tries for so many records, known by `fingerprint` as long as nothing they rest on moves.
 
     `why_not` says why none are tried, `left_out` which are not, and `unreached` how many took too long.

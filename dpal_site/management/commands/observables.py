@@ -4,7 +4,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from dpal_site.observables.table import DOCUMENT, written_into
+from dpal_site.observables import DOCUMENT, written_into
 
 
 class Command(BaseCommand):
