@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from dpal_site.observables import DOCUMENT, written_into
@@ -14,6 +15,8 @@ class Command(BaseCommand):
         parser.add_argument("--check", action="store_true")
 
     def handle(self, *args: Any, **options: Any) -> None:
+        if settings.ADDONS != settings.ALL_ADDONS:
+            raise CommandError(f"the manual has every add-on: set DPAL_ADDONS={','.join(settings.ALL_ADDONS)}")
         stands = DOCUMENT.read_text(encoding="utf-8")
         wanted = written_into(stands)
         if options["check"] and stands != wanted:
