@@ -1,12 +1,10 @@
-"""A project with 77 long class names on a phone: no page of it is wider than the screen."""
-
 import re
 
 import pytest
 from django.conf import settings
-from django.test import Client
 
 from tests import learning
+from tests.clients import browser_of
 from tests.factories import make_user
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
@@ -31,8 +29,7 @@ def test_no_page_is_wider_than_a_phone(page, live_server):
     learning.upload(project, [[text] for text, _name in rows[:80]], ["text"])
     learning.upload(project, rows[80:], ["text", "label"], role="public_test")
     learning.run_to_release(project, make_user("ann"), version=1, truth=lambda text: len(text) % 77)
-    client = Client()
-    client.force_login(owner)
+    client = browser_of(owner)
     cookie = client.cookies[settings.SESSION_COOKIE_NAME]
     page.context.add_cookies([{"name": cookie.key, "value": cookie.value, "url": live_server.url}])
     page.set_viewport_size(PHONE)

@@ -3,43 +3,27 @@ from django.core.management import call_command
 
 from annotation.choices.presets import PRESETS
 from annotation.models import Membership, Role
-from annotation.projects.services import opening
 from learner.models import ModelRelease, Round
 from learner.rounds.next_step import Step, project_status
 from tests import learning
-from tests.factories import add_members, make_user
+from tests.factories import add_members, make_user, open_preset
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 # Epsilons so large that the noise leaves the models useful on so few records; every other default is the preset's.
 RICH = {"training_epsilon": 60.0, "pool_epsilon": 400.0, "feature_dimension": 16, "maximum_releases": 3}
 ROUNDS = {"round_size": 12, "labels_per_release": 12}
-VARIANTS = {
-    "secret sample": {"block_growth": 2},
-    "private top-c": {"selection": "top_c", **ROUNDS},
-}
+VARIANTS = {"secret sample": {"block_growth": 2}, "private top-c": {"selection": "top_c", **ROUNDS}}
 MECHANISMS = {
     "secret sample": ["secret_choice", "secret_block"] * 3,
     "private top-c": ["random_choice", "top_c", "top_c"],
 }
 
 
-def open_preset(preset: str, **settings):
-    return opening.create_project(
-        name=preset,
-        preset=preset,
-        owner=make_user(),
-        data_kind="text",
-        classes=learning.CLASSES,
-        question="Fruit or tool?",
-        **settings,
-    )
-
-
 @pytest.mark.one_in(2)
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_pool_experts_releases_three_models(variant):
-    project = open_preset("pool-experts", **RICH, **VARIANTS[variant])
+    project = open_preset(make_user(), "pool-experts", classes=learning.CLASSES, **RICH, **VARIANTS[variant])
     assert project.estimator == PRESETS["pool-experts"].defaults["estimator"]
     learning.fill_trusted(project, number=200)
     release = learning.run_to_release(project, make_user(), version=3)
@@ -57,7 +41,9 @@ def test_pool_experts_releases_three_models(variant):
 
 def test_voice_crowd_releases_three_models_and_asks_again_once_half_was_asked():
     project = open_preset(
+        make_user(),
         "voice-crowd",
+        classes=learning.CLASSES,
         gate_kind="k_anonymity",
         gate_k=5,
         gate_sampling_rate=0.3,

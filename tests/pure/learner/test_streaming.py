@@ -1,5 +1,3 @@
-"""A stream examines each record once, in order, however it is cut, repeated or interrupted."""
-
 import json
 
 import numpy as np
@@ -53,8 +51,6 @@ def test_every_record_is_examined_once_whatever_is_posted_again(cuts, seed):
 
 
 class CountsCoins(BernoulliScreen):
-    """A screen that counts its coins."""
-
     flipped = 0
 
     def decide(self, X, rows, model, rng):

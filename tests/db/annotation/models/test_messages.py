@@ -1,5 +1,3 @@
-"""Columns hold what is said as code and parameters, and nothing else."""
-
 import json
 import re
 

@@ -1,5 +1,3 @@
-"""What the database refuses of a stream, each rule broken on purpose."""
-
 from uuid import uuid4
 
 import pytest
@@ -25,14 +23,7 @@ STREAM = {
 HIDDEN = {"update_policy": "flsw_hidden", "window_length": 100, "window_denominator": 10}
 
 
-@pytest.mark.parametrize(
-    "fields",
-    [
-        {},
-        HIDDEN,
-        {"selection": "all", "question_kind": "confirm"},
-    ],
-)
+@pytest.mark.parametrize("fields", [{}, HIDDEN, {"selection": "all", "question_kind": "confirm"}])
 def test_a_stream_with_what_it_needs_is_stored(fields):
     assert make_project(**STREAM | fields).arrival == "stream"
 

@@ -1,5 +1,3 @@
-"""What a training costs where nobody says: the planned releases spend the limit, but for a rounding remainder."""
-
 import math
 
 import pytest
@@ -21,13 +19,11 @@ def settings(**changed):
 
 
 def price(**changed):
-    """Return what is planned of a training alone."""
     found = planned_settings(settings(**changed))
     return {name: value for name, value in found.items() if name.startswith("training_")}
 
 
 def spent(planned, rate, growth, releases):
-    """Return what so many blocks are charged, entry for entry, as a live project pays."""
     training = PrivateSums(planned["training_epsilon"], delta=planned["training_delta"], classes=[0, 1]).event_for(8)
     before, costs = None, []
     for block in range(1, releases + 1):

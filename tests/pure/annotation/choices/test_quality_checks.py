@@ -1,5 +1,3 @@
-"""How answers are checked: shares are shares, and nobody is paused before they were warned."""
-
 import pytest
 
 from annotation.choices.quality_checks import QualityChecks

@@ -1,5 +1,3 @@
-"""What chooses questions answers for itself: the product names the parameters of no strategy elsewhere."""
-
 import re
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,7 +31,6 @@ def test_what_no_page_reads_is_named_by_its_strategy_alone(name):
 
 
 def words_of_names() -> dict[str, set[tuple[str, str]]]:
-    """Return label and help of every parameter by its name, over all choices that have it."""
     words: dict[str, set[tuple[str, str]]] = {}
     for choice in CATALOGUE.all():
         for each in choice.parameters():

@@ -1,5 +1,3 @@
-"""Every combination of a stream that has no proof is refused by name."""
-
 import math
 
 import pytest

@@ -1,5 +1,3 @@
-"""Each row of a table is a text with its contributor, or an empty slot, whatever stands in it."""
-
 import pyarrow as pa
 import pytest
 from hypothesis import given
@@ -122,10 +120,7 @@ def test_a_file_that_changes_while_it_is_read_ends_the_run(tmp_path):
         list(reading)
 
 
-@pytest.mark.parametrize(
-    ("most", "expected"),
-    [(1, [4, 4, 2]), (7, [4, 6]), (8, [8, 2]), (10, [10]), (10**6, [10])],
-)
+@pytest.mark.parametrize(("most", "expected"), [(1, [4, 4, 2]), (7, [4, 6]), (8, [8, 2]), (10, [10]), (10**6, [10])])
 def test_a_file_is_cut_between_row_groups_and_its_parts_hold_its_rows_in_their_order(
     monkeypatch, tmp_path, most, expected
 ):

@@ -1,5 +1,3 @@
-"""A release of a sentence encoder predicts from raw texts with the encoder that is installed."""
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st

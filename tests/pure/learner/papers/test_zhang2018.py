@@ -1,5 +1,3 @@
-"""Batched descent by hand, estimated information against integrals, one cell."""
-
 import json
 from pathlib import Path
 
@@ -8,12 +6,7 @@ import pytest
 from scipy.integrate import quad
 from scipy.stats import norm
 
-from learner.papers.descent_runs import (
-    bandit_losses,
-    best_total_loss,
-    draw_users,
-    full_information_losses,
-)
+from learner.papers.descent_runs import bandit_losses, best_total_loss, draw_users, full_information_losses
 from learner.papers.experiment import agree, cell
 from learner.papers.user_information import bandit_information, information, two_users_told_apart
 from learner.papers.zhang2018_bandit import Bandit
@@ -33,12 +26,7 @@ def test_full_information_by_hand() -> None:
     users, radius, horizon = users_of(300), 2.0, 300
     step = radius / np.sqrt(horizon)
     losses = full_information_losses(
-        users,
-        sigmas=np.array([0.0]),
-        step_sizes=np.array([step]),
-        radius=radius,
-        runs=2,
-        rng=np.random.default_rng(2),
+        users, sigmas=np.array([0.0]), step_sizes=np.array([step]), radius=radius, runs=2, rng=np.random.default_rng(2)
     )
     for stream, found in zip(users.rows, losses, strict=True):
         theta, weights, total = np.zeros(3), np.zeros(3), 0.0

@@ -1,5 +1,3 @@
-"""What is given to a simulation is read as its declaration says, whoever declares it."""
-
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -17,8 +15,6 @@ from tests.pure.learner.simulation.test_crowd import OPEN_GATE, crowd_task, enco
 
 @dataclass(frozen=True)
 class Hushed(RandomizerChoice):
-    """Every class may be said, and a part of epsilon stays unspent."""
-
     name: ClassVar[str] = "hushed"
     label: ClassVar[str] = "answers said quietly"
 

@@ -1,5 +1,3 @@
-"""An estimator and secret blocks that are declared here, and nowhere else, are named in simulations with parameters."""
-
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -24,16 +22,12 @@ STREAM = {"training_epsilon": "1", "selection": "all", "estimator": "unhurried",
 
 @dataclass(frozen=True)
 class AtOnce(SoftmaxSteps):
-    """What says that it learns from streams, and reads all labels again."""
-
     name: ClassVar[str] = "at_once"
     sound: ClassVar[Sound] = Sound()
 
 
 @dataclass(frozen=True)
 class Parts(BlocksChoice):
-    """Secret blocks, the first of which is one of so many parts of the pool."""
-
     name: ClassVar[str] = "parts"
     label: ClassVar[str] = "secret parts"
 

@@ -1,5 +1,3 @@
-"""A simulated stream: its price is held, it learns, and what stands beside it is what it says."""
-
 import json
 
 import numpy as np
@@ -94,7 +92,6 @@ LITTLE = {"pool_epsilon": "0.1", "training_epsilon": "0.09"}
 
 
 def named_task(classes, **changes):
-    """Return texts of three topics that classes may name or not."""
     rng = np.random.default_rng(3)
     labels = rng.integers(3, size=600)
     said = list(NAMED.values())

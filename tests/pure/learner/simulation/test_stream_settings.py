@@ -1,5 +1,3 @@
-"""The settings of a simulated stream mean what a project's mean."""
-
 import numpy as np
 import pytest
 

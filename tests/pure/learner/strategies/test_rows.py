@@ -1,5 +1,3 @@
-"""Candidates without a list of them: the same rows as a list, and no memory."""
-
 import tracemalloc
 
 import numpy as np

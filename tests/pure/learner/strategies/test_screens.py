@@ -1,5 +1,3 @@
-"""Screens and secret samples: which record gets which coin, and what the coins are charged."""
-
 import math
 from fractions import Fraction
 from itertools import cycle

@@ -1,5 +1,3 @@
-"""The battery every query strategy passes; what a project may choose joins by its line in the catalogue."""
-
 import math
 
 import numpy as np
@@ -270,8 +268,6 @@ def test_blocks_of_lots_choose_what_all_lots_at_once_choose(monkeypatch):
 
 
 class Tied(SimulationRandom):
-    """Draws lots of which many are equal the first time."""
-
     drawn = 0
 
     def words(self, count):

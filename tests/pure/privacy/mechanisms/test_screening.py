@@ -1,5 +1,3 @@
-"""Screening coins: the probability shown is the rational charged."""
-
 import math
 from fractions import Fraction
 
@@ -9,13 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from privacy.mechanisms.randomness import SecureRandom, SimulationRandom
-from privacy.mechanisms.screening import (
-    RESOLUTION,
-    REST_BITS,
-    coin_probability,
-    flip_coins,
-    flip_two_rate_coins,
-)
+from privacy.mechanisms.screening import RESOLUTION, REST_BITS, coin_probability, flip_coins, flip_two_rate_coins
 
 
 class FixedNumbers(SimulationRandom):

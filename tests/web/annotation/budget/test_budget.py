@@ -1,5 +1,3 @@
-"""The budget page: what the budget went to, what a numerical accountant says, and the statement as a file."""
-
 import csv
 import io
 from uuid import uuid4
@@ -21,6 +19,7 @@ from privacy.ledger import services as ledger
 from privacy.ledger.models import BudgetAccount
 from privacy.ledger.selectors import MOST_EVENTS, guarantee
 from tests import learning
+from tests.clients import browser_of
 from tests.counting import new_counter
 from tests.factories import add_members, make_account, make_project, make_records, make_user
 
@@ -37,11 +36,6 @@ def own_counter_and_cache(settings, tmp_path):
 
 
 @pytest.fixture
-def manager() -> User:
-    return make_user("manager")
-
-
-@pytest.fixture
 def project(manager: User) -> Project:
     return project_of(manager, make_account(delta_limit=1e-6))
 
@@ -52,14 +46,8 @@ def project_of(manager: User, account: BudgetAccount) -> Project:
     return project
 
 
-def client_of(user: User) -> Client:
-    client = Client()
-    client.force_login(user)
-    return client
-
-
 def page_of(user: User, project: Project, query: str = "") -> str:
-    response = client_of(user).get(reverse("annotation:budget", args=[project.slug]) + query)
+    response = browser_of(user).get(reverse("annotation:budget", args=[project.slug]) + query)
     assert response.status_code == 200
     return response.content.decode()
 
@@ -74,7 +62,6 @@ def spend(account: BudgetAccount, event=SCREEN, *, subject: str = "", actor: str
 
 
 def table(project: Project, title: str) -> list[tuple[str, int, str, str, int]]:
-    """Return one table of the pool's sheet as rows."""
     (sheet, *_) = presenters.detailed_sheets(project, compose=False)
     (found,) = (each for each in sheet.tables if each.title == title)
     return [(line.name, line.operations, line.amount, line.delta, round(line.percent)) for line in found.lines]
@@ -113,9 +100,9 @@ def test_whose_account_it_is_is_told_in_the_readers_language(manager: User) -> N
     # Documents hold the English text, as they did.
     assert guarantee(account).label == f"{project.slug} pool"
     url = reverse("annotation:change_limit", args=[project.slug, account.pk])
-    german = client_of(manager).get(url, headers={"accept-language": "de"}).content.decode()
+    german = browser_of(manager).get(url, headers={"accept-language": "de"}).content.decode()
     assert f"{project.slug}: Pool" in german
-    assert f"{project.slug} pool" in client_of(manager).get(url).content.decode()
+    assert f"{project.slug} pool" in browser_of(manager).get(url).content.decode()
 
 
 def test_nothing_spent_shows_no_table(project: Project, manager: User) -> None:
@@ -141,7 +128,7 @@ def test_tables_of_a_zcdp_account_are_in_rho(manager: User) -> None:
 
 
 def test_the_page_asks_as_much_however_long_the_ledger(project: Project, manager: User) -> None:
-    client, url = client_of(manager), reverse("annotation:budget", args=[project.slug])
+    client, url = browser_of(manager), reverse("annotation:budget", args=[project.slug])
     spend(project.pool_account, subject="round:1")
     with CaptureQueriesContext(connection) as few:
         client.get(url)
@@ -153,7 +140,7 @@ def test_the_page_asks_as_much_however_long_the_ledger(project: Project, manager
 
 
 def rows_of(user: User, project: Project) -> list[dict[str, str]]:
-    response = client_of(user).get(reverse("annotation:statement_csv", args=[project.slug]))
+    response = browser_of(user).get(reverse("annotation:statement_csv", args=[project.slug]))
     assert response.status_code == 200
     assert response.streaming
     assert response["Content-Type"].startswith("text/csv")
@@ -206,8 +193,8 @@ def test_who_may_download_the_statement(project: Project, role: str, status: int
     person = make_user(f"a {role}")
     add_members(project, person, role=role)
     url = reverse("annotation:statement_csv", args=[project.slug])
-    assert client_of(person).get(url).status_code == status
-    assert client_of(make_user("a stranger")).get(url).status_code == 404
+    assert browser_of(person).get(url).status_code == status
+    assert browser_of(make_user("a stranger")).get(url).status_code == 404
     assert Client().get(url).status_code == 302
 
 

@@ -1,5 +1,3 @@
-"""Limits by REST: changed, asked for, agreed to by another manager, and the rule that asks for one."""
-
 import pytest
 
 from annotation.models import Role
@@ -13,11 +11,6 @@ from tests.programs import Program
 
 pytestmark = pytest.mark.django_db(transaction=True)
 HIGHER = {"epsilon_limit": 25.0, "delta_limit": 0.0, "reason": "a third model"}
-
-
-@pytest.fixture
-def manager():
-    return make_user("manager")
 
 
 @pytest.fixture

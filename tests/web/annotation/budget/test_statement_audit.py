@@ -1,5 +1,3 @@
-"""An exported statement is audited from the file alone, and every field of it that is changed is named."""
-
 import contextlib
 import copy
 import hashlib
@@ -16,7 +14,6 @@ import pytest
 from django.conf import settings as site_settings
 from django.core.management import CommandError, call_command
 from django.db import transaction
-from django.test import Client
 from django.urls import reverse
 
 from annotation.models import Role
@@ -33,6 +30,7 @@ from privacy.ledger.auditor.statement import (
 )
 from privacy.ledger.checkpoints import log_of, site_key
 from privacy.ledger.keys import SiteKey
+from tests.clients import browser_of
 from tests.counting import new_counter
 from tests.factories import add_members, make_account, make_project, make_user
 
@@ -48,7 +46,6 @@ def own_counter(settings, tmp_path):
 
 @pytest.fixture
 def project():
-    """Open a project with two accounts, and every kind of entry on one of them."""
     pool = make_account(epsilon_limit=100.0, delta_limit=1e-6)
     terms = {"unit": "answer", "adjacency": "replace", "filter": "zcdp", "epsilon_limit": 10, "delta_limit": 1e-6}
     answers = ledger.open_account(scope="answers", label="answers", actor="ada", reason="a test", **terms)
@@ -74,9 +71,7 @@ def project():
 
 @pytest.fixture
 def content(project) -> bytes:
-    """Download the statement as an engineer does."""
-    client = Client()
-    client.force_login(project.memberships.get(role=Role.ENGINEER).user)
+    client = browser_of(project.memberships.get(role=Role.ENGINEER).user)
     response = client.get(reverse("annotation:statement_json", args=[project.slug]))
     return b"".join(response.streaming_content)
 

@@ -1,5 +1,3 @@
-"""A witness on another host, with a token and no Django, against a site whose database goes back in time."""
-
 import base64
 import json
 import os
@@ -54,7 +52,6 @@ def spend(account, times=1):
 
 
 def forget(account, last: int) -> None:
-    """Take the newest entries away, as only the owner of the tables can."""
     with connection.cursor() as cursor:
         cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
     with without_rules("privacy_ledgerentry") as cursor:
@@ -101,7 +98,6 @@ def test_another_host_notices_what_the_site_itself_has_forgotten(live_server, pr
 
 
 def go_on(account) -> None:
-    """Spend as a site does whose counter went back with its database."""
     last = account.entries.latest("sequence")
     site_counter().advance(AccountIdentity(account.scope, account.created_at), Mark(last.sequence, last.hash))
     spend(account, 5)

@@ -1,5 +1,3 @@
-"""Who answers and how records come may be chosen anew until something rests on it; the database holds the freeze."""
-
 from datetime import timedelta
 from uuid import uuid4
 
@@ -25,7 +23,8 @@ from privacy.accounting.units import ATTO, NANO
 from privacy.ledger import services as ledger
 from privacy.ledger.selectors import guarantee
 from tests import streaming
-from tests.factories import make_annotators, make_records, make_user, open_preset
+from tests.clients import browser_of
+from tests.factories import make_annotators, make_records, open_preset
 
 pytestmark = pytest.mark.django_db
 
@@ -39,19 +38,11 @@ KINDS = {
 
 
 @pytest.fixture
-def manager() -> User:
-    return make_user("manager")
-
-
-@pytest.fixture
 def client(manager: User) -> Client:
-    client = Client()
-    client.force_login(manager)
-    return client
+    return browser_of(manager)
 
 
 def opened(manager: User, preset: str, **settings: object) -> Project:
-    """Open a text project whose limits every kind can be paid from."""
     wide = {"pool_epsilon": 10.0, "pool_delta": 5e-5}
     return open_preset(
         manager, preset, name=preset, data_kind="text", classes=["yes", "no"], question="Is it?", **wide | settings

@@ -1,5 +1,3 @@
-"""A new project step by step, without JavaScript: nothing typed is lost; what has no proof is refused with the rule."""
-
 import re
 from dataclasses import replace
 from itertools import pairwise
@@ -16,6 +14,7 @@ from annotation.models.configurations import settings_in
 from annotation.projects.forms.wizard import WizardStep, draft_form, step_fields, step_of
 from privacy.ledger.selectors import guarantee
 from tests import learning
+from tests.clients import browser_of
 from tests.factories import make_user
 
 pytestmark = pytest.mark.django_db
@@ -27,9 +26,7 @@ TASK = {"name": "Invoices", "question": "Is this fraud?", "classes": "fraud\nhon
 def client() -> Client:
     user: User = make_user("opener")
     user.user_permissions.add(Permission.objects.get(codename="add_project"))
-    client = Client()
-    client.force_login(user)
-    return client
+    return browser_of(user)
 
 
 def at(preset: str, step: str) -> str:
@@ -37,7 +34,6 @@ def at(preset: str, step: str) -> str:
 
 
 def sent_from(client: Client, preset: str, step: str, **changes: object) -> dict[str, object]:
-    """Return what a browser would send from the page of a step."""
     page = client.get(at(preset, step))
     assert page.status_code == 200
     fields = list(page.context["fields"]) + (list(page.context["level"]) if page.context.get("level") else [])

@@ -14,7 +14,7 @@ from learner.models.planning import PlanSimulation
 from learner.simulation import plan_setups, services
 from privacy.ledger.models import BudgetAccount, LedgerEntry
 from tests.clients import browser_of
-from tests.factories import make_user
+from tests.factories import make_user, open_preset
 
 pytestmark = pytest.mark.django_db
 
@@ -95,18 +95,15 @@ def test_a_simulation_needs_no_project_and_serves_the_project_later(client: Clie
     job = Job.objects.get()
     assert (job.kind, job.project, job.owner) == ("simulate", None, opener)
     PlanSimulation.objects.update(
-        result={
-            "seeds": 2,
-            "curves": {"made_up": [{"labels": 30, "mean": 0.8, "low": 0.7, "high": 0.9}]},
-        }
+        result={"seeds": 2, "curves": {"made_up": [{"labels": 30, "mean": 0.8, "low": 0.7, "high": 0.9}]}}
     )
     page = client.get(plan_of("pool-experts"), {"records": "300"})
     assert "A simulation, and no promise about your data" in page.content.decode()
     assert client.get(page.context["accuracy_plot"])["Content-Type"] == "image/svg+xml"
-    project = opening.create_project(
+    project = open_preset(
+        opener,
+        "pool-experts",
         name="x",
-        preset="pool-experts",
-        owner=opener,
         data_kind="text",
         classes=["fraud", "honest"],
         question="Fraud?",
@@ -136,10 +133,10 @@ def test_only_a_plan_may_have_no_project() -> None:
 
 def test_a_stream_is_asked_about_no_more_than_its_coins_leave(client: Client, opener: User) -> None:
     """Two thousand records at a rate of a tenth give at most 200 labels, and a stream has one price."""
-    project = opening.create_project(
+    project = open_preset(
+        opener,
+        "fraud-stream",
         name="x",
-        preset="fraud-stream",
-        owner=opener,
         data_kind="text",
         classes=["a", "b"],
         question="?",

@@ -1,5 +1,3 @@
-"""Which model learns from which labels."""
-
 import pytest
 
 from annotation.choices.catalogue import CATALOGUE

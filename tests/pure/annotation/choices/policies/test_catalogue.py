@@ -1,5 +1,3 @@
-"""When answers become an update: each policy says which numbers it has and where it is sound."""
-
 import pytest
 
 from annotation.choices.policies.base import WindowPolicy

@@ -1,5 +1,3 @@
-"""Releases and updates come due by public counts alone."""
-
 import json
 from itertools import pairwise
 
@@ -117,12 +115,7 @@ def test_only_windows_can_hide(policy):
 
 
 @pytest.mark.parametrize(
-    "build",
-    [
-        lambda: FixedWindows(0, denominator=1),
-        lambda: FixedWindows(2, denominator=0),
-        lambda: FixedBatches(0),
-    ],
+    "build", [lambda: FixedWindows(0, denominator=1), lambda: FixedWindows(2, denominator=0), lambda: FixedBatches(0)]
 )
 def test_lengths_are_checked(build):
     with pytest.raises(ValueError, match="must be >= 1"):
@@ -131,11 +124,7 @@ def test_lengths_are_checked(build):
 
 @pytest.mark.parametrize(
     ("policy", "asked", "slots"),
-    [
-        (FixedWindows(10, denominator=2), 2, 10),
-        (FixedWindows(1, denominator=1), 1, 1),
-        (FixedBatches(3), 3, 12),
-    ],
+    [(FixedWindows(10, denominator=2), 2, 10), (FixedWindows(1, denominator=1), 1, 1), (FixedBatches(3), 3, 12)],
     ids=lambda policy: type(policy).__name__,
 )
 def test_each_says_how_much_a_batch_takes_at_a_rate(policy, asked, slots):
@@ -143,7 +132,6 @@ def test_each_says_how_much_a_batch_takes_at_a_rate(policy, asked, slots):
 
 
 def cutting_a_stream_changes_nothing(choice):
-    """Whatever blocks it is read in, the same batches close, each slot in one of them at most."""
     selected = np.random.default_rng(11).random(90) < 0.4
     state, whole = choice.batches().advance(BatchState(), selected)
     for size in (1, 7, 33):
@@ -157,7 +145,6 @@ def cutting_a_stream_changes_nothing(choice):
 
 
 def what_shows_is_what_is_declared(choice):
-    """The accountant is told of hidden updates by those alone that say they hide, and times show nothing then."""
     rule = choice.batches()
     assert rule.selection_visible is not choice.hides_selection
     StreamEvent(0.5, 0.25, MinibatchSgdEvent(1.0, 3), rule.selection_visible, rule.schedule)
@@ -171,7 +158,6 @@ def what_shows_is_what_is_declared(choice):
 
 
 def it_asks_for_answers_and_time(choice):
-    """A batch has at least one answer, and takes some slots where that is known."""
     for rate in (0.01, 0.5, 1.0):
         assert choice.batches().asked_at(rate) >= 1
         assert (choice.batches().slots_at(rate) or 1) >= 1
