@@ -19,7 +19,7 @@ from tests.permission_scene import named_patterns
 ROOT = Path(__file__).resolve().parents[3]
 COMPOSE = yaml.safe_load((ROOT / "docker-compose.yml").read_text())
 SERVICES = COMPOSE["services"]
-OWN = ("migrate", "web", "label", "worker", "helper", "beat")
+OWN = ("migrate", "web", "label", "worker", "helper", "outside", "beat")
 
 
 def pinned(name):
@@ -278,7 +278,7 @@ def test_the_image_runs_without_the_demo_and_the_papers(tmp_path):
     assert {path.relative_to(ROOT).as_posix() for path in left_out} >= {
         "dpal_site/demo",
         "dpal_site/management/commands/demo.py",
-        "learner/reproduce",
+        "learner/papers",
     }
     assert all(path.exists() for path in left_out)
 
