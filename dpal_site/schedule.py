@@ -1,7 +1,8 @@
 """Queues of tasks, and the tasks that run by the clock."""
 
-# What people wait for must not queue behind an import: a worker takes both queues, or one where told so.
-QUEUES = ("light", "heavy")
+# What people wait for must queue neither behind an import nor behind a server elsewhere: a worker takes all queues, or
+# one where told so.
+QUEUES = ("light", "heavy", "outside")
 HEAVY_TASKS = (
     "annotation.tasks.import_dataset_task",
     "annotation.tasks.read_import_parts_task",

@@ -354,7 +354,8 @@ CELERY_BEAT_SCHEDULE_FILENAME = str(VAR_DIR / "celerybeat-schedule")
 CELERY_TASK_DEFAULT_QUEUE = "light"
 CELERY_TASK_QUEUES = [Queue(name) for name in QUEUES]
 HEAVY = (*HEAVY_TASKS, *(task for addon in ADDON_SETTINGS for task in getattr(addon, "HEAVY_TASKS", ())))
-CELERY_TASK_ROUTES = {name: {"queue": "heavy"} for name in HEAVY}
+OUTSIDE = [task for addon in ADDON_SETTINGS for task in getattr(addon, "OUTSIDE_TASKS", ())]
+CELERY_TASK_ROUTES = {name: {"queue": "heavy"} for name in HEAVY} | {name: {"queue": "outside"} for name in OUTSIDE}
 # How long a file of labels is kept that a worker wrote; with how many answers the page offers to have one written.
 EXPORT_KEPT_DAYS = env.int("EXPORT_KEPT_DAYS", 7, validate=AT_LEAST_ONE)
 EXPORT_PREPARED_FROM = env.int("EXPORT_PREPARED_FROM", 100_000, validate=NOT_NEGATIVE)

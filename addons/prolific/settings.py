@@ -16,6 +16,11 @@ BEAT_SCHEDULE = {
         "options": {"expires": 30},
     },
 }
+OUTSIDE_TASKS = (
+    "addons.prolific.tasks.follow_study_task",
+    "addons.prolific.tasks.fetch_signing_keys_task",
+    "addons.prolific.tasks.check_platform_account_task",
+)
 
 
 def read_settings(env: Env) -> dict[str, Any]:

@@ -6,24 +6,25 @@ import hmac
 import http.client
 import json
 import secrets
-import socket
 import ssl
 import time
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from datetime import timedelta
 from typing import Any
+from urllib.parse import urlsplit
 
 from django.conf import settings
 from django.db import transaction
-from django.db.models import QuerySet
-from django.db.models.functions import Now
+from django.db.models import F, Q, QuerySet, Window
+from django.db.models.functions import Now, RowNumber
 from django.utils import timezone
 
 from addons.webhooks.models import DeliveryState, Webhook, WebhookDelivery, WebhookEvent
 from annotation.choices.secrecy import hides_selection
 from annotation.errors import AddressRefused
 from annotation.models import Project
-from annotation.work.outgoing import Target, parse_target, pinned_address
+from annotation.work.outgoing import ReplyTooLong, exchange, parse_target, pinned_address
 from annotation.work.services.sending import send_on_commit
 from learner.errors import LearnerError
 
@@ -32,13 +33,19 @@ SEND_WEBHOOK_TASK = "addons.webhooks.tasks.send_webhook_task"
 NEVER_IN_HIDING = frozenset({WebhookEvent.REPORT, WebhookEvent.REVIEW, WebhookEvent.WAITING})
 FIRST_PAUSE = timedelta(seconds=30)
 MAX_ATTEMPTS = 8
-# Longer than an attempt can take: whose worker died is tried again after it.
+# A receiver answers in this time, however slowly it sends.
+ATTEMPT_SECONDS = 10.0
+MOST_REPLY_BYTES = 65_536
+# Longer than an attempt and its wait in the queue: whose worker died is tried again after it.
 LEASE = timedelta(minutes=2)
-DUE_AT_ONCE = 200
+# Messages queued at one time: in all, for one project and for one host, so that a silent receiver delays its own alone.
+MOST_QUEUED = 32
+MOST_QUEUED_PER_PROJECT = 8
+MOST_QUEUED_PER_HOST = 4
+MOST_WEBHOOKS = 20
 SCHEMA = "dpal-event/1"
 PREFIX = "whsec_"
 SALT_BYTES = 32
-TIMEOUT_SECONDS = 5.0
 
 
 class WebhookRefused(LearnerError):
@@ -48,6 +55,8 @@ class WebhookRefused(LearnerError):
 def add_webhook(*, project: Project, url: str, events: Sequence[str]) -> tuple[Webhook, str]:
     """Add an address and return it with the only showing of its secret."""
     _refuse(project=project, url=url, events=events)
+    if Webhook.objects.filter(project=project, removed_at=None).count() >= MOST_WEBHOOKS:
+        raise WebhookRefused(f"A project has at most {MOST_WEBHOOKS} webhooks. Remove one first.")
     webhook = Webhook.objects.create(
         project=project, url=url, events=sorted(set(events)), salt=secrets.token_bytes(SALT_BYTES)
     )
@@ -133,9 +142,28 @@ def message_body(project: Project, event: str, facts: Mapping[str, Any]) -> str:
 
 
 def send_due() -> None:
-    due = WebhookDelivery.objects.filter(state=DeliveryState.WAITING, next_at__lte=Now())
-    for delivery_id in due.order_by("next_at").values_list("pk", flat=True)[:DUE_AT_ONCE]:
-        send_on_commit(SEND_WEBHOOK_TASK, delivery_id=str(delivery_id))
+    """Queue what is due, each message once, within the limits per host and project."""
+    waiting = WebhookDelivery.objects.filter(state=DeliveryState.WAITING).select_related("webhook")
+    queued = list(waiting.filter(queued_until__gt=Now()))
+    hosts = Counter(_host(each) for each in queued)
+    projects = Counter(each.webhook.project_id for each in queued)
+    place = Window(RowNumber(), partition_by=F("webhook"), order_by=("next_at", "pk"))
+    due = waiting.filter(Q(queued_until=None) | Q(queued_until__lte=Now()), next_at__lte=Now()).annotate(place=place)
+    chosen: list[WebhookDelivery] = []
+    for each in due.filter(place__lte=MOST_QUEUED_PER_HOST).order_by("place", "next_at"):
+        host, project = _host(each), each.webhook.project_id
+        full = hosts[host] >= MOST_QUEUED_PER_HOST or projects[project] >= MOST_QUEUED_PER_PROJECT
+        if not full and len(queued) + len(chosen) < MOST_QUEUED:
+            chosen.append(each)
+            hosts[host] += 1
+            projects[project] += 1
+    WebhookDelivery.objects.filter(pk__in=[each.pk for each in chosen]).update(queued_until=Now() + LEASE)
+    for each in chosen:
+        send_on_commit(SEND_WEBHOOK_TASK, delivery_id=str(each.pk))
+
+
+def _host(delivery: WebhookDelivery) -> str | None:
+    return urlsplit(delivery.webhook.url).hostname
 
 
 def send_delivery(*, delivery_id: str) -> None:
@@ -152,11 +180,12 @@ def send_delivery(*, delivery_id: str) -> None:
     taken, answer = _attempt(delivery)
     own = WebhookDelivery.objects.filter(pk=delivery.pk, attempts=delivery.attempts, state=DeliveryState.WAITING)
     if taken:
-        own.update(state=DeliveryState.SENT, sent_at=Now(), answer=answer)
+        own.update(state=DeliveryState.SENT, sent_at=Now(), answer=answer, queued_until=None)
     elif delivery.attempts >= MAX_ATTEMPTS:
-        own.update(state=DeliveryState.GIVEN_UP, answer=answer)
+        own.update(state=DeliveryState.GIVEN_UP, answer=answer, queued_until=None)
     else:
-        own.update(next_at=Now() + FIRST_PAUSE * 2 ** (delivery.attempts - 1), answer=answer)
+        pause = FIRST_PAUSE * 2 ** (delivery.attempts - 1)
+        own.update(next_at=Now() + pause, answer=answer, queued_until=None)
 
 
 def _attempt(delivery: WebhookDelivery) -> tuple[bool, str]:
@@ -165,6 +194,7 @@ def _attempt(delivery: WebhookDelivery) -> tuple[bool, str]:
     body, message_id, moment = delivery.body.encode(), f"msg_{delivery.pk.hex}", int(time.time())
     headers = {
         "User-Agent": "DPAL",
+        "Content-Type": "application/json",
         "webhook-id": message_id,
         "webhook-timestamp": str(moment),
         "webhook-signature": signature(secret=secret_of(webhook), message_id=message_id, moment=moment, body=body),
@@ -173,10 +203,19 @@ def _attempt(delivery: WebhookDelivery) -> tuple[bool, str]:
         # An administrator may have taken a host back since, and a name may lead elsewhere now.
         target = parse_target(webhook.url, allowed=settings.WEBHOOK_HOSTS)
         address = pinned_address(target, loopback=settings.WEBHOOK_LOOPBACK_IN_TESTS)
-        status = post(target, address=address, body=body, headers=headers, ca_file=settings.WEBHOOK_CA_FILE)
+        status, _wait, _reply = exchange(
+            "POST",
+            target,
+            address=address,
+            body=body,
+            headers=headers,
+            seconds=ATTEMPT_SECONDS,
+            most_bytes=MOST_REPLY_BYTES,
+            context=ssl.create_default_context(cafile=settings.WEBHOOK_CA_FILE or None),
+        )
     except AddressRefused as error:
         return False, str(error)[:200]
-    except (OSError, http.client.HTTPException) as error:
+    except (OSError, http.client.HTTPException, ReplyTooLong) as error:
         return False, type(error).__name__
     return 200 <= status < 300, f"HTTP {status}"
 
@@ -186,34 +225,12 @@ def send_message_again(*, delivery: WebhookDelivery) -> None:
     with transaction.atomic():
         settled = WebhookDelivery.objects.filter(pk=delivery.pk, webhook__removed_at=None)
         changed = settled.exclude(state=DeliveryState.WAITING).update(
-            state=DeliveryState.WAITING, attempts=0, next_at=Now(), answer="", sent_at=None
+            state=DeliveryState.WAITING,
+            attempts=0,
+            next_at=Now(),
+            queued_until=Now() + LEASE,
+            answer="",
+            sent_at=None,
         )
         if changed:
             send_on_commit(SEND_WEBHOOK_TASK, delivery_id=str(delivery.pk))
-
-
-class PinnedConnection(http.client.HTTPSConnection):
-    """HTTPS to an address that was checked, with the certificate of the name it was resolved from."""
-
-    def __init__(self, target: Target, address: str, context: ssl.SSLContext) -> None:
-        super().__init__(target.host, target.port, timeout=TIMEOUT_SECONDS, context=context)
-        self.address = address
-        self.tls = context
-
-    def connect(self) -> None:
-        plain = socket.create_connection((self.address, self.port), timeout=TIMEOUT_SECONDS)
-        try:
-            self.sock = self.tls.wrap_socket(plain, server_hostname=self.host)
-        except BaseException:
-            plain.close()
-            raise
-
-
-def post(target: Target, *, address: str, body: bytes, headers: dict[str, str], ca_file: str = "") -> int:
-    context = ssl.create_default_context(cafile=ca_file or None)
-    connection = PinnedConnection(target, address, context)
-    try:
-        connection.request("POST", target.path, body=body, headers={"Content-Type": "application/json", **headers})
-        return connection.getresponse().status
-    finally:
-        connection.close()

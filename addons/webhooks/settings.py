@@ -4,7 +4,14 @@ from typing import Any
 
 from environs import Env
 
-BEAT_SCHEDULE = {"tell-webhooks": {"task": "addons.webhooks.tasks.record_webhooks_task", "schedule": 10.0}}
+BEAT_SCHEDULE = {
+    "tell-webhooks": {
+        "task": "addons.webhooks.tasks.record_webhooks_task",
+        "schedule": 10.0,
+        "options": {"expires": 10},
+    },
+}
+OUTSIDE_TASKS = ("addons.webhooks.tasks.send_webhook_task",)
 
 
 def read_settings(env: Env) -> dict[str, Any]:

@@ -19,6 +19,9 @@ TRANSLATED = tuple(
     ipaddress.ip_network(name) for name in ("64:ff9b::/96", "64:ff9b:1::/48", "2002::/16", "2001::/32", "::/96")
 )
 
+# Python counts these as global: protocol assignments, and the relays of 6to4.
+RESERVED = tuple(ipaddress.ip_network(name) for name in ("192.0.0.0/24", "192.88.99.0/24"))
+
 
 @dataclass(frozen=True, slots=True)
 class Target:
@@ -74,6 +77,8 @@ def is_public(address: str) -> bool:
             found = found.ipv4_mapped
         elif any(found in network for network in TRANSLATED):
             return False
+    if any(found in network for network in RESERVED):
+        return False
     return found.is_global and not found.is_multicast and not found.is_reserved
 
 

@@ -25,6 +25,7 @@ STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 # What two workers hold before they do anything, and room for what they do.
 TWO_WORKERS_BYTES = 2**30
 HELPER_TASKS = 2
+OUTSIDE_THREADS = 8
 # Who ends sooner than this has a fault that the next start may not mend.
 STEADY_SECONDS = 60
 LONGEST_PAUSE_SECONDS = 60
@@ -144,16 +145,20 @@ class Supervisor:
         self._urls.append(f"http://{host.LOOPBACK}:{port}")
 
     def start_workers(self, concurrency: int = 2) -> None:
-        """Start a worker for heavy tasks and a helper for what people wait for; one for both where memory is short."""
+        """Start a worker for each queue, or one for all where memory is short."""
         if host.free_memory_bytes() < TWO_WORKERS_BYTES:
             self.start_worker(concurrency)
             return
         self.start_worker(concurrency, queues="heavy")
         self.start_worker(HELPER_TASKS, queues="light", name="helper")
+        # Its tasks wait for other servers, each within its own deadline.
+        self.start_worker(OUTSIDE_THREADS, queues="outside", name="outside", pool="threads")
 
-    def start_worker(self, concurrency: int = 2, queues: str | None = None, name: str = "worker") -> None:
+    def start_worker(
+        self, concurrency: int = 2, queues: str | None = None, name: str = "worker", pool: str = "prefork"
+    ) -> None:
         options = ["--concurrency", str(concurrency), "--hostname", f"{name}{os.getpid()}@%h", "--loglevel", "INFO"]
-        options += ["--without-gossip", "--without-mingle", *(["--queues", queues] if queues else [])]
+        options += ["--pool", pool, "--without-gossip", "--without-mingle", *(["--queues", queues] if queues else [])]
         # Workers write letters, whose addresses begin with it.
         known = self.url and "SITE_URL" not in self._environment
         self.start(name, [*CELERY, "worker", *options], {"SITE_URL": self.url} if known else None)

@@ -89,7 +89,7 @@ def test_one_command_runs_a_site_and_ctrl_c_leaves_nothing_behind(tmp_path):
         assert stylesheet, login
         assert get(url[0] + stylesheet[1])[0] == 200
         children = children_of(site)
-        assert len(children) == 5  # web, label, worker, helper, beat
+        assert len(children) == 6  # web, label, worker, helper, outside, beat
         # One that dies takes nobody with it.
         (web,) = serving(site, port)
         os.kill(web, signal.SIGKILL)

@@ -2,10 +2,9 @@ import socket
 
 import pytest
 
-from addons.webhooks import services
 from annotation.errors import AddressRefused
 from annotation.work import outgoing
-from annotation.work.outgoing import Target, pinned_address
+from annotation.work.outgoing import Target, exchange, pinned_address
 
 
 @pytest.mark.parametrize("inside", ["127.0.0.1", "169.254.169.254", "::ffff:10.0.0.1", "0.0.0.0", "fe80::1"])
@@ -22,10 +21,19 @@ def test_a_name_that_is_moved_inside_after_it_was_checked_is_not_asked_again(mon
         raise ConnectionRefusedError
 
     monkeypatch.setattr(outgoing.socket, "getaddrinfo", resolve)
-    monkeypatch.setattr(services.socket, "create_connection", connect)
+    monkeypatch.setattr(outgoing.socket, "create_connection", connect)
     target = Target("hooks.example.org", 443, "/")
     with pytest.raises(ConnectionRefusedError):
-        services.post(target, address=pinned_address(target), body=b"{}", headers={})
+        exchange(
+            "POST",
+            target,
+            address=pinned_address(target),
+            body=b"{}",
+            headers={},
+            seconds=5.0,
+            most_bytes=100,
+            context=None,
+        )
     assert (len(asked), connected) == (1, [("93.184.216.34", 443)])
     # The next message looks anew, and the name leads inside by then.
     with pytest.raises(AddressRefused, match="not public"):

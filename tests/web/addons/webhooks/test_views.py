@@ -1,9 +1,11 @@
+import contextlib
 import datetime
 import ipaddress
 import json
 import socket
 import ssl
 import threading
+import time
 from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import pytest
@@ -18,13 +20,13 @@ from django.urls import reverse
 from django.utils import timezone
 
 from addons.webhooks import events as webhook_events
-from addons.webhooks import services as webhook_services
 from addons.webhooks import services as webhooks
 from addons.webhooks.models import DeliveryState, Webhook, WebhookDelivery
 from annotation.models import Report, ReportKind
 from annotation.models.history import Action
 from annotation.projects.services import lifecycle
 from annotation.questions.services import flags, queue
+from annotation.work import outgoing
 from learner.errors import LearnerError
 from privacy.ledger import services as ledger
 from privacy.ledger.selectors import guarantee
@@ -41,6 +43,7 @@ class Receiver(HTTPServer):
         self.taken: list[tuple[dict[str, str], bytes]] = []
         self.paths: list[str] = []
         self.location = "https://127.0.0.1/elsewhere"
+        self.drips = False
         receiver = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -51,6 +54,10 @@ class Receiver(HTTPServer):
                 self.send_response(receiver.statuses.pop(0) if receiver.statuses else 204)
                 self.send_header("Location", receiver.location)
                 self.end_headers()
+                with contextlib.suppress(OSError):
+                    for _ in range(40 if receiver.drips else 0):
+                        self.wfile.write(b".")
+                        time.sleep(0.25)
 
             def log_message(self, *args: object) -> None:
                 pass
@@ -311,6 +318,46 @@ def test_no_redirect_is_followed_wherever_it_leads(project, receiver):
     assert receiver.paths == ["/"] * 5 * len(leading)
 
 
+def test_a_silent_receiver_delays_its_own_messages_alone_and_each_is_queued_once(
+    project, receiver, settings, sent_tasks
+):
+    settings.WEBHOOK_HOSTS = [*settings.WEBHOOK_HOSTS, "silent.example.org"]
+    silent, _ = webhooks.add_webhook(project=project, url="https://silent.example.org/", events=["round"])
+    WebhookDelivery.objects.bulk_create(
+        WebhookDelivery(webhook=silent, event="round", subject=f"round {number}", body="{}") for number in range(1000)
+    )
+    waiting(project, receiver)
+    sent_tasks.clear()
+    for _ in range(3):
+        webhooks.send_due()
+    assert len(sent_tasks) == webhooks.MOST_QUEUED_PER_HOST + 1
+    queued = WebhookDelivery.objects.exclude(queued_until=None)
+    assert queued.filter(webhook=silent).count() == webhooks.MOST_QUEUED_PER_HOST
+    # One whose worker died is queued again once its lease is over.
+    queued.update(queued_until=Now() - webhooks.LEASE)
+    webhooks.send_due()
+    assert len(sent_tasks) == 2 * (webhooks.MOST_QUEUED_PER_HOST + 1)
+
+
+def test_an_attempt_ends_in_time_however_slowly_the_receiver_answers(project, receiver, monkeypatch):
+    monkeypatch.setattr(webhooks, "ATTEMPT_SECONDS", 1.0)
+    delivery = waiting(project, receiver)
+    receiver.drips, receiver.statuses = True, [200]
+    began = time.monotonic()
+    webhooks.send_delivery(delivery_id=str(delivery.pk))
+    assert time.monotonic() - began < 5
+    delivery.refresh_from_db()
+    assert (delivery.state, delivery.attempts, delivery.queued_until) == (DeliveryState.WAITING, 1, None)
+
+
+def test_a_project_has_at_most_so_many_webhooks(project, receiver):
+    url = f"https://{receiver.name}/hook"
+    for _ in range(webhooks.MOST_WEBHOOKS):
+        webhooks.add_webhook(project=project, url=url, events=["round"])
+    with pytest.raises(webhooks.WebhookRefused, match="at most 20"):
+        webhooks.add_webhook(project=project, url=url, events=["round"])
+
+
 @pytest.mark.parametrize("inside", ["10.0.0.1", "169.254.169.254", "::1", "::ffff:127.0.0.1", "0.0.0.0"])
 def test_a_name_that_leads_inside_by_now_gets_nothing_and_the_page_says_so(
     project, manager, receiver, settings, monkeypatch, inside
@@ -320,8 +367,8 @@ def test_a_name_that_leads_inside_by_now_gets_nothing_and_the_page_says_so(
     delivery = WebhookDelivery.objects.create(webhook=webhook, event="round", subject="round 1", body="{}")
     found = [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (inside, 443))]
     with monkeypatch.context() as patch:
-        patch.setattr(webhook_services.socket, "getaddrinfo", lambda *_, **__: found)
-        patch.setattr(webhook_services.socket, "create_connection", lambda *_, **__: pytest.fail("connected"))
+        patch.setattr(outgoing.socket, "getaddrinfo", lambda *_, **__: found)
+        patch.setattr(outgoing.socket, "create_connection", lambda *_, **__: pytest.fail("connected"))
         webhooks.send_delivery(delivery_id=str(delivery.pk))
     delivery.refresh_from_db()
     assert (delivery.state, delivery.attempts) == (DeliveryState.WAITING, 1)
