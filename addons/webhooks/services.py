@@ -150,11 +150,11 @@ def send_due() -> None:
     place = Window(RowNumber(), partition_by=F("webhook"), order_by=("next_at", "pk"))
     due = waiting.filter(Q(queued_until=None) | Q(queued_until__lte=Now()), next_at__lte=Now()).annotate(place=place)
     chosen: list[WebhookDelivery] = []
-    for each in due.filter(place__lte=MOST_QUEUED_PER_HOST).order_by("place", "next_at"):
-        host, project = _host(each), each.webhook.project_id
+    for found in due.filter(place__lte=MOST_QUEUED_PER_HOST).order_by("place", "next_at"):
+        host, project = _host(found), found.webhook.project_id
         full = hosts[host] >= MOST_QUEUED_PER_HOST or projects[project] >= MOST_QUEUED_PER_PROJECT
         if not full and len(queued) + len(chosen) < MOST_QUEUED:
-            chosen.append(each)
+            chosen.append(found)
             hosts[host] += 1
             projects[project] += 1
     WebhookDelivery.objects.filter(pk__in=[each.pk for each in chosen]).update(queued_until=Now() + LEASE)
