@@ -1,24 +1,18 @@
 """An estimator that is declared here, and nowhere else: of pools and of streams, chosen, priced, trained and read."""
 
 import inspect
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import timedelta
 from typing import ClassVar
 
 import pytest
 from django.db import IntegrityError
-from django.test import Client
 from django.urls import reverse
 
 from annotation.choices.catalogue import CATALOGUE
 from annotation.choices.label_types.learning import LearnsLabels, chosen_estimator
 from annotation.choices.stream_rules import batch_stream_epsilon
 from annotation.data.services.streams import post_records
-from annotation.projects.forms.wizard import WizardStep
-from annotation.work.services import tokens
-from annotation.work.services.tokens import Scope
 from learner.estimators.choice import Shape
 from learner.estimators.sums import PrivateSums
 from learner.models import Stream
@@ -27,8 +21,8 @@ from learner.releases.artifacts.settings import configuration_of
 from learner.rounds.services import streams
 from learner.simulation import plan_setups
 from privacy.choices import Kind
-from tests import learning, streaming
-from tests.declaring import declaring, fields_shown
+from tests import doors, learning, streaming
+from tests.declaring import declaring
 from tests.factories import make_user, write_settings
 from tests.noisy_means import NoisyMeans, Unhurried, UnhurriedStream
 from tests.pure.learner.estimators import test_release_battery
@@ -68,50 +62,21 @@ def pool(declared, manager):
 
 @pytest.mark.parametrize(("preset", "around"), [("pool-experts", {"selection": "random"}), ("fraud-stream", {})])
 def test_the_wizard_offers_it_with_its_settings_and_rule(declared, client, preset, around):
-    questions = reverse("annotation:wizard", args=[preset, WizardStep.QUESTIONS])
-    sent = {name: value for name, value in fields_shown(client.get(questions)).items() if value not in (None, False)}
-    client.post(questions, sent | around)
-    url = reverse("annotation:wizard", args=[preset, WizardStep.MODEL])
-    page = client.get(url)
-    assert Unhurried.label in page.content.decode()
-    sent = {name: value for name, value in fields_shown(page).items() if value not in (None, False)}
-    client.post(url, sent | {"estimator": "unhurried"})
-    page = client.get(url)
-    assert fields_shown(page)["pace"] in ("2.0", 2.0)
-    assert {"regularization", "smoothing", "training_delta"} & fields_shown(page).keys() == set()
-    assert "Length of a step." in page.content.decode()
-    sent = {name: value for name, value in fields_shown(page).items() if value not in (None, False)}
-    refused = client.post(url, sent | {"pace": "11"})
-    assert refused.status_code == 422
-    assert "Above 0 and at most 10, not 11.0." in refused.content.decode()
+    rule = "Above 0 and at most 10, not 11.0."
+    others = doors.wizard_asks_for(client, Unhurried, "pace", preset, wrong=11, rule=rule, around=around)
+    assert not {"regularization", "smoothing", "training_delta"} & others
 
 
 def test_the_settings_page_changes_it_and_the_history_names_it(pool, client):
-    url = reverse("annotation:configuration", args=[pool.slug])
-    page = client.get(url)
-    assert fields_shown(page)["pace"] in ("3.0", 3.0)
-    sent = {name: value for name, value in fields_shown(page).items() if value not in (None, "false")}
-    extra = {"boxes": page.context["boxes"], "fields": page.context["sent_fields"]}
-    assert client.post(url, sent | extra | {"pace": "1.5"}).status_code == 302
-    pool.refresh_from_db()
+    doors.settings_page_changes(client, pool, Unhurried, "pace", 1.5, wrong=0)
     training = {"update_policy": "per_round", "estimator": "unhurried", "training_epsilon": 2.0, "pace": 1.5}
     assert pool.configuration.document["training"] == training
-    history = client.get(reverse("annotation:settings", args=[pool.slug])).content.decode()
-    assert "Pace" in history
-    assert client.post(url, sent | extra | {"pace": "0"}).status_code == 422
 
 
 def test_rest_lists_it_and_changes_it(pool, manager):
-    _, secret = tokens.create_token(user=manager, name="t", scopes=list(Scope), lifetime=timedelta(days=1))
-    sent = {"headers": {"Authorization": f"Bearer {secret}"}, "content_type": "application/json"}
-    listed = {one["name"]: one for one in Client().get("/api/v1/choices?kind=estimator", **sent).json()}
-    assert listed["unhurried"]["arrivals"] == ["pool", "stream"]
-    assert listed["unhurried"]["parameters"]["properties"]["pace"]["maximum"] == 10
-    url = f"/api/v1/projects/{pool.slug}/configuration"
-    refused = Client().patch(url, json.dumps({"settings": {"pace": 12.0}}), **sent)
-    assert (refused.status_code, "Above 0 and at most 10" in refused.json()["detail"]) == (422, True)
-    after = Client().patch(url, json.dumps({"settings": {"pace": 0.5}}), **sent).json()
-    assert after["document"]["training"]["pace"] == 0.5
+    rule = "Above 0 and at most 10"
+    listed = doors.rest_changes(manager, pool, Unhurried, "pace", 0.5, wrong=12.0, rule=rule)
+    assert listed["arrivals"] == ["pool", "stream"]
 
 
 def test_a_pool_trains_with_it_and_keeps_its_parameter_with_the_model(pool, client):

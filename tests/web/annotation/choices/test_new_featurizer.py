@@ -3,20 +3,15 @@
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import timedelta
 from itertools import cycle
 from typing import ClassVar
 
 import numpy as np
 import pytest
-from django.test import Client
 from django.urls import reverse
 
 from annotation.models import Membership, Role
-from annotation.projects.forms.wizard import WizardStep
 from annotation.questions.services import labels, queue
-from annotation.work.services import tokens
-from annotation.work.services.tokens import Scope
 from dpal.features.table import columns_of, read_numbers
 from learner.features.base import Featurizer, featurizer_from_json
 from learner.features.choice import FeaturesChoice
@@ -27,8 +22,8 @@ from learner.releases.artifacts.files import samples_document
 from learner.releases.storage import folder_of
 from learner.simulation import plan_setups
 from privacy.choices import Sound, parameter
-from tests import learning
-from tests.declaring import declaring, fields_shown
+from tests import doors, learning
+from tests.declaring import declaring
 from tests.factories import make_user
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -149,40 +144,12 @@ def pool(declared, manager):
 
 
 def test_the_wizard_offers_it_with_its_settings_and_rule(declared, client):
-    url = reverse("annotation:wizard", args=["pool-experts", WizardStep.MODEL])
-    page = client.get(url)
-    assert "how often each letter stands in a text" in page.content.decode()
-    sent = {name: value for name, value in fields_shown(page).items() if value not in (None, False)}
-    client.post(url, sent | {"features": "letters"})
-    page = client.get(url)
-    assert fields_shown(page)["alphabet"] in ("26", 26)
-    sent = {name: value for name, value in fields_shown(page).items() if value not in (None, False)}
-    refused = client.post(url, sent | {"alphabet": "1"})
-    assert (refused.status_code, "From 2 to 26, not 1" in refused.content.decode()) == (422, True)
+    doors.wizard_asks_for(client, CountsLetters, "alphabet", "pool-experts", wrong=1, rule="From 2 to 26, not 1")
 
 
-def test_the_settings_page_changes_it_and_the_history_names_it(pool, client):
-    url = reverse("annotation:configuration", args=[pool.slug])
-    page = client.get(url)
-    assert fields_shown(page)["alphabet"] in ("20", 20)
-    sent = {name: value for name, value in fields_shown(page).items() if value not in (None, "false")}
-    extra = {"boxes": page.context["boxes"], "fields": page.context["sent_fields"]}
-    assert client.post(url, sent | extra | {"alphabet": "22"}).status_code == 302
-    pool.refresh_from_db()
-    assert pool.configuration.document["features"]["alphabet"] == 22
-    assert "Letters that count" in client.get(reverse("annotation:settings", args=[pool.slug])).content.decode()
-
-
-def test_rest_lists_it_and_changes_it(pool, manager):
-    _, secret = tokens.create_token(user=manager, name="t", scopes=list(Scope), lifetime=timedelta(days=1))
-    sent = {"headers": {"Authorization": f"Bearer {secret}"}, "content_type": "application/json"}
-    listed = {one["name"]: one for one in Client().get("/api/v1/choices?kind=features", **sent).json()}
-    assert listed["letters"]["parameters"]["properties"]["alphabet"]["maximum"] == 26
-    url = f"/api/v1/projects/{pool.slug}/configuration"
-    refused = Client().patch(url, json.dumps({"settings": {"alphabet": 30}}), **sent)
-    assert (refused.status_code, "From 2 to 26, not 30" in refused.json()["detail"]) == (422, True)
-    after = Client().patch(url, json.dumps({"settings": {"alphabet": 10}}), **sent).json()
-    assert after["document"]["features"]["alphabet"] == 10
+def test_pages_and_rest_change_it(pool, client, manager):
+    doors.settings_page_changes(client, pool, CountsLetters, "alphabet", 22, wrong=1)
+    doors.rest_changes(manager, pool, CountsLetters, "alphabet", 10, wrong=30, rule="From 2 to 26, not 30")
 
 
 def test_a_release_is_charged_made_and_read_back_with_it(pool, client):

@@ -1,14 +1,11 @@
 """A gate that is declared here, and nowhere else: chosen, planned, priced, told, and passed by an upload."""
 
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import timedelta
 from typing import ClassVar
 
 import pytest
 from django.db import IntegrityError
-from django.test import Client
 from django.urls import reverse
 
 from annotation.choices.gates import GateChoice, run_event
@@ -17,10 +14,7 @@ from annotation.gates.api import gate_fields
 from annotation.gates.receipts import receipt_of
 from annotation.gates.services import planning, runs
 from annotation.models import GateRun, Query
-from annotation.projects.forms.wizard import WizardStep
 from annotation.projects.services import configuring
-from annotation.work.services import tokens
-from annotation.work.services.tokens import Scope
 from learner.simulation import plan_setups
 from privacy.accounting.events import ThresholdGateEvent
 from privacy.choices import parameter
@@ -28,7 +22,9 @@ from privacy.gate.kanonymity import ThresholdGate
 from privacy.gate.normalizers import Normalizer
 from privacy.gate.threshold import threshold_gate_at
 from privacy.wording import as_message
-from tests.declaring import declaring, fields_shown
+from tests import doors
+from tests.clients import program_of
+from tests.declaring import declaring
 from tests.factories import make_records, open_preset, write_settings
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -88,41 +84,14 @@ def crowd(declared, manager):
     return open_preset(manager, "voice-crowd", privacy_unit="record", gate_kind="halfway", gate_voices=10)
 
 
-@pytest.fixture
-def sender(manager):
-    _, secret = tokens.create_token(user=manager, name="t", scopes=list(Scope), lifetime=timedelta(days=1))
-    return {"headers": {"Authorization": f"Bearer {secret}"}, "content_type": "application/json"}
-
-
 def test_the_wizard_offers_it_with_its_settings_and_rule(declared, client):
-    steps = [reverse("annotation:wizard", args=["voice-crowd", step]) for step in WizardStep]
-    found = [url for url in steps if "half of what is wanted" in client.get(url).content.decode()]
-    assert found
-    url = found[0]
-    sent = {name: value for name, value in fields_shown(client.get(url)).items() if value not in (None, False)}
-    client.post(url, sent | {"gate_kind": "halfway"})
-    page = client.get(url)
-    assert fields_shown(page)["gate_voices"] in ("12", 12)
-    assert {"gate_k", "gate_sampling_rate", "gate_delta", "gate_floor"} & fields_shown(page).keys() == set()
-    assert "Half of them must be there." in page.content.decode()
-    sent = {name: value for name, value in fields_shown(page).items() if value not in (None, False)}
-    refused = client.post(url, sent | {"gate_voices": "61"})
-    assert (refused.status_code, "4 to 60, not 61." in refused.content.decode()) == (422, True)
+    others = doors.wizard_asks_for(client, Halfway, "gate_voices", "voice-crowd", wrong=61, rule="4 to 60, not 61.")
+    assert not {"gate_k", "gate_sampling_rate", "gate_delta", "gate_floor"} & others
 
 
 def test_the_settings_page_changes_it_and_the_history_names_it(crowd, client):
-    assert crowd.configuration.document["gate"]["gate_voices"] == 10
     assert {"gate_k", "gate_floor"} & crowd.configuration.document["gate"].keys() == set()
-    url = reverse("annotation:configuration", args=[crowd.slug])
-    page = client.get(url)
-    assert fields_shown(page)["gate_voices"] in ("10", 10)
-    sent = {name: value for name, value in fields_shown(page).items() if value not in (None, "false")}
-    extra = {"boxes": page.context["boxes"], "fields": page.context["sent_fields"]}
-    assert client.post(url, sent | extra | {"gate_voices": "14"}).status_code == 302
-    crowd.refresh_from_db()
-    assert crowd.configuration.document["gate"]["gate_voices"] == 14
-    assert "Gate: voices" in client.get(reverse("annotation:settings", args=[crowd.slug])).content.decode()
-    assert client.post(url, sent | extra | {"gate_voices": "3"}).status_code == 422
+    doors.settings_page_changes(client, crowd, Halfway, "gate_voices", 14, wrong=3)
 
 
 def test_another_gate_takes_its_place_and_its_settings_go(crowd, manager):
@@ -149,15 +118,9 @@ def test_the_gate_page_compares_it_and_takes_it_over(crowd, client):
     assert plan_setups.purchase_of(crowd, 300) is not None
 
 
-def test_rest_lists_it_and_changes_it(crowd, sender):
-    listed = {one["name"]: one for one in Client().get("/api/v1/choices?kind=gate", **sender).json()}
-    assert listed["halfway"]["parameters"]["properties"]["gate_voices"]["maximum"] == 60
-    url = f"/api/v1/projects/{crowd.slug}/configuration"
-    refused = Client().patch(url, json.dumps({"settings": {"gate_voices": 61}}), **sender)
-    assert (refused.status_code, "4 to 60, not 61." in refused.json()["detail"]) == (422, True)
-    after = Client().patch(url, json.dumps({"settings": {"gate_voices": 16}}), **sender).json()
-    assert after["document"]["gate"]["gate_voices"] == 16
-    plan = Client().get(f"/api/v1/projects/{crowd.slug}/gate", **sender).json()
+def test_rest_lists_it_and_changes_it(crowd, manager):
+    doors.rest_changes(manager, crowd, Halfway, "gate_voices", 16, wrong=61, rule="4 to 60, not 61.")
+    plan = program_of(manager).get(f"/api/v1/projects/{crowd.slug}/gate").json()
     assert plan["settings"] == {"gate_kind": "halfway", "gate_epsilon": 1.0, "gate_voices": 16}
     assert gate_fields()["gate_voices"] == (int | None, None)
 

@@ -28,7 +28,6 @@ from annotation.gates import comparison
 from annotation.gates.receipts import receipt_of
 from annotation.gates.services import runs, scan
 from annotation.models import GateRun, Job, Query
-from annotation.projects.forms.wizard import WizardStep
 from annotation.projects.services import configuring
 from learner.simulation import plan_setups
 from learner.simulation.crowd import CrowdSettings, crowd_pool
@@ -50,6 +49,7 @@ from privacy.ledger.models import LedgerEntry
 from privacy.ledger.selectors import guarantee
 from privacy.mechanisms.randomness import SecureRandom, SimulationRandom
 from privacy.wording import as_message
+from tests import doors
 from tests.declaring import declaring, fields_shown
 from tests.factories import make_records, open_preset, write_settings
 from tests.gate_scans import crowd as plain_crowd
@@ -222,10 +222,7 @@ def test_an_event_that_is_none_of_a_gate_or_hides_others_is_never_charged_and_no
 
 
 def test_the_wizard_and_the_page_of_gates_offer_it(declared, crowd, client):
-    steps = [reverse("annotation:wizard", args=["voice-crowd", step]) for step in WizardStep]
-    (url, *_) = [url for url in steps if "counts told in tens" in client.get(url).content.decode()]
-    sent = {name: value for name, value in fields_shown(client.get(url)).items() if value not in (None, False)}
-    client.post(url, sent | {"gate_kind": "in_tens"})
+    url = doors.choose_in_wizard(client, InTens, "voice-crowd")
     assert fields_shown(client.get(url))["gate_tens"] in ("3", 3)
     price = {"epsilon": "1", "delta": "1e-3", "source": "synthetic"}
     page = client.get(reverse("annotation:gate", args=[crowd.slug]), price)

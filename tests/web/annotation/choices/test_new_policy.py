@@ -1,31 +1,25 @@
 """An update policy that is declared here, and nowhere else: chosen, asked for, planned, read, and followed."""
 
-import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from datetime import timedelta
 from typing import ClassVar
 
 import numpy as np
 import pytest
 from django.db import IntegrityError
-from django.test import Client
 from django.urls import reverse
 
 from annotation.choices.policies.base import LONGEST_WINDOW, STREAM, WindowPolicy
 from annotation.choices.policies.updates import BatchPolicy
 from annotation.choices.secrecy import hides_selection
-from annotation.projects.forms.wizard import WizardStep
 from annotation.projects.services.configuring import configure_project
 from annotation.projects.services.known_choices import note_choice
-from annotation.work.services import tokens
-from annotation.work.services.tokens import Scope
 from learner.models import StreamBatch
 from learner.pools.configuration import stream_event
 from learner.rounds import next_step
 from privacy.choices import Sound, parameter
-from tests import learning, streaming
-from tests.declaring import declaring, fields_shown
+from tests import doors, learning, streaming
+from tests.declaring import declaring
 from tests.factories import make_user, write_settings
 from tests.pure.annotation.choices.policies import test_updates
 
@@ -98,45 +92,12 @@ def stream(declared, manager):
 
 @pytest.mark.parametrize(("preset", "around"), [("pool-experts", {"selection": "random"}), ("fraud-stream", {})])
 def test_the_wizard_offers_it_with_its_settings_and_rule(declared, client, preset, around):
-    questions = reverse("annotation:wizard", args=[preset, WizardStep.QUESTIONS])
-    sent = {name: value for name, value in fields_shown(client.get(questions)).items() if value not in (None, False)}
-    client.post(questions, sent | around)
-    url = reverse("annotation:wizard", args=[preset, WizardStep.MODEL])
-    page = client.get(url)
-    assert "whenever there is several times as much" in page.content.decode()
-    sent = {name: value for name, value in fields_shown(page).items() if value not in (None, False)}
-    client.post(url, sent | {"update_policy": "growing"})
-    page = client.get(url)
-    assert fields_shown(page)["growth"] in ("3", 3)
-    assert "Times as much" in page.content.decode()
-    sent = {name: value for name, value in fields_shown(page).items() if value not in (None, False)}
-    refused = client.post(url, sent | {"growth": "10"})
-    assert refused.status_code == 422
+    doors.wizard_asks_for(client, Growing, "growth", preset, wrong=10, rule="From 2 to 9, not 10", around=around)
 
 
-def test_the_settings_page_changes_it_and_the_history_names_it(pool, client):
-    url = reverse("annotation:configuration", args=[pool.slug])
-    page = client.get(url)
-    assert fields_shown(page)["growth"] in ("4", 4)
-    sent = {name: value for name, value in fields_shown(page).items() if value not in (None, "false")}
-    extra = {"boxes": page.context["boxes"], "fields": page.context["sent_fields"]}
-    assert client.post(url, sent | extra | {"growth": "5"}).status_code == 302
-    pool.refresh_from_db()
-    assert pool.configuration.document["training"]["growth"] == 5
-    assert "Times as much" in client.get(reverse("annotation:settings", args=[pool.slug])).content.decode()
-    assert client.post(url, sent | extra | {"growth": "1"}).status_code == 422
-
-
-def test_rest_lists_it_and_changes_it(pool, manager):
-    _, secret = tokens.create_token(user=manager, name="t", scopes=list(Scope), lifetime=timedelta(days=1))
-    sent = {"headers": {"Authorization": f"Bearer {secret}"}, "content_type": "application/json"}
-    listed = {one["name"]: one for one in Client().get("/api/v1/choices?kind=policy", **sent).json()}
-    assert listed["growing"]["parameters"]["properties"]["growth"]["maximum"] == 9
-    url = f"/api/v1/projects/{pool.slug}/configuration"
-    refused = Client().patch(url, json.dumps({"settings": {"growth": 12}}), **sent)
-    assert (refused.status_code, "From 2 to 9, not 12" in refused.json()["detail"]) == (422, True)
-    after = Client().patch(url, json.dumps({"settings": {"growth": 2}}), **sent).json()
-    assert after["document"]["training"]["growth"] == 2
+def test_pages_and_rest_change_it(pool, client, manager):
+    doors.settings_page_changes(client, pool, Growing, "growth", 5, wrong=1)
+    doors.rest_changes(manager, pool, Growing, "growth", 2, wrong=12, rule="From 2 to 9, not 12")
 
 
 def test_the_next_step_follows_it(pool, client):

@@ -1,34 +1,28 @@
 """A way to randomise answers that is declared here, and nowhere else: chosen, asked for, planned, read, and charged."""
 
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import timedelta
 from types import SimpleNamespace
 from typing import ClassVar
 
 import pytest
 from django.db import IntegrityError
-from django.test import Client
 from django.urls import reverse
 
 from annotation.choices.catalogue import CATALOGUE
 from annotation.choices.randomizers import RandomizerChoice, answers_unit, randomizes
 from annotation.errors import InvalidConfiguration
-from annotation.projects.forms.wizard import WizardStep
 from annotation.projects.services.configuring import configure_project
 from annotation.projects.services.known_choices import note_choice
-from annotation.work.services import tokens
-from annotation.work.services.tokens import Scope
 from learner.models.answers import RandomizedLabel
 from learner.pools.configuration import answers_are_open, answers_event_of
 from learner.simulation import plan_setups, tried_settings
 from privacy.accounting.event import event_from_json
 from privacy.accounting.events import RandomizedAnswersEvent
 from privacy.choices import Choice, Kind, Sound, parameter
-from tests import learning
+from tests import doors, learning
 from tests.db.learner.answers.test_randomization import charged, open_randomized, reach
-from tests.declaring import declaring, fields_shown
+from tests.declaring import declaring
 from tests.factories import make_annotators, make_user, write_settings
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -68,47 +62,16 @@ def crowd(declared, manager):
 
 
 def test_the_wizard_offers_it_with_its_settings_and_rule(declared, client):
-    for step in (WizardStep.QUESTIONS, WizardStep.MODEL):
-        url = reverse("annotation:wizard", args=["voice-crowd", step])
-        page = client.get(url)
-        if "answers said quietly" in page.content.decode():
-            break
-    sent = {name: value for name, value in fields_shown(page).items() if value not in (None, False)}
-    client.post(url, sent | {"label_randomizer": "hushed"})
-    page = client.get(url)
-    assert fields_shown(page)["loudness"] in ("0.5", 0.5)
-    assert "Part of the epsilon that is used." in page.content.decode()
-    assert "answers_epsilon" not in fields_shown(page)
-    sent = {name: value for name, value in fields_shown(page).items() if value not in (None, False)}
-    refused = client.post(url, sent | {"loudness": "2"})
-    assert (refused.status_code, "Up to 1, not 2" in refused.content.decode()) == (422, True)
+    others = doors.wizard_asks_for(client, Hushed, "loudness", "voice-crowd", wrong=2, rule="Up to 1, not 2")
+    assert "answers_epsilon" not in others
 
 
-def test_a_document_holds_it_and_pages_name_it(crowd, client):
+def test_pages_and_rest_change_it(crowd, client, manager):
     document = crowd.configuration.document["labelling"]
     assert (document["label_randomizer"], document["loudness"]) == ("hushed", 0.5)
     assert "answers_epsilon" not in document
-    page = client.get(reverse("annotation:configuration", args=[crowd.slug]))
-    assert fields_shown(page)["loudness"] in ("0.5", 0.5)
-    assert "answers said quietly" in page.content.decode()
-    changed = {"boxes": page.context["boxes"], "fields": page.context["sent_fields"], "loudness": "0.25"}
-    sent = {name: value for name, value in fields_shown(page).items() if value not in (None, "false")}
-    assert client.post(reverse("annotation:configuration", args=[crowd.slug]), sent | changed).status_code == 302
-    crowd.refresh_from_db()
-    assert crowd.settings["loudness"] == 0.25
-    assert "Loudness" in client.get(reverse("annotation:settings", args=[crowd.slug])).content.decode()
-
-
-def test_rest_lists_it_and_changes_it(crowd, manager):
-    _, secret = tokens.create_token(user=manager, name="t", scopes=list(Scope), lifetime=timedelta(days=1))
-    sent = {"headers": {"Authorization": f"Bearer {secret}"}, "content_type": "application/json"}
-    listed = {one["name"]: one for one in Client().get("/api/v1/choices?kind=randomizer", **sent).json()}
-    assert listed["hushed"]["parameters"]["properties"]["loudness"]["maximum"] == 1
-    url = f"/api/v1/projects/{crowd.slug}/configuration"
-    refused = Client().patch(url, json.dumps({"settings": {"loudness": 3}}), **sent)
-    assert (refused.status_code, "Up to 1, not 3" in refused.json()["detail"]) == (422, True)
-    after = Client().patch(url, json.dumps({"settings": {"loudness": 0.75}}), **sent).json()
-    assert after["document"]["labelling"]["loudness"] == 0.75
+    doors.settings_page_changes(client, crowd, Hushed, "loudness", 0.25, wrong=2)
+    doors.rest_changes(manager, crowd, Hushed, "loudness", 0.75, wrong=3, rule="Up to 1, not 3")
 
 
 def test_the_plan_knows_that_all_answers_are_paid_at_once(crowd, client):

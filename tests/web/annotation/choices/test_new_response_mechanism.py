@@ -13,7 +13,6 @@ from django.urls import reverse
 
 from annotation.choices.randomizers import RandomizerChoice
 from annotation.models.configurations import KnownChoice
-from annotation.projects.forms.wizard import WizardStep
 from learner.estimators.randomized_answers import RandomizedAnswersClassifier
 from learner.models.answers import RandomizedLabel
 from learner.pools import answers as answer_selectors
@@ -27,7 +26,7 @@ from privacy.accounting.units import outward
 from privacy.choices import Sound, parameter
 from privacy.mechanisms.randomized_response import RandomizedResponse, ResponseMechanism, mechanism_of
 from privacy.mechanisms.randomness import SimulationRandom
-from tests import learning
+from tests import doors, learning
 from tests.db.learner.answers.test_randomization import charged, open_randomized, reach
 from tests.declaring import declaring, fields_shown
 from tests.factories import make_annotators
@@ -120,10 +119,7 @@ def crowd(declared, manager):
 
 
 def test_the_wizard_offers_it(declared, client):
-    steps = [reverse("annotation:wizard", args=["voice-crowd", step]) for step in WizardStep]
-    (url, *_) = [url for url in steps if "answers mixed with chance" in client.get(url).content.decode()]
-    sent = {name: value for name, value in fields_shown(client.get(url)).items() if value not in (None, False)}
-    client.post(url, sent | {"label_randomizer": "mixed"})
+    url = doors.choose_in_wizard(client, Mixed, "voice-crowd")
     assert fields_shown(client.get(url))["said_as_they_are"] in ("60000", 60_000)
 
 
