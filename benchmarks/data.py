@@ -160,7 +160,7 @@ class Site:
         from django.db import connection, transaction
 
         from annotation.models import Label
-        from dpal_site.owner import as_owner
+        from dpal_site.operations.preparation import as_owner
 
         project = self.open_project(name)
         dataset = self.imported(path, project)

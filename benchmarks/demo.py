@@ -25,7 +25,7 @@ def main() -> int:
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "dpal_site.settings")
     django.setup()
     from dpal_site.demo.plans import default_plans
-    from dpal_site.demo.simulated import MEDIANS, simulated
+    from dpal_site.demo.report import MEDIANS, simulated
 
     runs: dict[str, list[list[float]]] = {}
     shapes: dict[str, int] = {}

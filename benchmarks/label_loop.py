@@ -49,8 +49,8 @@ def fill(queue_length: int, overlap: int, classes: int) -> tuple[str, list[str]]
 
     from annotation.models import Dataset, Job, Membership, Role
     from annotation.projects.services import opening
-    from dpal_site.logins import SessionStore
-    from dpal_site.owner import as_owner
+    from dpal_site.accounts.logins import SessionStore
+    from dpal_site.operations.preparation import as_owner
 
     run = User.objects.count()
     people = [User.objects.create_user(f"annotator-{run}-{n}") for n in range(PEOPLE)]
@@ -89,7 +89,7 @@ def fill(queue_length: int, overlap: int, classes: int) -> tuple[str, list[str]]
     for user in people:
         session = SessionStore()
         session[SESSION_KEY] = str(user.pk)
-        session[BACKEND_SESSION_KEY] = "dpal_site.logins.ByUserName"
+        session[BACKEND_SESSION_KEY] = "dpal_site.accounts.logins.ByUserName"
         session[HASH_SESSION_KEY] = user.get_session_auth_hash()
         session.create()
         sessions.append(session.secret)
@@ -100,7 +100,7 @@ def fill_raw(queue_length: int) -> None:
     """Fill the raw loop's queue anew: it empties a short one within seconds."""
     from django.db import connection
 
-    from dpal_site.owner import as_owner
+    from dpal_site.operations.preparation import as_owner
 
     with as_owner(), connection.cursor() as cursor:
         cursor.execute("TRUNCATE bench_queue, bench_label")
@@ -155,7 +155,7 @@ def owners_database() -> dict[str, Any]:
     """Return how the database's owner connects, who has the raw loop's tables and makes Label Studio's database."""
     from django.db import connection
 
-    from dpal_site.owner import as_owner
+    from dpal_site.operations.preparation import as_owner
 
     with as_owner():
         parameters = connection.get_connection_params()
@@ -226,7 +226,7 @@ def warm_up(browsers: list[Annotator], studio: LabelStudio | None) -> None:
     """
     from django.db import connection
 
-    from dpal_site.owner import as_owner
+    from dpal_site.operations.preparation import as_owner
 
     at_once(8, WARM_UP_SECONDS, lambda n: browsers[n].back_at_work())
     with as_owner(), connection.cursor() as cursor:
@@ -281,7 +281,7 @@ def main() -> int:
 
         django.setup()
         from dpal_site.embedded import servers
-        from dpal_site.preparation import prepare_site
+        from dpal_site.operations.preparation import prepare_site
 
         try:
             prepare_site()

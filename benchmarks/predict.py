@@ -221,7 +221,7 @@ def main() -> None:
 
         django.setup()
         from dpal_site.embedded import servers
-        from dpal_site.preparation import prepare_site
+        from dpal_site.operations.preparation import prepare_site
 
         try:
             prepare_site()

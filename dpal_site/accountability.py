@@ -10,7 +10,7 @@ from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed
 from annotation.budget.action_words import SENTENCES
 from annotation.people.identity import is_noted_nothing
 from annotation.work.services import history
-from dpal_site.around import Middleware
+from dpal_site.middleware import Middleware
 
 READING = ("GET", "HEAD", "OPTIONS", "TRACE")
 PROGRAMS = "api:"

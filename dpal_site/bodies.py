@@ -12,7 +12,7 @@ from django.shortcuts import render
 from django.utils.translation import gettext as _
 
 from annotation.errors import StorageFull
-from dpal_site.around import Middleware
+from dpal_site.middleware import Middleware
 from dpal_site.problems import problem_response
 
 API_PATH = "/api/"

@@ -2,6 +2,7 @@
 
 import os
 import re
+import ssl
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, parse_qsl, unquote, urlsplit
@@ -141,3 +142,15 @@ def _bucket(bucket: str, prefix: str, query: str) -> dict[str, Any]:
             ),
         },
     }
+
+
+def broker_tls(url: str, ca_file: str = "") -> dict[str, Any]:
+    """Return Celery's `broker_use_ssl`; empty for an address without TLS."""
+    address = urlsplit(url)
+    if address.scheme == "amqps":
+        # None stands for the host in the address; but kombu makes a number of this name, which no certificate is for.
+        name = "localhost" if address.hostname == "localhost" else None
+        return {"cert_reqs": ssl.CERT_REQUIRED, "ca_certs": ca_file or None, "server_hostname": name}
+    if address.scheme == "rediss":
+        return {"ssl_cert_reqs": ssl.CERT_REQUIRED, "ssl_ca_certs": ca_file or None, "ssl_check_hostname": True}
+    return {}

@@ -1,22 +1,22 @@
-"""Response headers every page carries, and refusals turned into pages."""
+"""Rules of transport, headers of every page, and refusals turned into pages."""
 
 import logging
 import re
 import time
 import zoneinfo
+from collections.abc import Callable
 from functools import lru_cache
 from http import HTTPStatus
 
 import structlog
 from django.conf import settings
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed
 from django.shortcuts import render
 from django.utils import timezone
 
 from annotation.errors import AnnotationError
 from annotation.wording import localized
-from dpal_site.around import Middleware
-from dpal_site.operations import context
+from dpal_site.celery import REQUEST_HEADER, request_id
 from dpal_site.problems import MEANINGS, MEDIA_TYPE, problem_response
 from learner.errors import LearnerError
 from privacy.errors import BudgetExceeded, PrivacyError
@@ -28,6 +28,14 @@ PROBLEM_HEADERS = frozenset({"Allow", "Content-Range", "Retry-After", "WWW-Authe
 # Parts of addresses that let in whoever has them.
 SECRET_PARTS = frozenset({"secret", "token", "key", "uidb36"})
 ZONE_NAME = re.compile(r"[A-Za-z0-9_+/-]{1,64}")
+
+
+class Middleware:
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        return self.get_response(request)
 
 
 class HeadersMiddleware(Middleware):
@@ -44,7 +52,7 @@ class RequestLogMiddleware(Middleware):
     """Give every request an id, and log one line for it: method, route and time, never the address or what was sent."""
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
-        known = context.request_id(request.headers.get(context.REQUEST_HEADER))
+        known = request_id(request.headers.get(REQUEST_HEADER))
         began = time.perf_counter()
         with structlog.contextvars.bound_contextvars(request_id=known):
             response = self.get_response(request)
@@ -55,7 +63,7 @@ class RequestLogMiddleware(Middleware):
                 "milliseconds": round(1000 * (time.perf_counter() - began), 1),
             }
             logger.info("request", extra=fields)
-        response.headers[context.REQUEST_HEADER] = known
+        response.headers[REQUEST_HEADER] = known
         return response
 
 
@@ -117,4 +125,26 @@ class RefusalMiddleware(Middleware):
             if (seconds := getattr(error, "retry_after_seconds", None)) is not None:
                 response.headers["Retry-After"] = str(seconds)
             return response
+        return None
+
+
+METHODS = ("GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE")
+# Answers are about somebody's data unless a view says otherwise; static files are served before this.
+CACHING = "no-store"
+
+
+class TransportMiddleware(Middleware):
+    """Refuse what a client should never send, and tell caches and browsers to keep nothing."""
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        response = self._refusal(request) or self.get_response(request)
+        response.headers.setdefault("Cache-Control", CACHING)
+        return response
+
+    def _refusal(self, request: HttpRequest) -> HttpResponse | None:
+        if request.method not in METHODS:
+            return HttpResponseNotAllowed(METHODS)
+        if settings.SECURE_SSL_REDIRECT and request.path.startswith(API_PATH) and not request.is_secure():
+            # A program that was sent on silently would go on sending its token in the clear.
+            return problem_response(403, "Send programs' requests by https: this one came without TLS.")
         return None

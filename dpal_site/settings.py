@@ -9,7 +9,6 @@ from csp import constants as csp
 from django.core.exceptions import ImproperlyConfigured
 from kombu import Queue
 
-from dpal_site.broker_address import broker_tls
 from dpal_site.embedded import servers
 from dpal_site.embedded.database_address import through_pooler
 from dpal_site.environment import (
@@ -17,6 +16,7 @@ from dpal_site.environment import (
     CLUSTER_ADDRESS,
     NOT_NEGATIVE,
     SCANNER_ADDRESS,
+    broker_tls,
     env,
     mail_settings,
     one_of_words,
@@ -24,7 +24,7 @@ from dpal_site.environment import (
     table_places,
 )
 from dpal_site.operations import logs
-from dpal_site.page_connections import for_pages
+from dpal_site.operations.page_connections import for_pages
 from dpal_site.schedule import BEAT_SCHEDULE, HEAVY_TASKS, QUEUES
 
 BASE_DIR = Path(__file__).resolve().parent.parent
@@ -114,9 +114,9 @@ MIDDLEWARE = [
     "dpal_site.middleware.HeadersMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
-    "dpal_site.transport.TransportMiddleware",
+    "dpal_site.middleware.TransportMiddleware",
     "dpal_site.middleware.ProblemMiddleware",
-    "dpal_site.logins.SessionMiddleware",
+    "dpal_site.accounts.logins.SessionMiddleware",
     "django.middleware.locale.LocaleMiddleware",
     "dpal_site.middleware.TimeZoneMiddleware",
     "django.middleware.common.CommonMiddleware",
@@ -130,7 +130,7 @@ MIDDLEWARE = [
     "allauth.account.middleware.AccountMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
     "dpal_site.accounts.second_factor.SecondFactorMiddleware",
-    "dpal_site.parts.PartMiddleware",
+    "dpal_site.operations.label_pages.PartMiddleware",
     "dpal_site.middleware.RefusalMiddleware",
     "dpal_site.accountability.AccountabilityMiddleware",
     "django_prometheus.middleware.PrometheusAfterMiddleware",
@@ -138,7 +138,6 @@ MIDDLEWARE = [
 
 ROOT_URLCONF = "dpal_site.urls"
 WSGI_APPLICATION = "dpal_site.wsgi.application"
-ASGI_APPLICATION = "dpal_site.asgi.application"
 
 TEMPLATES = [
     {
@@ -192,8 +191,8 @@ LOGIN_URL = "login"
 LOGIN_REDIRECT_URL = "annotation:projects"
 LOGOUT_REDIRECT_URL = "login"
 AUTHENTICATION_BACKENDS = [
-    "dpal_site.logins.ByUserName",
-    "dpal_site.logins.ByEmail",
+    "dpal_site.accounts.logins.ByUserName",
+    "dpal_site.accounts.logins.ByEmail",
 ]
 
 # Who may open an account: whoever holds an invitation, or with SIGNUP=open everybody.
@@ -312,7 +311,7 @@ CLAMD_URL = env.str("CLAMD_URL", "", validate=SCANNER_ADDRESS)
 CLAMD_SECONDS = env.float("CLAMD_SECONDS", 600)
 
 # Without a request for so long, or after so long in all, somebody has to log in again.
-SESSION_ENGINE = "dpal_site.logins"
+SESSION_ENGINE = "dpal_site.accounts.logins"
 SESSION_IDLE_SECONDS = env.int("SESSION_IDLE_SECONDS", 12 * 3600, validate=AT_LEAST_ONE)
 SESSION_LIFETIME_SECONDS = SESSION_COOKIE_AGE = env.int("SESSION_LIFETIME_SECONDS", 604_800, validate=AT_LEAST_ONE)
 # A browser takes a cookie of such a name from this very host, over TLS and for all paths, or not at all.

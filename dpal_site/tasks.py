@@ -3,12 +3,12 @@
 from celery import shared_task
 
 from dpal_site.accounts import guessing, sessions
-from dpal_site.operations import heartbeats
+from dpal_site.operations import checks
 
 
 @shared_task(ignore_result=True)
 def heartbeat_task(*, name: str) -> None:
-    heartbeats.write_heartbeat(name)
+    checks.write_heartbeat(name)
 
 
 @shared_task(acks_late=True, ignore_result=True)

@@ -10,10 +10,9 @@ from django.contrib import admin
 from django.contrib.auth.views import LogoutView
 from django.urls import include, path
 
-from dpal_site import preferences
-from dpal_site.accounts import first_account, second_factor
+from dpal_site.accounts import first_account, preferences, second_factor
 from dpal_site.api import api
-from dpal_site.operations import health
+from dpal_site.operations import checks
 from dpal_site.operations.metrics import metrics
 
 # The administration asks for the second factor, too.
@@ -22,10 +21,10 @@ admin.site.login = secure_admin_login(admin.site.login)  # type: ignore[method-a
 # Who found a session open must not end those of the person it belongs to.
 sessions_page = reauthentication_required(list_usersessions, allow_get=True)
 
-handler500 = "dpal_site.failures.failed"
+handler500 = "dpal_site.problems.failed"
 urlpatterns = [
-    path("healthz", health.alive, name="healthz"),
-    path("readyz", health.ready, name="readyz"),
+    path("healthz", checks.alive, name="healthz"),
+    path("readyz", checks.ready, name="readyz"),
     path("metrics", metrics, name="metrics"),
     path("login/", LoginView.as_view(), name="login"),
     path("logout/", LogoutView.as_view(), name="logout"),

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "dpal_site.settings")
 application: "WSGIApplication" = get_wsgi_application()
 if settings.LABEL_PROCESS_URL:
-    from dpal_site.front import LabelFront  # needs the applications to be loaded
+    from dpal_site.operations.label_pages import LabelFront  # needs the applications to be loaded
 
     application = LabelFront(application, settings.LABEL_PROCESS_URL)
 # Every view is imported now: else the first visitor of each process waits for it, long where the machine is busy.

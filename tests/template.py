@@ -15,7 +15,6 @@ from django.core.management.commands import migrate
 from django.test import override_settings
 from psycopg import sql
 
-from dpal_site import owner
 from dpal_site.embedded import servers
 from dpal_site.embedded.postgres import EmbeddedPostgres
 
@@ -39,6 +38,8 @@ def template_name(root: Path = servers.REPOSITORY) -> str:
 
 def make_template(postgres: EmbeddedPostgres, name: str, lock: Path) -> None:
     """Make the database unless it is there; processes beside this one wait for it at the lock."""
+    from dpal_site.operations.preparation import as_owner  # noqa: PLC0415 - loads models
+
     making = f"test_{name}"
     with lock.open("a") as file, psycopg.connect(postgres.url(), autocommit=True) as connection:
         fcntl.flock(file, fcntl.LOCK_EX)
@@ -46,7 +47,7 @@ def make_template(postgres: EmbeddedPostgres, name: str, lock: Path) -> None:
             return
         connection.execute(sql.SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)").format(sql.Identifier(making)))
         connection.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(making)))
-        with override_settings(DATABASE_OWNER_URL=postgres.url(making)), owner.as_owner():
+        with override_settings(DATABASE_OWNER_URL=postgres.url(making)), as_owner():
             # Django's own command: the rights of the site's role are for each copy.
             call_command(migrate.Command(), verbosity=0, interactive=False)
         with psycopg.connect(postgres.url(making)) as made:

@@ -37,7 +37,7 @@ MAY_REACH_OUT = {
     "dpal_site/environment.py": "describes that bucket",
     "dpal_site/operations/healthcheck.py": "to the process beside it",
     "dpal_site/embedded/processes.py": "to the processes it started",
-    "dpal_site/front.py": "to the label process, at the one address that LABEL_PROCESS_URL names",
+    "dpal_site/operations/label_pages.py": "to the label process, at the one address that LABEL_PROCESS_URL names",
     "dpal_site/demo/annotators.py": "to the site that runs the demo",
     "privacy/engines/stores.py": "to the bucket that STORAGE_URL names, from a cluster's hosts",
     "privacy/ledger/auditor/witness.py": "to the site that somebody on another host watches with it",

@@ -6,7 +6,7 @@ from django.conf import settings
 from django.http import HttpRequest
 from django.test.client import ClientMixin
 
-from dpal_site.logins import SessionStore
+from dpal_site.accounts.logins import SessionStore
 
 
 def _set_login_cookies(client: ClientMixin, request: HttpRequest) -> None:

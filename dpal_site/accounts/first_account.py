@@ -12,7 +12,7 @@ from django.utils.translation import gettext_lazy as _
 HERE = frozenset({"127.0.0.1", "::1"})
 # Any number will do that no other lock of the site uses.
 LOCK = 7_303
-BACKEND = "dpal_site.logins.ByUserName"
+BACKEND = "dpal_site.accounts.logins.ByUserName"
 
 
 class FirstAccountForm(UserCreationForm):  # type: ignore[type-arg]

@@ -22,7 +22,7 @@ from django_htmx.http import HttpResponseClientRedirect
 from annotation import selectors
 from annotation.models import Membership
 from annotation.people.identity import person_of
-from dpal_site.around import Middleware
+from dpal_site.middleware import Middleware
 
 FACTORS = [Authenticator.Type.TOTP, Authenticator.Type.WEBAUTHN]
 VERDICT = "second_factor"

@@ -13,8 +13,8 @@ from django.db.models import Exists, OuterRef
 from django.db.models.functions import Now
 from django.http import HttpRequest, HttpResponse
 
-from dpal_site.around import Middleware
-from dpal_site.logins import SessionStore
+from dpal_site.accounts.logins import SessionStore
+from dpal_site.middleware import Middleware
 from dpal_site.models import Session
 
 BEGAN, SEEN = "session_began", "session_seen"

@@ -12,14 +12,38 @@ import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 from PIL import Image
+from sklearn.datasets import load_digits
 
 from annotation.choices.presets import PRESETS
-from dpal_site.demo import digits, voice_log
+from dpal_site.demo import voice_log
 from dpal_site.demo.annotators import MISTAKE_RATE, Browser, GivesAnswer, LabelPage
 from learner.estimators.descriptions import described_by
 from learner.simulation.task import SimulationTask
 from learner.strategies.secret_blocks import SecretBlocks
 from privacy.gate.normalizers import Normalizer, normalize_texts
+
+DIGITS_QUESTION = "Which digit is this?"
+DIGITS = tuple("0123456789")
+SIDE = 8
+TESTED = 360
+
+
+@dataclass(frozen=True, slots=True)
+class DigitSplit:
+    pool: NDArray[np.uint8]
+    pool_classes: NDArray[np.int64]
+    test: NDArray[np.uint8]
+    test_classes: NDArray[np.int64]
+
+
+def split_digits(*, rng: np.random.Generator) -> DigitSplit:
+    digits = load_digits()
+    order = rng.permutation(len(digits.images))
+    # Sixteen grey levels in the source, 0 to 240 in a byte.
+    images = np.minimum(digits.images[order] * 15, 255).astype(np.uint8)
+    classes = digits.target[order].astype(np.int64)
+    return DigitSplit(images[TESTED:], classes[TESTED:], images[:TESTED], classes[:TESTED])
+
 
 TRUSTED, CROWD = "pool-experts", "voice-crowd"
 # The first seed of benchmarks/demo.py.
@@ -66,30 +90,30 @@ def default_plans(*, seed: int = SEED) -> list[ProjectPlan]:
 
 def digits_plan(*, seed: int = SEED) -> ProjectPlan:
     rng = np.random.default_rng(seed)
-    split = digits.split_digits(rng=rng)
+    split = split_digits(rng=rng)
     known = {image.tobytes(): int(label) for image, label in zip(split.pool, split.pool_classes, strict=True)}
     return ProjectPlan(
         name="Digits",
         preset=TRUSTED,
         data_kind="image",
-        question=digits.QUESTION,
-        classes=digits.CLASSES,
-        settings={"image_height": digits.SIDE, "image_width": digits.SIDE, "block_growth": DIGIT_BLOCKS.block_growth},
+        question=DIGITS_QUESTION,
+        classes=DIGITS,
+        settings={"image_height": SIDE, "image_width": SIDE, "block_growth": DIGIT_BLOCKS.block_growth},
         releases=len(DIGIT_BLOCKS.block_rates),
         pool=UploadFile("digits.parquet", _parquet(pixels=_lists(split.pool)), {"pixels": "pixels"}),
         test=UploadFile(
             "digits-public-test.parquet",
-            _parquet(pixels=_lists(split.test), label=[digits.CLASSES[label] for label in split.test_classes]),
+            _parquet(pixels=_lists(split.test), label=[DIGITS[label] for label in split.test_classes]),
             {"pixels": "pixels", "label": "label"},
         ),
         answer=ImageReader(known),
         about=f"experts label {len(split.pool):,} private images, {len(split.test)} public ones test the models",
         task=SimulationTask(
             texts=(),
-            labels=with_mistakes(split.pool_classes, len(digits.CLASSES), rng),
+            labels=with_mistakes(split.pool_classes, len(DIGITS), rng),
             test_texts=(),
             test_labels=split.test_classes,
-            classes=digits.CLASSES,
+            classes=DIGITS,
             rows=split.pool,
             test_rows=split.test,
             settings=blocks_of_experts(DIGIT_BLOCKS),
@@ -104,7 +128,7 @@ def voice_plan(*, contributors: int = CONTRIBUTORS, seed: int = SEED) -> Project
     known = voice_log.known_sentences()
     log = voice_log.draw_voice_log(list(known), contributors=contributors, rng=rng)
     texts, labels = voice_log.public_test_set(rng=rng)
-    words = tuple(f"{topic}: {example}" for topic, examples in voice_log.EXAMPLES.items() for example in examples)
+    words = tuple(f"{topic}: {example}" for topic, said in voice_log.SAYINGS.items() for example in said["examples"])
     truth = np.array([known.get(text, 0) for text in log.texts], dtype=np.int64)
     return ProjectPlan(
         name="Voice requests",

@@ -1,13 +1,53 @@
 """The demonstration's result in lines of at most 100 columns: what each release reached, and what it must beat."""
 
+import json
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
 
 from annotation.models import Project
-from dpal_site.demo.plans import ProjectPlan
-from dpal_site.demo.simulated import Compared, medians_made_by
+from dpal_site.demo.plans import CROWD, ProjectPlan
 from dpal_site.demo.stage import share_right
 from learner.models import ModelRelease
+from learner.simulation.crowd import simulate_crowd
+from learner.simulation.trusted import simulate_trusted
+
+# Written by benchmarks/demo.py.
+MEDIANS = Path(__file__).with_name("medians.json")
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    releases: tuple[float, ...]
+    version_0: float | None
+    random: float
+    no_privacy: float
+    constant: float
+
+    @classmethod
+    def of_medians(cls, name: str) -> "Compared | None":
+        found = medians_made_by()["projects"].get(name)
+        return None if found is None else cls(**{**found, "releases": tuple(found["releases"])})
+
+
+def medians_made_by() -> Mapping[str, Any]:
+    return cast(Mapping[str, Any], json.loads(MEDIANS.read_text()))
+
+
+def simulated(plan: ProjectPlan) -> Compared:
+    outcome = (simulate_crowd if plan.preset == CROWD else simulate_trusted)(plan.task)
+    last = outcome.points[-1]
+    releases = last.releases or tuple(point.project for point in outcome.points)
+    return Compared(
+        releases=tuple(release.accuracy for release in releases),
+        version_0=last.version_0.accuracy if plan.data_kind == "text" else None,
+        random=last.random.accuracy,
+        no_privacy=last.no_privacy.accuracy,
+        constant=last.constant.accuracy,
+    )
+
 
 WIDTH = 100
 CELLS = "  {:28}{:>9}{:>24}{:>13}{:>20}"

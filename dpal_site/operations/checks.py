@@ -15,10 +15,25 @@ from annotation.errors import StorageAway
 from annotation.work import scanning
 from annotation.work.services import files
 from annotation.work.services.broker import AWAY
-from dpal_site.operations import heartbeats
 
 if TYPE_CHECKING:
     from annotation.work.object_storage import ObjectStorage
+from django.db.models import DurationField, ExpressionWrapper, F
+from django.db.models.functions import Now
+from django.http import HttpRequest, HttpResponse
+
+from dpal_site.models import Heartbeat
+
+
+def write_heartbeat(name: str) -> None:
+    Heartbeat.objects.update_or_create(name=name, defaults={"seen_at": Now()})
+
+
+def ages() -> dict[str, timedelta | None]:
+    age = ExpressionWrapper(Now() - F("seen_at"), output_field=DurationField())
+    heard = dict(Heartbeat.objects.annotate(age=age).values_list("name", "age"))
+    return {queue: heard.get(queue) for queue in settings.QUEUES}
+
 
 MEBIBYTE = 1024 * 1024
 
@@ -44,7 +59,7 @@ def broker() -> str | None:
 def every_worker() -> str | None:
     limit = timedelta(seconds=settings.HEARTBEAT_LIMIT_SECONDS)
     try:
-        silent = sorted(name for name, age in heartbeats.ages().items() if age is None or age > limit)
+        silent = sorted(name for name, age in ages().items() if age is None or age > limit)
     except DatabaseError:
         return "unknown without the database"
     return f"nothing heard for {settings.HEARTBEAT_LIMIT_SECONDS} s from queue {', '.join(silent)}" if silent else None
@@ -88,3 +103,22 @@ if scanning.is_on():
 
 def run(names: list[str]) -> dict[str, str | None]:
     return {name: CHECKS[name]() for name in names}
+
+
+PLAIN = "text/plain; charset=utf-8"
+
+
+def alive(request: HttpRequest) -> HttpResponse:
+    return HttpResponse("ok\n", content_type=PLAIN)
+
+
+def ready(request: HttpRequest) -> HttpResponse:
+    names = request.GET.getlist("check") or list(CHECKS)
+    if unknown := sorted(set(names) - set(CHECKS)):
+        wanted = ", ".join(CHECKS)
+        # Not echoed: what was asked for may be anything.
+        return HttpResponse(f"{len(unknown)} unknown; checks are {wanted}\n", status=400, content_type=PLAIN)
+    found = run(names)
+    lines = "".join(f"{name}: {problem or 'ok'}\n" for name, problem in found.items())
+    status = 503 if any(found.values()) else 200
+    return HttpResponse(lines, status=status, content_type=PLAIN, headers={"Cache-Control": "no-store"})

@@ -11,7 +11,7 @@ from django.conf import settings
 from django.core.checks import CheckMessage, Error, Tags, Warning, register  # noqa: A004 - Django's own name
 from django.db import DatabaseError, connection
 
-from dpal_site import roles
+from dpal_site.operations import roles
 
 # Names of this machine: what talks to them leaves no host.
 NEAR = frozenset({"", "localhost", "127.0.0.1", "::1"})

@@ -26,7 +26,7 @@ from annotation.models import (
     Query,
 )
 from annotation.work.services import broker
-from dpal_site.operations import heartbeats
+from dpal_site.operations import checks
 from learner.models import Round, TrainingRun
 from privacy.choices import Kind
 from privacy.ledger.models import BudgetAccount
@@ -120,7 +120,7 @@ class SiteCollector(Collector):
         family = GaugeMetricFamily(
             "dpal_heartbeat_age_seconds", "Time since a worker of the queue was heard of.", labels=["queue"]
         )
-        for queue, age in heartbeats.ages().items():
+        for queue, age in checks.ages().items():
             if age is not None:
                 family.add_metric([queue], age.total_seconds())
         return family

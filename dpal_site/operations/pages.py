@@ -19,7 +19,7 @@ from django.views.decorators.http import require_POST
 from annotation.people.identity import note_nothing, person_of
 from annotation.work import scanning
 from annotation.work.services import broker
-from dpal_site.operations import heartbeats, long_work
+from dpal_site.operations import checks, long_work
 
 
 def for_staff(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
@@ -44,7 +44,7 @@ def standing() -> dict[str, Any]:
             "just_heard": age is not None and age < timedelta(minutes=1),
             "silent": age is None or age > limit,
         }
-        for name, age in heartbeats.ages().items()
+        for name, age in checks.ages().items()
     ]
     return {
         "queues": queues,

@@ -16,7 +16,7 @@ from django.http import HttpRequest, HttpResponse
 
 from annotation.people.identity import is_noted_nothing, network_address
 from annotation.work.services import history
-from dpal_site.around import Middleware
+from dpal_site.middleware import Middleware
 
 logger = logging.getLogger(__name__)
 READING = ("GET", "HEAD", "OPTIONS")

@@ -6,8 +6,8 @@
 import pytest
 from django.db import connections
 
-from dpal_site.broker_address import broker_tls
 from dpal_site.embedded import host
+from dpal_site.environment import broker_tls
 from learner.models import ModelRelease
 from tests.faults.storm import stage, verdict
 from tests.faults.storm.brokers import KINDS

@@ -6,7 +6,7 @@ import pytest
 import redis
 from kombu import Connection
 
-from dpal_site.broker_address import broker_tls
+from dpal_site.environment import broker_tls
 from tests.hosts.compose_servers import ComposeServers, make_secrets
 
 pytestmark = [pytest.mark.faults, pytest.mark.hosts, pytest.mark.slow]

@@ -6,8 +6,8 @@ import psycopg
 import pytest
 import requests
 
-from dpal_site import label_role
 from dpal_site.embedded import host
+from dpal_site.operations import roles
 from tests.faults.storm.load import Load
 from tests.faults.storm.site import OwnSite
 from tests.faults.test_storm import SEED, judged, told, unfinished
@@ -183,7 +183,7 @@ def test_the_label_role_still_reads_nothing_else_through_the_pooler(site, pooler
     with psycopg.connect(pooler.label_url, autocommit=True, prepare_threshold=None) as connection:
         assert connection.execute("SELECT current_user").fetchone() == ("dpal_label",)
         readable = {table for table in tables if not refused(connection, f'SELECT * FROM "{table}" LIMIT 1')}
-        assert readable == {table for table, rights in label_role.GRANTS.items() if "SELECT" in rights}
+        assert readable == {table for table, rights in roles.LABEL_GRANTS.items() if "SELECT" in rights}
         for statement in (
             "SELECT contributor FROM annotation_encounter",
             "COPY annotation_record TO STDOUT",

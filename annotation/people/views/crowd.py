@@ -18,7 +18,7 @@ from annotation.people.services.signed_arrivals import TOKEN
 from annotation.selectors import projects_of
 from annotation.work.services import rates
 
-BACKEND = "dpal_site.logins.ByUserName"
+BACKEND = "dpal_site.accounts.logins.ByUserName"
 SESSION_KEY = "crowd_participant"
 TRIES, WINDOW_SECONDS = 30, 600
 

@@ -9,16 +9,15 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import connections
 
-from dpal_site import preparation
 from dpal_site.demo import stage as stages
 from dpal_site.demo.annotators import MISTAKE_RATE, SimulatedAnnotator
 from dpal_site.demo.plans import ProjectPlan, default_plans
 from dpal_site.demo.real_data import DataProblem, read_plans
-from dpal_site.demo.report import report_lines
-from dpal_site.demo.simulated import medians_made_by, simulated
+from dpal_site.demo.report import medians_made_by, report_lines, simulated
 from dpal_site.embedded import servers
 from dpal_site.embedded.errors import EmbeddedError, ProcessDied
 from dpal_site.embedded.processes import Supervisor
+from dpal_site.operations import preparation
 
 POLL_SECONDS = 0.5
 PATIENCE_SECONDS = 15 * 60

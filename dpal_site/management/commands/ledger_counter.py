@@ -6,7 +6,7 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from dpal_site import owner
+from dpal_site.operations import preparation
 from privacy.errors import RollbackDetected
 from privacy.ledger import counter
 
@@ -30,7 +30,7 @@ class Command(BaseCommand):
     def handle(self, *args: Any, action: str, trust_database: str, **options: Any) -> None:
         try:
             if action == "begin":
-                with owner.as_owner():
+                with preparation.as_owner():
                     counter.begin_counter(reason=trust_database)
             elif action == "close":
                 for account, mark in counter.close_forgotten().items():

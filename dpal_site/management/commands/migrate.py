@@ -5,16 +5,16 @@ from typing import Any
 from django.core.management.base import CommandError
 from django.core.management.commands import migrate
 
-from dpal_site import earlier, owner, preparation
-from dpal_site.roles import UnfitRole
+from dpal_site.operations import preparation
+from dpal_site.operations.roles import UnfitRole
 
 
 class Command(migrate.Command):
     help = f"{migrate.Command.help} Runs as the owner of the tables, and gives the site's role its rights."
 
     def handle(self, *args: Any, **options: Any) -> None:
-        with owner.as_owner():
-            earlier.refuse_tables_of_another_version()
+        with preparation.as_owner():
+            preparation.refuse_tables_of_another_version()
             super().handle(*args, **options)
             try:
                 preparation.grant_roles()

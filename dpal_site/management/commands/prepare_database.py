@@ -4,7 +4,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
-from dpal_site import preparation
+from dpal_site.operations import preparation
 
 
 class Command(BaseCommand):

@@ -4,10 +4,10 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from dpal_site import preparation
 from dpal_site.embedded import servers
 from dpal_site.embedded.errors import EmbeddedError
 from dpal_site.embedded.processes import Supervisor
+from dpal_site.operations import preparation
 
 
 class Command(BaseCommand):

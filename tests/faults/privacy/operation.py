@@ -24,7 +24,7 @@ from django.contrib.auth.models import Group  # noqa: E402
 from django.core.management import call_command  # noqa: E402
 from django.db import Error, transaction  # noqa: E402
 
-from dpal_site import owner  # noqa: E402
+from dpal_site.operations import preparation  # noqa: E402
 from privacy.accounting.events import GaussianEvent  # noqa: E402
 from privacy.ledger import counter, entries  # noqa: E402
 from privacy.ledger import services as ledger  # noqa: E402
@@ -39,7 +39,7 @@ def migrate() -> None:
     """Make the tables an operation needs."""
     call_command("migrate", "privacy", verbosity=0, skip_checks=True)
     call_command("migrate", "auth", verbosity=0, skip_checks=True)
-    with owner.as_owner():
+    with preparation.as_owner():
         counter.begin_counter()
 
 

@@ -15,9 +15,9 @@ import pytest
 import redis
 from kombu import Connection
 
-from dpal_site.broker_address import broker_tls
 from dpal_site.embedded import host
 from dpal_site.embedded.servers import REPOSITORY
+from dpal_site.environment import broker_tls
 from tests.faults.storm.site import quiet_port
 
 INSTALL = "apt-get install redis-server rabbitmq-server"

@@ -11,7 +11,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 from kombu import Connection
 
-from dpal_site.broker_address import broker_tls
+from dpal_site.environment import broker_tls
 
 HERE = x509.IPAddress(ip_address("127.0.0.1"))
 BY_NAME = x509.DNSName("localhost")

@@ -13,7 +13,7 @@ import yaml
 from django.conf import settings
 from django.urls import get_resolver, reverse
 
-from dpal_site import parts
+from dpal_site.operations import label_pages
 from tests.permission_scene import named_patterns
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -128,7 +128,7 @@ def test_the_example_of_a_proxy_lets_through_what_the_site_takes():
         ours = name.partition(":")[0] in ("annotation", "learner", *settings.ADDONS)
         if ours and set(pattern.pattern.converters) <= set(values):
             address = reverse(name, kwargs={key: values[key] for key in pattern.pattern.converters})
-            assert bool(re.match(pages, address)) == (name in parts.LABEL_PAGES), address
+            assert bool(re.match(pages, address)) == (name in label_pages.LABEL_PAGES), address
 
 
 @pytest.mark.parametrize("name", SERVICES)

@@ -11,7 +11,7 @@ from django.test import Client
 from django.urls import reverse
 
 from annotation.work.services.tokens import PREFIX, create_token
-from dpal_site.logins import SessionStore, session_digest
+from dpal_site.accounts.logins import SessionStore, session_digest
 from dpal_site.models import GuessCount
 
 pytestmark = pytest.mark.django_db

@@ -8,7 +8,7 @@ from annotation.models import Job
 from annotation.questions.services import queue
 from annotation.work.services import broker as broker_service
 from dpal_site.celery import app
-from dpal_site.operations import checks, heartbeats
+from dpal_site.operations import checks
 from learner.models import Round
 from tests.factories import make_annotators, make_project, make_user, open_records
 from tests.scanner import SmallScanner
@@ -46,7 +46,7 @@ def test_the_page_shows_queues_work_and_failures_and_no_content(staff, broker):
     open_records(project, 2)
     (person,) = make_annotators(project, 1)
     queue.claim_next(project=project, user=person)
-    heartbeats.write_heartbeat("heavy")
+    checks.write_heartbeat("heavy")
     stalled(project)
     waiting = Job.objects.create(project=project, kind="gate")
     Job.objects.filter(pk=waiting.pk).update(created_at=timezone.now() - timedelta(hours=1))

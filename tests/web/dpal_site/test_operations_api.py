@@ -6,7 +6,7 @@ from django.utils import timezone
 from annotation.models import Job
 from annotation.models.history import Action
 from annotation.work.services import broker as broker_service
-from dpal_site.operations import heartbeats
+from dpal_site.operations import checks
 from tests.factories import make_project, make_user, open_records
 from tests.rest_caller import Caller
 
@@ -21,7 +21,7 @@ def staff():
 def test_queues_and_work_are_told_without_content(staff, broker):
     project = make_project()
     open_records(project, 2)
-    heartbeats.write_heartbeat("heavy")
+    checks.write_heartbeat("heavy")
     gone = Job.objects.create(project=project, kind="import", state="running", attempt=2)
     Job.objects.filter(pk=gone.pk).update(leased_until=timezone.now() - timedelta(minutes=5))
     ended = {"state": "failed", "error": "The disk is full.", "finished_at": timezone.now()}

@@ -14,7 +14,7 @@ from annotation.projects.services import lifecycle, opening
 from annotation.questions.guidelines import NAME_LENGTH, snippet_of
 from annotation.questions.services import guidelines
 from annotation.questions.services.guidelines import save_guidelines
-from dpal_site import label_role
+from dpal_site.operations import roles
 from tests.db.annotation.models.test_constraints import refused
 from tests.factories import a_png, make_annotators, make_manager, make_project, make_user
 from tests.owning import as_owner
@@ -190,7 +190,7 @@ def test_they_go_with_their_project(project):
 
 
 def test_the_label_pages_read_them_and_do_nothing_else():
-    assert label_role.GRANTS["annotation_guidelinepicture"] == ("SELECT",)
+    assert roles.LABEL_GRANTS["annotation_guidelinepicture"] == ("SELECT",)
     with connection.cursor() as cursor:
         cursor.execute("SELECT has_table_privilege('annotation_guidelinepicture', 'UPDATE')")
         assert cursor.fetchone() == (False,)

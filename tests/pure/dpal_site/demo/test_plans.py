@@ -7,7 +7,7 @@ import pytest
 from PIL import Image
 
 from annotation.choices.presets import PRESETS, broken_rules
-from dpal_site.demo import plans, real_data, simulated
+from dpal_site.demo import plans, real_data, report
 from dpal_site.demo.annotators import LabelPage
 
 PLANS = {plan.name: plan for plan in plans.default_plans()}
@@ -34,7 +34,7 @@ def test_what_is_simulated_is_what_is_opened(plan):
     labels_per_release = len(task.label_counts) if plan.preset == plans.CROWD else len(plans.BLOCKS.block_rates)
     assert labels_per_release == plan.releases
     assert 0 < task.label_counts[-1] <= task.n_records
-    medians = simulated.Compared.of_medians(plan.name)
+    medians = report.Compared.of_medians(plan.name)
     assert len(medians.releases) == plan.releases
     assert medians.releases[-1] > max(medians.random, medians.constant, medians.version_0 or 0)
 

@@ -1,7 +1,6 @@
 import pytest
 
-from dpal_site.demo.report import verdict
-from dpal_site.demo.simulated import Compared
+from dpal_site.demo.report import Compared, verdict
 
 BESIDE = Compared(releases=(0.4, 0.8), version_0=0.6, random=0.7, no_privacy=0.9, constant=0.1)
 RANDOM, WORDS = "random choice", "version 0"

@@ -6,7 +6,8 @@ import logging.config
 import pytest
 import structlog
 
-from dpal_site.operations import context, logs
+from dpal_site import celery
+from dpal_site.operations import logs
 from privacy.errors import PrivacyError
 
 SECRET = "meet me at the harbour"
@@ -75,7 +76,7 @@ def test_what_celery_says_of_a_failed_task_quotes_nothing(lines):
     ("sent", "kept"), [("a1b2c3d4", True), ("short", False), ("a b c d e f", False), ("x" * 65, False), (None, False)]
 )
 def test_only_an_id_that_can_carry_nothing_is_taken_over(sent, kept):
-    assert (context.request_id(sent) == sent) is kept
+    assert (celery.request_id(sent) == sent) is kept
 
 
 @pytest.mark.parametrize("lines", ["json", "plain"], indirect=True)
@@ -96,5 +97,5 @@ def test_every_logger_writes_to_standard_error_alone():
 def test_a_task_carries_the_request_that_caused_it():
     headers = {}
     with structlog.contextvars.bound_contextvars(request_id="abc"):
-        context._carry(headers=headers)
+        celery._carry(headers=headers)
     assert headers == {"request_id": "abc"}

@@ -12,7 +12,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from dpal_site.accounts import sessions
-from dpal_site.logins import ByEmail, ByUserName, NotWritable, SessionMiddleware, SessionStore, session_digest
+from dpal_site.accounts.logins import ByEmail, ByUserName, NotWritable, SessionMiddleware, SessionStore, session_digest
 from dpal_site.models import Session
 
 pytestmark = pytest.mark.django_db
@@ -138,7 +138,7 @@ class TestTheLabelProcess:
     @pytest.fixture
     def visitor(self, ann, client, settings):
         """Log somebody in, and go on as the label process; gives the secret."""
-        client.force_login(ann, backend="dpal_site.logins.ByUserName")
+        client.force_login(ann, backend="dpal_site.accounts.logins.ByUserName")
         settings.SERVES_LABELS_ALONE = True
         return client.cookies[settings.SESSION_COOKIE_NAME].value
 

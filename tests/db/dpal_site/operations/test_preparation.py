@@ -8,8 +8,8 @@ from django.db import connection
 from django.db.migrations.loader import MigrationLoader
 from django.db.migrations.recorder import MigrationRecorder
 
-from dpal_site.earlier import refuse_tables_of_another_version
 from dpal_site.embedded.servers import REPOSITORY
+from dpal_site.operations.preparation import refuse_tables_of_another_version
 from tests.evidence.planting import mark_of
 from tests.owning import as_owner
 

@@ -14,8 +14,8 @@ from annotation.projects.services.configuring import configure_project
 from annotation.questions.services import checks as gold
 from annotation.questions.services import correcting, flags, participations
 from annotation.work.services.tokens import secret_digest
-from dpal_site import label_role, parts
-from dpal_site.roles import RoleAddress
+from dpal_site.operations import label_pages, roles
+from dpal_site.operations.roles import RoleAddress
 from tests.clients import browser_of
 from tests.factories import (
     add_members,
@@ -38,7 +38,7 @@ PATTERNS = {name: str(pattern.pattern) for name, pattern in named_patterns(get_r
 def role(settings):
     made = RoleAddress(f"label_{token_hex(6)}", token_hex(16))
     with as_owner():
-        label_role.grant_label_role(made)
+        roles.grant_label_role(made)
 
     @contextlib.contextmanager
     def acting():
@@ -235,7 +235,7 @@ class TestTheRoleIsEnough:
         with role():
             web.get(reverse("annotation:label", args=[project.slug]))
             lease = held()
-            for name in sorted(parts.LABEL_PAGES):
+            for name in sorted(label_pages.LABEL_PAGES):
                 values = [project.slug] if "projects/" in PATTERNS[name] else [lease.pk]
                 values += [lease.query_id] * ("query_id" in PATTERNS[name])
                 values += ["0" * 64] * ("digest" in PATTERNS[name])
@@ -258,7 +258,7 @@ class TestTheRoleIsEnough:
 class TestEachPartServesItsOwn:
     def test_the_names_of_the_label_pages_exist(self):
         names = {f"annotation:{name}" for name in get_resolver("annotation.urls").reverse_dict if isinstance(name, str)}
-        assert names >= parts.LABEL_PAGES
+        assert names >= label_pages.LABEL_PAGES
 
     def test_the_label_process_sends_everything_else_to_the_other(self, client, label_part):
         for path in ("/", "/login/?next=/a", "/admin/", "/api/v1/projects", "/metrics", "/projects/x/data/"):

@@ -11,10 +11,10 @@ from django.test import Client
 from psycopg import sql
 
 from annotation.models import Picture, Record
-from dpal_site import label_role
+from dpal_site.accounts.logins import SessionStore
 from dpal_site.embedded.servers import REPOSITORY
-from dpal_site.logins import SessionStore
-from dpal_site.roles import RoleAddress, UnfitRole
+from dpal_site.operations import roles
+from dpal_site.operations.roles import RoleAddress, UnfitRole
 from tests.factories import make_account, make_project, make_records, open_records
 from tests.owning import as_owner
 
@@ -61,7 +61,7 @@ def role(db):
     """Make a role of this test's own, gone with its transaction."""
     made = RoleAddress(f"label_{token_hex(6)}", token_hex(16))
     with as_owner():
-        label_role.grant_label_role(made)
+        roles.grant_label_role(made)
     return made.name
 
 
@@ -106,7 +106,7 @@ def granted(role, table):
 
 def declared(table):
     whole, columns = set(), set()
-    for privilege in label_role.GRANTS.get(table, ()):
+    for privilege in roles.LABEL_GRANTS.get(table, ()):
         verb, _, names = privilege.partition(" (")
         if names:
             columns |= {(verb, name.strip()) for name in names.rstrip(")").split(",")}
@@ -116,7 +116,7 @@ def declared(table):
 
 
 def test_every_table_gives_the_role_what_is_declared_and_nothing_else(role):
-    assert set(label_role.GRANTS) <= set(tables())
+    assert set(roles.LABEL_GRANTS) <= set(tables())
     assert {table: granted(role, table) for table in tables()} == {table: declared(table) for table in tables()}
 
 
@@ -129,7 +129,7 @@ def test_a_right_too_many_is_noticed(role):
 def test_reading_is_tried_on_every_table(role):
     make_records(make_project(), ["something nobody may see"])
     readable = {table for table in tables() if not refused(role, f'SELECT * FROM "{table}" LIMIT 1')}
-    assert readable == {table for table, rights in label_role.GRANTS.items() if "SELECT" in rights}
+    assert readable == {table for table, rights in roles.LABEL_GRANTS.items() if "SELECT" in rights}
     assert not readable & PRIVATE
 
 
@@ -190,7 +190,7 @@ class TestWhoeverTookTheProcessOver:
     def browsers(self, people):
         found = {name: Client() for name in people}
         for name, browser in found.items():
-            browser.force_login(people[name], backend="dpal_site.logins.ByUserName")
+            browser.force_login(people[name], backend="dpal_site.accounts.logins.ByUserName")
         return found
 
     def is_administrator(self, browser):
@@ -221,7 +221,7 @@ class TestWhoeverTookTheProcessOver:
         stolen = SessionStore().encode(
             {
                 "_auth_user_id": str(root.pk),
-                "_auth_user_backend": "dpal_site.logins.ByUserName",
+                "_auth_user_backend": "dpal_site.accounts.logins.ByUserName",
                 "_auth_user_hash": root.get_session_auth_hash(),
             }
         )
@@ -280,10 +280,10 @@ def test_the_manual_gives_a_reason_for_every_right():
     page = (REPOSITORY / "docs" / "security.md").read_text()
     rows = re.findall(r"^\| `(\w+)` \| ([^|]+) \| [^|]{10,} \|$", page, re.MULTILINE)
     told = {table: {right.strip() for right in re.split(r",\s*(?![^(]*\))", rights)} for table, rights in rows}
-    assert {table: told.get(table) for table in label_role.GRANTS} == {
-        table: set(rights) for table, rights in label_role.GRANTS.items()
+    assert {table: told.get(table) for table in roles.LABEL_GRANTS} == {
+        table: set(rights) for table, rights in roles.LABEL_GRANTS.items()
     }
-    named = {function.partition("(")[0] for function in label_role.FUNCTIONS}
+    named = {function.partition("(")[0] for function in roles.LABEL_FUNCTIONS}
     assert {name for name, rights in told.items() if rights == {"EXECUTE"}} == named
 
 
@@ -336,7 +336,7 @@ def test_the_functions_are_for_the_role_alone(role):
     stranger = f"stranger_{token_hex(6)}"
     with as_owner(), connection.cursor() as cursor:
         cursor.execute(sql.SQL("CREATE ROLE {}").format(sql.Identifier(stranger)))
-        for function in label_role.FUNCTIONS:
+        for function in roles.LABEL_FUNCTIONS:
             cursor.execute(
                 "SELECT has_function_privilege(%s, %s, 'EXECUTE'), has_function_privilege(%s, %s, 'EXECUTE')",
                 [role, function, stranger, function],
@@ -346,18 +346,18 @@ def test_the_functions_are_for_the_role_alone(role):
             "SELECT proname FROM pg_proc WHERE pronamespace = current_schema()::regnamespace AND prosecdef"
             " AND prorettype <> 'trigger'::regtype"
         )
-        assert {name for (name,) in cursor.fetchall()} == {each.partition("(")[0] for each in label_role.FUNCTIONS}
+        assert {name for (name,) in cursor.fetchall()} == {each.partition("(")[0] for each in roles.LABEL_FUNCTIONS}
 
 
 def test_the_label_process_must_not_be_the_owner(db):
     with as_owner(), pytest.raises(UnfitRole, match="LABEL_DATABASE_URL names the role that owns the database"):
-        label_role.grant_label_role(RoleAddress(connection.settings_dict["USER"], ""))
+        roles.grant_label_role(RoleAddress(connection.settings_dict["USER"], ""))
 
 
 def test_granting_again_takes_back_what_was_given_by_hand(role):
     with as_owner(), connection.cursor() as cursor:
         cursor.execute(sql.SQL("GRANT SELECT ON annotation_record TO {}").format(sql.Identifier(role)))
-        label_role.grant_label_role(RoleAddress(role, token_hex(16)))
+        roles.grant_label_role(RoleAddress(role, token_hex(16)))
     assert refused(role, "SELECT * FROM annotation_record")
 
 

@@ -13,11 +13,11 @@ from django.contrib.auth.models import User
 from psycopg import sql
 
 from annotation.models import Assignment, AssignmentState, Label
-from dpal_site import label_role
 from dpal_site.demo.annotators import Browser
 from dpal_site.embedded import host
 from dpal_site.embedded.processes import Supervisor
-from dpal_site.roles import RoleAddress
+from dpal_site.operations import roles
+from dpal_site.operations.roles import RoleAddress
 from tests.factories import add_members, make_project, open_records
 from tests.owning import as_owner
 
@@ -32,7 +32,7 @@ def site(supervisor, embedded_servers, collected_static_files, transactional_db)
     _, _, address = embedded_servers.database_url.partition("@")
     role = RoleAddress(f"front_{token_hex(6)}", token_hex(16))
     with as_owner():
-        label_role.grant_label_role(role)
+        roles.grant_label_role(role)
     label_url = f"postgresql://{role.name}:{role.password}@{address}"
     supervisor._environment |= {"LABEL_DATABASE_URL": label_url, "ALLOWED_HOSTS": NAMES, "LOG_FORMAT": "json"}
     supervisor.start_web_and_label(host.free_port(), workers=1)

@@ -4,10 +4,10 @@ import pytest
 from django.db import connection
 from psycopg import sql
 
-from dpal_site import site_role
+from dpal_site.operations import roles
 from dpal_site.operations.deployment_checks import check_role
-from dpal_site.roles import RoleAddress, UnfitRole
-from tests.db.dpal_site.test_label_role import granted, tables
+from dpal_site.operations.roles import RoleAddress, UnfitRole
+from tests.db.dpal_site.operations.test_label_role import granted, tables
 from tests.owning import as_owner
 
 pytestmark = pytest.mark.django_db
@@ -32,7 +32,7 @@ def current_role():
 
 
 def declared(table):
-    rights = site_role.LESS.get(table, site_role.EVERYTHING)
+    rights = roles.SITE_LESS.get(table, roles.EVERYTHING)
     whole = {right for right in rights if "(" not in right}
     columns = {
         (verb, name.strip())
@@ -48,7 +48,7 @@ def role():
     """Make a role of this test's own, gone with its transaction; what follows is done as the owner."""
     with as_owner():
         made = RoleAddress(f"site_{token_hex(6)}", token_hex(16))
-        site_role.grant_site_role(made)
+        roles.grant_site_role(made)
         yield made
 
 
@@ -60,7 +60,7 @@ def test_tests_run_as_the_role_that_processes_get():
 
 
 def test_every_table_gives_what_is_declared_and_nothing_else(role):
-    assert set(site_role.LESS) <= set(tables())
+    assert set(roles.SITE_LESS) <= set(tables())
     assert {table: granted(role.name, table) for table in tables()} == {table: declared(table) for table in tables()}
 
 
@@ -93,7 +93,7 @@ def test_granting_again_takes_back_what_was_given_by_hand(role):
     run("GRANT pg_execute_server_program TO {}", role.name)
     run("ALTER ROLE {} CREATEROLE SUPERUSER", role.name)
     assert granted(role.name, "privacy_ledgerentry") != declared("privacy_ledgerentry")
-    site_role.grant_site_role(role)
+    roles.grant_site_role(role)
     for table in ("privacy_ledgerentry", "privacy_budgetaccount"):
         assert granted(role.name, table) == declared(table)
     assert run(f"SELECT rolsuper, rolcreaterole FROM pg_roles WHERE rolname = '{role.name}'") == [(False, False)]
@@ -104,14 +104,14 @@ def test_a_role_that_owned_the_tables_hands_them_over(role):
     """As an earlier version left them on a server of its own: migrated by the role that also served."""
     for table in tables():
         run("ALTER TABLE {} OWNER TO {}", table, role.name)
-    site_role.grant_site_role(role)
+    roles.grant_site_role(role)
     assert granted(role.name, "privacy_ledgerentry") == declared("privacy_ledgerentry")
     assert run("SELECT count(*) FROM pg_tables WHERE tableowner = '" + role.name + "'") == [(0,)]
 
 
 def test_the_site_must_not_be_the_owner(role):
     with pytest.raises(UnfitRole, match="DATABASE_URL names the role that owns the database"):
-        site_role.grant_site_role(RoleAddress(connection.settings_dict["USER"], ""))
+        roles.grant_site_role(RoleAddress(connection.settings_dict["USER"], ""))
 
 
 class TestOwnerWhoIsNoSuperuser:
@@ -135,12 +135,12 @@ class TestOwnerWhoIsNoSuperuser:
         run("SET ROLE none")
 
     def test_it_gives_rights_to_a_role_that_an_administrator_made(self, owner, role):
-        site_role.grant_site_role(role)
+        roles.grant_site_role(role)
         assert granted(role.name, "privacy_ledgerentry") == declared("privacy_ledgerentry")
 
     def test_a_role_that_nobody_made_is_asked_for(self, owner):
         with pytest.raises(UnfitRole, match="have an administrator run CREATE ROLE nobody_made_it"):
-            site_role.grant_site_role(RoleAddress("nobody_made_it", "x"))
+            roles.grant_site_role(RoleAddress("nobody_made_it", "x"))
 
     @pytest.mark.parametrize(
         ("done", "refusal"),
@@ -156,7 +156,7 @@ class TestOwnerWhoIsNoSuperuser:
         run(done, role.name)
         run("SET ROLE {}", owner)
         with pytest.raises(UnfitRole, match=refusal):
-            site_role.grant_site_role(role)
+            roles.grant_site_role(role)
 
     def test_one_that_may_make_roles_makes_it(self, owner):
         run("SET ROLE none")
@@ -164,7 +164,7 @@ class TestOwnerWhoIsNoSuperuser:
         run("SET ROLE {}", owner)
         made = RoleAddress(f"site_{token_hex(6)}", token_hex(16))
         for _ in range(2):
-            site_role.grant_site_role(made)
+            roles.grant_site_role(made)
         assert granted(made.name, "privacy_ledgerentry") == declared("privacy_ledgerentry")
 
 

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from django.db import connection, transaction
 from psycopg import sql
 
 from dpal_site.embedded.database_address import parse_database_url
@@ -133,3 +134,115 @@ def _check(cursor: Any, name: str, address: str) -> None:
             f"the role {name} of {address} owns the tables, the schema or the database: have an administrator run "
             f"REASSIGN OWNED BY {name} TO the role of DATABASE_OWNER_URL"
         )
+
+
+# The process of the label pages: what it may do, table by table, and nothing else.
+# By table: a privilege, or a privilege with the columns it is for. What is not named here is closed.
+LABEL_GRANTS: Mapping[str, Sequence[str]] = {
+    "annotation_membership": ("SELECT", "UPDATE (guidelines_seen, paused_at, pause_reason)"),
+    "annotation_crowdlink": ("SELECT",),
+    "annotation_crowdparticipant": ("SELECT", "UPDATE (completed_at)"),
+    # Readiness.
+    "dpal_site_heartbeat": ("SELECT",),
+    # What is asked. Locking a project's row takes the right to change one of its columns; this one never changes,
+    # because memberships refer to it.
+    "annotation_project": ("SELECT", "UPDATE (id)"),
+    "annotation_guidelines": ("SELECT",),
+    "annotation_guidelinepicture": ("SELECT",),
+    # What managers declare, the words about the classes among it.
+    "annotation_configuration": ("SELECT (id, document)",),
+    "annotation_dataset": ("SELECT",),
+    "annotation_query": ("SELECT", "UPDATE (state, overlap, open_slots, assigned_to_id)"),
+    "annotation_goldquery": ("SELECT",),
+    # What is answered.
+    "annotation_assignment": ("SELECT", "INSERT", "UPDATE (state, leased_until, finished_at, skip_reason)"),
+    "annotation_label": ("SELECT", "INSERT", "UPDATE (superseded_at)"),
+    "annotation_consensus": ("SELECT", "INSERT", "DELETE"),
+    "annotation_report": ("SELECT", "INSERT", "UPDATE (resolved_at, resolved_by_id, read_at)"),
+    "annotation_encounter": ("SELECT (id, project_id, annotator_id)", "INSERT"),
+    "annotation_qualityreport": ("SELECT",),
+    # Limits are what the page promises; what was spent is in the ledger, which is closed.
+    "privacy_budgetaccount": ("SELECT",),
+}
+LABEL_FUNCTIONS = (
+    "dpal_site_session_of(text)",
+    "dpal_site_session_seen(text)",
+    "dpal_site_session_ended(text)",
+    "dpal_site_visitor(text, bytea, bytea)",
+    "annotation_asked_record(bigint)",
+    "annotation_asked_picture(bigint)",
+    "annotation_has_met(bigint, bigint, bigint)",
+    "annotation_answers_cap(uuid)",
+    "privacy_account_totals(bigint)",
+)
+# A page that waits longer has lost its reader.
+STATEMENT_SECONDS = 30
+
+
+def grant_label_role(role: RoleAddress) -> None:
+    """Make the role if it is missing, and let it do what `LABEL_GRANTS` says and nothing else; may be repeated."""
+    with transaction.atomic(), connection.cursor() as cursor:
+        limit = {"statement_timeout": f"{STATEMENT_SECONDS}s"}
+        schema, name = confine(cursor, role, address="LABEL_DATABASE_URL", settings=limit)
+        grant(cursor, schema, name, tables=LABEL_GRANTS, functions=LABEL_FUNCTIONS)
+
+
+# Web servers and workers use the tables and own none: constraints, triggers and the chain hold for all but the owner.
+EVERYTHING = ("SELECT", "INSERT", "UPDATE", "DELETE")
+ADDED = ("SELECT", "INSERT")
+# Where the site may do less than everything with the rows of a table: facts that stay, and what migrations write.
+SITE_LESS: Mapping[str, Sequence[str]] = {
+    "privacy_ledgerentry": ADDED,
+    # A trigger sets the limits after an entry that says so, and refuses every other change; whoever writes an entry
+    # locks the account's row, which takes the right to change one of its columns.
+    "privacy_budgetaccount": (
+        *ADDED,
+        "UPDATE (epsilon_limit_nano, delta_limit_atto, delta_sum_limit_atto, rho_limit_nano)",
+    ),
+    # Which counter is the site's is for the owner to say.
+    "privacy_ledgercounter": ("SELECT",),
+    # Whoever shares a limit shares it for good.
+    "privacy_population": ADDED,
+    "privacy_quota": ADDED,
+    # Goes with its project, and is never rewritten.
+    "annotation_action": (*ADDED, "DELETE"),
+    # What was said is settled, and goes with its record; nobody rewrites it.
+    "annotation_report": (*ADDED, "DELETE", "UPDATE (resolved_at, resolved_by_id, reply, read_at)"),
+    "annotation_projectchange": ADDED,
+    "annotation_configuration": ADDED,
+    "annotation_deletion": ADDED,
+    "annotation_picture": (*ADDED, "DELETE"),
+    # A registered table's files are those that were read then.
+    "annotation_sourcefile": (*ADDED, "DELETE"),
+    "annotation_guidelinepicture": (*ADDED, "DELETE"),
+    "auth_user_groups": (*ADDED, "DELETE"),
+    "annotation_grouprole": (*ADDED, "DELETE"),
+    "annotation_populationmanager": ADDED,
+    "annotation_populationrequest": ("SELECT", "INSERT", "UPDATE"),
+    "annotation_project": ("SELECT", "INSERT", "UPDATE"),
+    "learner_modelrelease": ("SELECT", "INSERT", "UPDATE"),
+    "learner_modelrelease_lineage": ADDED,
+    "learner_randomizedlabel": (*ADDED, "DELETE"),
+    "learner_evaluation": ADDED,
+    "learner_stoppingadvice": ADDED,
+    "django_migrations": ("SELECT",),
+    "django_content_type": ("SELECT",),
+    "auth_permission": ("SELECT",),
+}
+
+
+def grant_site_role(role: RoleAddress) -> None:
+    """Make the role if it is missing, and let it do what is said here and nothing else; may be repeated."""
+    with transaction.atomic(), connection.cursor() as cursor:
+        schema, name = confine(cursor, role, address="DATABASE_URL")
+        tables = {table: SITE_LESS.get(table, EVERYTHING) for table in sorted(_tables(cursor))}
+        grant(cursor, schema, name, tables=tables)
+        cursor.execute(sql.SQL("GRANT USAGE, SELECT ON ALL SEQUENCES IN SCHEMA {} TO {}").format(schema, name))
+        cursor.execute(sql.SQL("GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA {} TO {}").format(schema, name))
+
+
+def _tables(cursor: object) -> set[str]:
+    cursor.execute(  # type: ignore[attr-defined]
+        "SELECT relname FROM pg_class WHERE relnamespace = current_schema()::regnamespace AND relkind IN ('r', 'p')"
+    )
+    return {name for (name,) in cursor.fetchall()}  # type: ignore[attr-defined]
