@@ -123,7 +123,6 @@ PRESETS: dict[str, Preset] = {
                 "features": "planned",
                 "text_columns": 128,
                 "estimator": "planned",
-                "smoothing": 1.0,
                 # All of the limit, `planned_settings` of these settings.
                 "training_epsilon": 2.195,
                 "training_delta": 6.249e-6,

@@ -10,7 +10,7 @@ from privacy.wording import as_message
 # Parameters of selections that presets say, so that no default stands for them.
 OF_PRESETS = ("selection_epsilon", "selection_rate", "block_hours")
 # Parameters of models and features that a client may leave out, too.
-LEFT_OUT: Final = ("smoothing", "image_colours")
+LEFT_OUT: Final = ("image_colours",)
 USUAL_ESTIMATOR: Final = "logistic"
 # Of noise that needs none.
 NO_DELTA: Final = 0.0

@@ -69,7 +69,6 @@ class Settings:
     image_colours = Setting("grey")
 
     estimator = Setting("logistic")
-    smoothing = Setting(0.5)
     training_delta = Setting(0.0)
 
     update_policy = Setting("per_round")

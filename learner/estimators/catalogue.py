@@ -3,7 +3,6 @@
 from typing import Any
 
 from annotation.choices.catalogue import CATALOGUE
-from learner.estimators.huber_svm import HuberSvm, HuberSvmGaussian, HuberSvmOutput
 from learner.estimators.label_sets import LabelSets
 from learner.estimators.logistic import Logistic, LogisticGaussian, LogisticOutput
 from learner.estimators.planned import PlannedEstimator
@@ -18,9 +17,6 @@ CHOICES: tuple[type[Choice], ...] = (
     Logistic,
     LogisticGaussian,
     LogisticOutput,
-    HuberSvm,
-    HuberSvmGaussian,
-    HuberSvmOutput,
     PlannedEstimator,
     SoftmaxSteps,
     Sums,

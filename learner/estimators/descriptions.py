@@ -77,9 +77,6 @@ class PublicWords(Protocol):
     def directions(self) -> LinearModel:
         """Return the directions of the words, in the scale of softmax scores."""
 
-    def huber(self, smoothing: float) -> LinearModel | None:
-        """Return version 0 in the scale of a Huber SVM of this smoothing, None where examples are too few."""
-
 
 def fillings(template: str, slots: Mapping[str, Sequence[str]]) -> list[str]:
     """Return a template with its slots filled: every value occurs, at most `MOST_FILLINGS` texts in all."""

@@ -301,27 +301,23 @@ class PrivateLogisticRegression(PricedClassifier[TrainingEvent]):
 
 @dataclass(frozen=True)
 class PerturbedChoice(ConvexChoice):
-    """Logistic regression, as projects choose it; other losses have more parameters."""
+    """Logistic regression, as projects choose it."""
 
     method: ClassVar[PerturbationMethod]
 
     def estimator(self, shape: Shape) -> PrivateEstimator:
         """Return the estimator, unfitted."""
-        return PrivateLogisticRegression(**self.shared_parameters(shape))
-
-    def shared_parameters(self, shape: Shape) -> dict[str, Any]:
-        """Return the parameters that the estimators of all losses share."""
-        return {
-            "epsilon": self.training_epsilon,
-            "regularization": self.regularization,
-            "method": self.method,
-            "classes": shape.classes,
-            "delta": self.delta,
-            "norm_bound": shape.norm_bound,
-            "intercept_scaling": shape.intercept_scaling,
-            "adjacency": shape.adjacency,
-            "prior": shape.prior,
-        }
+        return PrivateLogisticRegression(
+            self.training_epsilon,
+            self.regularization,
+            self.method,
+            classes=shape.classes,
+            delta=self.delta,
+            norm_bound=shape.norm_bound,
+            intercept_scaling=shape.intercept_scaling,
+            adjacency=shape.adjacency,
+            prior=shape.prior,
+        )
 
 
 @dataclass(frozen=True)

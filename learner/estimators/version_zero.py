@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 from learner.estimators.adaptation import INVERSE_TEMPERATURE, linear_model
 from learner.estimators.baseline import LogisticRegressionBaseline
 from learner.estimators.descriptions import ClassDescription
-from learner.estimators.huber_svm import HuberSVMBaseline
 from learner.linear_model import LinearModel
 
 Encode = Callable[[Sequence[str]], NDArray[np.floating]]
@@ -44,10 +43,6 @@ class EncodedWords:
     def directions(self) -> LinearModel:
         """Return the directions of the words, in the scale of softmax scores."""
         return word_directions(self.classes, self.descriptions, self.encode)
-
-    def huber(self, smoothing: float) -> LinearModel | None:
-        """Return version 0 in the scale of a Huber SVM, None where examples are too few to set one."""
-        return huber_prior(self.classes, self.descriptions, self.encode, smoothing=smoothing)
 
 
 def public_examples(
@@ -103,18 +98,6 @@ def word_directions(
     lengths = np.linalg.norm(apart, axis=1, keepdims=True)
     weights = INVERSE_TEMPERATURE * apart / np.where(lengths > 0, lengths, 1.0)
     return linear_model(weights, np.zeros(len(weights)), np.zeros(weights.shape[1]), tuple(classes))
-
-
-def huber_prior(
-    classes: Sequence[str], descriptions: Mapping[str, ClassDescription], encode: Encode, *, smoothing: float
-) -> LinearModel | None:
-    """Return version 0 in the scale of a Huber-SVM, None where examples are too few to set one."""
-    if not enough_examples(classes, descriptions):
-        return None
-    texts, places = public_examples(classes, descriptions)
-    fitted = HuberSVMBaseline(1.0, smoothing=smoothing, classes=range(len(classes)))
-    fitted.fit(np.asarray(encode(texts), dtype=np.float64), places)
-    return LinearModel(fitted.coef_, fitted.intercept_, tuple(classes))
 
 
 def _fitted(rows: NDArray[np.float64], places: NDArray[np.int64], classes: tuple[str, ...]) -> LinearModel:

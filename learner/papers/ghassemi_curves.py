@@ -6,7 +6,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from learner.estimators.huber_svm import HuberSVMBaseline, PrivateHuberSVM
 from learner.papers.datasets import Sample, load_sample
 from learner.papers.experiment import (
     Claim,
@@ -21,6 +20,7 @@ from learner.papers.experiment import (
     cell,
     shown,
 )
+from learner.papers.huber_svm import HuberSVMBaseline, PrivateHuberSVM
 from learner.papers.stream_runs import Design, Runs, simulate_streams
 from learner.papers.verdicts import above, all_of, apart_from, at_most, within
 

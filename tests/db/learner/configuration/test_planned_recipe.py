@@ -105,12 +105,6 @@ def test_classes_start_from_their_names_where_an_encoder_reads_them(number):
     assert described_model(project) is None
 
 
-def test_what_leans_on_examples_alone_leans_on_no_names():
-    project = opened(["apple pie", "power drill"], estimator="huber_svm_gaussian")
-    assert described_model(project) is None
-    assert described_prior(project) is None
-
-
 @pytest.mark.parametrize("estimator", ["logistic", "logistic_gaussian", "logistic_output"])
 def test_logistic_regression_leans_on_examples_and_never_on_names_or_a_sentence(estimator):
     delta = {"training_delta": 1e-6 if estimator == "logistic_gaussian" else 0.0}

@@ -21,10 +21,10 @@ CONSTANT = 0.3
 QUIET = {"training_epsilon": 150.0, "training_delta": 1e-6, "pool_epsilon": 650.0, "pool_delta": 1e-3}
 SECRET = [
     {"estimator": "sums", "features": "planned", "text_columns": 16},
-    {"estimator": "planned", "features": "planned", "text_columns": 16, "smoothing": 1.0},
+    {"estimator": "planned", "features": "planned", "text_columns": 16},
     {"estimator": "softmax_steps", "features": "planned", "text_columns": 16},
 ]
-OPEN = [{"estimator": "logistic", "training_delta": 0.0}, {"estimator": "huber_svm_gaussian"}, {"estimator": "sums"}]
+OPEN = [{"estimator": "logistic", "training_delta": 0.0}, {"estimator": "logistic_gaussian"}, {"estimator": "sums"}]
 
 
 def add(project, name="spare part"):

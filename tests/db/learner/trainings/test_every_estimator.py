@@ -26,7 +26,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
     [
         ("logistic_output", "output_perturbation"),
         ("logistic_gaussian", "gaussian_objective_perturbation"),
-        ("huber_svm", "objective_perturbation"),
+        ("logistic", "objective_perturbation"),
     ],
 )
 def test_a_release_is_charged_what_its_estimator_says(estimator, kind):

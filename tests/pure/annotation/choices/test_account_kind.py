@@ -61,7 +61,7 @@ def test_few_planned_releases_need_no_other_account():
     [
         {"selection": "secret_sample"},
         {"selection": "top_c"},
-        {"estimator": "huber_svm_gaussian"},
+        {"estimator": "logistic_gaussian"},
         {"arrival": "stream"},
         {"oracle": "crowd"},
         {"pool_delta": 0.0},
@@ -113,7 +113,7 @@ def test_every_preset_says_which_answers_a_release_is_made_of(preset):
 def test_a_charged_account_refuses_what_has_no_rho():
     assert broken_on(settings(training_epsilon=0.25), "zcdp") == {}
     assert "selection" in broken_on(settings(selection="secret_sample"), "zcdp")
-    assert "estimator" in broken_on(settings(estimator="huber_svm_gaussian"), "zcdp")
+    assert "estimator" in broken_on(settings(estimator="logistic_gaussian"), "zcdp")
     assert broken_on(settings(selection="secret_sample"), "pure") == {}
 
 

@@ -9,15 +9,14 @@ from annotation.choices.catalogue import CATALOGUE
 from learner.estimators.baseline import LogisticRegressionBaseline
 from learner.estimators.catalogue import words_for
 from learner.estimators.choice import ConvexChoice, Shape
-from learner.estimators.huber_svm import HuberSvm, HuberSVMBaseline
+from learner.estimators.logistic import Logistic
 from learner.estimators.planned import PlannedEstimator
 from learner.estimators.softmax_steps import SoftmaxSteps
 from learner.linear_model import LinearModel
 from privacy.choices import Kind
 
 SHAPE = Shape(classes=[0, 1], norm_bound=1.0, intercept_scaling=0.2)
-NUMBERS = {"training_epsilon": 2.0, "training_delta": 1e-6, "regularization": 3.0, "smoothing": 0.75}
-TWINS = (LogisticRegressionBaseline, HuberSVMBaseline)
+NUMBERS = {"training_epsilon": 2.0, "training_delta": 1e-6, "regularization": 3.0}
 
 
 def choice_called(name):
@@ -30,29 +29,21 @@ TRAINED = [choice.name for choice in CATALOGUE.of_kind(Kind.ESTIMATOR) if issubc
 @pytest.mark.parametrize("name", TRAINED)
 def test_every_name_trains_with_noise_at_the_price_it_tells(name):
     estimator = choice_called(name).of(NUMBERS).estimator(SHAPE)
-    assert not isinstance(estimator, TWINS)
+    assert not isinstance(estimator, LogisticRegressionBaseline)
     cost = estimator.event_for(3).cost()
     assert 2.0 * (1 - 1e-6) <= cost.epsilon <= 2.0
     assert (cost.delta > 0) == name.endswith("gaussian")
     X, y = np.array([[0.5, 0.0, 0.0], [-0.5, 0.0, 0.0]]), np.array([0, 1])
-    assert getattr(estimator, "smoothing", 0.75) == 0.75
     assert estimator.regularization == 3.0
     assert estimator.fit(X, y).releasable
     assert words_for(name)
 
 
-def test_they_are_six():
-    assert TRAINED == [
-        "logistic",
-        "logistic_gaussian",
-        "logistic_output",
-        "huber_svm",
-        "huber_svm_gaussian",
-        "huber_svm_output",
-    ]
+def test_they_are_three():
+    assert TRAINED == ["logistic", "logistic_gaussian", "logistic_output"]
 
 
-@pytest.mark.parametrize("name", ["logistic_baseline", "LogisticRegressionBaseline", "huber_svm_baseline", ""])
+@pytest.mark.parametrize("name", ["logistic_baseline", "LogisticRegressionBaseline", ""])
 def test_a_twin_without_noise_has_no_name(name):
     assert choice_called(name) is None
     with pytest.raises(ValueError, match="no estimator is called"):
@@ -62,7 +53,7 @@ def test_a_twin_without_noise_has_no_name(name):
 def test_the_release_before_is_what_convex_estimators_lean_on():
     prior = LinearModel(np.ones((1, 3)), np.zeros(1), ("a", "b"))
     shape = replace(SHAPE, prior=prior)
-    assert HuberSvm.of(NUMBERS).estimator(shape).prior is prior
+    assert Logistic.of(NUMBERS).estimator(shape).prior is prior
 
 
 @pytest.mark.parametrize("number", [2, 3])

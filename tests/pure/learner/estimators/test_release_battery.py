@@ -5,11 +5,11 @@ import pytest
 from sklearn.base import clone
 
 from learner.estimators.baseline import LogisticRegressionBaseline
-from learner.estimators.huber_svm import HuberSVMBaseline, PrivateHuberSVM
 from learner.estimators.logistic import PrivateLogisticRegression
 from learner.estimators.running_sums import RunningSums
 from learner.estimators.softmax_steps import PrivateSoftmaxSteps
 from learner.estimators.sums import PrivateSums
+from learner.papers.huber_svm import HuberSVMBaseline, PrivateHuberSVM
 from privacy.accounting.events import event_from_json
 from privacy.mechanisms.randomness import RandomSource, SecureRandom, SimulationRandom
 

@@ -41,14 +41,14 @@ def test_of_a_secret_sample_blocks_columns_and_models_are_tried() -> None:
     models = [wanted["estimator"] for wanted in found if "estimator" in wanted]
     # Of two classes what is planned is this one.
     assert not {"planned", "softmax_steps"} & set(models)
-    assert {"huber_svm_gaussian", "sums", "logistic"} <= set(models)
+    assert {"logistic_gaussian", "sums", "logistic"} <= set(models)
 
 
 def test_of_many_classes_no_model_divides_epsilon_and_the_page_says_so() -> None:
     many = SETTINGS | {"classes": [str(number) for number in range(MOST_DIVIDED_CLASSES + 1)]}
     models = {wanted.get("estimator") for wanted in settings_to_try(many, SECRET, 2.0)}
     assert "sums" in models
-    assert not {"logistic", "huber_svm", "softmax_steps"} & models
+    assert not {"logistic", "softmax_steps"} & models
     assert f"more than {MOST_DIVIDED_CLASSES} classes" in left_out(many)
     assert left_out(SETTINGS) == ""
 

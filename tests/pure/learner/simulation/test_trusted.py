@@ -75,7 +75,7 @@ def test_a_series_of_blocks_releases_once_each_and_gets_better():
     assert simulate_trusted(task_of(label_counts=(60,))).points[0].releases == ()
 
 
-@pytest.mark.parametrize("estimator", ["softmax_steps", "sums", "huber_svm_gaussian"])
+@pytest.mark.parametrize("estimator", ["softmax_steps", "sums", "logistic_gaussian"])
 @pytest.mark.parametrize("releases", ["1", "2", "3"])
 def test_a_series_costs_the_limit_and_no_more(estimator, releases):
     blocks = {"selection_rate": "0.1", "block_growth": "2", "maximum_releases": releases}
@@ -122,7 +122,7 @@ def test_classes_and_labels_choose_the_estimator_of_one_release(classes, labels,
     assert typed.suited(labels=labels).estimator == "sums"
 
 
-@pytest.mark.parametrize("estimator", ["softmax_steps", "sums", "huber_svm_gaussian"])
+@pytest.mark.parametrize("estimator", ["softmax_steps", "sums", "logistic_gaussian"])
 @pytest.mark.parametrize("rate", [0.01, 0.3, 1.0])
 def test_a_release_costs_the_limit_and_no_more(estimator, rate):
     settings = TrustedSettings.of({"estimator": estimator}, n_classes=2)
@@ -133,7 +133,7 @@ def test_a_release_costs_the_limit_and_no_more(estimator, rate):
 
 
 def test_a_recipe_that_costs_more_than_the_account_holds_is_refused():
-    settings = TrustedSettings.of({"estimator": "huber_svm_gaussian"}, n_classes=2)
+    settings = TrustedSettings.of({"estimator": "logistic_gaussian"}, n_classes=2)
     trained = settings.training(0.1, prior=None, rng=SimulationRandom(1))
     with pytest.raises(ValueError, match="more than the account holds"):
         settings.event(trained, rate=0.2, n_features=20)

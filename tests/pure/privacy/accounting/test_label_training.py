@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from learner.estimators.huber_svm import HuberLoss, PrivateHuberSVM
 from learner.estimators.logistic import PrivateLogisticRegression
+from learner.papers.huber_svm import HuberLoss, PrivateHuberSVM
 from privacy.accounting import events as ev
 
 LOGISTIC = PrivateLogisticRegression()._loss

@@ -11,10 +11,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from learner.estimators.huber_svm import PrivateHuberSVM
 from learner.estimators.label_sets import PrivateLabelSets
 from learner.estimators.logistic import PrivateLogisticRegression
 from learner.estimators.sums import PrivateSums
+from learner.papers.huber_svm import PrivateHuberSVM
 
 MORE = int(os.environ.get("DPAL_EVIDENCE_TRIALS", "1"))
 WIDTH = 250

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from learner.estimators.baseline import LogisticRegressionBaseline
-from learner.estimators.huber_svm import HuberSVMBaseline, PrivateHuberSVM
 from learner.estimators.logistic import PrivateLogisticRegression
+from learner.papers.huber_svm import HuberSVMBaseline, PrivateHuberSVM
 
 NEIGHBOURS = 10_000
 ROWS, WIDTH = 12, 3

@@ -64,7 +64,7 @@ def pool(declared, manager):
 def test_the_wizard_offers_it_with_its_settings_and_rule(declared, client, preset, around):
     rule = "Above 0 and at most 10, not 11.0."
     others = doors.wizard_asks_for(client, Unhurried, "pace", preset, wrong=11, rule=rule, around=around)
-    assert not {"regularization", "smoothing", "training_delta"} & others
+    assert not {"regularization", "training_delta"} & others
 
 
 def test_the_settings_page_changes_it_and_the_history_names_it(pool, client):

@@ -32,7 +32,7 @@ def test_the_rules_know_the_fields_and_what_they_default_to():
     }
     assert defaults.keys() - known.keys() <= set(parameter_names(Kind.STRATEGY))
     assert "screen_high" in defaults.keys() - known.keys()
-    convex = {f"{loss}{method}" for loss in ("logistic", "huber_svm") for method in ("", "_gaussian", "_output")}
+    convex = {"logistic", "logistic_gaussian", "logistic_output"}
     without_delta = {
         each.name
         for each in CATALOGUE.of_kind(Kind.ESTIMATOR)
@@ -61,7 +61,7 @@ def test_a_policy_is_offered_where_its_declaration_says():
         ({"estimator": "running_sums", "training_delta": 1e-6}, "estimator"),
         ({"estimator": "logistic_gaussian", "training_delta": 0.0}, "training_delta"),
         ({"estimator": "logistic", "training_delta": 1e-6}, "training_delta"),
-        ({"estimator": "huber_svm", "smoothing": 0.0}, "smoothing"),
+        ({"estimator": "logistic", "training_delta": 0.0, "regularization": 0.0}, "regularization"),
         ({"selection": "random", "training_delta": 1e-5}, "pool_delta"),
     ],
 )
@@ -82,7 +82,7 @@ def test_what_reads_records_or_has_a_delta_is_nothing_for_a_crowd(changes):
     [
         {"selection": "top_c"},
         {"selection": "random", "estimator": "logistic", "training_delta": 0.0},
-        {"estimator": "huber_svm_output", "training_delta": 0.0},
+        {"estimator": "logistic_output", "training_delta": 0.0},
     ],
 )
 def test_every_choice_of_a_pool_with_experts_opens_with_its_defaults(changes):

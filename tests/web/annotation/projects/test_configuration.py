@@ -87,7 +87,7 @@ def test_a_new_choice_shows_its_settings_first(client: Client, manager: User) ->
 
 
 def test_a_combination_without_a_proof_is_refused_with_its_rule(client: Client, manager: User) -> None:
-    project = open_preset(manager, "pool-experts", estimator="huber_svm_gaussian")
+    project = open_preset(manager, "pool-experts", estimator="logistic_gaussian")
     response = client.post(page_of(project), sent_from(client, project, regularization="0"))
     assert response.status_code == 422
     assert "the sensitivity has no bound" in response.content.decode()

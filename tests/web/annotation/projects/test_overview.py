@@ -80,11 +80,11 @@ def test_the_preset_for_experts_labels_in_secret_and_says_what_it_costs(manager:
     assert (project.selection, project.selection_rate) == ("secret_sample", 0.1)
 
 
-def test_the_preset_for_experts_has_numbers_for_an_svm_as_well(manager: User) -> None:
-    form = form_of("pool-experts", estimator="huber_svm_gaussian")
+def test_the_preset_for_experts_has_numbers_for_logistic_regression_as_well(manager: User) -> None:
+    form = form_of("pool-experts", estimator="logistic_gaussian")
     client_of(manager).post(reverse("annotation:new_project", args=["pool-experts"]), form)
     settings = Project.objects.get().settings
-    assert (settings["regularization"], settings["smoothing"]) == (3.0, 1.0)
+    assert settings["regularization"] == 3.0
 
 
 def test_a_table_project_keeps_its_declared_columns(manager: User) -> None:
@@ -103,7 +103,7 @@ def test_a_table_project_keeps_its_declared_columns(manager: User) -> None:
     ("preset", "changes", "field"),
     [
         ("pool-experts", {"classes": "only"}, "classes"),
-        ("pool-experts", {"estimator": "huber_svm", "regularization": 0}, "regularization"),
+        ("pool-experts", {"estimator": "logistic", "regularization": 0}, "regularization"),
         ("pool-experts", {"pool_epsilon": -1}, "pool_epsilon"),
         ("pool-experts", {"selection": "top_c", "selection_epsilon": 0}, "selection_epsilon"),
         ("pool-experts", {"selection_rate": 1}, "selection_rate"),
@@ -344,11 +344,9 @@ def test_a_page_shows_what_the_preset_uses(manager: User) -> None:
     shown = shown_in(new_project_page(manager, "pool-experts"))
     assert shown & ALL_SETTINGS == SELECTION_SETTINGS["secret_sample"]
     assert "training_delta" in shown
-    assert not shown & {"columns", "image_height", "step_size", "gate_k", "smoothing", "regularization"}
-    of_svm = form_of("pool-experts", estimator="huber_svm_gaussian", show="1")
-    assert {"training_delta", "smoothing", "regularization"} < shown_in(
-        new_project_page(manager, "pool-experts", of_svm)
-    )
+    assert not shown & {"columns", "image_height", "step_size", "gate_k", "regularization"}
+    convex = form_of("pool-experts", estimator="logistic_gaussian", show="1")
+    assert {"training_delta", "regularization"} < shown_in(new_project_page(manager, "pool-experts", convex))
     crowd = shown_in(new_project_page(manager, "voice-crowd"))
     assert {"gate_delta", "gate_floor", "label_randomizer", "answers_epsilon", "round_size"} < crowd
     others = {"gate_k", "gate_sampling_rate", "selection_rate", "screen_high", "training_delta"}
@@ -378,7 +376,7 @@ def test_a_button_shows_the_settings_of_a_choice_and_keeps_what_was_typed(manage
     ("choice", "fields"),
     [
         ({"estimator": "logistic_gaussian"}, {"training_delta", "regularization"}),
-        ({"estimator": "huber_svm"}, {"smoothing", "regularization"}),
+        ({"estimator": "logistic"}, {"regularization"}),
         ({"data_kind": "table"}, {"columns"}),
         ({"data_kind": "image"}, {"image_height", "image_width", "image_colours", "feature_dimension"}),
     ],
@@ -386,7 +384,7 @@ def test_a_button_shows_the_settings_of_a_choice_and_keeps_what_was_typed(manage
 def test_models_and_data_have_their_own_settings(manager: User, choice: dict[str, object], fields: set[str]) -> None:
     sent = form_of("pool-experts", estimator="logistic") | choice | {"show": "1"}
     response = new_project_page(manager, "pool-experts", sent)
-    others = {"training_delta", "smoothing", "columns"}
+    others = {"training_delta", "columns"}
     others |= {"image_height", "image_width", "image_colours"}
     assert fields <= shown_in(response)
     assert not shown_in(response) & (others - fields)

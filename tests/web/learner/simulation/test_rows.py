@@ -38,7 +38,7 @@ KINDS: dict[str, tuple[str, dict[str, Any]]] = {
         "pool-experts",
         {
             "selection": "random",
-            "estimator": "huber_svm_gaussian",
+            "estimator": "logistic_gaussian",
             "training_epsilon": 0.1,
             "training_delta": 1e-7,
             "maximum_releases": 60,

@@ -1,19 +1,13 @@
 """A support vector machine with the Huber loss, under differential privacy and without."""
 
 from dataclasses import KW_ONLY, dataclass
-from typing import ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from learner.estimators.baseline import LogisticRegressionBaseline
-from learner.estimators.choice import OF_TRUSTED_POOLS, GaussianChoice, PrivateEstimator, Shape
-from learner.estimators.descriptions import PublicWords
 from learner.estimators.linear import LinearLogisticClassifier
-from learner.estimators.logistic import PerturbationMethod, PerturbedChoice, PrivateLogisticRegression
-from learner.linear_model import LinearModel
-from privacy.choices import Sound, parameter
-from privacy.wording import gettext_noop as _
+from learner.estimators.logistic import PrivateLogisticRegression
 
 # Below this the rounding of a slope, divided by the width of the bend, would exceed what the certificate allows it.
 LEAST_SMOOTHING = 0.125
@@ -95,10 +89,6 @@ class PrivateHuberSVM(_HuberClassifier, PrivateLogisticRegression):
     _: KW_ONLY
     smoothing: float = 0.5
 
-    def leaning(self, words: PublicWords) -> LinearModel | None:
-        """Return version 0 in the scale of this loss, None where examples are too few."""
-        return words.huber(self.smoothing)
-
 
 @dataclass(eq=False, repr=False)
 class HuberSVMBaseline(_HuberClassifier, LogisticRegressionBaseline):
@@ -106,51 +96,3 @@ class HuberSVMBaseline(_HuberClassifier, LogisticRegressionBaseline):
 
     _: KW_ONLY
     smoothing: float = 0.5
-
-
-@dataclass(frozen=True)
-class HuberChoice(PerturbedChoice):
-    """A support vector machine of Huber loss, as projects choose it."""
-
-    smoothing: float = parameter(
-        0.5,
-        at_least=LEAST_SMOOTHING,
-        at_most=LARGEST_SMOOTHING,
-        label=_("Huber loss: half width of the bend"),
-        help=_("From 0.125 to 8; a wider bend needs less noise and is less of a hinge."),
-        rule=_("Must lie between 0.125 and 8, got {got}: the plain hinge has no curvature bound."),
-    )
-
-    def estimator(self, shape: Shape) -> PrivateEstimator:
-        """Return the estimator, unfitted."""
-        return PrivateHuberSVM(smoothing=self.smoothing, **self.shared_parameters(shape))
-
-
-@dataclass(frozen=True)
-class HuberSvm(HuberChoice):
-    """Huber SVM with a tilted objective."""
-
-    name: ClassVar[str] = "huber_svm"
-    label: ClassVar[str] = _("Huber SVM, objective perturbation")
-    words: ClassVar[str] = _("support vector machine of Huber loss with objective perturbation")
-    method: ClassVar[PerturbationMethod] = "objective"
-
-
-@dataclass(frozen=True)
-class HuberSvmGaussian(HuberChoice, GaussianChoice):
-    name: ClassVar[str] = "huber_svm_gaussian"
-    label: ClassVar[str] = _("Huber SVM, Gaussian objective perturbation (has a delta)")
-    words: ClassVar[str] = _("support vector machine of Huber loss with Gaussian objective perturbation")
-    sound: ClassVar[Sound] = OF_TRUSTED_POOLS
-    rank: ClassVar[int] = 4
-    method: ClassVar[PerturbationMethod] = "gaussian"
-
-
-@dataclass(frozen=True)
-class HuberSvmOutput(HuberChoice):
-    """Huber SVM with noisy weights."""
-
-    name: ClassVar[str] = "huber_svm_output"
-    label: ClassVar[str] = _("Huber SVM, output perturbation")
-    words: ClassVar[str] = _("support vector machine of Huber loss with output perturbation")
-    method: ClassVar[PerturbationMethod] = "output"

@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 from scipy import optimize
 
 from learner.estimators.convex import LinearObjective, minimise
-from learner.estimators.huber_svm import HuberLoss, HuberSVMBaseline, PrivateHuberSVM
 from learner.estimators.logistic import PrivateLogisticRegression
 from learner.linear_model import LinearModel
+from learner.papers.huber_svm import HuberLoss, HuberSVMBaseline, PrivateHuberSVM
 from privacy.accounting.events import event_from_json
 
 TRIALS = 30 * int(os.environ.get("DPAL_EVIDENCE_TRIALS", "1"))
