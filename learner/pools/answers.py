@@ -25,10 +25,7 @@ from privacy.wording import as_message
 
 @dataclass(frozen=True, slots=True)
 class Responses:
-    """What was said, with the probability of all that was said of a question for each class it may have.
-
-    `likelihoods` has shape (n, K), one row for each of `examples`.
-    """
+    """What was said, with the probability of all that was said of a question for each class it may have."""
 
     examples: Examples
     likelihoods: NDArray[np.float64]
@@ -129,10 +126,7 @@ SETTLED = (QueryState.CLOSED, QueryState.DISPUTED)
 
 
 def asks_again(project: Project, model: ModelRelease | None) -> bool:
-    """Say whether half of what passed the gate was asked, and `model` has not named what it doubts yet.
-
-    Each release does so in one round, so that new texts are not kept waiting; None stands for the start's model.
-    """
+    """Say whether half of what passed the gate was asked, and `model` has not named what it doubts yet."""
     if not project.repeat_votes or project.oracle != Oracle.CROWD:
         return False
     passed = Query.objects.filter(project=project, gate_run__isnull=False)

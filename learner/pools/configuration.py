@@ -173,10 +173,7 @@ def strategy_choice_of(project: Project, name: str = "") -> StrategyChoice:
 
 
 def strategy_of(project: Project, name: str) -> QueryStrategy:
-    """Return the strategy called `name` as the project sets it, once it is sound in front of the project's oracle.
-
-    What is asked again is what the released model is least sure of, by the project's measure.
-    """
+    """Return the strategy called `name` as the project sets it, once it is sound in front of the project's oracle."""
     choice = _asking_again(project) if name == Selection.REPEAT_VOTES else strategy_choice_of(project, name)
     answers = answers_event_of(project)
     strategy = choice.strategy() if answers is None else choice.behind_randomness(answers.epsilon)

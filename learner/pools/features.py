@@ -59,10 +59,7 @@ TAKEN_BYTES = 1024**3
 
 
 def find_room(project: Project, datasets: Iterable[Dataset] | None = None) -> None:
-    """Refuse with the error of a full disk what could not be written: missing feature files, and a release.
-
-    To be called before the reservation of whatever reads the features of the project's pool, or of these uploads.
-    """
+    """Refuse with the error of a full disk what could not be written: missing feature files, and a release."""
     wanted = RELEASE_BYTES + sum(map(_missing_bytes, pool_datasets(project) if datasets is None else datasets))
     folder = Path(default_storage.location) if files.are_local() else settings.VAR_DIR  # type: ignore[attr-defined]
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -101,8 +98,7 @@ LOCK = 7_301
 def ensure_projection(project: Project) -> None:
     """Find what the project's features need and do not have yet, on the pool as it is now.
 
-    One worker does it while others wait. What an attempt that died had reserved is charged, and the next one reserves
-    anew. Later uploads are read by what was found, which is free.
+    What an attempt that died had reserved is charged, and the next one reserves anew; later uploads read it for free.
     """
     finding = finding_of(project)
     if finding is None or FeatureProjection.objects.filter(project=project).exists():
@@ -236,8 +232,7 @@ def transformed(
 ) -> Iterator[NDArray[np.float32]]:
     """Yield the features of all rows in their order, shape (n, dimension), whoever made them; `tell` hears of parts.
 
-    `emptied` is how many records were emptied so far: parts that were made before one was are of no more use. Once the
-    file is stored, `forget_feature_parts` is called with the same arguments.
+    `emptied` is how many records were emptied so far: parts that were made before one was are of no more use.
     """
     if not is_made_in_parts(dataset):
         yield from map(featurizer.transform, batches(dataset))
@@ -458,8 +453,7 @@ def empty_slots(dataset: Dataset) -> NDArray[np.int64]:
 def zero_emptied(dataset: Dataset) -> int:
     """Give every feature file of an upload whose empty slots are not all zero a new one; return how many did.
 
-    The old file is overwritten where those rows lie before it goes, since a worker may hold it open. A crash leaves
-    either file whole, and the next call finishes.
+    The old file is overwritten where those rows lie before it goes, since a worker may hold it open.
     """
     rewritten = 0
     for stored in FeatureMatrix.objects.filter(dataset=dataset):

@@ -41,10 +41,7 @@ def round_event(chosen: Round, *, left: int) -> Event:
 
 
 def next_round_event(project: Project, *, before_upload: bool = False) -> Event:
-    """Return the event of the round a trusted project would choose now, or of the dearest that an upload can lead to.
-
-    A batch tells most of what it leaves out where it takes the whole pool, and the more the larger it is.
-    """
+    """Return the event of the round a trusted project would choose now, or of the dearest after an upload."""
     coming = coming_round(project)
     if coming.block is not None:
         return round_event(coming, left=0)
@@ -55,10 +52,7 @@ def next_round_event(project: Project, *, before_upload: bool = False) -> Event:
 
 
 def round_price(project: Project, *, before_upload: bool = False) -> Cost | None:
-    """Return what choosing the next questions is charged; None behind a gate, where it is free.
-
-    `before_upload` gives the most that it can be, however few or many records are uploaded first.
-    """
+    """Return what choosing the next questions is charged; None behind a gate, where it is free."""
     if project.oracle == Oracle.CROWD:
         return None
     adjacency = adjacency_of(project.pool_account)

@@ -84,10 +84,7 @@ def _refuse_unknown_start(project: Project, now: Sequence[str]) -> None:
 
 
 def _refuse_another_price(project: Project, before: Sequence[str]) -> None:
-    """Refuse classes with which the next block costs more than the series gives it; nothing without a series.
-
-    Such a training would be charged as if nobody had kept its block secret.
-    """
+    """Refuse classes with which the next block costs more than the series gives it; nothing without a series."""
     if not labels_in_secret(project) or not has_series(project):
         return
     # A series gives each of its blocks the same, so the last one speaks for those to come.
@@ -134,10 +131,7 @@ ORDER BY wanted.place
 
 @dataclass(frozen=True, slots=True)
 class Examples:
-    """Records of a trusted project or gate output of a crowd project.
-
-    `ids` has shape (n,), of `Record` or `Query`; `rows` their rows in the stacked feature files of `datasets`.
-    """
+    """Records of a trusted project or gate output of a crowd project."""
 
     ids: NDArray[np.int64]
     rows: NDArray[np.int64]
@@ -146,10 +140,7 @@ class Examples:
 
 @dataclass(frozen=True, slots=True)
 class Candidates:
-    """Records of a trusted pool that nobody was asked about, by their rows in the stacked feature files of `datasets`.
-
-    A pool's records have the numbers from 0 up to the size of their upload, so nothing is kept of those not asked.
-    """
+    """Records of a trusted pool that nobody was asked about, by their rows in the stacked files of `datasets`."""
 
     rows: OpenRows
     datasets: Sequence[Dataset]
@@ -179,10 +170,7 @@ def pool_datasets(project: Project) -> QuerySet[Dataset]:
 
 
 def start_datasets(project: Project) -> QuerySet[Dataset]:
-    """Return the public uploads with labels that may start the first model, oldest first.
-
-    Where features are found in the pool, nothing can be trained in them before they are paid for.
-    """
+    """Return the public uploads with labels that may start the first model, oldest first."""
     if no_start_before(project.settings):
         return Dataset.objects.none()
     ready = Dataset.objects.filter(project=project, role=DatasetRole.PUBLIC_START, state=DatasetState.READY)
@@ -332,10 +320,7 @@ def integer_table(found: "QuerySet[Any, Any]", *, columns: int) -> NDArray[np.in
 
 
 def _packed(query: str, values: Any, *, columns: int) -> NDArray[np.int64]:
-    """Read the rows of a statement as a single value of packed numbers.
-
-    A million rows handed over one by one take seconds in Python, whichever way they come.
-    """
+    """Read the rows of a statement as a single value of packed numbers."""
     names = [f"c{place}" for place in range(columns)]
     packed = " || ".join(f"int8send(coalesce({name}::bigint, -1))" for name in names)
     # The aggregate takes rows in the order of the subquery.

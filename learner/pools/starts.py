@@ -37,10 +37,7 @@ USUAL_REGULARIZATION = 1.0
 
 
 def start_model(project: Project) -> LinearModel | None:
-    """Return the model of the project's start, trained now if it never was; None without one.
-
-    A start in other features than the project's is left aside: its weights would mean something else.
-    """
+    """Return the model of the project's start, trained now if it never was; None without one."""
     dataset = selectors.start_of(project)
     if dataset is None:
         return None
@@ -176,10 +173,7 @@ def version_zero_of(project: Project) -> LinearModel:
 
 
 def word_prior(project: Project) -> LinearModel | None:
-    """Return the model that learning from randomised answers starts from; None where words mean nothing to it.
-
-    To hashed words a class that nobody described is a stranger, to an encoder its name says something.
-    """
+    """Return the model that learning from randomised answers starts from; None where words mean nothing to it."""
     words = _encoded_words(project)
     return words.directions() if words is not None and words.say_something else None
 

@@ -147,10 +147,7 @@ class SimulatedCourse:
 
 
 def simulated_course(project: Project) -> SimulatedCourse:
-    """Return the newest simulation of the settings that stand, whoever asked for it; it rests on public data alone.
-
-    None is found where the site has lost the library or the weights that the settings need.
-    """
+    """Return the newest simulation of the settings that stand, whoever asked for it; it rests on public data alone."""
     try:
         described = setup_of(project, default_records(project)).as_json()
     except ExtraMissing:

@@ -114,10 +114,7 @@ class Purse:
 
 
 def plan_forecast(project: Project) -> PlanForecast | None:
-    """Walk the plan from where the project stands; None while work runs, whose outcome is not in the account yet.
-
-    None for a stream, too: it pays once, and then for whatever comes.
-    """
+    """Walk the plan from where the project stands; None while work runs, whose outcome is not in the account yet."""
     if project.arrival == Arrival.STREAM:
         return None
     for work in (Round, TrainingRun):

@@ -107,10 +107,7 @@ def _data_of(setup: Setup) -> list[SimulatedData]:
 
 
 def use_row(*, project: Project, records: int, fingerprint: str, number: int, actor: AbstractBaseUser) -> Project:
-    """Let a project have exactly the settings of a row that was tried for it.
-
-    Raises `PlanOutdated` where the plan is another one by now, and what `configure_project` raises.
-    """
+    """Let a project have exactly the settings of a row that was tried for it."""
     with transaction.atomic():
         # Nobody changes the settings between the look at them and the change.
         locked = Project.objects.select_for_update().get(pk=project.pk)

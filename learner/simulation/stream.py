@@ -127,11 +127,7 @@ RECORDS_PER_STEP = 8192
 
 
 def simulate_stream(preset: str) -> Callable[[SimulationTask], Outcome]:
-    """Return what plays a stream preset on a task: one stream a seed, looked at after each number of answers.
-
-    Records arrive in random order; where answers need more of them than the file holds, it arrives again in another
-    order. `random` asks by chance, and what the screen would have cost goes to the updates.
-    """
+    """Return what plays a stream preset on a task: one stream a seed, looked at after each number of answers."""
 
     def simulate(task: SimulationTask) -> Outcome:
         kind = "text" if task.rows is None else "table"

@@ -1,7 +1,4 @@
-"""Which other settings a plan tries: the model, how many columns, the blocks, and how epsilon is divided.
-
-Each changes one thing of what stands; what a training may cost follows from the limit and is not named here.
-"""
+"""Which other settings a plan tries: the model, how many columns, the blocks, and how epsilon is divided."""
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace

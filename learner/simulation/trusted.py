@@ -209,10 +209,7 @@ def course(
     prior: LinearModel | None,
     rng: SimulationRandom,
 ) -> tuple[list[AnswerArray], list[NDArray[np.intp]]]:
-    """Play all blocks of a pool and return the answers of each release on `test`, and which rows each asked about.
-
-    Each model starts from the release before it; where it is made of noisy sums it adds its own to all before.
-    """
+    """Play all blocks of a pool and return the answers of each release on `test`, and which rows each asked about."""
     every = settings.blocks.block_rates
     drawn = draw_blocks(len(rows), every, rng)
     found: list[AnswerArray] = []
@@ -360,10 +357,7 @@ class Play:
     def series(
         self, settings: TrustedSettings, rng: SimulationRandom, labels: float
     ) -> tuple[list[AnswerArray], NDArray[np.intp]]:
-        """Return what each block's release answers, and which rows were asked about.
-
-        The pool is so large that blocks hold so many labels on average.
-        """
+        """Return what each block's release answers, and which rows were asked about."""
         size = round(labels / sum(settings.rates))
         if size > self.task.n_records:
             raise ValueError(f"blocks with {labels} labels need a pool of {size} records, got {self.task.n_records}")

@@ -268,10 +268,7 @@ def can_be_typed(form: ChoosingForm, changes: Mapping[str, Any]) -> bool:
 
 
 def draft_with(preset: Preset, draft: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Return a draft with exactly the settings of a row, None where its steps would make others of them.
-
-    A price that is planned anyway is not typed, so that it follows a limit that is changed later.
-    """
+    """Return a draft with exactly the settings of a row, None where its steps would make others of them."""
     typed = {name: as_sent(value) for name, value in changes.items()}
     free = {name: value for name, value in {**draft, **typed}.items() if name not in PRICES}
     for wanted in (free, {**draft, **typed}):

@@ -73,11 +73,7 @@ def newest_release(project: Project) -> ModelRelease | None:
 
 
 def beaten_by(release: ModelRelease) -> str:
-    """Name what costs nothing and is right at least as often, over all public test sets together; empty if nothing is.
-
-    `constant` is always giving one answer, `version_0` the model of the words about the classes. Not known without a
-    test set.
-    """
+    """Name what costs nothing and is right at least as often, over all public test sets; empty if nothing is."""
     measured = release.evaluations.all()
     if not measured:
         return ""
@@ -160,10 +156,7 @@ def _trained_on(run: TrainingRun, done: Sequence[tuple[datetime | None, int | No
 
 
 def labels_told(run: TrainingRun, used: TrainedOn | None = None) -> int:
-    """Return about how many labels a training had, by public numbers: questions asked, or what the coins give.
-
-    `used` is what `trained_on` says of it, where that is known.
-    """
+    """Return about how many labels a training had, by public numbers: questions asked, or what the coins give."""
     if run.block is not None:
         numbers = range(1, (run.block.block or 0) + 1)
         rates = sum(secret_sample_of(run.project, block=number).rate for number in numbers)
@@ -306,10 +299,7 @@ def _next_secret_event(project: Project) -> Event:
 
 
 def next_strategy(project: Project) -> str:
-    """Return what chooses the next round: chance, until a model is released or public examples start one.
-
-    A crowd project with half of its texts asked asks again first about what a new model is least sure of.
-    """
+    """Return what chooses the next round: chance, until a model is released or public examples start one."""
     newest = newest_release(project)
     if answers.asks_again(project, newest) and can_score(project, newest):
         return Selection.REPEAT_VOTES
@@ -322,11 +312,7 @@ def can_score(project: Project, newest: ModelRelease | None) -> bool:
 
 
 def start_of(project: Project) -> Dataset | None:
-    """Return the upload that starts the first model: a private one that is paid for or can pay, else the newest public.
-
-    Where attempts that died have used the private one's account up, or models are made of questions alone by now, the
-    project goes on without it.
-    """
+    """Return the upload that starts the first model: a private one that is paid for or can be, else a public one."""
     charged = records.charged_start(project)
     if charged is not None and charged.account is not None:
         if WarmStart.objects.filter(dataset=charged).exists():
@@ -338,10 +324,7 @@ def start_of(project: Project) -> Dataset | None:
 
 
 def start_event(project: Project) -> Event:
-    """Return the accountant's event of the one training on private examples that start the first model.
-
-    Raises `UnsoundCombination` where models are made of questions alone: that estimator is proved for answers.
-    """
+    """Return the accountant's event of the one training on private examples that start the first model."""
     if answers.learns_from_questions(project):
         raise UnsoundCombination("What learns from randomised answers alone takes no private start.")
     featurizer = featurizer_of(project)
