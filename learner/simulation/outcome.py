@@ -22,7 +22,6 @@ class MeanAccuracy:
     macro_f1: float
 
     def __post_init__(self) -> None:
-        """Check the ranges."""
         for name in ("accuracy", "macro_f1"):
             if not 0 <= getattr(self, name) <= 1:
                 raise ValueError(f"{name} must lie in [0, 1], got {getattr(self, name)}")
@@ -52,7 +51,6 @@ class SimulatedAccount:
     delta: float
 
     def __post_init__(self) -> None:
-        """Check the ranges."""
         if not 0 <= self.epsilon < math.inf or not 0 <= self.delta <= 1:
             raise ValueError(f"epsilon and delta are out of range: {self.epsilon}, {self.delta}")
 
@@ -70,7 +68,6 @@ class OutcomePoint:
     releases: tuple[MeanAccuracy, ...] = ()
 
     def __post_init__(self) -> None:
-        """Check the number of labels."""
         if self.labels < 0:
             raise ValueError(f"labels must be >= 0, got {self.labels}")
 

@@ -31,7 +31,6 @@ class SimulationTask:
     first_seed: int = 0
 
     def __post_init__(self) -> None:
-        """Check that all parts fit together."""
         if len(self.classes) < 2 or len(set(self.classes)) != len(self.classes):
             raise ValueError(f"classes must be distinct, at least two, got {len(self.classes)}")
         for records, rows, labels in (
