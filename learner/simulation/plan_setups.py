@@ -10,7 +10,7 @@ from annotation.budget.label_budget import answers_limit
 from annotation.choices.catalogue import chosen_of
 from annotation.choices.gates import gate_from
 from annotation.choices.label_types.learning import chosen_estimator
-from annotation.choices.policies.catalogue import policy_choice_of
+from annotation.choices.policies.catalogue import policy_choice_of, policy_hides_selection
 from annotation.choices.stream_rules import batch_stream_epsilon, selection_rates, update_epsilon
 from annotation.gates.comparison import SYNTHETIC_RECORDS, synthetic_log
 from annotation.models import Arrival, Oracle, Project
@@ -57,6 +57,8 @@ class Purchase:
     training: float
     label_limit: int | None
     whole: float | None = None
+    # Of hidden windows one price covers choosing and learning.
+    one_price: bool = False
 
 
 def setup_of(project: Project, records: int) -> Setup:
@@ -111,6 +113,7 @@ def purchase_of(project: Project, records: int) -> Purchase:
         training=_one_training(project),
         label_limit=answers_limit(project),
         whole=_whole_stream(project),
+        one_price=policy_hides_selection(project.settings),
     )
 
 
