@@ -35,7 +35,7 @@ class MembershipAdmin(admin.ModelAdmin):  # type: ignore[type-arg]  # as above
         """Give the role as the people page does; to what a manager has asked for, this is another person's word."""
         asked = limits.waiting_appointment(project=obj.project, user=obj.user) if obj.role == Role.MANAGER else None
         if asked is not None:
-            limits.approve_limit_request(request_id=asked.pk, project=obj.project, actor=person_of(request))
+            limits.approve_request(request_id=asked.pk, of=obj.project, actor=person_of(request))
         given = members.add_member(project=obj.project, user=obj.user, role=obj.role)
         obj.pk = given.pk
 

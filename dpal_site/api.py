@@ -39,7 +39,6 @@ ROUTES = (
     "annotation.budget.limits_api",
     "annotation.budget.log_api",
     "annotation.budget.populations_api",
-    "annotation.budget.managers_api",
     "annotation.people.members_api",
     "annotation.people.joining_api",
     "annotation.people.mails_api",

@@ -21,7 +21,7 @@ from annotation.data.services import drafts
 from annotation.exports.services import kept_files
 from annotation.models import Assignment, DatasetRole, Membership, Project, Query, Role
 from annotation.models.joining import CrowdLink
-from annotation.people.services import crowd_links, groups, invitations, members
+from annotation.people.services import crowd_links, groups, invitations, limits, members
 from annotation.people.views.crowd import SESSION_KEY
 from annotation.questions.services import queue
 from annotation.questions.services.guidelines import add_guideline_picture
@@ -149,7 +149,7 @@ class Scene:
             owner=manager,
             second=make_user(),
         )
-        wish = populations.ask_for_manager(population=common, user=make_user(), reason="she joins", actor=manager)
+        wish = limits.appoint_budget_manager(account=common, user=make_user(), reason="she joins", actor=manager)
         self.arguments: dict[str, Any] = {
             "population": common.slug,
             "wish_id": wish.pk,

@@ -7,7 +7,7 @@ from django.http import StreamingHttpResponse
 from annotation.budget import presenters
 from annotation.budget.services.document import statement_json
 from annotation.models import Project
-from privacy.ledger.models import Population
+from privacy.ledger.models import BudgetAccount
 
 
 def csv_response(lines: Iterator[str], *, name: str) -> StreamingHttpResponse:
@@ -17,9 +17,9 @@ def csv_response(lines: Iterator[str], *, name: str) -> StreamingHttpResponse:
     return response
 
 
-def statement_response(owner: Project | Population) -> StreamingHttpResponse:
+def statement_response(owner: Project | BudgetAccount) -> StreamingHttpResponse:
     """Send every entry of a project's accounts, or of a population's, with the audit's verdict, for an auditor."""
-    accounts = list(presenters.statement_accounts(owner)) if isinstance(owner, Project) else [owner.account]
+    accounts = list(presenters.statement_accounts(owner)) if isinstance(owner, Project) else [owner]
     response = StreamingHttpResponse(statement_json(owner, accounts), content_type="application/json")
     response["Content-Disposition"] = f'attachment; filename="{owner.slug}-statement.json"'
     return response

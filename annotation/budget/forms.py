@@ -189,13 +189,13 @@ class MembershipForm(forms.Form):
         self.terms = terms
         self.managed = {each.slug: each for each in populations_of(person)}
         self.unfitting = {
-            each.name: rule
+            each.plain_label: rule
             for each in self.managed.values()
             if (rule := rule_against(each, terms, 1)) and each.slug != self._wanted()
         }
         field = self.fields["population"]
         assert isinstance(field, forms.ChoiceField)
-        fitting = [each for each in self.managed.values() if each.name not in self.unfitting]
+        fitting = [each for each in self.managed.values() if each.plain_label not in self.unfitting]
         field.choices = [
             ("", _("none: outside any common limit")),
             *((each.slug, left_words(each)) for each in fitting),

@@ -86,7 +86,7 @@ class SecondManagerOut(Answer, reads=Reads.MANAGED):
 )
 def list_limit_requests(request: HttpRequest, response: HttpResponse, slug: str, page: Query[Page]) -> Any:
     project = project_for(request, slug, Scope.LEDGER_READ, Role.MANAGER)
-    limits.expire_limit_requests()
+    limits.expire_requests()
     found = _requests(project).order_by("-pk")
     return [_request(one) for one in page_of(found, page, request=request, response=response)]
 
@@ -116,8 +116,8 @@ def change_limit(request: HttpRequest, slug: str, body: LimitIn) -> Any:
 def decide_limit(request: HttpRequest, slug: str, request_id: int, body: LimitDecisionIn) -> Any:
     project = project_for(request, slug, Scope.PROJECTS_WRITE, Role.MANAGER)
     get_object_or_404(LimitRequest, pk=request_id, project=project)
-    decide = limits.approve_limit_request if body.decision == "approve" else limits.refuse_limit_request
-    decide(request_id=request_id, project=project, actor=person_of(request))
+    decide = limits.approve_request if body.decision == "approve" else limits.refuse_request
+    decide(request_id=request_id, of=project, actor=person_of(request))
     return _request(_requests(project).get(pk=request_id))
 
 

@@ -11,16 +11,15 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from annotation.budget import presenters
-from annotation.budget.common_limit import outside_words
 from annotation.budget.lines import Line, newest_lines
 from annotation.budget.words import delta_words, epsilon_left_words, epsilon_words
 from annotation.models import Project
-from annotation.models.limits import RequestState
-from annotation.models.populations import PopulationRequest
+from annotation.models.limits import LimitRequest, RequestState
+from annotation.people.services import limits
 from annotation.wording import localized
 from privacy.accounting.events import event_from_json
 from privacy.accounting.units import epsilon_limit_to_nano, nano_spendable, nano_spent
-from privacy.ledger.models import AccountAdjacency, BudgetAccount, EntryKind, LedgerEntry, Population, Quota
+from privacy.ledger.models import AccountAdjacency, BudgetAccount, EntryKind, LedgerEntry
 from privacy.ledger.populations import rule_of_other_key, rule_without_conversion
 from privacy.ledger.selectors import Guarantee, guarantee, payments_left, quota_of, spending_by_subject
 from privacy.ledger.sharing import repeated_account
@@ -46,23 +45,23 @@ class Share:
 class PopulationSheet(presenters.Metered):
     """A population with everything its page says."""
 
-    population: Population
+    population: BudgetAccount
     guarantee: Guarantee
     promise: str
     shares: tuple[Share, ...]
     lines: tuple[Line, ...]
 
 
-def populations_of(user: User | AnonymousUser | Any) -> QuerySet[Population]:
+def populations_of(user: User | AnonymousUser | Any) -> QuerySet[BudgetAccount]:
     """Return the populations somebody manages."""
     if not isinstance(user, User):
-        return Population.objects.none()
-    return Population.objects.filter(managers__user=user).select_related("account").order_by("name", "pk")
+        return BudgetAccount.objects.none()
+    return BudgetAccount.objects.filter(managers__user=user).order_by("scope", "pk")
 
 
-def managed_population(user: User | AnonymousUser | Any, slug: str) -> Population:
+def managed_population(user: User | AnonymousUser | Any, slug: str) -> BudgetAccount:
     """Return a population that somebody manages; to others there is none of this name."""
-    found: Population = get_object_or_404(populations_of(user), slug=slug)
+    found: BudgetAccount = get_object_or_404(populations_of(user), scope=f"population:{slug}")
     return found
 
 
@@ -80,38 +79,56 @@ class SharingTerms:
         return self.unit != "contributor"
 
 
-def rule_against(population: Population, terms: SharingTerms, records_per_person: int | None) -> str:
+def rule_against(population: BudgetAccount, terms: SharingTerms, records_per_person: int | None) -> str:
     """Return the rule that keeps a project of these terms out of a population, or nothing."""
     if broken := rule_of_other_key(population):
         return broken
     account = BudgetAccount(unit=terms.unit, filter=terms.filter, adjacency=AccountAdjacency.NULL)
     number = records_per_person if terms.declares_number else 1
-    return rule_without_conversion(account, population.account, number)
+    return rule_without_conversion(account, population, number)
 
 
-def membership_words(population: Population | None, terms: SharingTerms, records_per_person: int | None) -> str:
+def membership_words(population: BudgetAccount | None, terms: SharingTerms, records_per_person: int | None) -> str:
     """Say what a new project would take of which common limit at most, or that nothing limits it with others."""
     if population is None:
         return outside_words()
-    now = guarantee(population.account)
+    now = guarantee(population)
     number = records_per_person if terms.declares_number and records_per_person else 1
     quota = nano_spendable(epsilon_limit_to_nano(Decimal(repr(terms.epsilon_limit))) * number)
     return _(
         "In the population %(name)s: the quota of this project is %(quota)s of the common %(limit)s ε, of which "
         "%(left)s are left. It joins for good when it is opened."
     ) % {
-        "name": population.name,
+        "name": population.plain_label,
         "quota": epsilon_words(quota),
         "limit": epsilon_words(now.epsilon_limit),
         "left": epsilon_left_words(now.epsilon_left),
     }
 
 
-def left_words(population: Population) -> str:
+def project_limit_words(project: Project) -> str:
+    """Say under which common limit the people of a project stand, or that there is none."""
+    quota = quota_of(project.pool_account)
+    if quota is None:
+        return outside_words()
+    now = guarantee(quota.population)
+    return _("In the population %(name)s: %(spent)s of %(limit)s ε are spent by all its projects together.") % {
+        "name": quota.population.plain_label,
+        "spent": epsilon_words(now.epsilon_spent),
+        "limit": epsilon_words(now.epsilon_limit),
+    }
+
+
+def outside_words() -> str:
+    """Say what it means to share no limit."""
+    return _("Outside any common limit: whoever has records in other projects, too, loses the sum of what they spend.")
+
+
+def left_words(population: BudgetAccount) -> str:
     """Say how much of its limit a population has left, beside its name."""
-    now = guarantee(population.account)
+    now = guarantee(population)
     return _("%(name)s: %(left)s of %(limit)s ε left") % {
-        "name": population.name,
+        "name": population.plain_label,
         "left": epsilon_left_words(now.epsilon_left),
         "limit": epsilon_words(now.epsilon_limit),
     }
@@ -120,52 +137,52 @@ def left_words(population: Population) -> str:
 def membership_like(project: Project, user: User) -> dict[str, Any]:
     """Return what is chosen of a population for a new project that stands beside one, as far as the person may."""
     quota = quota_of(project.pool_account)
-    if quota is None or not populations_of(user).filter(pk=quota.population_id).exists():
+    if quota is None or not populations_of(user).filter(pk=quota.population.pk).exists():
         return {}
     return {"population": quota.population.slug, "records_per_person": quota.records_per_person}
 
 
 def projects_outside(projects: QuerySet[Project]) -> QuerySet[Project]:
     """Return those of some projects that no population has."""
-    return projects.filter(pool_account__quota=None).order_by("name")
+    return projects.filter(pool_account__parent=None).order_by("name")
 
 
-def sheet_of(population: Population) -> PopulationSheet:
+def sheet_of(population: BudgetAccount) -> PopulationSheet:
     """Return what the page of a population shows."""
-    now = guarantee(population.account)
+    now = guarantee(population)
     return PopulationSheet(
         population=population,
         guarantee=now,
         promise=_promise(now),
         shares=tuple(_shares(population)),
-        lines=newest_lines(population.account, LINES),
+        lines=newest_lines(population, LINES),
     )
 
 
-def requests_of(population: Population) -> QuerySet[PopulationRequest]:
+def requests_of(population: BudgetAccount) -> QuerySet[LimitRequest]:
     """Return what waits for another manager, newest first."""
-    waiting = PopulationRequest.objects.filter(population=population, state=RequestState.OPEN)
+    waiting = limits.requests_of(population).filter(state=RequestState.OPEN)
     return waiting.select_related("requested_by", "appointee").order_by("-pk")
 
 
-def _shares(population: Population) -> list[Share]:
-    taken = {spending.name: spending for spending in spending_by_subject(population.account)}
-    pure = population.account.filter == "pure"
+def _shares(population: BudgetAccount) -> list[Share]:
+    taken = {spending.name: spending for spending in spending_by_subject(population)}
+    pure = population.filter == "pure"
     found = []
     projects = _projects_by_account(population)
-    for quota in population.quotas.select_related("account").order_by("pk"):
-        project = projects.get(quota.account_id)
-        spending = taken.get(repeated_account(quota.account))
-        own = guarantee(quota.account)
+    for quota in population.quotas.order_by("pk"):
+        project = projects.get(quota.pk)
+        spending = taken.get(repeated_account(quota))
+        own = guarantee(quota)
         amount = 0 if spending is None else spending.epsilon_nano if pure else spending.rho_nano
         found.append(
             Share(
-                project=project.slug if project else quota.account.scope,
-                title=localized(quota.account.label),
+                project=project.slug if project else quota.scope,
+                title=localized(quota.label),
                 records_per_person=quota.records_per_person,
                 epsilon_limit=own.epsilon_limit,
                 epsilon_spent=own.epsilon_spent,
-                quota=nano_spendable(quota.account.epsilon_limit_nano * quota.records_per_person),
+                quota=nano_spendable(quota.epsilon_limit_nano * quota.records_per_person),
                 taken=nano_spent(amount),
                 forecast=_forecast(quota, project),
             )
@@ -173,8 +190,8 @@ def _shares(population: Population) -> list[Share]:
     return found
 
 
-def _projects_by_account(population: Population) -> dict[int, Project]:
-    ids = set(population.quotas.values_list("account", flat=True))
+def _projects_by_account(population: BudgetAccount) -> dict[int, Project]:
+    ids = set(population.quotas.values_list("pk", flat=True))
     found: dict[int, Project] = {}
     for project in Project.objects.filter(pool_account__in=ids):
         for account in presenters.statement_accounts(project):
@@ -183,15 +200,15 @@ def _projects_by_account(population: Population) -> dict[int, Project]:
     return found
 
 
-def _forecast(quota: Quota, project: Project | None) -> str:
+def _forecast(quota: BudgetAccount, project: Project | None) -> str:
     """Say how often the account can pay again, itself and of the common limit, at the price of what it bought last."""
-    reservations = LedgerEntry.objects.filter(account=quota.account, kind=EntryKind.RESERVE).order_by("-sequence")
+    reservations = LedgerEntry.objects.filter(account=quota, kind=EntryKind.RESERVE).order_by("-sequence")
     release = reservations.filter(subject__startswith="release:").first()
     last = release or reservations.first()
-    times = None if last is None else payments_left(quota.account, event_from_json(last.event))
+    times = None if last is None else payments_left(quota, event_from_json(last.event))
     if times is None:
         return ""
-    name = project.name if project else localized(quota.account.label)
+    name = project.name if project else localized(quota.label)
     if release is not None:
         said = ngettext(
             "%(name)s can still buy %(times)d release before its limit or the population's is spent.",

@@ -1,11 +1,14 @@
-"""REST routes of populations: what several projects share, opening one, joining it, and its limit."""
+"""REST routes of populations: opening one, joining it, its limit and its managers."""
 
+from datetime import datetime
 from typing import Annotated, Any, Literal
 
 from django.core.exceptions import PermissionDenied
+from django.db.models.functions import Now
 from django.forms import ValidationError
 from django.http import HttpRequest
 from django.http.response import HttpResponseBase
+from django.shortcuts import get_object_or_404
 from ninja import Field, Schema
 
 from annotation.access import may_open
@@ -20,17 +23,20 @@ from annotation.budget.api import (
     consistency_of,
 )
 from annotation.budget.downloads import statement_response
-from annotation.budget.forms import person_named
+from annotation.budget.forms import AppointForm, person_named
 from annotation.budget.services import populations
 from annotation.errors import LimitRequestRefused
 from annotation.models import Role
+from annotation.models.limits import LimitRequest, RequestKind
 from annotation.people.identity import person_of
+from annotation.people.services import limits
 from annotation.work.reads import Answer, Reads
-from annotation.work.rest import RoomRouter, project_for, require_scope, responses
+from annotation.work.rest import RoomRouter, checked, project_for, require_scope, responses, row_id
 from annotation.work.services.tokens import Scope
 from privacy.accounting.events import MOST_RECORDS_PER_PERSON
+from privacy.accounting.units import atto_spendable, nano_spendable
 from privacy.ledger.checkpoints import log_of
-from privacy.ledger.models import BudgetAccount, Population
+from privacy.ledger.models import BudgetAccount
 
 router = RoomRouter()
 Epsilon = Annotated[float, Field(ge=0, le=100_000)]
@@ -54,7 +60,7 @@ class PopulationOut(Answer, reads=Reads.POPULATION):
     """People of several projects under one limit."""
 
     population: str = Field(alias="population.slug")
-    name: str = Field(alias="population.name")
+    name: str = Field(alias="population.plain_label")
     unit: str = Field(alias="guarantee.unit")
     filter: str = Field(alias="guarantee.filter")
     epsilon_limit: float = Field(alias="guarantee.epsilon_limit")
@@ -102,6 +108,34 @@ class CommonLimitOut(Answer, reads=Reads.MANAGED):
     state: Literal["changed", "waiting"]
 
 
+class WishOut(Answer, reads=Reads.MANAGED):
+    """What one manager of a population asks for and another grants or refuses."""
+
+    wish: int
+    kind: RequestKind
+    manager: str | None = Field(description="Who is to manage the population, where that is asked for.")
+    epsilon_limit: float | None
+    delta_limit: float | None
+    reason: str
+    asked_by: str
+    is_own: bool = Field(description="Whether the caller asked for it, and can only take it back.")
+    asked_at: datetime
+    expires_at: datetime
+
+
+class AppointmentIn(Schema):
+    """Somebody to manage the population as well, and why."""
+
+    manager: str = Field(min_length=1, max_length=150)
+    reason: str = Field(min_length=1, max_length=300)
+
+
+class WishDecisionIn(Schema):
+    """Whether a wish is granted; who asked for it takes it back by refusing it."""
+
+    decision: Literal["approve", "refuse"]
+
+
 @router.get("populations", response=list[PopulationOut], summary="The populations one manages")
 def list_populations(request: HttpRequest) -> Any:
     require_scope(request, Scope.LEDGER_READ)
@@ -120,7 +154,7 @@ def get_population(request: HttpRequest, population: str) -> Any:
     openapi_extra=responses(409),
 )
 def list_population_checkpoints(request: HttpRequest, population: str) -> Any:
-    account = population_for(request, population, Scope.LEDGER_READ).account
+    account = population_for(request, population, Scope.LEDGER_READ)
     return [{"account": account.scope, "checkpoint": log_of(account).checkpoint()}]
 
 
@@ -133,7 +167,7 @@ def list_population_checkpoints(request: HttpRequest, population: str) -> Any:
 def get_population_consistency(
     request: HttpRequest, population: str, account: AccountScope = "", old: Old = 0, size: TreeSize = 0
 ) -> Any:
-    accounts = BudgetAccount.objects.filter(population=population_for(request, population, Scope.LEDGER_READ))
+    accounts = BudgetAccount.objects.filter(pk=population_for(request, population, Scope.LEDGER_READ).pk)
     return consistency_of(accounts, account, old=old, size=size)
 
 
@@ -185,11 +219,68 @@ def join_population(request: HttpRequest, slug: str, body: MemberIn) -> Any:
 )
 def change_common_limit(request: HttpRequest, population: str, body: CommonLimitIn) -> Any:
     found = population_for(request, population, Scope.PROJECTS_WRITE)
-    asked = populations.change_common_limit(population=found, actor=person_of(request), **body.dict())
+    asked = limits.change_limit(account=found, actor=person_of(request), **body.dict())
     return {"state": "changed" if asked is None else "waiting"}
 
 
-def population_for(request: HttpRequest, slug: str, scope: Scope) -> Population:
+@router.get("populations/{slug:population}/managers", response=list[str], summary="Who manages a population, by name")
+def list_population_managers(request: HttpRequest, population: str) -> Any:
+    found = population_for(request, population, Scope.LEDGER_READ).managers
+    return list(found.order_by("user__username").values_list("user__username", flat=True))
+
+
+@router.write(
+    "populations/{slug:population}/managers",
+    response={202: WishOut},
+    summary="Ask another manager to agree to a further one",
+)
+def ask_for_population_manager(request: HttpRequest, population: str, body: AppointmentIn) -> Any:
+    found = population_for(request, population, Scope.PROJECTS_WRITE)
+    wanted = checked(AppointForm(body.dict()))
+    asked = limits.appoint_budget_manager(
+        account=found, user=wanted["manager"], reason=wanted["reason"], actor=person_of(request)
+    )
+    return _wish(asked, request)
+
+
+@router.get(
+    "populations/{slug:population}/wishes",
+    response=list[WishOut],
+    summary="What waits for another manager, newest first",
+)
+def list_wishes(request: HttpRequest, population: str) -> Any:
+    waiting = population_sheets.requests_of(population_for(request, population, Scope.LEDGER_READ))
+    return [_wish(one, request) for one in waiting.filter(expires_at__gte=Now())]
+
+
+@router.write(
+    "populations/{slug:population}/wishes/{wish_id}",
+    summary="Approve, refuse or withdraw what was asked for",
+    problems=(402, 409),
+)
+def decide_wish(request: HttpRequest, population: str, wish_id: str, body: WishDecisionIn) -> None:
+    found = population_for(request, population, Scope.PROJECTS_WRITE)
+    wish = get_object_or_404(limits.requests_of(found), pk=row_id(wish_id))
+    decide = limits.approve_request if body.decision == "approve" else limits.refuse_request
+    decide(request_id=wish.pk, of=found, actor=person_of(request))
+
+
+def population_for(request: HttpRequest, slug: str, scope: Scope) -> BudgetAccount:
     """Return the population if the token has the scope and its person manages it."""
     require_scope(request, scope)
     return population_sheets.managed_population(request.user, slug)
+
+
+def _wish(one: LimitRequest, request: HttpRequest) -> dict[str, Any]:
+    return {
+        "wish": one.pk,
+        "kind": one.kind,
+        "manager": None if one.appointee is None else one.appointee.get_username(),
+        "epsilon_limit": None if one.epsilon_limit_nano is None else nano_spendable(one.epsilon_limit_nano),
+        "delta_limit": None if one.delta_limit_atto is None else atto_spendable(one.delta_limit_atto),
+        "reason": one.reason,
+        "asked_by": one.requested_by.get_username(),
+        "is_own": one.requested_by_id == request.user.pk,
+        "asked_at": one.requested_at,
+        "expires_at": one.expires_at,
+    }

@@ -96,7 +96,7 @@ def who_lost_what(*, name: str) -> PersonLosses:
             else:
                 refuse_other_key(quota.population)
                 slug = quota.population.slug
-                commons[slug] = Common(population=slug, **_promised(quota.population.account))
+                commons[slug] = Common(population=slug, **_promised(quota.population))
         held.append(Held(project.slug, project.pk not in by_project, tuple(covers)))
     return PersonLosses(tuple(held), tuple(commons.values()), tuple(outside), projects_with_tables())
 

@@ -659,6 +659,8 @@ class Migration(FirstMigration):
                 (
                     "project",
                     models.ForeignKey(
+                        blank=True,
+                        null=True,
                         on_delete=django.db.models.deletion.PROTECT,
                         related_name="limit_requests",
                         to="annotation.project",
@@ -682,10 +684,15 @@ class Migration(FirstMigration):
                                 ("delta_limit_atto", None),
                                 ("epsilon_limit_nano", None),
                                 ("kind", "alone"),
+                                ("project__isnull", False),
                             ),
                             models.Q(
                                 models.Q(("appointee", models.F("requested_by")), _negated=True),
-                                ("account", None),
+                                models.Q(
+                                    models.Q(("account__isnull", False), ("project", None)),
+                                    models.Q(("account", None), ("project__isnull", False)),
+                                    _connector="OR",
+                                ),
                                 ("appointee__isnull", False),
                                 ("delta_limit_atto", None),
                                 ("epsilon_limit_nano", None),
@@ -741,8 +748,9 @@ class Migration(FirstMigration):
                     ),
                     models.UniqueConstraint(
                         condition=models.Q(("kind", "manager"), ("state", "open")),
-                        fields=("project", "appointee"),
+                        fields=("project", "account", "appointee"),
                         name="annotation_limitrequest_one_person",
+                        nulls_distinct=False,
                     ),
                 ],
             },
@@ -2269,14 +2277,16 @@ class Migration(FirstMigration):
             ),
         ),
         migrations.CreateModel(
-            name="PopulationManager",
+            name="BudgetManager",
             fields=[
                 ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
                 ("appointed_at", models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
                 (
-                    "population",
+                    "account",
                     models.ForeignKey(
-                        on_delete=django.db.models.deletion.PROTECT, related_name="managers", to="privacy.population"
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="managers",
+                        to="privacy.budgetaccount",
                     ),
                 ),
                 (
@@ -2288,141 +2298,7 @@ class Migration(FirstMigration):
             ],
             options={
                 "constraints": [
-                    models.UniqueConstraint(fields=("population", "user"), name="annotation_populationmanager_once")
-                ],
-            },
-        ),
-        migrations.CreateModel(
-            name="PopulationRequest",
-            fields=[
-                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
-                (
-                    "kind",
-                    models.CharField(
-                        choices=[("limit", "a higher limit"), ("manager", "a further manager")], max_length=7
-                    ),
-                ),
-                ("epsilon_limit_nano", models.BigIntegerField(blank=True, null=True)),
-                ("delta_limit_atto", models.BigIntegerField(blank=True, null=True)),
-                ("reason", models.CharField(max_length=300)),
-                (
-                    "state",
-                    models.CharField(
-                        choices=[
-                            ("open", "open"),
-                            ("approved", "approved"),
-                            ("refused", "refused"),
-                            ("withdrawn", "withdrawn"),
-                            ("expired", "expired"),
-                        ],
-                        default="open",
-                        max_length=9,
-                    ),
-                ),
-                ("requested_at", models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
-                ("expires_at", models.DateTimeField()),
-                ("decided_at", models.DateTimeField(blank=True, null=True)),
-                (
-                    "used_at",
-                    models.DateTimeField(blank=True, help_text="When the change it allows was made.", null=True),
-                ),
-                (
-                    "appointee",
-                    models.ForeignKey(
-                        blank=True,
-                        null=True,
-                        on_delete=django.db.models.deletion.PROTECT,
-                        related_name="+",
-                        to=settings.AUTH_USER_MODEL,
-                    ),
-                ),
-                (
-                    "decided_by",
-                    models.ForeignKey(
-                        blank=True,
-                        null=True,
-                        on_delete=django.db.models.deletion.PROTECT,
-                        related_name="+",
-                        to=settings.AUTH_USER_MODEL,
-                    ),
-                ),
-                (
-                    "population",
-                    models.ForeignKey(
-                        on_delete=django.db.models.deletion.PROTECT, related_name="requests", to="privacy.population"
-                    ),
-                ),
-                (
-                    "requested_by",
-                    models.ForeignKey(
-                        on_delete=django.db.models.deletion.PROTECT, related_name="+", to=settings.AUTH_USER_MODEL
-                    ),
-                ),
-            ],
-            options={
-                "constraints": [
-                    models.CheckConstraint(
-                        condition=models.Q(
-                            models.Q(
-                                ("appointee", None),
-                                ("delta_limit_atto__isnull", False),
-                                ("epsilon_limit_nano__isnull", False),
-                                ("kind", "limit"),
-                            ),
-                            models.Q(
-                                ("appointee__isnull", False),
-                                ("delta_limit_atto", None),
-                                ("epsilon_limit_nano", None),
-                                ("kind", "manager"),
-                            ),
-                            _connector="OR",
-                        ),
-                        name="annotation_populationrequest_shape",
-                    ),
-                    models.CheckConstraint(
-                        condition=models.Q(("reason", ""), _negated=True), name="annotation_populationrequest_reason"
-                    ),
-                    models.CheckConstraint(
-                        condition=models.Q(
-                            models.Q(("decided_at", None), ("decided_by", None), ("state", "open")),
-                            models.Q(("decided_at__isnull", False), ("decided_by", None), ("state", "expired")),
-                            models.Q(
-                                ("decided_at__isnull", False),
-                                ("decided_by", models.F("requested_by")),
-                                ("state", "withdrawn"),
-                            ),
-                            models.Q(
-                                models.Q(("decided_by", models.F("requested_by")), _negated=True),
-                                ("decided_at__isnull", False),
-                                ("decided_by__isnull", False),
-                                ("state__in", ("approved", "refused")),
-                            ),
-                            _connector="OR",
-                        ),
-                        name="annotation_populationrequest_second",
-                    ),
-                    models.CheckConstraint(
-                        condition=models.Q(
-                            models.Q(("state", "approved"), _negated=True),
-                            ("decided_at__lte", models.F("expires_at")),
-                            _connector="OR",
-                        ),
-                        name="annotation_populationrequest_in_time",
-                    ),
-                    models.CheckConstraint(
-                        condition=models.Q(("used_at", None), ("state", "approved"), _connector="OR"),
-                        name="annotation_populationrequest_used",
-                    ),
-                    models.UniqueConstraint(
-                        condition=models.Q(("kind", "limit"), ("state", "open")),
-                        fields=("population",),
-                        name="annotation_populationrequest_one_open",
-                    ),
-                    models.UniqueConstraint(
-                        condition=models.Q(("kind", "manager"), ("state", "open")),
-                        fields=("population", "appointee"),
-                        name="annotation_populationrequest_one_person",
-                    ),
+                    models.UniqueConstraint(fields=("account", "user"), name="annotation_budgetmanager_once")
                 ],
             },
         ),

@@ -16,7 +16,6 @@ from annotation.models import (
     limits,
     machines,
     pools,
-    populations,
     quality,
     retention,
     reviews,

@@ -1,7 +1,5 @@
 """Raised limits and further managers that wait for a second manager."""
 
-from typing import ClassVar
-
 from django.conf import settings
 from django.db import models
 from django.db.models import F, Q
@@ -25,35 +23,6 @@ class RequestState(models.TextChoices):
     EXPIRED = "expired", _("expired")
 
 
-class Wish(NumberedModel):
-    """A request that another manager has to grant; an approval is used up by the change it allows."""
-
-    epsilon_limit_nano = models.BigIntegerField(null=True, blank=True)
-    delta_limit_atto = models.BigIntegerField(null=True, blank=True)
-    appointee = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="+", null=True, blank=True)
-    reason = models.CharField(max_length=300)
-    state = models.CharField(max_length=9, choices=RequestState.choices, default=RequestState.OPEN)
-    requested_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="+")
-    requested_at = models.DateTimeField(db_default=Now())
-    expires_at = models.DateTimeField()
-    decided_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="+", null=True, blank=True)
-    decided_at = models.DateTimeField(null=True, blank=True)
-    used_at = models.DateTimeField(null=True, blank=True, help_text=_("When the change it allows was made."))
-
-    class Meta:
-        abstract = True
-        constraints: ClassVar[tuple[models.BaseConstraint, ...]] = (
-            models.CheckConstraint(name="%(app_label)s_%(class)s_reason", condition=~Q(reason="")),
-            models.CheckConstraint(
-                name="%(app_label)s_%(class)s_in_time",
-                condition=~Q(state=RequestState.APPROVED) | Q(decided_at__lte=F("expires_at")),
-            ),
-            models.CheckConstraint(
-                name="%(app_label)s_%(class)s_used", condition=Q(used_at=None) | Q(state=RequestState.APPROVED)
-            ),
-        )
-
-
 # Who asked for it may take it back and nothing else.
 DECIDED_BY_ANOTHER = (
     Q(state=RequestState.OPEN, decided_by=None, decided_at=None)
@@ -68,14 +37,36 @@ DECIDED_BY_ANOTHER = (
 )
 
 
-class LimitRequest(Wish):
-    project = models.ForeignKey("annotation.Project", models.PROTECT, related_name="limit_requests")
+class LimitRequest(NumberedModel):
+    """What one manager of a project, or of an account over several, asks for; an approval allows one change."""
+
+    project = models.ForeignKey(
+        "annotation.Project", models.PROTECT, related_name="limit_requests", null=True, blank=True
+    )
     kind = models.CharField(max_length=7, choices=RequestKind.choices)
     account = models.ForeignKey("privacy.BudgetAccount", models.PROTECT, related_name="+", null=True, blank=True)
+    epsilon_limit_nano = models.BigIntegerField(null=True, blank=True)
+    delta_limit_atto = models.BigIntegerField(null=True, blank=True)
+    appointee = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="+", null=True, blank=True)
+    reason = models.CharField(max_length=300)
+    state = models.CharField(max_length=9, choices=RequestState.choices, default=RequestState.OPEN)
+    requested_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="+")
+    requested_at = models.DateTimeField(db_default=Now())
+    expires_at = models.DateTimeField()
+    decided_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="+", null=True, blank=True)
+    decided_at = models.DateTimeField(null=True, blank=True)
+    used_at = models.DateTimeField(null=True, blank=True, help_text=_("When the change it allows was made."))
 
-    class Meta(Wish.Meta):
+    class Meta:
         constraints = (
-            *Wish.Meta.constraints,
+            models.CheckConstraint(name="annotation_limitrequest_reason", condition=~Q(reason="")),
+            models.CheckConstraint(
+                name="annotation_limitrequest_in_time",
+                condition=~Q(state=RequestState.APPROVED) | Q(decided_at__lte=F("expires_at")),
+            ),
+            models.CheckConstraint(
+                name="annotation_limitrequest_used", condition=Q(used_at=None) | Q(state=RequestState.APPROVED)
+            ),
             models.CheckConstraint(
                 name="annotation_limitrequest_shape",
                 condition=Q(
@@ -86,12 +77,17 @@ class LimitRequest(Wish):
                     appointee=None,
                 )
                 | Q(
-                    kind=RequestKind.ALONE, account=None, epsilon_limit_nano=None, delta_limit_atto=None, appointee=None
+                    kind=RequestKind.ALONE,
+                    project__isnull=False,
+                    account=None,
+                    epsilon_limit_nano=None,
+                    delta_limit_atto=None,
+                    appointee=None,
                 )
                 | Q(
                     ~Q(appointee=F("requested_by")),
+                    Q(project=None, account__isnull=False) | Q(project__isnull=False, account=None),
                     kind=RequestKind.MANAGER,
-                    account=None,
                     epsilon_limit_nano=None,
                     delta_limit_atto=None,
                     appointee__isnull=False,
@@ -109,8 +105,26 @@ class LimitRequest(Wish):
                 name="annotation_limitrequest_one_alone",
             ),
             models.UniqueConstraint(
-                fields=("project", "appointee"),
+                fields=("project", "account", "appointee"),
                 condition=Q(state=RequestState.OPEN, kind=RequestKind.MANAGER),
+                nulls_distinct=False,
                 name="annotation_limitrequest_one_person",
             ),
         )
+
+    def __str__(self) -> str:
+        return f"request {self.pk}"
+
+
+class BudgetManager(models.Model):
+    """Somebody who decides, never alone, about the limit of an account over several projects."""
+
+    account = models.ForeignKey("privacy.BudgetAccount", models.PROTECT, related_name="managers")
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="+")
+    appointed_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        constraints = (models.UniqueConstraint(fields=("account", "user"), name="annotation_budgetmanager_once"),)
+
+    def __str__(self) -> str:
+        return f"manager {self.pk}"

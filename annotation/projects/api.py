@@ -4,12 +4,11 @@ from datetime import datetime
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse
-from django.shortcuts import get_object_or_404
 from ninja import Field, Query, Schema
 from ninja.errors import HttpError
 
 from annotation.budget.history import changes_in
-from annotation.budget.population_sheets import populations_of
+from annotation.budget.population_sheets import managed_population
 from annotation.choices.catalogue import CATALOGUE, declaration_of
 from annotation.choices.class_changes import FurtherClass
 from annotation.choices.class_looks import LONGEST_GROUP
@@ -262,7 +261,7 @@ def open_project(request: HttpRequest, body: ProjectIn) -> Any:
     file = read_file(sent)
     values = checked_form(file).project_values()
     if slug is not None:
-        found = get_object_or_404(populations_of(request.user), slug=slug)
+        found = managed_population(request.user, slug)
         values |= {"population": found, "records_per_person": number}
     project = opening.create_project(preset=file.preset.key, owner=person_of(request), **values)
     note_about(request, project.pk)

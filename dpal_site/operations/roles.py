@@ -197,13 +197,11 @@ SITE_LESS: Mapping[str, Sequence[str]] = {
     # locks the account's row, which takes the right to change one of its columns.
     "privacy_budgetaccount": (
         *ADDED,
-        "UPDATE (epsilon_limit_nano, delta_limit_atto, delta_sum_limit_atto, rho_limit_nano)",
+        "UPDATE (epsilon_limit_nano, delta_limit_atto, delta_sum_limit_atto, rho_limit_nano, parent_id,"
+        " records_per_person)",
     ),
     # Which counter is the site's is for the owner to say.
     "privacy_ledgercounter": ("SELECT",),
-    # Whoever shares a limit shares it for good.
-    "privacy_population": ADDED,
-    "privacy_quota": ADDED,
     # Goes with its project, and is never rewritten.
     "annotation_action": (*ADDED, "DELETE"),
     # What was said is settled, and goes with its record; nobody rewrites it.
@@ -217,8 +215,7 @@ SITE_LESS: Mapping[str, Sequence[str]] = {
     "annotation_guidelinepicture": (*ADDED, "DELETE"),
     "auth_user_groups": (*ADDED, "DELETE"),
     "annotation_grouprole": (*ADDED, "DELETE"),
-    "annotation_populationmanager": ADDED,
-    "annotation_populationrequest": ("SELECT", "INSERT", "UPDATE"),
+    "annotation_budgetmanager": ADDED,
     "annotation_project": ("SELECT", "INSERT", "UPDATE"),
     "learner_modelrelease": ("SELECT", "INSERT", "UPDATE"),
     "learner_modelrelease_lineage": ADDED,

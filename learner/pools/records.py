@@ -40,8 +40,8 @@ from learner.pools.keys import attempt_key
 from learner.strategies.rows import OpenRows
 from privacy.accounting.event import Event, event_from_json
 from privacy.accounting.events import SecretBlockEvent, SecretSampleEvent
-from privacy.ledger.models import EntryKind, LedgerEntry, Quota
-from privacy.ledger.selectors import can_pay
+from privacy.ledger.models import EntryKind, LedgerEntry
+from privacy.ledger.selectors import can_pay, quota_of
 from privacy.wording import as_message
 
 
@@ -407,7 +407,7 @@ def coming_events(project: Project, blocks: Sequence[int], *, anew: bool = False
     rates = tuple(secret_sample_of(project, block=number).rate for number in range(1, n_blocks(project) + 1))
     before = None if anew else _standing(project)
     events: list[Event] = []
-    alone = before is None and Quota.objects.filter(account=project.pool_account).exists()
+    alone = before is None and quota_of(project.pool_account) is not None
     for block in blocks:
         if alone:
             released_before = 0.0 if anew else _released_before(project, block)

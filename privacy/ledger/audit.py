@@ -14,7 +14,7 @@ from privacy.ledger import sharing
 from privacy.ledger.auditor.account import AMOUNTS, LIMITS, AccountAudit, Verdict
 from privacy.ledger.auditor.chain import HASHED_FIELDS
 from privacy.ledger.marks import AccountIdentity, Mark
-from privacy.ledger.models import BudgetAccount, LedgerEntry, Quota
+from privacy.ledger.models import BudgetAccount, LedgerEntry
 
 CHUNK = 5000
 
@@ -45,9 +45,9 @@ def audit_accounts(*, scope: str | None, marks: dict[AccountIdentity, Mark] | No
 
 def _check_population(account: BudgetAccount, verdict: Verdict) -> None:
     """Hold what a population was charged against what its projects have reserved."""
-    for quota in Quota.objects.filter(population__account=account).select_related("account", "population__account"):
+    for quota in account.quotas.select_related("parent"):
         for entry, problem in sharing.unrepeated(quota):
-            name = f"charged for entry {entry.sequence} of {quota.account.scope}"
+            name = f"charged for entry {entry.sequence} of {quota.scope}"
             verdict.expect(verdict.entries, name, problem, "the price for a person, once")
 
 

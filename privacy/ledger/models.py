@@ -71,6 +71,17 @@ class BudgetAccount(models.Model):
     adjacency = models.CharField(max_length=16, choices=AccountAdjacency.choices, db_default=AccountAdjacency.NULL)
     filter = models.CharField(max_length=8, choices=Filter.choices)
     created_at = models.DateTimeField(db_default=models.functions.Now())
+    # The account over several projects that pays for the same people; an account joins one for good.
+    parent = models.ForeignKey("self", models.PROTECT, null=True, blank=True, related_name="quotas")
+    records_per_person = models.PositiveIntegerField(
+        db_default=1, help_text="The most records of one person, as declared when it joined its parent."
+    )
+    key_fingerprint = models.CharField(
+        max_length=32,
+        db_default="",
+        blank=True,
+        help_text="Of an account over several projects: of the key by which its people are told from each other.",
+    )
 
     epsilon_limit_nano = models.BigIntegerField(db_default=0)
     delta_limit_atto = models.BigIntegerField(db_default=0)
@@ -105,6 +116,21 @@ class BudgetAccount(models.Model):
                 | Q(filter=Filter.PURE, rho_limit_nano=None, delta_sum_limit_atto=F("delta_limit_atto"))
                 | Q(filter=Filter.ZCDP, rho_limit_nano__gte=0, delta_sum_limit_atto__lt=F("delta_limit_atto")),
             ),
+            models.CheckConstraint(
+                name="privacy_account_population",
+                condition=Q(key_fingerprint="")
+                | Q(
+                    key_fingerprint__regex="^[0-9a-f]{32}$",
+                    parent=None,
+                    scope__startswith="population:",
+                    unit__in=(AccountUnit.RECORD, AccountUnit.CONTRIBUTOR),
+                ),
+            ),
+            models.CheckConstraint(
+                name="privacy_account_declared",
+                condition=Q(parent=None, records_per_person=1)
+                | Q(parent__isnull=False, records_per_person__gte=1, records_per_person__lte=10_000),
+            ),
         ]
 
     def __str__(self) -> str:
@@ -114,6 +140,16 @@ class BudgetAccount(models.Model):
     def plain_label(self) -> str:
         """Its label in English, as documents hold it and whoever checks them reads it."""
         return str.__str__(self.label)
+
+    @property
+    def slug(self) -> str:
+        """Name of an account over several projects in addresses."""
+        return self.scope.removeprefix("population:")
+
+    @property
+    def population(self) -> "BudgetAccount":
+        assert self.parent is not None
+        return self.parent
 
 
 class LedgerEntry(models.Model):
@@ -247,44 +283,3 @@ class LedgerCounter(models.Model):
 
     def __str__(self) -> str:
         return f"counter {self.identity}"
-
-
-class Population(models.Model):
-    """A set of people under one key of pseudonyms, with one account that every project of theirs pays from as well."""
-
-    slug = models.SlugField(unique=True, max_length=60)
-    name = models.CharField(max_length=120)
-    account = models.OneToOneField(BudgetAccount, models.PROTECT, related_name="population")
-    key_fingerprint = models.CharField(
-        max_length=32, help_text="Of the key by which its people are told from each other."
-    )
-    opened_at = models.DateTimeField(db_default=models.functions.Now())
-
-    class Meta:
-        constraints = [
-            models.CheckConstraint(name="privacy_population_named", condition=~Q(slug="") & ~Q(name="")),
-            models.CheckConstraint(name="privacy_population_key", condition=Q(key_fingerprint__regex="^[0-9a-f]{32}$")),
-        ]
-
-    def __str__(self) -> str:
-        return self.name
-
-
-class Quota(models.Model):
-    """An account that belongs to a population for good: its limit is what it may take of the common one at most."""
-
-    population = models.ForeignKey(Population, models.PROTECT, related_name="quotas")
-    account = models.OneToOneField(BudgetAccount, models.PROTECT, related_name="quota")
-    records_per_person = models.PositiveIntegerField()
-    joined_at = models.DateTimeField(db_default=models.functions.Now())
-
-    class Meta:
-        constraints = [
-            models.CheckConstraint(
-                name="privacy_quota_declared",
-                condition=Q(records_per_person__gte=1, records_per_person__lte=10_000),
-            ),
-        ]
-
-    def __str__(self) -> str:
-        return f"quota {self.pk}"

@@ -14,7 +14,7 @@ from privacy.errors import BudgetExceeded, UnsoundCombination
 from privacy.ledger import counter, sharing, terms
 from privacy.ledger import services as ledger
 from privacy.ledger.entries import Draft, append, broken_rule
-from privacy.ledger.models import BudgetAccount, EntryKind, Filter, LedgerEntry, Population, Quota
+from privacy.ledger.models import BudgetAccount, EntryKind, Filter, LedgerEntry
 from privacy.ledger.selectors import quota_of
 from privacy.ledger.services import Actor
 from privacy.wording import as_message, as_plural_message
@@ -34,8 +34,8 @@ def open_shared_account(
     epsilon_limit: Amount,
     delta_limit: Amount,
     actor: Actor,
-) -> Population:
-    """Open a population and its account: people under the site's key of pseudonyms, who share one limit from now on."""
+) -> BudgetAccount:
+    """Open the account of a population: people under the site's key of pseudonyms, who share one limit from now on."""
     if unit not in ("record", "contributor"):
         raise UnsoundCombination(
             as_message(
@@ -45,31 +45,29 @@ def open_shared_account(
         )
     with transaction.atomic():
         base = slugify(name)[:50] or "population"
-        taken = {"new", *Population.objects.filter(slug__startswith=base).values_list("slug", flat=True)}
+        others = BudgetAccount.objects.filter(scope__startswith=f"population:{base}")
+        taken = {"new", *(account.slug for account in others)}
         slug = next(slug for n in range(1, len(taken) + 3) if (slug := base if n == 1 else f"{base}-{n}") not in taken)
-        account = ledger.open_account(
+        return ledger.open_account(
             scope=f"population:{slug}",
-            label=as_message("{population} population", population=slug),
+            label=name,
             unit=unit,
             filter=filter,
             epsilon_limit=epsilon_limit,
             delta_limit=delta_limit,
+            key_fingerprint=key_fingerprint(),
             actor=actor,
             reason=as_message("population opened"),
         )
-        created: Population = Population.objects.create(
-            slug=slug, name=name, account=account, key_fingerprint=key_fingerprint()
-        )
-    return created
 
 
 def join_population(
     *,
-    population: Population,
+    population: BudgetAccount,
     accounts: Sequence[BudgetAccount],
     records_per_person: int | None,
     actor: Actor,
-) -> list[Quota]:
+) -> list[BudgetAccount]:
     """Let accounts of one project belong to a population for good; what they have spent is charged to it.
 
     `records_per_person` is how many records of one person the accounts' records hold at most, as their owner declares;
@@ -79,14 +77,13 @@ def join_population(
     """
     refuse_other_key(population)
     counter.refuse_what_was_forgotten()
-    common = population.account
     quotas = []
     with transaction.atomic():
         # All of them before the population's: whoever spends locks in this order.
         ids = sorted(account.pk for account in accounts)
         for account in BudgetAccount.objects.select_for_update(no_key=True).filter(pk__in=ids).order_by("pk"):
             declared = 1 if account.unit == "contributor" else records_per_person
-            refuse_without_conversion(account, common, declared)
+            refuse_without_conversion(account, population, declared)
             assert declared is not None
             quotas.append(_join(population, account, declared, actor))
     return quotas
@@ -100,18 +97,18 @@ def follow(account: BudgetAccount, *, like: BudgetAccount, actor: Actor) -> None
         join_population(population=quota.population, accounts=[account], records_per_person=declared, actor=actor)
 
 
-def refuse_other_key(population: Population) -> None:
+def refuse_other_key(population: BudgetAccount) -> None:
     """Refuse where the site's key of pseudonyms is not the one the population's people are known by."""
     if broken := rule_of_other_key(population):
         raise UnsoundCombination(broken)
 
 
-def rule_of_other_key(population: Population) -> str:
+def rule_of_other_key(population: BudgetAccount) -> str:
     """Return the rule that the site's key of pseudonyms breaks, or nothing."""
     if population.key_fingerprint == key_fingerprint():
         return ""
     return as_message(
-        "{name}: its people are known by another key of pseudonyms than this site has", name=population.name
+        "{name}: its people are known by another key of pseudonyms than this site has", name=population.plain_label
     )
 
 
@@ -143,14 +140,17 @@ def rule_without_conversion(account: BudgetAccount, common: BudgetAccount, recor
     return unit_rule(account.unit, common.unit, records_per_person)
 
 
-def _join(population: Population, account: BudgetAccount, records_per_person: int, actor: Actor) -> Quota:
+def _join(population: BudgetAccount, account: BudgetAccount, records_per_person: int, actor: Actor) -> BudgetAccount:
+    if account.parent_id is not None:
+        raise UnsoundCombination(
+            as_message("{word}: it belongs to a population already, and stays there", word=account.label)
+        )
+    account.parent, account.records_per_person = population, records_per_person
     try:
         with transaction.atomic():
-            quota: Quota = Quota.objects.create(
-                population=population, account=account, records_per_person=records_per_person
-            )
+            account.save(update_fields=["parent", "records_per_person"])
             _note(account, population, records_per_person, actor)
-            sharing.repeat_past(quota)
+            sharing.repeat_past(account)
     except sharing.SharedRefusal as refused:
         cause = refused.__cause__
         if isinstance(cause, IntegrityError) and broken_rule(cause) == "privacy_ledger_within_limit":
@@ -158,20 +158,14 @@ def _join(population: Population, account: BudgetAccount, records_per_person: in
                 as_message(
                     "{word}: what it has spent is more than {name} has left; nothing was changed",
                     word=account.label,
-                    name=population.name,
+                    name=population.plain_label,
                 )
             ) from refused
         raise
-    except IntegrityError as error:
-        if "privacy_quota_account_id" in broken_rule(error):
-            raise UnsoundCombination(
-                as_message("{word}: it belongs to a population already, and stays there", word=account.label)
-            ) from error
-        raise
-    return quota
+    return account
 
 
-def _note(account: BudgetAccount, population: Population, records_per_person: int, actor: Actor) -> LedgerEntry:
+def _note(account: BudgetAccount, population: BudgetAccount, records_per_person: int, actor: Actor) -> LedgerEntry:
     """Write into the account's own chain that its limit is a quota from now on; the limit itself stays."""
     kept = Limits(
         account.epsilon_limit_nano, account.delta_limit_atto, account.delta_sum_limit_atto, account.rho_limit_nano
@@ -186,7 +180,7 @@ def _note(account: BudgetAccount, population: Population, records_per_person: in
             reason=as_plural_message(
                 "joined the population {name} with at most {n} record of one person",
                 "joined the population {name} with at most {n} records of one person",
-                name=population.name,
+                name=population.plain_label,
                 n=records_per_person,
             ),
         )

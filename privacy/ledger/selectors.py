@@ -17,7 +17,7 @@ from privacy.accounting.units import atto_spendable, atto_spent, nano_spendable,
 from privacy.errors import Spending, UnsoundCombination
 from privacy.ledger.auditor.account import TOTAL_FIELDS
 from privacy.ledger.auditor.chain import NO_HASH
-from privacy.ledger.models import SETTLEMENTS, BudgetAccount, EntryKind, Filter, LedgerEntry, Quota
+from privacy.ledger.models import SETTLEMENTS, BudgetAccount, EntryKind, Filter, LedgerEntry
 from privacy.ledger.rules import Charge, adjacency_of, price
 from privacy.wording import Message, as_message
 
@@ -217,7 +217,7 @@ def payments_left(account: BudgetAccount, event: Event) -> int | None:
     times = [_times(account, price(account, event))]
     quota = quota_of(account)
     if quota is not None:
-        times.append(_times(quota.population.account, shared_charge(quota, event)))
+        times.append(_times(quota.population, shared_charge(quota, event)))
     return min((each for each in times if each is not None), default=None)
 
 
@@ -237,7 +237,7 @@ def can_pay(account: BudgetAccount, events: Sequence[Event]) -> bool:
     if not _can_pay(account, [price(account, event) for event in events]):
         return False
     quota = quota_of(account)
-    return quota is None or _can_pay(quota.population.account, [shared_charge(quota, event) for event in events])
+    return quota is None or _can_pay(quota.population, [shared_charge(quota, event) for event in events])
 
 
 def _can_pay(account: BudgetAccount, charges: Sequence[Charge]) -> bool:
@@ -250,20 +250,20 @@ def _can_pay(account: BudgetAccount, charges: Sequence[Charge]) -> bool:
     return last.rho_spent_nano + sum(charge.rho_nano or 0 for charge in charges) <= (account.rho_limit_nano or 0)
 
 
-def quota_of(account: BudgetAccount) -> Quota | None:
-    """Return the account's place in a population, if it has one."""
-    return Quota.objects.select_related("account", "population__account").filter(account=account).first()
+def quota_of(account: BudgetAccount) -> BudgetAccount | None:
+    """Return the account as it is stored, with its parent, if it has one."""
+    return BudgetAccount.objects.select_related("parent").filter(pk=account.pk, parent__isnull=False).first()
 
 
-def shared_charge(quota: Quota, event: Event, *, entry: int = 1) -> Charge:
+def shared_charge(quota: BudgetAccount, event: Event, *, entry: int = 1) -> Charge:
     """Return what `event` on the account of a quota costs a person of its population; refused where nothing says."""
-    common = quota.population.account
+    common = quota.population
     try:
         people = PeopleEvent(
             event=event,
             unit=cast(Unit, common.unit),
             records_per_person=quota.records_per_person,
-            scope=quota.account.scope,
+            scope=quota.scope,
             entry=entry,
         )
         return price(common, people)

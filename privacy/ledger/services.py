@@ -46,6 +46,7 @@ def open_account(
     delta_limit: Amount,
     adjacency: AccountAdjacency | str = AccountAdjacency.NULL,
     delta_share: Amount | None = None,
+    key_fingerprint: str = "",
     actor: Actor,
     reason: str,
 ) -> BudgetAccount:
@@ -56,7 +57,9 @@ def open_account(
     limits = terms.limits(filter=filter, epsilon_limit=epsilon_limit, delta_limit=delta_limit, delta_share=delta_share)
     counter.refuse_what_was_forgotten()
     with transaction.atomic():
-        account = BudgetAccount.objects.create(scope=scope, label=label, unit=unit, filter=filter, adjacency=adjacency)
+        account = BudgetAccount.objects.create(
+            scope=scope, label=label, unit=unit, filter=filter, adjacency=adjacency, key_fingerprint=key_fingerprint
+        )
         _write_limits(account, EntryKind.GRANT, limits, actor, reason)
     return account
 
@@ -190,7 +193,7 @@ def charge_stale(*, older_than: timedelta) -> int:
     settled = LedgerEntry.objects.filter(parent=OuterRef("pk"), kind__in=SETTLEMENTS)
     deadline = ExpressionWrapper(Now() - older_than, output_field=DateTimeField())
     # What a population repeats is settled with what it repeats.
-    accounts = selectors.accounts_with_open_reservations().filter(population=None)
+    accounts = selectors.accounts_with_open_reservations().filter(key_fingerprint="")
     stale = LedgerEntry.objects.filter(~Exists(settled), kind=EntryKind.RESERVE, account__in=accounts).filter(
         created_at__lt=deadline
     )

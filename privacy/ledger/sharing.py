@@ -14,7 +14,7 @@ from django.db.models import Exists, OuterRef
 
 from privacy.accounting.events import Event, event_from_json
 from privacy.ledger.entries import Draft, append
-from privacy.ledger.models import SETTLEMENTS, BudgetAccount, EntryKind, LedgerEntry, Quota
+from privacy.ledger.models import SETTLEMENTS, BudgetAccount, EntryKind, LedgerEntry
 from privacy.ledger.selectors import quota_of, shared_charge
 
 AMOUNTS = ("epsilon_nano", "delta_atto", "rho_nano", "mi_nano")
@@ -45,34 +45,34 @@ def repeat_settlement(entry: LedgerEntry) -> None:
     if quota is not None:
         assert entry.parent is not None
         assert entry.parent.idempotency_key is not None
-        common = quota.population.account
+        common = quota.population
         held = LedgerEntry.objects.get(idempotency_key=shared_key(entry.parent.idempotency_key, common))
         _settle(held, common, entry)
 
 
-def repeat_past(quota: Quota) -> int:
+def repeat_past(quota: BudgetAccount) -> int:
     """Charge the population for every reservation that stands on the account which joins it; returns how many."""
     settlement = LedgerEntry.objects.filter(parent=OuterRef("pk"), kind__in=SETTLEMENTS)
     voided = settlement.filter(kind=EntryKind.VOID)
-    standing = LedgerEntry.objects.filter(~Exists(voided), account=quota.account, kind=EntryKind.RESERVE)
+    standing = LedgerEntry.objects.filter(~Exists(voided), account=quota, kind=EntryKind.RESERVE)
     count = 0
     for entry in standing.order_by("sequence"):
         held = _repeat(quota, entry, event_from_json(entry.event))
         for settled in LedgerEntry.objects.filter(parent=entry, kind__in=SETTLEMENTS):
-            _settle(held, quota.population.account, settled)
+            _settle(held, quota.population, settled)
         count += 1
     return count
 
 
-def unrepeated(quota: Quota) -> Iterator[tuple[LedgerEntry, str]]:
+def unrepeated(quota: BudgetAccount) -> Iterator[tuple[LedgerEntry, str]]:
     """Yield standing reservations of a quota's account that its population does not repeat, or not at their price."""
     voided = LedgerEntry.objects.filter(parent=OuterRef("pk"), kind=EntryKind.VOID)
-    standing = LedgerEntry.objects.filter(~Exists(voided), account=quota.account, kind=EntryKind.RESERVE)
-    common = quota.population.account
+    standing = LedgerEntry.objects.filter(~Exists(voided), account=quota, kind=EntryKind.RESERVE)
+    common = quota.population
     twins = {
         each.idempotency_key: each
         for each in LedgerEntry.objects.filter(
-            ~Exists(voided), account=common, kind=EntryKind.RESERVE, subject=repeated_account(quota.account)
+            ~Exists(voided), account=common, kind=EntryKind.RESERVE, subject=repeated_account(quota)
         )
     }
     for entry in standing.select_related("account").order_by("sequence").iterator():
@@ -93,20 +93,20 @@ def repeated_account(account: BudgetAccount) -> str:
     return account.scope[:100]
 
 
-def _quota_of(entry: LedgerEntry) -> Quota | None:
+def _quota_of(entry: LedgerEntry) -> BudgetAccount | None:
     """Return the quota of the account of an entry that was just written; the database said whether there is one."""
     return None if entry.population_id is None else quota_of(entry.account)
 
 
-def _repeat(quota: Quota, entry: LedgerEntry, event: Event) -> LedgerEntry:
-    common = quota.population.account
+def _repeat(quota: BudgetAccount, entry: LedgerEntry, event: Event) -> LedgerEntry:
+    common = quota.population
     assert entry.idempotency_key is not None
     wanted = Draft(
         account=common,
         kind=EntryKind.RESERVE,
         idempotency_key=shared_key(entry.idempotency_key, common),
         purpose=entry.purpose,
-        subject=repeated_account(quota.account),
+        subject=repeated_account(quota),
         actor=entry.actor,
         **asdict(shared_charge(quota, event, entry=entry.sequence)),
     )

@@ -11,7 +11,7 @@ from playwright.sync_api import expect
 from annotation.budget.services import populations
 from annotation.data.services import datasets, drafts
 from annotation.models import Dataset, Project, Role
-from annotation.people.services import groups, members
+from annotation.people.services import groups, limits, members
 from annotation.projects.forms.wizard import WizardStep
 from annotation.projects.services import opening
 from dpal_site.embedded.processes import Supervisor
@@ -148,9 +148,7 @@ def test_pages_are_clean(
         second=User.objects.create_user("second"),
     )
     populations.add_project(population=common, project=project, records_per_person=9, actor=manager)
-    populations.change_common_limit(
-        population=common, epsilon_limit=2000.0, delta_limit=1e-3, reason="r", actor=manager
-    )
+    limits.change_limit(account=common, epsilon_limit=2000.0, delta_limit=1e-3, reason="r", actor=manager)
     paths += [reverse("annotation:populations"), reverse("annotation:population", args=[common.slug])]
     log_in(manager)
     page.set_viewport_size(SIZES[size])

@@ -18,7 +18,7 @@ from privacy.ledger.auditor.chain import EPOCH, HASHED_FIELDS
 from privacy.ledger.auditor.statement import FORMAT, signature_of
 from privacy.ledger.checkpoints import checkpoint_at, site_key
 from privacy.ledger.counter import site_counter
-from privacy.ledger.models import BudgetAccount, EntryKind, LedgerEntry, Population
+from privacy.ledger.models import BudgetAccount, EntryKind, LedgerEntry
 from privacy.moments import whole_second
 
 CHUNK = 2000
@@ -32,7 +32,7 @@ def verdicts(accounts: Sequence[BudgetAccount]) -> list[Verdict]:
     return [verdict for account in accounts for verdict in audit_accounts(scope=account.scope, marks=marks)]
 
 
-def statement_json(owner: Project | Population, accounts: Sequence[BudgetAccount]) -> Iterator[str]:
+def statement_json(owner: Project | BudgetAccount, accounts: Sequence[BudgetAccount]) -> Iterator[str]:
     """Write the document piece by piece; of each account it ends with the entry at which the audit ended.
 
     Its last line is the site's signature over every byte before it.
@@ -44,7 +44,7 @@ def statement_json(owner: Project | Population, accounts: Sequence[BudgetAccount
     yield signature_of(digest.hexdigest(), site_key()).decode()
 
 
-def _pieces(owner: Project | Population, accounts: Sequence[BudgetAccount]) -> Iterator[str]:
+def _pieces(owner: Project | BudgetAccount, accounts: Sequence[BudgetAccount]) -> Iterator[str]:
     kind = "project" if isinstance(owner, Project) else "population"
     head = {"format": FORMAT, kind: owner.slug, "made_at": datetime.now(UTC).isoformat()}
     if isinstance(owner, Project) and owner.oracle == Oracle.CROWD:

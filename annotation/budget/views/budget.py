@@ -6,7 +6,7 @@ from django.shortcuts import get_object_or_404
 
 from annotation import selectors
 from annotation.budget import presenters
-from annotation.budget.common_limit import project_limit_words
+from annotation.budget.population_sheets import project_limit_words
 from annotation.models import Role
 from annotation.work.polling import moving_page
 

@@ -17,7 +17,6 @@ from annotation.models import Dataset, DatasetRole
 from annotation.models.limits import LimitRequest, RequestState
 from annotation.people.identity import note_nothing, person_of
 from annotation.people.services import limits
-from annotation.people.services.second_manager import LIFETIME
 from privacy.accounting.units import atto_spendable, nano_spendable
 from privacy.ledger.selectors import guarantee
 
@@ -59,7 +58,7 @@ def change_limit(request: HttpRequest, slug: str, account_id: int) -> HttpRespon
 def limit_requests(request: HttpRequest, slug: str) -> HttpResponse:
     """What waits for a second manager, what became of the rest, and whether one is needed."""
     project = managed_project(request, slug)
-    limits.expire_limit_requests()
+    limits.expire_requests()
     found = LimitRequest.objects.filter(project=project).select_related(
         "account", "requested_by", "decided_by", "appointee"
     )
@@ -77,7 +76,7 @@ def limit_requests(request: HttpRequest, slug: str) -> HttpResponse:
         "waiting": [row for row in rows if row["request"].state == RequestState.OPEN],
         "decided": [row for row in rows if row["request"].state != RequestState.OPEN],
         "form": AloneForm(),
-        "days": LIFETIME.days,
+        "days": limits.LIFETIME.days,
     }
     return render(request, "annotation/budget/limit_requests.html", context)
 
@@ -89,10 +88,10 @@ def decide_limit(request: HttpRequest, slug: str, request_id: int) -> HttpRespon
     project = managed_project(request, slug)
     get_object_or_404(LimitRequest, pk=request_id, project=project)
     if request.POST.get("decision") == "approve":
-        limits.approve_limit_request(request_id=request_id, project=project, actor=person_of(request))
+        limits.approve_request(request_id=request_id, of=project, actor=person_of(request))
         messages.success(request, _("Approved and done; the ledger names both of you."))
     else:
-        limits.refuse_limit_request(request_id=request_id, project=project, actor=person_of(request))
+        limits.refuse_request(request_id=request_id, of=project, actor=person_of(request))
         messages.success(request, _("Nothing was changed."))
     return redirect("annotation:limit_requests", slug=slug)
 

@@ -17,9 +17,9 @@ from annotation.budget.forms import AppointForm, CommonLimitForm, JoinForm, Popu
 from annotation.budget.services import populations as budget_populations
 from annotation.budget.words import typed_words
 from annotation.models import Role
-from annotation.models.populations import PopulationRequest
 from annotation.people.identity import person_of
-from privacy.ledger.models import Population
+from annotation.people.services import limits
+from privacy.ledger.models import BudgetAccount
 
 
 @login_required
@@ -74,7 +74,7 @@ def population_limit(request: HttpRequest, population: str) -> HttpResponse:
     form = CommonLimitForm(request.POST)
     if not form.is_valid():
         return _page(request, found, limit=form)
-    asked = budget_populations.change_common_limit(population=found, actor=person_of(request), **form.cleaned_data)
+    asked = limits.change_limit(account=found, actor=person_of(request), **form.cleaned_data)
     if asked is None:
         messages.success(request, _("The limit is changed; the ledger says by whom and why."))
     else:
@@ -90,8 +90,8 @@ def population_managers(request: HttpRequest, population: str) -> HttpResponse:
     form = AppointForm(request.POST)
     if not form.is_valid():
         return _page(request, found, appoint=form)
-    budget_populations.ask_for_manager(
-        population=found,
+    limits.appoint_budget_manager(
+        account=found,
         user=form.cleaned_data["manager"],
         reason=form.cleaned_data["reason"],
         actor=person_of(request),
@@ -105,12 +105,12 @@ def population_managers(request: HttpRequest, population: str) -> HttpResponse:
 def decide_population(request: HttpRequest, population: str, wish_id: int) -> HttpResponse:
     """Approve, refuse or withdraw."""
     found = population_sheets.managed_population(request.user, population)
-    get_object_or_404(PopulationRequest, pk=wish_id, population=found)
+    get_object_or_404(limits.requests_of(found), pk=wish_id)
     if request.POST.get("decision") == "approve":
-        budget_populations.approve_population_request(request_id=wish_id, population=found, actor=person_of(request))
+        limits.approve_request(request_id=wish_id, of=found, actor=person_of(request))
         messages.success(request, _("Approved and done; the ledger names both of you."))
     else:
-        budget_populations.refuse_population_request(request_id=wish_id, population=found, actor=person_of(request))
+        limits.refuse_request(request_id=wish_id, of=found, actor=person_of(request))
         messages.success(request, _("Nothing was changed."))
     return redirect("annotation:population", population=population)
 
@@ -120,13 +120,12 @@ def _joinable(request: HttpRequest) -> object:
     return population_sheets.projects_outside(mine)
 
 
-def _page(request: HttpRequest, found: Population, **forms: Form) -> HttpResponse:
-    budget_populations.expire_population_requests()
+def _page(request: HttpRequest, found: BudgetAccount, **forms: Form) -> HttpResponse:
+    limits.expire_requests()
     sheet = population_sheets.sheet_of(found)
-    account = found.account
     stands = {
-        "epsilon_limit": typed_words(account.epsilon_limit_nano, 9),
-        "delta_limit": typed_words(account.delta_limit_atto, 18),
+        "epsilon_limit": typed_words(found.epsilon_limit_nano, 9),
+        "delta_limit": typed_words(found.delta_limit_atto, 18),
     }
     context = {
         "sheet": sheet,

@@ -9,8 +9,8 @@ BEGIN
     JOIN annotation_dataset dataset ON dataset.project_id = project.id
     WHERE dataset.id = NEW.dataset_id FOR NO KEY UPDATE OF account;
     SELECT project.oracle, dataset.role, dataset.state, dataset.in_columns, EXISTS (
-        SELECT FROM privacy_quota quota JOIN privacy_budgetaccount account ON account.id = quota.account_id
-        WHERE account.id = project.pool_account_id AND account.unit = 'record'
+        SELECT FROM privacy_budgetaccount account
+        WHERE account.id = project.pool_account_id AND account.unit = 'record' AND account.parent_id IS NOT NULL
     ) AS counted INTO held
     FROM annotation_dataset dataset JOIN annotation_project project ON project.id = dataset.project_id
     WHERE dataset.id = NEW.dataset_id;
@@ -102,13 +102,13 @@ BEGIN
             ON account.id = project.pool_account_id AND account.unit = 'record'
         JOIN annotation_dataset dataset ON dataset.project_id = project.id
         JOIN annotation_poolpart part ON part.dataset_id = dataset.id AND part.named
-        WHERE project.pool_account_id = NEW.account_id
+        WHERE project.pool_account_id = NEW.id
     ) OR EXISTS (
         SELECT FROM annotation_project project JOIN privacy_budgetaccount account
             ON account.id = project.pool_account_id AND account.unit = 'record'
         JOIN annotation_dataset dataset ON dataset.project_id = project.id
         JOIN annotation_poolsource source ON source.dataset_id = dataset.id
-        WHERE project.pool_account_id = NEW.account_id
+        WHERE project.pool_account_id = NEW.id
     ) THEN
         RAISE EXCEPTION USING ERRCODE = 'check_violation', CONSTRAINT = 'annotation_counted_in_database',
             MESSAGE = 'rows that a population counts by person stay in the database';
@@ -116,5 +116,6 @@ BEGIN
     RETURN NULL;
 END $$;
 
-CREATE CONSTRAINT TRIGGER annotation_quota_counts_rows AFTER INSERT ON privacy_quota
-    DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION annotation_check_quota_counts();
+CREATE CONSTRAINT TRIGGER annotation_quota_counts_rows AFTER UPDATE OF parent_id ON privacy_budgetaccount
+    DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN (NEW.parent_id IS NOT NULL)
+    EXECUTE FUNCTION annotation_check_quota_counts();

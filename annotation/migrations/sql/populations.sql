@@ -1,50 +1,15 @@
--- A higher limit of a population takes two of its managers, always, and each approval stands for one entry.
-CREATE FUNCTION annotation_check_population_limit() RETURNS trigger LANGUAGE plpgsql AS $$
-DECLARE
-    epsilon bigint := (NEW.event_json::jsonb ->> 'epsilon_limit_nano')::bigint;
-    delta bigint := (NEW.event_json::jsonb ->> 'delta_limit_atto')::bigint;
-    common bigint := (SELECT population.id FROM privacy_population population WHERE population.account_id = NEW.account_id);
-BEGIN
-    IF common IS NULL THEN
-        RETURN NEW;
-    END IF;
-    -- The account's row is locked, so that what it is compared with is what this entry replaces.
-    PERFORM FROM privacy_budgetaccount
-    WHERE id = NEW.account_id AND (epsilon > epsilon_limit_nano OR delta > delta_limit_atto)
-    FOR NO KEY UPDATE;
-    IF NOT FOUND THEN
-        RETURN NEW;
-    END IF;
-    UPDATE annotation_populationrequest SET used_at = now()
-    WHERE id = (
-        SELECT id FROM annotation_populationrequest
-        WHERE population_id = common AND kind = 'limit' AND state = 'approved' AND used_at IS NULL
-            AND epsilon_limit_nano = epsilon AND delta_limit_atto = delta AND expires_at >= now()
-        ORDER BY id LIMIT 1 FOR UPDATE
-    ) AND used_at IS NULL;
-    IF NOT FOUND THEN
-        RAISE EXCEPTION USING ERRCODE = 'check_violation', CONSTRAINT = TG_NAME,
-            MESSAGE = 'a higher limit of a population needs the approval of a second manager';
-    END IF;
-    RETURN NEW;
-END $$;
-
-CREATE TRIGGER annotation_population_needs_second BEFORE INSERT ON privacy_ledgerentry
-    FOR EACH ROW WHEN (NEW.kind = 'limit_change') EXECUTE FUNCTION annotation_check_population_limit();
-
 -- The first two are named at the opening; from then on one makes nobody a manager alone, and only managers decide.
-CREATE FUNCTION annotation_check_population_manager() RETURNS trigger LANGUAGE plpgsql AS $$
+CREATE FUNCTION annotation_check_budget_manager() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     -- Two appointments of one population wait for each other.
-    PERFORM FROM privacy_budgetaccount account JOIN privacy_population population ON population.account_id = account.id
-    WHERE population.id = NEW.population_id FOR NO KEY UPDATE OF account;
-    IF (SELECT count(*) FROM annotation_populationmanager WHERE population_id = NEW.population_id) < 2 THEN
+    PERFORM FROM privacy_budgetaccount WHERE id = NEW.account_id AND key_fingerprint <> '' FOR NO KEY UPDATE;
+    IF FOUND AND (SELECT count(*) FROM annotation_budgetmanager WHERE account_id = NEW.account_id) < 2 THEN
         RETURN NEW;
     END IF;
-    UPDATE annotation_populationrequest SET used_at = now()
+    UPDATE annotation_limitrequest SET used_at = now()
     WHERE id = (
-        SELECT id FROM annotation_populationrequest
-        WHERE population_id = NEW.population_id AND kind = 'manager' AND appointee_id = NEW.user_id
+        SELECT id FROM annotation_limitrequest
+        WHERE account_id = NEW.account_id AND kind = 'manager' AND appointee_id = NEW.user_id
             AND state = 'approved' AND used_at IS NULL AND expires_at >= now()
         ORDER BY id LIMIT 1 FOR UPDATE
     ) AND used_at IS NULL;
@@ -55,48 +20,40 @@ BEGIN
     RETURN NEW;
 END $$;
 
-CREATE TRIGGER annotation_populationmanager_by_two BEFORE INSERT ON annotation_populationmanager
-    FOR EACH ROW EXECUTE FUNCTION annotation_check_population_manager();
+CREATE TRIGGER annotation_budgetmanager_by_two BEFORE INSERT ON annotation_budgetmanager
+    FOR EACH ROW EXECUTE FUNCTION annotation_check_budget_manager();
 
-CREATE TRIGGER annotation_populationmanager_stays BEFORE UPDATE OR DELETE ON annotation_populationmanager
+CREATE TRIGGER annotation_budgetmanager_stays BEFORE UPDATE OR DELETE ON annotation_budgetmanager
     FOR EACH STATEMENT EXECUTE FUNCTION annotation_refuse('who manages a population is never rewritten');
 
-CREATE FUNCTION annotation_check_population_request() RETURNS trigger LANGUAGE plpgsql AS $$
+-- A request without a project is about a population, and the other way round.
+CREATE FUNCTION annotation_check_request_of_managers() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE
+    shared CONSTANT boolean := EXISTS (
+        SELECT FROM privacy_budgetaccount WHERE id = NEW.account_id AND key_fingerprint <> ''
+    );
 BEGIN
-    IF NOT EXISTS (
-        SELECT FROM annotation_populationmanager
-        WHERE population_id = NEW.population_id AND user_id = NEW.requested_by_id
-    ) OR (NEW.state IN ('approved', 'refused') AND NOT EXISTS (
-        SELECT FROM annotation_populationmanager
-        WHERE population_id = NEW.population_id AND user_id = NEW.decided_by_id
-    )) THEN
+    IF shared <> (NEW.project_id IS NULL) OR shared AND (
+        NOT EXISTS (
+            SELECT FROM annotation_budgetmanager WHERE account_id = NEW.account_id AND user_id = NEW.requested_by_id
+        ) OR (NEW.state IN ('approved', 'refused') AND NOT EXISTS (
+            SELECT FROM annotation_budgetmanager WHERE account_id = NEW.account_id AND user_id = NEW.decided_by_id
+        ))
+    ) THEN
         RAISE EXCEPTION USING ERRCODE = 'check_violation', CONSTRAINT = TG_NAME,
             MESSAGE = 'only managers of a population ask and decide about it';
     END IF;
     RETURN NEW;
 END $$;
 
-CREATE TRIGGER annotation_populationrequest_of_managers BEFORE INSERT OR UPDATE ON annotation_populationrequest
-    FOR EACH ROW EXECUTE FUNCTION annotation_check_population_request();
-
-CREATE TRIGGER annotation_populationrequest_stays BEFORE UPDATE ON annotation_populationrequest
-    FOR EACH ROW WHEN (
-        (OLD.population_id, OLD.kind, OLD.epsilon_limit_nano, OLD.delta_limit_atto, OLD.appointee_id,
-         OLD.reason, OLD.requested_by_id, OLD.requested_at, OLD.expires_at)
-        IS DISTINCT FROM
-        (NEW.population_id, NEW.kind, NEW.epsilon_limit_nano, NEW.delta_limit_atto, NEW.appointee_id,
-         NEW.reason, NEW.requested_by_id, NEW.requested_at, NEW.expires_at)
-        OR OLD.state <> 'open' AND (OLD.state, OLD.decided_by_id, OLD.decided_at)
-            IS DISTINCT FROM (NEW.state, NEW.decided_by_id, NEW.decided_at)
-        OR OLD.used_at IS NOT NULL AND OLD.used_at IS DISTINCT FROM NEW.used_at
-    )
-    EXECUTE FUNCTION annotation_refuse('a request about a population is decided on once and never rewritten');
+CREATE TRIGGER annotation_limitrequest_of_managers BEFORE INSERT OR UPDATE ON annotation_limitrequest
+    FOR EACH ROW EXECUTE FUNCTION annotation_check_request_of_managers();
 
 -- A project belongs to a population with all accounts of its records, and whatever account comes later goes with them.
 CREATE FUNCTION annotation_is_in_population_of(other bigint, pool bigint) RETURNS boolean LANGUAGE sql STABLE AS $$
     SELECT NOT EXISTS (
-        SELECT FROM privacy_quota quota WHERE quota.account_id = pool AND NOT EXISTS (
-            SELECT FROM privacy_quota same WHERE same.account_id = other AND same.population_id = quota.population_id
+        SELECT FROM privacy_budgetaccount quota WHERE quota.id = pool AND quota.parent_id IS NOT NULL AND NOT EXISTS (
+            SELECT FROM privacy_budgetaccount same WHERE same.id = other AND same.parent_id = quota.parent_id
         )
     )
 $$;
@@ -134,7 +91,7 @@ BEGIN
     IF EXISTS (
         SELECT FROM annotation_project project JOIN annotation_dataset dataset ON dataset.project_id = project.id
         WHERE dataset.account_id IS NOT NULL AND dataset.state <> 'refused'
-            AND NEW.account_id IN (project.pool_account_id, dataset.account_id)
+            AND NEW.id IN (project.pool_account_id, dataset.account_id)
             AND NOT (
                 annotation_is_in_population_of(dataset.account_id, project.pool_account_id)
                 AND annotation_is_in_population_of(project.pool_account_id, dataset.account_id)
@@ -146,8 +103,9 @@ BEGIN
     RETURN NULL;
 END $$;
 
-CREATE CONSTRAINT TRIGGER annotation_population_whole AFTER INSERT ON privacy_quota
-    DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION annotation_check_whole_population();
+CREATE CONSTRAINT TRIGGER annotation_population_whole AFTER UPDATE OF parent_id ON privacy_budgetaccount
+    DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN (NEW.parent_id IS NOT NULL)
+    EXECUTE FUNCTION annotation_check_whole_population();
 
 -- A project of a population holds no more records of one person than were declared: what is charged for a person is so
 -- many times what a record loses.
@@ -158,10 +116,9 @@ BEGIN
     -- Uploads and whoever joins wait for each other here, and the later one sees the rows of the earlier.
     PERFORM FROM privacy_budgetaccount account JOIN annotation_project project ON project.pool_account_id = account.id
     WHERE project.id = asked FOR NO KEY UPDATE OF account;
-    SELECT quota.records_per_person INTO declared FROM annotation_project project
+    SELECT account.records_per_person INTO declared FROM annotation_project project
     JOIN privacy_budgetaccount account ON account.id = project.pool_account_id
-    JOIN privacy_quota quota ON quota.account_id = account.id
-    WHERE project.id = asked AND account.unit = 'record';
+    WHERE project.id = asked AND account.unit = 'record' AND account.parent_id IS NOT NULL;
     IF FOUND AND EXISTS (
         SELECT FROM annotation_record record JOIN annotation_dataset dataset ON dataset.id = record.dataset_id
         WHERE dataset.project_id = asked AND dataset.role = 'pool' AND dataset.state = 'ready'
@@ -199,9 +156,10 @@ CREATE TRIGGER annotation_record_as_declared AFTER UPDATE OF contributor, datase
 CREATE FUNCTION annotation_check_declared_of_quota() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     PERFORM annotation_check_declared(project.id) FROM annotation_project project
-    WHERE project.pool_account_id = NEW.account_id;
+    WHERE project.pool_account_id = NEW.id;
     RETURN NULL;
 END $$;
 
-CREATE CONSTRAINT TRIGGER annotation_quota_as_declared AFTER INSERT ON privacy_quota
-    DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION annotation_check_declared_of_quota();
+CREATE CONSTRAINT TRIGGER annotation_quota_as_declared AFTER UPDATE OF parent_id ON privacy_budgetaccount
+    DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN (NEW.parent_id IS NOT NULL)
+    EXECUTE FUNCTION annotation_check_declared_of_quota();

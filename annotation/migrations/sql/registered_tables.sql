@@ -10,8 +10,8 @@ BEGIN
     WHERE dataset.id = NEW.dataset_id FOR NO KEY UPDATE OF account;
     SELECT project.oracle, project.arrival, project.data_kind, dataset.role, dataset.state, dataset.in_columns,
         annotation_settings(project.configuration_id) ->> 'gate_window' AS window, EXISTS (
-            SELECT FROM privacy_quota quota JOIN privacy_budgetaccount account ON account.id = quota.account_id
-            WHERE account.id = project.pool_account_id AND account.unit = 'record'
+            SELECT FROM privacy_budgetaccount account
+            WHERE account.id = project.pool_account_id AND account.unit = 'record' AND account.parent_id IS NOT NULL
         ) AS counted INTO held
     FROM annotation_dataset dataset JOIN annotation_project project ON project.id = dataset.project_id
     WHERE dataset.id = NEW.dataset_id;

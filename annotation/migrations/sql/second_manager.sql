@@ -1,4 +1,5 @@
--- Where a project asks for a second manager, a higher limit stands only on an approval, and each approval for one entry.
+-- A higher limit of a population, and of a project that asks for a second manager, stands only on an approval, and each
+-- approval for one entry.
 CREATE FUNCTION annotation_check_limit_change() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
     epsilon bigint := (NEW.event_json::jsonb ->> 'epsilon_limit_nano')::bigint;
@@ -9,6 +10,8 @@ BEGIN
     WHERE id = NEW.account_id AND (epsilon > epsilon_limit_nano OR delta > delta_limit_atto)
     FOR NO KEY UPDATE;
     IF NOT FOUND OR NOT EXISTS (
+        SELECT FROM privacy_budgetaccount WHERE id = NEW.account_id AND key_fingerprint <> ''
+    ) AND NOT EXISTS (
         SELECT FROM annotation_project project
         WHERE project.second_manager AND (
             NEW.account_id IN (project.pool_account_id, project.labels_account_id)
@@ -29,7 +32,7 @@ BEGIN
     ) AND used_at IS NULL;
     IF NOT FOUND THEN
         RAISE EXCEPTION USING ERRCODE = 'check_violation', CONSTRAINT = TG_NAME,
-            MESSAGE = 'a higher limit of this project needs the approval of a second manager';
+            MESSAGE = 'a higher limit needs the approval of a second manager';
     END IF;
     RETURN NEW;
 END $$;

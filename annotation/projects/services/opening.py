@@ -33,7 +33,7 @@ from annotation.projects.services import answers_accounts
 from annotation.questions.services.guidelines import bring_guideline_pictures
 from privacy.choices import Kind
 from privacy.ledger import services as ledger
-from privacy.ledger.models import Population
+from privacy.ledger.models import BudgetAccount
 from privacy.wording import as_message
 
 ACCOUNT_FIELDS = ("pool_epsilon", "pool_delta", "labels_epsilon")
@@ -47,7 +47,7 @@ def create_project(
     data_kind: str,
     classes: list[str],
     question: str,
-    population: Population | None = None,
+    population: BudgetAccount | None = None,
     records_per_person: int | None = None,
     **settings: Any,
 ) -> Project:

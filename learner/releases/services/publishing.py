@@ -324,7 +324,7 @@ def card_terms(account: BudgetAccount) -> AccountTerms:
         "spent_delta": now.delta_spent,
         "limit_epsilon_when_released": now.epsilon_limit,
         "limit_delta_when_released": now.delta_limit,
-        "population": "" if quota is None else quota.population.name,
+        "population": "" if quota is None else quota.population.plain_label,
         "records_per_person": 1 if quota is None else quota.records_per_person,
     }
 

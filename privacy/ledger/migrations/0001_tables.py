@@ -57,6 +57,34 @@ class Migration(FirstMigration):
                     ),
                 ),
                 ("created_at", models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
+                (
+                    "parent",
+                    models.ForeignKey(
+                        blank=True,
+                        null=True,
+                        on_delete=django.db.models.deletion.PROTECT,
+                        related_name="quotas",
+                        to="privacy.budgetaccount",
+                    ),
+                ),
+                (
+                    "records_per_person",
+                    models.PositiveIntegerField(
+                        db_default=1, help_text="The most records of one person, as declared when it joined its parent."
+                    ),
+                ),
+                (
+                    "key_fingerprint",
+                    models.CharField(
+                        blank=True,
+                        db_default="",
+                        help_text=(
+                            "Of an account over several projects: of the key by which its people are told from each "
+                            "other."
+                        ),
+                        max_length=32,
+                    ),
+                ),
                 ("epsilon_limit_nano", models.BigIntegerField(db_default=0)),
                 ("delta_limit_atto", models.BigIntegerField(db_default=0)),
                 ("delta_sum_limit_atto", models.BigIntegerField(db_default=0)),
@@ -105,6 +133,31 @@ class Migration(FirstMigration):
                             _connector="OR",
                         ),
                         name="privacy_account_filter",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            ("key_fingerprint", ""),
+                            models.Q(
+                                ("key_fingerprint__regex", "^[0-9a-f]{32}$"),
+                                ("parent", None),
+                                ("scope__startswith", "population:"),
+                                ("unit__in", ("record", "contributor")),
+                            ),
+                            _connector="OR",
+                        ),
+                        name="privacy_account_population",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("parent", None), ("records_per_person", 1)),
+                            models.Q(
+                                ("parent__isnull", False),
+                                ("records_per_person__gte", 1),
+                                ("records_per_person__lte", 10000),
+                            ),
+                            _connector="OR",
+                        ),
+                        name="privacy_account_declared",
                     ),
                 ],
             },
@@ -296,71 +349,6 @@ class Migration(FirstMigration):
                         ),
                         name="privacy_entry_reason",
                     ),
-                ],
-            },
-        ),
-        migrations.CreateModel(
-            name="Population",
-            fields=[
-                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
-                ("slug", models.SlugField(max_length=60, unique=True)),
-                ("name", models.CharField(max_length=120)),
-                (
-                    "key_fingerprint",
-                    models.CharField(
-                        help_text="Of the key by which its people are told from each other.", max_length=32
-                    ),
-                ),
-                ("opened_at", models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
-                (
-                    "account",
-                    models.OneToOneField(
-                        on_delete=django.db.models.deletion.PROTECT,
-                        related_name="population",
-                        to="privacy.budgetaccount",
-                    ),
-                ),
-            ],
-            options={
-                "constraints": [
-                    models.CheckConstraint(
-                        condition=models.Q(
-                            models.Q(("slug", ""), _negated=True), models.Q(("name", ""), _negated=True)
-                        ),
-                        name="privacy_population_named",
-                    ),
-                    models.CheckConstraint(
-                        condition=models.Q(("key_fingerprint__regex", "^[0-9a-f]{32}$")),
-                        name="privacy_population_key",
-                    ),
-                ],
-            },
-        ),
-        migrations.CreateModel(
-            name="Quota",
-            fields=[
-                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
-                ("records_per_person", models.PositiveIntegerField()),
-                ("joined_at", models.DateTimeField(db_default=django.db.models.functions.datetime.Now())),
-                (
-                    "account",
-                    models.OneToOneField(
-                        on_delete=django.db.models.deletion.PROTECT, related_name="quota", to="privacy.budgetaccount"
-                    ),
-                ),
-                (
-                    "population",
-                    models.ForeignKey(
-                        on_delete=django.db.models.deletion.PROTECT, related_name="quotas", to="privacy.population"
-                    ),
-                ),
-            ],
-            options={
-                "constraints": [
-                    models.CheckConstraint(
-                        condition=models.Q(("records_per_person__gte", 1), ("records_per_person__lte", 10000)),
-                        name="privacy_quota_declared",
-                    )
                 ],
             },
         ),

@@ -64,7 +64,7 @@ POPULATIONS = [
         "privacy/ledger/migrations/sql/rules.sql",
         "        OR (account.filter = 'pure' AND NEW.epsilon_spent_nano > account.epsilon_limit_nano)",
         "        OR (account.filter = 'pure' AND NEW.epsilon_spent_nano > account.epsilon_limit_nano\n"
-        "            AND NOT EXISTS (SELECT FROM privacy_quota WHERE account_id = account.id))",
+        "            AND account.parent_id IS NULL)",
         (f"{SHARED}::test_a_project_cannot_overspend_its_quota_though_the_population_could",),
     ),
     Mutant(
@@ -72,7 +72,7 @@ POPULATIONS = [
         "privacy/ledger/migrations/sql/rules.sql",
         "        OR (account.filter = 'pure' AND NEW.epsilon_spent_nano > account.epsilon_limit_nano)",
         "        OR (account.filter = 'pure' AND NEW.epsilon_spent_nano > account.epsilon_limit_nano\n"
-        "            AND NOT EXISTS (SELECT FROM privacy_population WHERE account_id = account.id))",
+        "            AND account.key_fingerprint = '')",
         (
             f"{SHARED}::test_what_the_population_cannot_pay_is_refused_though_the_project_could",
             f"{SHARED}::test_the_database_refuses_overspend_of_the_population",
@@ -81,7 +81,7 @@ POPULATIONS = [
     Mutant(
         "a project that joins and leaves its past behind",
         "privacy/ledger/populations.py",
-        "            sharing.repeat_past(quota)\n",
+        "            sharing.repeat_past(account)\n",
         "",
         (
             f"{SHARED}::test_what_was_spent_before_joining_is_charged_and_voids_are_not",
@@ -111,21 +111,21 @@ POPULATIONS = [
     ),
     Mutant(
         "one manager who raises a common limit alone",
-        "annotation/budget/services/populations.py",
-        "    if epsilon <= account.epsilon_limit_nano and delta <= account.delta_limit_atto:",
-        "    if delta <= account.delta_limit_atto:",
+        "annotation/people/services/limits.py",
+        "    higher = epsilon > account.epsilon_limit_nano or delta > account.delta_limit_atto",
+        "    higher = delta > account.delta_limit_atto",
         (f"{PEOPLE}::test_a_higher_limit_takes_two_managers",),
     ),
     Mutant(
         "one manager who approves what she asked for",
-        "annotation/people/services/second_manager.py",
+        "annotation/people/services/limits.py",
         "        if found.requested_by_id == actor.pk:\n            raise",
         "        if found.requested_by_id == -1:\n            raise",
         (f"{PEOPLE}::test_a_higher_limit_takes_two_managers",),
     ),
     Mutant(
         "a common limit that the database lets one manager raise",
-        TWO_MANAGERS,
+        "annotation/migrations/sql/second_manager.sql",
         "    WHERE id = NEW.account_id AND (epsilon > epsilon_limit_nano OR delta > delta_limit_atto)",
         "    WHERE id = NEW.account_id AND delta > delta_limit_atto",
         (f"{PEOPLE}::test_a_limit_raised_past_the_second_manager",),
@@ -133,8 +133,8 @@ POPULATIONS = [
     Mutant(
         "a manager whom the database lets one manager make",
         TWO_MANAGERS,
-        "WHERE population_id = NEW.population_id) < 2 THEN",
-        "WHERE population_id = NEW.population_id) < 3 THEN",
+        "WHERE account_id = NEW.account_id) < 2 THEN",
+        "WHERE account_id = NEW.account_id) < 3 THEN",
         (f"{PEOPLE}::test_a_manager_made_alone",),
     ),
     Mutant(

@@ -234,8 +234,8 @@ class Site:
                 crowd_links.create_link(project=self.crowd, owner=self.person, lifetime=days, **link)[0].pk
             ),
             "wish_id": lambda: str(
-                populations.ask_for_manager(
-                    population=self.population, user=make_user(), reason="r", actor=self.person
+                limits.appoint_budget_manager(
+                    account=self.population, user=make_user(), reason="r", actor=self.person
                 ).pk
             ),
         }

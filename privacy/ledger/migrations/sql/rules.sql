@@ -211,10 +211,16 @@ DECLARE
     last privacy_ledgerentry%ROWTYPE;
     terms jsonb;
 BEGIN
-    IF (NEW.id, NEW.scope, NEW.unit, NEW.adjacency, NEW.filter, NEW.created_at)
-        IS DISTINCT FROM (OLD.id, OLD.scope, OLD.unit, OLD.adjacency, OLD.filter, OLD.created_at)
+    IF (NEW.id, NEW.scope, NEW.unit, NEW.adjacency, NEW.filter, NEW.created_at, NEW.key_fingerprint)
+        IS DISTINCT FROM (OLD.id, OLD.scope, OLD.unit, OLD.adjacency, OLD.filter, OLD.created_at, OLD.key_fingerprint)
     THEN
         PERFORM privacy_refuse('privacy_account_terms_fixed', 'scope, unit, adjacency and filter are fixed at creation');
+    END IF;
+    -- Nobody leaves, and no declared number changes under what was paid by it.
+    IF OLD.parent_id IS NOT NULL
+        AND (NEW.parent_id, NEW.records_per_person) IS DISTINCT FROM (OLD.parent_id, OLD.records_per_person)
+    THEN
+        PERFORM privacy_refuse('privacy_account_terms_fixed', 'an account keeps the parent that it joined');
     END IF;
     IF (NEW.epsilon_limit_nano, NEW.delta_limit_atto, NEW.delta_sum_limit_atto, NEW.rho_limit_nano)
         IS DISTINCT FROM (OLD.epsilon_limit_nano, OLD.delta_limit_atto, OLD.delta_sum_limit_atto, OLD.rho_limit_nano)
@@ -280,13 +286,15 @@ ALTER TABLE privacy_budgetaccount ENABLE ALWAYS TRIGGER privacy_account_forever;
 -- The population an account belongs to. Volatile, so that it sees one that was joined while the entry waited its turn.
 CREATE FUNCTION privacy_population_of(asked bigint) RETURNS bigint LANGUAGE plpgsql VOLATILE AS $$
 BEGIN
-    RETURN (SELECT quota.population_id FROM privacy_quota quota WHERE quota.account_id = asked);
+    RETURN (SELECT account.parent_id FROM privacy_budgetaccount account WHERE account.id = asked);
 END $$;
 
 CREATE FUNCTION privacy_is_shared(asked bigint) RETURNS boolean LANGUAGE plpgsql VOLATILE AS $$
 BEGIN
-    RETURN EXISTS (SELECT FROM privacy_quota WHERE account_id = asked)
-        OR EXISTS (SELECT FROM privacy_population WHERE account_id = asked);
+    RETURN EXISTS (
+        SELECT FROM privacy_budgetaccount account
+        WHERE account.id = asked AND (account.parent_id IS NOT NULL OR account.key_fingerprint <> '')
+    );
 END $$;
 
 -- The key of the reservation that repeats another one in a population's account; any language can compute it.
@@ -295,21 +303,21 @@ CREATE FUNCTION privacy_shared_key(origin uuid, shared_account bigint) RETURNS u
 $$;
 
 -- Refuse a population's entry that repeats none of a project's, or repeats one at a lower price.
-CREATE FUNCTION privacy_check_repeats(shared privacy_ledgerentry, population bigint) RETURNS void LANGUAGE plpgsql AS $$
+CREATE FUNCTION privacy_check_repeats(shared privacy_ledgerentry) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
     event CONSTANT jsonb := shared.event_json;
     terms privacy_budgetaccount%ROWTYPE;
-    quota privacy_quota%ROWTYPE;
+    quota privacy_budgetaccount%ROWTYPE;
     origin privacy_ledgerentry%ROWTYPE;
     people numeric;
     epsilon numeric;
     growth numeric;
 BEGIN
     SELECT account.* INTO terms FROM privacy_budgetaccount account WHERE account.id = shared.account_id;
-    SELECT member.* INTO quota FROM privacy_quota member JOIN privacy_budgetaccount account ON account.id = member.account_id
-    WHERE account.scope = event ->> 'scope' AND member.population_id = population;
+    SELECT account.* INTO quota FROM privacy_budgetaccount account
+    WHERE account.scope = event ->> 'scope' AND account.parent_id = shared.account_id;
     SELECT entry.* INTO origin FROM privacy_ledgerentry entry
-    WHERE entry.account_id = quota.account_id AND entry.sequence = (event ->> 'entry')::bigint;
+    WHERE entry.account_id = quota.id AND entry.sequence = (event ->> 'entry')::bigint;
     IF origin.kind IS DISTINCT FROM 'reserve' OR origin.event_json::jsonb IS DISTINCT FROM event -> 'event'
         OR shared.idempotency_key IS DISTINCT FROM privacy_shared_key(origin.idempotency_key, shared.account_id)
         OR (event ->> 'kind', event ->> 'unit', (event ->> 'records_per_person')::bigint)
@@ -340,9 +348,8 @@ BEGIN
 END $$;
 
 -- Refuse a project's reservation, or its settlement, that the population's account does not repeat.
-CREATE FUNCTION privacy_check_repeated(entry privacy_ledgerentry, population bigint) RETURNS void LANGUAGE plpgsql AS $$
+CREATE FUNCTION privacy_check_repeated(entry privacy_ledgerentry, shared_account bigint) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
-    shared_account CONSTANT bigint := (SELECT each.account_id FROM privacy_population each WHERE each.id = population);
     reserved_under uuid := entry.idempotency_key;
     shared bigint;
 BEGIN
@@ -377,12 +384,8 @@ BEGIN
         PERFORM privacy_check_repeated(NEW, population);
         RETURN NULL;
     END IF;
-    SELECT each.id INTO population FROM privacy_population each WHERE each.account_id = NEW.account_id;
-    IF NOT FOUND THEN
-        RETURN NULL;
-    END IF;
     IF NEW.kind = 'reserve' THEN
-        PERFORM privacy_check_repeats(NEW, population);
+        PERFORM privacy_check_repeats(NEW);
         RETURN NULL;
     END IF;
     SELECT * INTO parent FROM privacy_ledgerentry WHERE id = NEW.parent_id;
@@ -406,52 +409,44 @@ CREATE CONSTRAINT TRIGGER privacy_entry_in_population AFTER INSERT ON privacy_le
 ALTER TABLE privacy_ledgerentry ENABLE ALWAYS TRIGGER privacy_entry_in_population;
 
 -- Which account may share which limit: nothing without a conversion, and neither a population nor what it has spent.
+-- Reservations that are under way have the account's row: they end first, and those that come later find it joined.
 CREATE FUNCTION privacy_check_quota() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
-    member privacy_budgetaccount%ROWTYPE;
     common privacy_budgetaccount%ROWTYPE;
 BEGIN
-    -- Reservations of the account that are under way end first, and those that come later find it joined.
-    SELECT * INTO member FROM privacy_budgetaccount WHERE id = NEW.account_id FOR NO KEY UPDATE;
-    SELECT account.* INTO common FROM privacy_population population
-    JOIN privacy_budgetaccount account ON account.id = population.account_id WHERE population.id = NEW.population_id;
-    IF EXISTS (SELECT FROM privacy_population WHERE account_id = NEW.account_id) THEN
-        PERFORM privacy_refuse('privacy_quota_of_project', 'a population is no part of another');
+    SELECT account.* INTO common FROM privacy_budgetaccount account WHERE account.id = NEW.parent_id;
+    IF NEW.key_fingerprint <> '' OR common.key_fingerprint = '' THEN
+        PERFORM privacy_refuse('privacy_quota_of_project', 'projects join a population, and nothing else does');
     END IF;
-    IF member.adjacency <> common.adjacency THEN
+    IF NEW.adjacency <> common.adjacency THEN
         PERFORM privacy_refuse('privacy_quota_neighbours', 'both accounts need the same neighbours');
     END IF;
-    IF member.unit NOT IN ('record', 'contributor') OR common.unit NOT IN ('record', 'contributor')
-        OR (member.unit = 'contributor' AND (common.unit <> 'contributor' OR NEW.records_per_person <> 1))
+    IF NEW.unit NOT IN ('record', 'contributor')
+        OR (NEW.unit = 'contributor' AND (common.unit <> 'contributor' OR NEW.records_per_person <> 1))
     THEN
         PERFORM privacy_refuse('privacy_quota_unit', 'the units have no conversion');
     END IF;
-    IF member.filter = 'zcdp' AND common.filter = 'pure' THEN
+    IF NEW.filter = 'zcdp' AND common.filter = 'pure' THEN
         PERFORM privacy_refuse('privacy_quota_filter', 'a sum of epsilons admits no operation that has none');
     END IF;
-    NEW.joined_at := date_trunc('second', clock_timestamp());
     RETURN NEW;
 END $$;
 
-CREATE TRIGGER privacy_quota_joins BEFORE INSERT ON privacy_quota
-    FOR EACH ROW EXECUTE FUNCTION privacy_check_quota();
+CREATE TRIGGER privacy_quota_joins BEFORE INSERT OR UPDATE OF parent_id ON privacy_budgetaccount
+    FOR EACH ROW WHEN (NEW.parent_id IS NOT NULL) EXECUTE FUNCTION privacy_check_quota();
 
-ALTER TABLE privacy_quota ENABLE ALWAYS TRIGGER privacy_quota_joins;
+ALTER TABLE privacy_budgetaccount ENABLE ALWAYS TRIGGER privacy_quota_joins;
 
 -- What was spent before counts: at the end of the transaction every reservation that stands is charged to the population.
 CREATE FUNCTION privacy_check_past() RETURNS trigger LANGUAGE plpgsql AS $$
-DECLARE
-    shared_account CONSTANT bigint := (
-        SELECT population.account_id FROM privacy_population population WHERE population.id = NEW.population_id
-    );
 BEGIN
     IF EXISTS (
         SELECT FROM privacy_ledgerentry entry
-        WHERE entry.account_id = NEW.account_id AND entry.kind = 'reserve' AND NOT privacy_is_void(entry.id)
+        WHERE entry.account_id = NEW.id AND entry.kind = 'reserve' AND NOT privacy_is_void(entry.id)
             AND NOT EXISTS (
                 SELECT FROM privacy_ledgerentry twin
-                WHERE twin.idempotency_key = privacy_shared_key(entry.idempotency_key, shared_account)
-                    AND twin.account_id = shared_account
+                WHERE twin.idempotency_key = privacy_shared_key(entry.idempotency_key, NEW.parent_id)
+                    AND twin.account_id = NEW.parent_id
             )
     ) THEN
         PERFORM privacy_refuse('privacy_quota_past', 'what the account has spent is not charged to the population');
@@ -459,38 +454,10 @@ BEGIN
     RETURN NULL;
 END $$;
 
-CREATE CONSTRAINT TRIGGER privacy_quota_past AFTER INSERT ON privacy_quota
-    DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION privacy_check_past();
+CREATE CONSTRAINT TRIGGER privacy_quota_past AFTER INSERT OR UPDATE OF parent_id ON privacy_budgetaccount
+    DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN (NEW.parent_id IS NOT NULL) EXECUTE FUNCTION privacy_check_past();
 
-ALTER TABLE privacy_quota ENABLE ALWAYS TRIGGER privacy_quota_past;
-
--- The account a population gets is its own from the first entry on: the unit of people, and nothing paid from it before.
-CREATE FUNCTION privacy_check_opening() RETURNS trigger LANGUAGE plpgsql AS $$
-BEGIN
-    IF EXISTS (SELECT FROM privacy_budgetaccount WHERE id = NEW.account_id AND unit NOT IN ('record', 'contributor'))
-        OR EXISTS (SELECT FROM privacy_ledgerentry WHERE account_id = NEW.account_id AND kind = 'reserve')
-        OR EXISTS (SELECT FROM privacy_quota WHERE account_id = NEW.account_id)
-    THEN
-        PERFORM privacy_refuse('privacy_population_own_account', 'a population begins with an account of its own');
-    END IF;
-    RETURN NEW;
-END $$;
-
-CREATE TRIGGER privacy_population_opens BEFORE INSERT ON privacy_population
-    FOR EACH ROW EXECUTE FUNCTION privacy_check_opening();
-
-ALTER TABLE privacy_population ENABLE ALWAYS TRIGGER privacy_population_opens;
-
--- Nobody leaves, and no declared number changes under what was paid by it.
-CREATE TRIGGER privacy_population_forever BEFORE UPDATE OR DELETE OR TRUNCATE ON privacy_population
-    FOR EACH STATEMENT EXECUTE FUNCTION privacy_keep_forever();
-
-CREATE TRIGGER privacy_quota_forever BEFORE UPDATE OR DELETE OR TRUNCATE ON privacy_quota
-    FOR EACH STATEMENT EXECUTE FUNCTION privacy_keep_forever();
-
-ALTER TABLE privacy_population ENABLE ALWAYS TRIGGER privacy_population_forever;
-
-ALTER TABLE privacy_quota ENABLE ALWAYS TRIGGER privacy_quota_forever;
+ALTER TABLE privacy_budgetaccount ENABLE ALWAYS TRIGGER privacy_quota_past;
 
 -- The two totals of an account that say whether anything is left, for a process that cannot read the entries.
 CREATE FUNCTION privacy_account_totals(asked bigint) RETURNS TABLE (epsilon_nano bigint, rho_nano bigint)

@@ -45,11 +45,11 @@ def test_a_new_project_joins_by_keys_alone(page: Page, live_server):
     assert not axe.violations(page)
     keys.reach(page.get_by_role("radio", name="none: outside any common limit"))
     page.keyboard.press("ArrowDown")
-    assert page.get_by_role("radio", name=population.name).is_checked()
+    assert page.get_by_role("radio", name=population.plain_label).is_checked()
     keys.follow(page.get_by_role("button", name="Continue"))
     # What nobody declared is asked for beside its field, and the choice stays.
     expect(page.get_by_role("alert")).to_contain_text("how many records of one person", timeout=30_000)
-    assert page.get_by_role("radio", name=population.name).is_checked()
+    assert page.get_by_role("radio", name=population.plain_label).is_checked()
     assert not axe.violations(page)
     keys.type(page.get_by_label("Records of one person, at most"), "2")
     keys.follow(page.get_by_role("button", name="Continue"))

@@ -83,7 +83,7 @@ def test_a_higher_limit_waits_and_stands_once_another_manager_approves(
 ) -> None:
     request = ask(project, asking)
     assert limit_of(project) == 2
-    limits.approve_limit_request(request_id=request.pk, project=project, actor=second)
+    limits.approve_request(request_id=request.pk, of=project, actor=second)
     assert limit_of(project) == 3
     (entry,) = changes_of(project)
     assert (entry.actor, entry.reason) == ("ada", "one more model")
@@ -97,7 +97,7 @@ def test_a_higher_limit_waits_and_stands_once_another_manager_approves(
 def test_who_asked_may_not_approve(project: Project, asking: User) -> None:
     request = ask(project, asking)
     with pytest.raises(LimitRequestRefused, match="you asked for it"):
-        limits.approve_limit_request(request_id=request.pk, project=project, actor=asking)
+        limits.approve_request(request_id=request.pk, of=project, actor=asking)
     # Nor by any other way: the database says so, too.
     for state in (RequestState.APPROVED, RequestState.REFUSED):
         with pytest.raises(IntegrityError, match="annotation_limitrequest_second_person"), transaction.atomic():
@@ -116,7 +116,7 @@ def test_the_database_refuses_a_higher_limit_without_an_approval(project: Projec
     with pytest.raises(IntegrityError, match="approval of a second manager"):
         raise_to(1, delta=1e-5)
     # An approval is for its own numbers, and for one entry.
-    limits.approve_limit_request(request_id=ask(project, asking, 3.0).pk, project=project, actor=second)
+    limits.approve_request(request_id=ask(project, asking, 3.0).pk, of=project, actor=second)
     with pytest.raises(IntegrityError, match="approval of a second manager"):
         raise_to(4)
     raise_to(2)
@@ -153,9 +153,9 @@ def test_without_the_setting_one_manager_is_enough(asking: User) -> None:
 
 def test_refused_withdrawn_and_expired_requests_change_nothing(project: Project, asking: User, second: User) -> None:
     refused = ask(project, asking)
-    limits.refuse_limit_request(request_id=refused.pk, project=project, actor=second)
+    limits.refuse_request(request_id=refused.pk, of=project, actor=second)
     withdrawn = ask(project, asking)
-    limits.refuse_limit_request(request_id=withdrawn.pk, project=project, actor=asking)
+    limits.refuse_request(request_id=withdrawn.pk, of=project, actor=asking)
     late = LimitRequest.objects.create(
         project=project,
         kind="limit",
@@ -169,7 +169,7 @@ def test_refused_withdrawn_and_expired_requests_change_nothing(project: Project,
     states = []
     for request in (refused, withdrawn, late):
         with pytest.raises(LimitRequestRefused, match="has expired"):
-            limits.approve_limit_request(request_id=request.pk, project=project, actor=second)
+            limits.approve_request(request_id=request.pk, of=project, actor=second)
         request.refresh_from_db()
         states.append(request.state)
     # What a refused approval did on its way is taken back; asking again closes what is late.
@@ -209,8 +209,8 @@ def test_giving_up_the_second_manager_needs_one(project: Project, asking: User, 
         Project.objects.filter(pk=project.pk).update(second_manager=False)
     request = limits.ask_to_decide_alone(project=project, reason="she leaves", actor=asking)
     with pytest.raises(LimitRequestRefused):
-        limits.approve_limit_request(request_id=request.pk, project=project, actor=asking)
-    limits.approve_limit_request(request_id=request.pk, project=project, actor=second)
+        limits.approve_request(request_id=request.pk, of=project, actor=asking)
+    limits.approve_request(request_id=request.pk, of=project, actor=second)
     project.refresh_from_db()
     assert project.second_manager is False
     # The approval is used up.
@@ -323,7 +323,7 @@ class TestAppointingManagers:
         # An approval is for its person, and for once.
         request = limits.appoint_manager(project=project, user=double, actor=asking)
         assert request is not None
-        limits.approve_limit_request(request_id=request.pk, project=project, actor=second)
+        limits.approve_request(request_id=request.pk, of=project, actor=second)
         refused(lambda: Membership.objects.create(project=project, user=make_user(), role=Role.MANAGER))
         members.remove_member(project=project, user=double, role=Role.MANAGER)
         refused(lambda: Membership.objects.create(project=project, user=double, role=Role.MANAGER))
@@ -364,11 +364,11 @@ def test_two_who_approve_at_once_make_one_entry(project: Project, asking: User, 
     third = make_user("joan")
     appointed = limits.appoint_manager(project=project, user=third, actor=asking)
     assert appointed is not None
-    limits.approve_limit_request(request_id=appointed.pk, project=project, actor=second)
+    limits.approve_request(request_id=appointed.pk, of=project, actor=second)
     request = ask(project, asking)
     outcomes = at_once(
         *(
-            lambda who=who: limits.approve_limit_request(request_id=request.pk, project=project, actor=who)
+            lambda who=who: limits.approve_request(request_id=request.pk, of=project, actor=who)
             for who in (second, third)
         )
     )
@@ -379,8 +379,8 @@ def test_two_who_approve_at_once_make_one_entry(project: Project, asking: User, 
 def test_approving_and_withdrawing_at_once_leaves_one_of_both(project: Project, asking: User, second: User) -> None:
     request = ask(project, asking)
     outcomes = at_once(
-        lambda: limits.approve_limit_request(request_id=request.pk, project=project, actor=second),
-        lambda: limits.refuse_limit_request(request_id=request.pk, project=project, actor=asking),
+        lambda: limits.approve_request(request_id=request.pk, of=project, actor=second),
+        lambda: limits.refuse_request(request_id=request.pk, of=project, actor=asking),
     )
     request.refresh_from_db()
     assert outcomes == ["LimitRequestRefused", "done"]

@@ -11,7 +11,7 @@ from django.db import IntegrityError, connection, transaction
 from django.db.models.functions import Now
 
 from annotation.budget import population_sheets
-from annotation.budget.common_limit import project_limit_words
+from annotation.budget.population_sheets import project_limit_words
 from annotation.budget.services import populations as budget_populations
 from annotation.data.services.charged_start import open_start_account
 from annotation.data.services.forgetting import pseudonym_of
@@ -20,15 +20,16 @@ from annotation.data.who_lost_what import who_lost_what
 from annotation.errors import ForgettingRefused, LimitRequestRefused
 from annotation.models import Dataset, DatasetRole, DatasetState, Job
 from annotation.models.forgetting import Forgetting
-from annotation.models.populations import PopulationManager, PopulationRequest
+from annotation.models.limits import BudgetManager, LimitRequest
+from annotation.people.services import limits
 from annotation.projects.services import configuring
 from privacy.accounting.events import GaussianEvent, OutputPerturbationEvent
 from privacy.errors import BudgetExceeded, UnsoundCombination
 from privacy.ledger import populations
 from privacy.ledger import services as ledger
 from privacy.ledger.entries import broken_rule
-from privacy.ledger.models import Quota
-from privacy.ledger.selectors import can_pay, guarantee, last_entry
+from privacy.ledger.models import BudgetAccount
+from privacy.ledger.selectors import can_pay, guarantee, last_entry, quota_of
 from tests.factories import make_account, make_project, make_records, make_user
 from tests.owning import as_owner
 
@@ -105,67 +106,63 @@ def contributors(project, *names):
 
 def test_a_higher_limit_takes_two_managers(population, managers):
     owner, second = managers
-    asked = budget_populations.change_common_limit(
-        population=population, epsilon_limit=6.0, delta_limit=1e-5, reason="a third project", actor=owner
+    asked = limits.change_limit(
+        account=population, epsilon_limit=6.0, delta_limit=1e-5, reason="a third project", actor=owner
     )
-    assert guarantee(population.account).epsilon_limit == 4.0
+    assert guarantee(population).epsilon_limit == 4.0
     with pytest.raises(LimitRequestRefused, match="Another manager"):
-        budget_populations.approve_population_request(request_id=asked.pk, population=population, actor=owner)
-    budget_populations.approve_population_request(request_id=asked.pk, population=population, actor=second)
-    population.account.refresh_from_db()
-    assert guarantee(population.account).epsilon_limit == 6.0
-    entry = last_entry(population.account)
+        limits.approve_request(request_id=asked.pk, of=population, actor=owner)
+    limits.approve_request(request_id=asked.pk, of=population, actor=second)
+    population.refresh_from_db()
+    assert guarantee(population).epsilon_limit == 6.0
+    entry = last_entry(population)
     assert (entry.actor, entry.reason) == (owner.get_username(), "a third project")
     assert json.loads(entry.event_json)["approved_by"] == second.get_username()
 
 
 def test_a_lower_limit_takes_one(population, managers):
     assert (
-        budget_populations.change_common_limit(
-            population=population, epsilon_limit=3.0, delta_limit=1e-5, reason="r", actor=managers[0]
-        )
+        limits.change_limit(account=population, epsilon_limit=3.0, delta_limit=1e-5, reason="r", actor=managers[0])
         is None
     )
-    population.account.refresh_from_db()
-    assert guarantee(population.account).epsilon_limit == 3.0
+    population.refresh_from_db()
+    assert guarantee(population).epsilon_limit == 3.0
 
 
 def test_a_refusal_changes_nothing_and_is_said_once(population, managers):
     def ask():
-        return budget_populations.change_common_limit(
-            population=population, epsilon_limit=6.0, delta_limit=1e-5, reason="r", actor=managers[0]
+        return limits.change_limit(
+            account=population, epsilon_limit=6.0, delta_limit=1e-5, reason="r", actor=managers[0]
         )
 
     first = ask()
     with pytest.raises(LimitRequestRefused, match="asked for already"):
         ask()
-    assert budget_populations.refuse_population_request(request_id=first.pk, population=population, actor=managers[1])
+    assert limits.refuse_request(request_id=first.pk, of=population, actor=managers[1])
     with pytest.raises(LimitRequestRefused, match="decided on"):
-        budget_populations.approve_population_request(request_id=first.pk, population=population, actor=managers[1])
+        limits.approve_request(request_id=first.pk, of=population, actor=managers[1])
     withdrawn = ask()
-    budget_populations.refuse_population_request(request_id=withdrawn.pk, population=population, actor=managers[0])
+    limits.refuse_request(request_id=withdrawn.pk, of=population, actor=managers[0])
     withdrawn.refresh_from_db()
     assert withdrawn.state == "withdrawn"
     late = ask()
     with as_owner(), connection.cursor() as cursor:
         hold_everything()
-        cursor.execute("ALTER TABLE annotation_populationrequest DISABLE TRIGGER USER")
-        PopulationRequest.objects.filter(pk=late.pk).update(expires_at=Now() - timedelta(days=1))
+        cursor.execute("ALTER TABLE annotation_limitrequest DISABLE TRIGGER USER")
+        LimitRequest.objects.filter(pk=late.pk).update(expires_at=Now() - timedelta(days=1))
         hold_everything()
-        cursor.execute("ALTER TABLE annotation_populationrequest ENABLE TRIGGER USER")
-    assert budget_populations.expire_population_requests() == 1
+        cursor.execute("ALTER TABLE annotation_limitrequest ENABLE TRIGGER USER")
+    assert limits.expire_requests() == 1
 
 
 def test_a_further_manager_takes_two(population, managers):
     third = make_user()
-    asked = budget_populations.ask_for_manager(
-        population=population, user=third, reason="she joins us", actor=managers[0]
-    )
+    asked = limits.appoint_budget_manager(account=population, user=third, reason="she joins us", actor=managers[0])
     assert population.managers.count() == 2
-    budget_populations.approve_population_request(request_id=asked.pk, population=population, actor=managers[1])
+    limits.approve_request(request_id=asked.pk, of=population, actor=managers[1])
     assert population_sheets.populations_of(third).get() == population
     with pytest.raises(LimitRequestRefused, match="already"):
-        budget_populations.ask_for_manager(population=population, user=third, reason="r", actor=managers[0])
+        limits.appoint_budget_manager(account=population, user=third, reason="r", actor=managers[0])
 
 
 @pytest.mark.parametrize("who", ["self", "gone"])
@@ -178,10 +175,10 @@ def test_the_second_manager_is_somebody_else(managers, who):
 def test_a_project_joins_with_all_accounts_of_its_records_and_not_with_its_answers(population):
     project = make_project(oracle="crowd", data_kind="text")
     quotas = add(population, project, 2)
-    assert [quota.account for quota in quotas] == [project.pool_account]
+    assert quotas == [project.pool_account]
     trusted = make_project()
     start = start_of(trusted)
-    assert {quota.account_id for quota in add(population, trusted)} == {trusted.pool_account_id, start.account_id}
+    assert {quota.pk for quota in add(population, trusted)} == {trusted.pool_account_id, start.account_id}
     hold_everything()
 
 
@@ -189,9 +186,9 @@ def test_what_comes_later_follows(population):
     project = make_project()
     add(population, project, 3)
     start = start_of(project)
-    assert start.account.quota.records_per_person == 3
+    assert quota_of(start.account).records_per_person == 3
     again = configuring.account_of_terms(project, "contributor", "pure", make_user())
-    assert again.quota.population == population
+    assert quota_of(again).population == population
     hold_everything()
 
 
@@ -226,7 +223,7 @@ def test_what_the_population_cannot_pay_a_project_cannot(population):
     project = make_project()
     add(population, project, 10)
     assert not can_pay(project.pool_account, [RELEASE, RELEASE, RELEASE])
-    with pytest.raises(BudgetExceeded, match="patients population"):
+    with pytest.raises(BudgetExceeded, match="Patients: people costs"):
         spend_all(project)
     assert not can_pay(project.pool_account, [RELEASE])
 
@@ -299,17 +296,17 @@ def test_another_key_of_pseudonyms_finds_nobody(population, settings):
 
 def test_a_limit_raised_past_the_second_manager(population, managers):
     refused(
-        "annotation_population_needs_second",
+        "annotation_limit_needs_second",
         lambda: ledger.change_account_limits(
-            account=population.account, epsilon_limit=5.0, delta_limit=1e-5, actor=managers[0], reason="alone"
+            account=population, epsilon_limit=5.0, delta_limit=1e-5, actor=managers[0], reason="alone"
         ),
     )
 
 
 def test_a_manager_made_alone(population):
     refused(
-        "annotation_populationmanager_by_two",
-        lambda: PopulationManager.objects.create(population=population, user=make_user()),
+        "annotation_budgetmanager_by_two",
+        lambda: BudgetManager.objects.create(account=population, user=make_user()),
     )
 
 
@@ -318,10 +315,10 @@ def test_a_manager_twice(managers):
         bare = populations.open_shared_account(
             name="x", unit="record", filter="pure", epsilon_limit=1.0, delta_limit=0.0, actor="t"
         )
-    PopulationManager.objects.create(population=bare, user=managers[0])
+    BudgetManager.objects.create(account=bare, user=managers[0])
     refused(
-        "annotation_populationmanager_once",
-        lambda: PopulationManager.objects.create(population=bare, user=managers[0]),
+        "annotation_budgetmanager_once",
+        lambda: BudgetManager.objects.create(account=bare, user=managers[0]),
     )
 
 
@@ -331,15 +328,15 @@ def test_managers_stay(population, statement):
 
     def act() -> None:
         with connection.cursor() as cursor:
-            cursor.execute(statement.format("annotation_populationmanager"))
+            cursor.execute(statement.format("annotation_budgetmanager"))
 
     with as_owner():
-        refused("annotation_populationmanager_stays", act)
+        refused("annotation_budgetmanager_stays", act)
 
 
 def wish(population, managers, **fields):
     given = {
-        "population": population,
+        "account": population,
         "kind": "limit",
         "epsilon_limit_nano": 1,
         "delta_limit_atto": 1,
@@ -347,43 +344,16 @@ def wish(population, managers, **fields):
         "requested_by": managers[0],
         "expires_at": Now() + timedelta(days=1),
     }
-    return PopulationRequest.objects.create(**given | fields)
-
-
-@pytest.mark.parametrize(
-    ("fields", "rule"),
-    [
-        ({"epsilon_limit_nano": None}, "annotation_populationrequest_shape"),
-        ({"kind": "manager"}, "annotation_populationrequest_shape"),
-        ({"reason": ""}, "annotation_populationrequest_reason"),
-        ({"state": "approved"}, "annotation_populationrequest_of_managers"),
-        ({"state": "expired"}, "annotation_populationrequest_second"),
-        ({"used_at": Now()}, "annotation_populationrequest_used"),
-    ],
-)
-def test_a_wish_of_a_wrong_shape(population, managers, fields, rule):
-    refused(rule, lambda: wish(population, managers, **fields))
-
-
-def test_a_wish_approved_by_oneself_or_too_late(population, managers):
-    decided = {"state": "approved", "decided_at": Now()}
-    refused(
-        "annotation_populationrequest_second",
-        lambda: wish(population, managers, decided_by=managers[0], **decided),
-    )
-    refused(
-        "annotation_populationrequest_in_time",
-        lambda: wish(population, managers, decided_by=managers[1], expires_at=Now() - timedelta(days=1), **decided),
-    )
+    return LimitRequest.objects.create(**given | fields)
 
 
 def test_a_stranger_asks_and_decides_nothing(population, managers):
     stranger = make_user()
-    refused("annotation_populationrequest_of_managers", lambda: wish(population, [stranger]))
+    refused("annotation_limitrequest_of_managers", lambda: wish(population, [stranger]))
     asked = wish(population, managers)
     refused(
-        "annotation_populationrequest_of_managers",
-        lambda: PopulationRequest.objects.filter(pk=asked.pk).update(
+        "annotation_limitrequest_of_managers",
+        lambda: LimitRequest.objects.filter(pk=asked.pk).update(
             state="approved", decided_by=stranger, decided_at=Now()
         ),
     )
@@ -392,18 +362,15 @@ def test_a_stranger_asks_and_decides_nothing(population, managers):
 def test_two_open_wishes(population, managers):
     third = make_user()
     wish(population, managers)
-    refused("annotation_populationrequest_one_open", lambda: wish(population, managers))
+    refused("annotation_limitrequest_one_open", lambda: wish(population, managers))
     manager = {"kind": "manager", "epsilon_limit_nano": None, "delta_limit_atto": None, "appointee": third}
     wish(population, managers, **manager)
-    refused("annotation_populationrequest_one_person", lambda: wish(population, managers, **manager))
+    refused("annotation_limitrequest_one_person", lambda: wish(population, managers, **manager))
 
 
-def test_a_wish_is_not_rewritten(population, managers):
-    asked = wish(population, managers)
-    refused(
-        "annotation_populationrequest_stays",
-        lambda: PopulationRequest.objects.filter(pk=asked.pk).update(epsilon_limit_nano=7),
-    )
+def test_a_request_is_of_a_project_or_of_a_population(population, managers):
+    refused("annotation_limitrequest_of_managers", lambda: wish(population, managers, project=make_project()))
+    refused("annotation_limitrequest_of_managers", lambda: wish(make_project().pool_account, managers))
 
 
 def test_a_project_does_not_leave(population):
@@ -441,4 +408,4 @@ def test_a_project_does_not_join_in_part(population):
                 population=population, accounts=[account], records_per_person=1, actor="t"
             ),
         )
-    assert not Quota.objects.exists()
+    assert not BudgetAccount.objects.filter(parent__isnull=False).exists()

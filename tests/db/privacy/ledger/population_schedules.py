@@ -18,7 +18,7 @@ from privacy.ledger import populations, sharing
 from privacy.ledger import services as ledger
 from privacy.ledger.audit import audit_accounts
 from privacy.ledger.entries import broken_rule
-from privacy.ledger.models import BudgetAccount, EntryKind, LedgerEntry, Population
+from privacy.ledger.models import BudgetAccount, EntryKind, LedgerEntry
 
 DIGEST = "ab" * 32
 UNIT = 2.0**-10
@@ -58,7 +58,7 @@ class Member:
 @dataclass
 class Model:
     members: list[Member]
-    commons: list[Population]
+    commons: list[BudgetAccount]
     held: list[Held] = field(default_factory=list)
 
     def own(self, project: int) -> list[Amounts]:
@@ -127,7 +127,7 @@ class World:
         own = admitted = admits(wanted, member.account)
         if member.group is not None:
             people = [*self.model.of_people(member.group), of_person(*amounts, member.number)]
-            admitted = admitted and admits(people, self.model.commons[member.group].account)
+            admitted = admitted and admits(people, self.model.commons[member.group])
         try:
             entry = ledger.reserve(account=member.account, event=event, purpose="p", key=uuid4())
         except errors.BudgetExceeded:
@@ -167,7 +167,7 @@ class World:
         except errors.BudgetExceeded:
             member = Member(member.account, group, number)
             whole = [*self.model.of_people(group), *(of_person(*each, number) for each in past)]
-            assert not admits(whole, common.account) or is_at_the_edge(member, past)
+            assert not admits(whole, common) or is_at_the_edge(member, past)
             self.outcomes["refused for its past"] += 1
         else:
             assert member.group is None
@@ -177,7 +177,7 @@ class World:
 
     def change_limit(self, group: int, steps: int, delta_steps: int) -> None:
         """Lower a common limit, never below what people have lost; nobody raises one alone."""
-        account = self.model.commons[group].account
+        account = self.model.commons[group]
         before = account.epsilon_limit_nano, account.delta_limit_atto
         epsilon, delta = steps * common_unit(self.filter), delta_steps * DELTA_UNIT
         wanted = epsilon_limit_to_nano(Decimal(repr(epsilon))), delta_limit_to_atto(Decimal(repr(delta)))
@@ -195,7 +195,7 @@ class World:
         stands = (account.epsilon_limit_nano, account.delta_limit_atto)
         assert stands == (before if refusal else wanted)
         # A limit that is lower in one of the two may fall below what is spent, and is refused for either reason.
-        assert refusal in (("annotation_population_needs_second", "spent") if higher else ("", "spent"))
+        assert refusal in (("annotation_limit_needs_second", "spent") if higher else ("", "spent"))
         assert admits(self.model.of_people(group), account)
         self.outcomes[f"limit: {refusal or 'lowered'}"] += 1
 
@@ -206,8 +206,8 @@ class World:
         for group in {self.model.members[number].group for number in projects} - {None}:
             common = self.model.commons[group]
             alive = self.model.of_people(group)
-            assert admits(alive, common.account)
-            epsilon_nano, rho_nano, delta_atto, open_reservations = sums_of(common.account)
+            assert admits(alive, common)
+            epsilon_nano, rho_nano, delta_atto, open_reservations = sums_of(common)
             assert sum(math.ceil(epsilon * 10**9) for epsilon, _ in alive) == epsilon_nano
             assert sum(math.ceil(epsilon**2 / 2 * 10**9) for epsilon, _ in alive) == rho_nano
             # What the ledger rounds up for a group, it rounds up by less than one part in 2^40.
@@ -224,11 +224,11 @@ class World:
         if not audited:
             return
         for group, common in enumerate(self.model.commons):
-            (verdict,) = audit_accounts(scope=common.account.scope, marks=None)
+            (verdict,) = audit_accounts(scope=common.scope, marks=None)
             assert not verdict.differing, verdict.differences
-            repeated = common.account.entries.filter(kind=EntryKind.RESERVE).values_list("idempotency_key", flat=True)
+            repeated = common.entries.filter(kind=EntryKind.RESERVE).values_list("idempotency_key", flat=True)
             ours = [
-                sharing.shared_key(key_of(each), common.account)
+                sharing.shared_key(key_of(each), common)
                 for each in self.model.alive()
                 if self.model.members[each.project].group == group
             ]

@@ -42,7 +42,7 @@ OUTCOMES = (
     "stays where it is",
     "limit: lowered",
     "limit: spent",
-    "limit: annotation_population_needs_second",
+    "limit: annotation_limit_needs_second",
 )
 
 
@@ -172,7 +172,7 @@ def test_ten_thousand_random_schedules_agree_with_a_plain_model(db, priced, filt
 
 
 FAULTS = {
-    "nobody repeats the projects": ("privacy_population_of", "quota.account_id = asked", "quota.account_id = -asked"),
+    "nobody repeats the projects": ("privacy_population_of", "account.id = asked", "account.id = -asked"),
     "a void of a population gives nothing back": ("privacy_admit_entry", "spent_sign := -1;", "spent_sign := 0;"),
     "the population's limit is never reached": (
         "privacy_admit_entry",

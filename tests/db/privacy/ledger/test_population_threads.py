@@ -45,10 +45,10 @@ def test_fifty_at_once_over_five_projects_never_pass_the_common_limit(open_accou
     # Seven reservations of an eighth, twice for a person with two records.
     ended = outcomes(50, 50, lambda number: reserve(accounts[number % 5], priced(0.125)))
     assert ended == {"done": 7, "BudgetExceeded": 43}
-    now = selectors.guarantee(population.account)
+    now = selectors.guarantee(population)
     assert (now.epsilon_left, now.epsilon_spent, now.open_reservations) == (0.0, 1.75, 7)
     assert sum(selectors.guarantee(account).epsilon_spent for account in accounts) == 0.875
-    sound(population.account, *accounts)
+    sound(population, *accounts)
 
 
 def test_a_project_that_joins_while_it_spends_loses_nothing_of_it(open_account, priced):
@@ -67,10 +67,10 @@ def test_a_project_that_joins_while_it_spends_loses_nothing_of_it(open_account, 
     spent = selectors.last_entry(account).epsilon_spent_nano
     standing = account.entries.filter(kind=EntryKind.RESERVE)
     assert standing.count() == 63
-    repeated = population.account.entries.filter(kind=EntryKind.RESERVE)
+    repeated = population.entries.filter(kind=EntryKind.RESERVE)
     assert repeated.count() == 63
     assert sum(entry.epsilon_nano for entry in repeated) == pytest.approx(3 * spent, abs=3 * 63)
-    sound(population.account, account)
+    sound(population, account)
 
 
 def test_settlements_and_reservations_of_two_projects_do_not_lock_each_other_out(open_account, priced):
@@ -82,9 +82,9 @@ def test_settlements_and_reservations_of_two_projects_do_not_lock_each_other_out
         (ledger.void if number % 3 else ledger.charge)(reservation=held, reason="a test")
 
     assert outcomes(60, 6, work) == Counter({"done": 60})
-    assert selectors.last_entry(population.account).open_reservations == 0
-    assert selectors.last_entry(population.account).epsilon_spent_nano == 20 * 976_563
-    sound(population.account, *accounts)
+    assert selectors.last_entry(population).open_reservations == 0
+    assert selectors.last_entry(population).epsilon_spent_nano == 20 * 976_563
+    sound(population, *accounts)
     connection.close()
 
 

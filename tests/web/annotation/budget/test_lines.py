@@ -370,7 +370,7 @@ def test_reasons_of_the_program_are_told_and_those_of_people_are_theirs(project:
         project=project, account=account, epsilon_limit=60.0, delta_limit=1e-6, reason="more data", actor=manager
     )
     assert request is not None
-    limits.approve_limit_request(request_id=request.pk, project=project, actor=second)
+    limits.approve_request(request_id=request.pk, of=project, actor=second)
     with translation.override("de"):
         said = [
             reason_words(kind=kind, reason=reason, event={})

@@ -16,7 +16,7 @@ from annotation.projects.services import opening
 from annotation.work.services import tokens
 from annotation.work.services.tokens import Scope
 from privacy.errors import UnsoundCombination
-from privacy.ledger.models import BudgetAccount, Quota
+from privacy.ledger.models import BudgetAccount
 from privacy.ledger.selectors import quota_of
 from tests.factories import make_user
 from tests.web.annotation.projects.test_overview import form_of
@@ -203,10 +203,12 @@ def test_rest_opens_a_project_inside_a_population_or_not_at_all(owner):
     assert post(EXPERTS, population="foreign", records_per_person=1).status_code == 404
     assert post(EXPERTS, population="patients", records_per_person=0).status_code == 422
     assert nothing_opened()
-    assert not Quota.objects.exists()
+    assert not BudgetAccount.objects.filter(parent__isnull=False).exists()
     assert post(EXPERTS, population="patients", records_per_person=2).status_code == 201
     assert post(CROWD, population="patients", settings={"privacy_unit": "contributor"}).status_code == 201
-    numbers = Quota.objects.order_by("pk").values_list("account__unit", "records_per_person")
+    numbers = (
+        BudgetAccount.objects.filter(parent__isnull=False).order_by("pk").values_list("unit", "records_per_person")
+    )
     assert list(numbers) == [("record", 2), ("contributor", 1)]
     assert post(EXPERTS).status_code == 201
     assert quota_of(Project.objects.latest("pk").pool_account) is None

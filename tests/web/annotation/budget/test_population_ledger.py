@@ -86,7 +86,7 @@ def test_a_populations_statement_is_audited_from_the_file_alone(owner, project, 
     assert document["population"] == population.slug
     assert "project" not in document
     (account,) = document["accounts"]
-    assert account["scope"] == population.account.scope
+    assert account["scope"] == population.scope
     # Costs are computed anew from what each operation of a project costs a person with two records.
     assert [entry["kind"] for entry in account["entries"]].count(EntryKind.RESERVE) == 3
     cheaper = re.sub(rb"(records_per_person[^0-9]+)2", rb"\g<1>1", content, count=1)
@@ -121,7 +121,7 @@ def test_a_witness_sees_the_common_limit_forget(live_server, project, population
     spend(project, 3)
     first = look()
     assert first.returncode == 0, first.stderr
-    assert f"/{population.account.scope}: 4 entries" in first.stdout
+    assert f"/{population.scope}: 4 entries" in first.stdout
     spend(project)
     assert "5 entries" in look().stdout
     with connection.cursor() as cursor:

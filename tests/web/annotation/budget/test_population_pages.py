@@ -15,7 +15,7 @@ from annotation.work.services import tokens
 from annotation.work.services.tokens import Scope
 from privacy.accounting.events import OutputPerturbationEvent
 from privacy.ledger import services as ledger
-from privacy.ledger.models import Population
+from privacy.ledger.models import BudgetAccount
 from tests.factories import add_members, make_project, make_user
 
 pytestmark = pytest.mark.django_db
@@ -79,7 +79,7 @@ def test_the_walk_of_a_population(owner, second, project):
         follow=True,
     )
     assert made.status_code == 200
-    population = Population.objects.get()
+    population = BudgetAccount.objects.exclude(key_fingerprint="").get()
     joined = mine.post(
         reverse("annotation:join_population", args=[population.slug]),
         {"project": "notes", "records_per_person": "2"},
@@ -98,8 +98,8 @@ def test_the_walk_of_a_population(owner, second, project):
     assert mine.post(decide, {"decision": "approve"}).status_code == 409
     assert b"a third project" in page(hers, population).content
     assert b"names both of you" in hers.post(decide, {"decision": "approve"}, follow=True).content
-    population.account.refresh_from_db()
-    assert population.account.epsilon_limit_nano == 6 * 10**9
+    population.refresh_from_db()
+    assert population.epsilon_limit_nano == 6 * 10**9
     third = make_user("third")
     mine.post(reverse("annotation:population_managers", args=[population.slug]), {"manager": "third", "reason": "r"})
     appointed = population.requests.latest("pk")

@@ -1,7 +1,7 @@
 import pytest
 
 from annotation.budget.services import populations
-from annotation.models.populations import PopulationRequest, PopulationRequestKind
+from annotation.models.limits import LimitRequest, RequestKind
 from tests.factories import make_user
 from tests.rest_caller import Caller
 
@@ -40,7 +40,7 @@ def test_a_further_manager_takes_two(people, population, programs):
     for _again in range(2):
         told = first.post(f"{at}/managers", asked, key="one")
         assert told.status_code == 202
-    wish = PopulationRequest.objects.get()
+    wish = LimitRequest.objects.get()
     assert {"wish": wish.pk, "kind": "manager", "manager": "third", "epsilon_limit": None, "is_own": True}.items() <= (
         told.json().items()
     )
@@ -64,9 +64,9 @@ def test_a_higher_limit_is_a_wish_and_may_be_taken_back(population, programs):
     at = f"populations/{population.slug}"
     first.post(f"{at}/limit", {"epsilon_limit": 50.0, "delta_limit": 0.0, "reason": "more data"})
     (wish,) = first.get(f"{at}/wishes").json()
-    assert (wish["kind"], wish["epsilon_limit"], wish["manager"]) == (PopulationRequestKind.LIMIT, 50.0, None)
+    assert (wish["kind"], wish["epsilon_limit"], wish["manager"]) == (RequestKind.LIMIT, 50.0, None)
     assert first.post(f"{at}/wishes/{wish['wish']}", {"decision": "refuse"}).status_code == 204
-    assert PopulationRequest.objects.get().state == "withdrawn"
+    assert LimitRequest.objects.get().state == "withdrawn"
 
 
 def test_what_the_page_refuses_is_refused_here(population, programs):
