@@ -39,7 +39,7 @@ EXCUSED = {
         "waitress": "parser_class channel_class parse_header maintenance",
         "markdown-it": "heading_open heading_close table_open table_close fence",
         "readers of files": "seekable writable readinto",
-        "the database": "RateCount CachedCount GuessCount",
+        "the database": "RateCount CachedCount",
         "migrations": "FirstMigration",
         "values that documents and rows hold": "DAWID_SKENE ADD_REMOVE REPLACE STUDY",
         "tests, of what the product declares": "UNNOTED_ELSEWHERE OUTSIDER readers_of VIEW withdraw sings "

@@ -143,6 +143,7 @@ class Site:
                 file=File(stream),
                 name=path.name,
                 mapping={"contributor": "person"},
+                confirm_few=True,
                 send=False,
             )
 

@@ -129,6 +129,7 @@ class Bench:
                 file=File(stream),
                 name=path.name,
                 mapping={"text": "text", "contributor": "contributor"},
+                confirm_few=True,
                 send=False,
             )
         with self.costs(os.getpid()) as found:

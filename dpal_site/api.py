@@ -32,16 +32,9 @@ ROUTES = (
     "annotation.questions.flags_api",
     "annotation.review.api",
     "annotation.projects.api",
-    "annotation.projects.state_api",
-    "annotation.projects.kind_api",
-    "annotation.projects.beside_api",
     "annotation.budget.api",
     "annotation.budget.limits_api",
-    "annotation.budget.log_api",
-    "annotation.budget.populations_api",
-    "annotation.people.members_api",
-    "annotation.people.joining_api",
-    "annotation.people.mails_api",
+    "annotation.people.api",
     "annotation.gates.api",
     "annotation.review.quality_api",
     "learner.api",
@@ -56,23 +49,13 @@ ROUTES = (
     "learner.simulation.api",
     "dpal_site.operations.api",
 )
-# The module an operation's id names, where its function has moved since: programs made from the description go on.
-DESCRIBED_IN = {
-    "annotation.exports.api": "annotation.questions.api",
-    "learner.releases.channel_api": "learner.releases.api",
-    "learner.rounds.closing_api": "learner.releases.lifecycle_api",
-    "learner.dashboard.guidance_api": "learner.next_step_api",
-    "addons.webhooks.api": "learner.releases.webhooks_api",
-}
 
 
 class DescribedAPI(NinjaAPI):
     """An API whose description holds every answer of every route, refusals included."""
 
     def get_openapi_operation_id(self, operation: Operation) -> str:
-        function = operation.view_func
-        module = DESCRIBED_IN.get(function.__module__, function.__module__)
-        return f"{module}.{function.__name__}".replace(".", "_")
+        return operation.view_func.__name__
 
     def get_openapi_schema(self, **options: Any) -> OpenAPISchema:
         schema = super().get_openapi_schema(**options)

@@ -23,15 +23,6 @@ class CachedCount(NumberedModel):
     expires = models.DateTimeField(db_index=True)
 
 
-class GuessCount(NumberedModel):
-    """How often a password was tried, and from when on the next try is taken; unlogged as well."""
-
-    key = models.CharField(primary_key=True, max_length=64)
-    tries = models.PositiveIntegerField()
-    next_at = models.DateTimeField()
-    ends_at = models.DateTimeField(db_index=True)
-
-
 class Session(AbstractBaseSession):
     """A session under the digest of its secret, whose it is, and when the label pages saw it last."""
 

@@ -10,6 +10,7 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.db import transaction
 from PIL import Image
 
+from annotation.budget.services import populations
 from annotation.choices.catalogue import CATALOGUE, declaration_of
 from annotation.choices.presets import PRESETS
 from annotation.choices.services import configurations
@@ -146,10 +147,21 @@ def open_preset(owner: User, preset: str, **settings: Any) -> Project:
     return opening.create_project(preset=preset, owner=owner, **values)
 
 
+def open_population(*, owner: User | None = None, second: User | None = None, **terms: Any) -> BudgetAccount:
+    """Open an account over several projects with two managers."""
+    given = {"name": "Patients", "unit": "contributor", "filter": "pure", "epsilon_limit": 100.0, "delta_limit": 1e-3}
+    return populations.open_population(owner=owner or make_user(), second=second or make_user(), **given | terms)
+
+
+def receive_upload(**given: Any) -> Dataset:
+    """Receive a file, however few of its texts would pass the gate."""
+    return datasets.receive_upload(**{"confirm_few": True} | given)
+
+
 def bring_file(project: Project, body: bytes | str, *, name: str = "rows.csv", **options: Any) -> Dataset:
     """Upload a file, which a worker then reads."""
     content = body.encode() if isinstance(body, str) else body
-    return datasets.receive_upload(project=project, file=SimpleUploadedFile(name, content), name=name, **options)
+    return receive_upload(project=project, file=SimpleUploadedFile(name, content), name=name, **options)
 
 
 def open_messages(owner: User) -> Project:

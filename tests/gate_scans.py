@@ -12,7 +12,7 @@ from annotation.data.services import datasets
 from annotation.gates.services import runs
 from annotation.models import Dataset, GateRun, Project, Query
 from privacy.ledger import services as ledger
-from tests.factories import make_project, make_user
+from tests.factories import make_project, make_user, receive_upload
 
 TEXTS = [f"text {number % (7 + number // 40)}" for number in range(600)] + ["Stop!", "stop"] * 60 + ["only once"]
 PEOPLE = [f"person {number * 7 % 90}" for number in range(len(TEXTS))]
@@ -45,7 +45,7 @@ def crowd(unit: str = "record", **fields: Any) -> Project:
 
 def upload(project: Project, rows: Iterable[tuple[str, str]] = tuple(zip(TEXTS, PEOPLE, strict=True))) -> Dataset:
     lines = "".join(f"{text},{who}\n" for text, who in rows)
-    dataset = datasets.receive_upload(
+    dataset = receive_upload(
         project=project,
         file=ContentFile(f"text,contributor\n{lines}".encode()),
         name="log.csv",

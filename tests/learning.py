@@ -19,7 +19,7 @@ from learner.pools import records
 from learner.releases.services import versions
 from learner.rounds.services import loop, selection, training
 from privacy.ledger.models import SETTLEMENTS, EntryKind, LedgerEntry
-from tests.factories import make_user
+from tests.factories import make_user, receive_upload
 from tests.owning import without_rules
 
 CLASSES = ["fruit", "tool"]
@@ -129,7 +129,7 @@ def upload(
     lines = [",".join(columns), *(",".join(row) for row in rows)]
     body = File(io.BytesIO("\n".join(lines).encode()), name="rows.csv")
     mapping = {name: name for name in columns if name in ("text", "label", "contributor")}
-    dataset = datasets.receive_upload(
+    dataset = receive_upload(
         project=project, file=body, name="rows.csv", role=role, mapping=mapping, start_epsilon=start_epsilon, send=False
     )
     datasets.import_dataset(job_id=dataset.job_id)

@@ -16,20 +16,19 @@ from django.utils import timezone
 
 from addons.prolific.models import CrowdStudy
 from addons.webhooks.models import Webhook, WebhookDelivery
-from annotation.budget.services import populations
 from annotation.data.services import drafts
 from annotation.exports.services import kept_files
 from annotation.models import Assignment, DatasetRole, Membership, Project, Query, Role
 from annotation.models.joining import CrowdLink
 from annotation.people.services import crowd_links, groups, invitations, limits, members
-from annotation.people.views.crowd import SESSION_KEY
+from annotation.people.views import SESSION_KEY
 from annotation.questions.services import queue
 from annotation.questions.services.guidelines import add_guideline_picture
 from annotation.work.services import tokens
 from annotation.work.services.tokens import Scope
 from dpal_site.api import api
 from tests import learning
-from tests.factories import a_png, make_candidates, make_records, make_user, open_records
+from tests.factories import a_png, make_candidates, make_records, make_user, open_population, open_records
 
 # Whoever came by a crowd link is asked for what belongs to the crowd project they came to.
 PEOPLE = ("anonymous", "outsider", "annotator", "engineer", "manager", "administrator", "participant", "reviewer")
@@ -140,15 +139,7 @@ class Scene:
         group = Group.objects.create(name=f"Night shift{named}")
         group.user_set.add(make_user())
         given = groups.give_role(group=group, project=self.project, role=Role.ANNOTATOR)
-        common = populations.open_population(
-            name=f"Everybody{named}",
-            unit="contributor",
-            filter="pure",
-            epsilon_limit=1000.0,
-            delta_limit=1e-4,
-            owner=manager,
-            second=make_user(),
-        )
+        common = open_population(name=f"Everybody{named}", epsilon_limit=1000.0, delta_limit=1e-4, owner=manager)
         wish = limits.appoint_budget_manager(account=common, user=make_user(), reason="she joins", actor=manager)
         self.arguments: dict[str, Any] = {
             "population": common.slug,

@@ -175,7 +175,6 @@ NUMBERS: dict[str, str | Promise] = {
 
 
 def action_sentence(action: Action) -> str:
-    """Return what somebody did, in the reader's language, with the numbers it was done to."""
     words = SENTENCES.get(action.route)
     said = str(words) if words is not None else gettext("Used %(route)s") % {"route": action.route}
     numbers = ", ".join(f"{NUMBERS.get(name, name)} {value}" for name, value in action.target.items())

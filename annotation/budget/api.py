@@ -1,18 +1,22 @@
-"""REST routes by which others witness a ledger: checkpoints of its accounts, and proofs about them."""
+"""REST routes of the ledger and of the log."""
 
 import base64
 import json
 from collections.abc import Sequence
+from datetime import date, datetime
 from typing import Annotated, Any
 
 from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404
+from django.utils.translation import override
 from ninja import Field, Query
 
 from annotation.budget import presenters
+from annotation.budget.action_words import action_sentence
 from annotation.budget.downloads import statement_response
+from annotation.budget.history import actions_in
 from annotation.models import Project, Role
 from annotation.work.reads import Answer, Reads
 from annotation.work.rest import Moment, Page, RoomRouter, page_of, project_for, responses
@@ -115,7 +119,6 @@ def _project(request: HttpRequest, slug: str) -> Project:
 
 
 def consistency_of(accounts: QuerySet[BudgetAccount], scope: str, *, old: int, size: int) -> dict[str, Any]:
-    """Return what shows that the log of one of the accounts grew from one size to another."""
     found, log = _log(accounts, scope)
     size = size or log.size
     return {"account": found.scope, "old": old, "size": size, "hashes": _encoded(log.consistency(old, size))}
@@ -206,3 +209,39 @@ def list_entries(
 )
 def get_statement(request: HttpRequest, slug: str) -> HttpResponseBase:
     return statement_response(project_for(request, slug, Scope.LEDGER_READ, Role.MANAGER, Role.ENGINEER))
+
+
+class LogIn(Page):
+    """Whose lines, of what, from when to when, by days of the site's zone; what is absent narrows nothing."""
+
+    who: str = Field("", max_length=150)
+    route: str = Field("", max_length=80, description="As `route` of a line.")
+    since: date | None = None
+    until: date | None = Field(None, description="The last day, included.")
+
+
+class ActionOut(Answer, reads=Reads.MANAGED):
+    """Something that a person did by a page, a route or a command; nobody is named where a period did it."""
+
+    when: datetime
+    who: str
+    what: str = Field(description="In English, with the numbers of `target`.")
+    route: str
+    target: dict[str, int] = Field(description="Numbers of what it was done to.")
+
+
+@router.pages("projects/{slug:slug}/log", response=list[ActionOut], summary="Who did what in a project, newest first")
+def list_actions(request: HttpRequest, response: HttpResponse, slug: str, wanted: Query[LogIn]) -> Any:
+    project = project_for(request, slug, Scope.PROJECTS_READ, Role.MANAGER)
+    found = actions_in(project, actor=wanted.who, route=wanted.route, since=wanted.since, until=wanted.until)
+    with override("en"):
+        return [
+            {
+                "when": action.created_at,
+                "who": action.actor,
+                "what": action_sentence(action),
+                "route": action.route,
+                "target": action.target,
+            }
+            for action in page_of(found, wanted, request=request, response=response)
+        ]

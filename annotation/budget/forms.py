@@ -5,14 +5,18 @@ from typing import Any
 
 from django import forms
 from django.contrib.auth.models import User
+from django.db.models import QuerySet
 from django.utils.translation import gettext_lazy as _
 
+from annotation.budget.action_words import SENTENCES
 from annotation.budget.budget_levels import LEVEL_CHOICES, LEVELS
+from annotation.budget.history import actions_in
 from annotation.budget.lines import ABOUT, WantedLines
 from annotation.budget.population_sheets import SharingTerms, left_words, membership_words, populations_of, rule_against
 from annotation.budget.words import STATES
 from annotation.choices.cards import ChoiceCards
 from annotation.models import Project
+from annotation.models.history import Action
 from annotation.wording import localized
 from privacy.accounting.events import MOST_RECORDS_PER_PERSON
 from privacy.ledger.models import BudgetAccount
@@ -20,8 +24,18 @@ from privacy.ledger.models import BudgetAccount
 OWN_LIMIT = ""
 
 
-class LimitForm(forms.Form):
-    """A new limit with its reason, which becomes an entry."""
+class CommonLimitForm(forms.Form):
+    """Another limit with its reason, which becomes an entry."""
+
+    epsilon_limit = forms.FloatField(min_value=0, max_value=100_000, label=_("Epsilon limit"))
+    delta_limit = forms.FloatField(min_value=0, max_value=0.5, label=_("Delta limit"))
+    reason = forms.CharField(
+        max_length=300, label=_("Reason"), help_text=_("Stays in the ledger for good, with your name.")
+    )
+
+
+class LimitForm(CommonLimitForm):
+    """Another limit of a project, by name or by number."""
 
     level = forms.ChoiceField(
         choices=[(OWN_LIMIT, _("the numbers below")), *LEVEL_CHOICES],
@@ -30,11 +44,8 @@ class LimitForm(forms.Form):
         label=_("Named limit"),
         help_text=_("A named limit replaces the epsilon below."),
     )
-    epsilon_limit = forms.FloatField(min_value=0, label=_("Epsilon limit"))
     delta_limit = forms.FloatField(min_value=0, max_value=1, label=_("Delta limit"))
-    reason = forms.CharField(
-        max_length=300, label=_("Reason"), help_text=_("Stays in the ledger for good, with your name.")
-    )
+    field_order = ("level", "epsilon_limit", "delta_limit", "reason")
 
     def limits(self) -> dict[str, Any]:
         """Return the limits and the reason; a named limit counts before a number."""
@@ -45,8 +56,6 @@ class LimitForm(forms.Form):
 
 
 class AloneForm(forms.Form):
-    """Why one manager should decide alone again."""
-
     reason = forms.CharField(max_length=300, label=_("Reason"))
 
 
@@ -92,6 +101,30 @@ class StatementForm(forms.Form):
         return WantedLines(account=self.accounts.get(account), **found) if account else WantedLines(**found)
 
 
+class LogFilter(forms.Form):
+    """Whose lines, of what, from when to when; an empty field narrows nothing."""
+
+    actor = forms.ChoiceField(required=False, label=_("Who"))
+    route = forms.ChoiceField(required=False, label=_("What"))
+    since = forms.DateField(required=False, label=_("From"), widget=DateInput())
+    until = forms.DateField(required=False, label=_("Until"), widget=DateInput())
+
+    def __init__(self, data: object, *, project: Project) -> None:
+        super().__init__(data)  # type: ignore[arg-type]
+        found = project.actions.order_by()
+        actors = sorted(found.exclude(actor="").values_list("actor", flat=True).distinct())
+        routes = found.values_list("route", flat=True).distinct()
+        named = sorted(((route, str(SENTENCES.get(route, route))) for route in routes), key=lambda choice: choice[1])
+        for name, choices in (("actor", [(actor, actor) for actor in actors]), ("route", named)):
+            field = self.fields[name]
+            assert isinstance(field, forms.ChoiceField)
+            field.choices = [("", _("all")), *choices]
+
+    def lines(self, project: Project) -> QuerySet[Action]:
+        """Return what fits, newest first; what cannot be read narrows nothing."""
+        return actions_in(project, **(self.cleaned_data if self.is_valid() else {}))
+
+
 UNITS = [
     ("contributor", _("one contributor: records name whom they come from, or a number of them is declared")),
     ("record", _("one record: nobody is named, and a person is taken to be in one record of each")),
@@ -127,7 +160,6 @@ class PopulationForm(forms.Form):
     )
 
     def clean_second(self) -> User:
-        """Find the person."""
         return person_named(self.cleaned_data["second"])
 
     def clean(self) -> dict[str, Any]:
@@ -219,7 +251,6 @@ class MembershipForm(forms.Form):
         return data
 
     def words(self) -> str:
-        """Say what the project would take of which limit."""
         if not self.is_valid():
             return ""
         chosen = self.cleaned_data
@@ -230,16 +261,6 @@ class MembershipForm(forms.Form):
         return str((self.data if self.is_bound else self.initial).get("population", ""))
 
 
-class CommonLimitForm(forms.Form):
-    """Another common limit with its reason."""
-
-    epsilon_limit = forms.FloatField(min_value=0, max_value=100_000, label=_("Epsilon limit"))
-    delta_limit = forms.FloatField(min_value=0, max_value=0.5, label=_("Delta limit"))
-    reason = forms.CharField(
-        max_length=300, label=_("Reason"), help_text=_("Stays in the ledger for good, with your name.")
-    )
-
-
 class AppointForm(forms.Form):
     """A further manager."""
 
@@ -247,5 +268,4 @@ class AppointForm(forms.Form):
     reason = forms.CharField(max_length=300, label=_("Reason"))
 
     def clean_manager(self) -> User:
-        """Find the person."""
         return person_named(self.cleaned_data["manager"])

@@ -22,12 +22,10 @@ class LabelBudget:
 
     @property
     def left(self) -> int | None:
-        """Answers that may still be asked for."""
         return None if self.limit is None else max(0, self.limit - self.asked)
 
     @property
     def spent(self) -> Decimal | None:
-        """Price of the answers that came."""
         return None if self.price is None else self.given * self.price
 
     @property
@@ -39,7 +37,6 @@ class LabelBudget:
 
 
 def label_budget(project: Project) -> LabelBudget:
-    """Return where the budget of a project stands."""
     given = Label.objects.filter(query__project=project, superseded_at=None).count()
     return LabelBudget(
         limit=answers_limit(project),
@@ -52,7 +49,6 @@ def label_budget(project: Project) -> LabelBudget:
 
 
 def answers_limit(project: Project) -> int | None:
-    """Return the lower of the two limits, in answers."""
     limits = [] if project.labels_limit is None else [project.labels_limit]
     if project.money_limit is not None and project.price_per_label:
         limits.append(int(project.money_limit // project.price_per_label))

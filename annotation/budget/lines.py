@@ -71,7 +71,6 @@ class LinePage:
 def statement_page(
     accounts: Sequence[BudgetAccount], titles: dict[int, str], wanted: WantedLines, number: int
 ) -> LinePage:
-    """Return one page of lines; `titles` name the accounts by id."""
     first = (number - 1) * LINES_A_PAGE
     found = list(_found(accounts, wanted).select_related("parent")[first : first + LINES_A_PAGE + 1])
     shown = found[:LINES_A_PAGE]
@@ -82,7 +81,6 @@ def statement_page(
 
 
 def newest_lines(account: BudgetAccount, number: int) -> tuple[Line, ...]:
-    """Return the newest lines of one account."""
     entries = list(statement(account)[:number])
     ancestors = _ancestors(entries)
     uploads = upload_names({entry.subject for entry in (*entries, *ancestors.values())})

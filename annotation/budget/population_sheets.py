@@ -43,8 +43,6 @@ class Share:
 
 @dataclass(frozen=True, slots=True)
 class PopulationSheet(presenters.Metered):
-    """A population with everything its page says."""
-
     population: BudgetAccount
     guarantee: Guarantee
     promise: str
@@ -53,7 +51,6 @@ class PopulationSheet(presenters.Metered):
 
 
 def populations_of(user: User | AnonymousUser | Any) -> QuerySet[BudgetAccount]:
-    """Return the populations somebody manages."""
     if not isinstance(user, User):
         return BudgetAccount.objects.none()
     return BudgetAccount.objects.filter(managers__user=user).order_by("scope", "pk")
@@ -89,7 +86,6 @@ def rule_against(population: BudgetAccount, terms: SharingTerms, records_per_per
 
 
 def membership_words(population: BudgetAccount | None, terms: SharingTerms, records_per_person: int | None) -> str:
-    """Say what a new project would take of which common limit at most, or that nothing limits it with others."""
     if population is None:
         return outside_words()
     now = guarantee(population)
@@ -107,7 +103,6 @@ def membership_words(population: BudgetAccount | None, terms: SharingTerms, reco
 
 
 def project_limit_words(project: Project) -> str:
-    """Say under which common limit the people of a project stand, or that there is none."""
     quota = quota_of(project.pool_account)
     if quota is None:
         return outside_words()
@@ -120,12 +115,10 @@ def project_limit_words(project: Project) -> str:
 
 
 def outside_words() -> str:
-    """Say what it means to share no limit."""
     return _("Outside any common limit: whoever has records in other projects, too, loses the sum of what they spend.")
 
 
 def left_words(population: BudgetAccount) -> str:
-    """Say how much of its limit a population has left, beside its name."""
     now = guarantee(population)
     return _("%(name)s: %(left)s of %(limit)s ε left") % {
         "name": population.plain_label,
@@ -148,7 +141,6 @@ def projects_outside(projects: QuerySet[Project]) -> QuerySet[Project]:
 
 
 def sheet_of(population: BudgetAccount) -> PopulationSheet:
-    """Return what the page of a population shows."""
     now = guarantee(population)
     return PopulationSheet(
         population=population,
@@ -160,7 +152,6 @@ def sheet_of(population: BudgetAccount) -> PopulationSheet:
 
 
 def requests_of(population: BudgetAccount) -> QuerySet[LimitRequest]:
-    """Return what waits for another manager, newest first."""
     waiting = limits.requests_of(population).filter(state=RequestState.OPEN)
     return waiting.select_related("requested_by", "appointee").order_by("-pk")
 

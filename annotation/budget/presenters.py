@@ -48,7 +48,6 @@ def start_accounts() -> dict[int, int]:
 
 
 def start_account(project: Project) -> BudgetAccount | None:
-    """Return the account of the private examples that start the first model, if there are any."""
     starts = BudgetAccount.objects.filter(started_by__project=project)
     return starts.exclude(started_by__state=DatasetState.REFUSED).first()
 
@@ -80,7 +79,6 @@ class Metered:
 
     @property
     def is_full(self) -> bool:
-        """Whether nothing to speak of is left."""
         return self.percent_spent > 99
 
     def _percent(self, part: float) -> float:
@@ -90,8 +88,6 @@ class Metered:
 
 @dataclass(frozen=True, slots=True)
 class BudgetSheet(Metered):
-    """One account with everything its card and its statement say."""
-
     account: BudgetAccount
     title: str
     promise: str
@@ -106,7 +102,6 @@ class BudgetSheet(Metered):
 
 
 def budget_sheets(project: Project) -> list[BudgetSheet]:
-    """Return a sheet for each account of the project."""
     return [_sheet(project, account) for account in statement_accounts(project)]
 
 
@@ -151,7 +146,6 @@ def _is_start(project: Project, account: BudgetAccount) -> bool:
 
 
 def account_title(project: Project, account: BudgetAccount) -> str:
-    """Return what a page calls an account."""
     if _is_start(project, account):
         return _("Account of the private start")
     return _("Pool account") if account.pk == project.pool_account_id else _("Answers account")
@@ -169,7 +163,6 @@ def _start_promise(now: Guarantee) -> str:
 
 
 def _promise(project: Project, now: Guarantee, *, is_pool: bool) -> str:
-    """Say in one plain sentence who is protected from whom."""
     limits = {"epsilon": epsilon_words(now.epsilon_limit), "delta": delta_words(now.delta_limit)}
     if not is_pool:
         return _answers_promise(now)

@@ -53,8 +53,6 @@ class SpendingLine:
 
 @dataclass(frozen=True, slots=True)
 class SpendingTable:
-    """What the budget went to, under one heading, most first."""
-
     title: str
     heading: str
     currency: str
@@ -91,7 +89,6 @@ def spending_amounts(account: BudgetAccount) -> Iterator[tuple[str, str, int, fl
 
 
 def statement_csv(accounts: Iterable[BudgetAccount]) -> Iterator[str]:
-    """Return the whole statement, oldest line first, in exact integers; memory does not grow with its length."""
     return table_csv(
         COLUMNS,
         (

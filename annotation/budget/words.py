@@ -64,13 +64,11 @@ STATES = {
 
 
 def upload_names(subjects: set[str]) -> dict[str, str]:
-    """Return the names of the uploads among subjects, by their id as text."""
     ids = [subject.partition(":")[2] for subject in subjects if subject.startswith("dataset:")]
     return {str(pk): name for pk, name in Dataset.objects.filter(pk__in=ids).values_list("pk", "name")}
 
 
 def subject_words(subject: str, uploads: Mapping[str, str]) -> str:
-    """Name what an operation was for."""
     kind, _colon, number = subject.partition(":")
     if kind == "round":
         return _("Round %(number)s") % {"number": number}
@@ -90,7 +88,6 @@ def subject_words(subject: str, uploads: Mapping[str, str]) -> str:
 
 
 def mechanism_words(name: str) -> str:
-    """Name a mechanism in a few words: an event's kind, or what changed limits."""
     event = REGISTRY.get(name)
     if event is not None and event.words is not None:
         return _(event.words.name)
@@ -98,7 +95,6 @@ def mechanism_words(name: str) -> str:
 
 
 def what_words(*, kind: str, subject: str, purpose: str, event: Mapping[str, Any], uploads: Mapping[str, str]) -> str:
-    """Say in one sentence what an operation was."""
     if kind in ("grant", "limit_change"):
         return _limit_words(kind, event)
     of, _colon, number = subject.partition(":")

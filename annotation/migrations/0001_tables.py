@@ -63,6 +63,10 @@ class Migration(FirstMigration):
             fields=[
                 ("key", models.CharField(max_length=64, primary_key=True, serialize=False)),
                 ("tries", models.PositiveIntegerField()),
+                (
+                    "next_at",
+                    models.DateTimeField(help_text="Of guesses at a password: when the next one is taken.", null=True),
+                ),
                 ("ends_at", models.DateTimeField(db_index=True)),
             ],
         ),

@@ -96,4 +96,5 @@ class CrowdParticipant(models.Model):
 class RateCount(NumberedModel):
     key = models.CharField(max_length=64, primary_key=True)
     tries = models.PositiveIntegerField()
+    next_at = models.DateTimeField(null=True, help_text="Of guesses at a password: when the next one is taken.")
     ends_at = models.DateTimeField(db_index=True)

@@ -7,6 +7,7 @@ from django.db.models.functions import Now
 from django.utils.translation import gettext_lazy as _
 
 from annotation.models.numbered import NumberedModel
+from privacy.accounting.units import atto_spendable, nano_spendable
 
 
 class RequestKind(models.TextChoices):
@@ -111,6 +112,14 @@ class LimitRequest(NumberedModel):
                 name="annotation_limitrequest_one_person",
             ),
         )
+
+    @property
+    def epsilon_limit(self) -> float | None:
+        return None if self.epsilon_limit_nano is None else nano_spendable(self.epsilon_limit_nano)
+
+    @property
+    def delta_limit(self) -> float | None:
+        return None if self.delta_limit_atto is None else atto_spendable(self.delta_limit_atto)
 
     def __str__(self) -> str:
         return f"request {self.pk}"

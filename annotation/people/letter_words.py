@@ -35,23 +35,19 @@ class WrittenLetter:
     choose: str = ""
 
     def as_text(self) -> str:
-        """Return the letter as plain text."""
         item = self.item
         told = f"{item.headline}\n\n{item.sentence}\n\n{item.link_words}:\n{item.link}\n\n"
         return f"{told}-- \nDPAL\n{self.small_print}\n{self.choose}".rstrip() + "\n"
 
     def as_html(self) -> str:
-        """Return the letter as HTML in the site's look; it loads nothing from anywhere."""
         return render_to_string("annotation/people/letter.html", {"letter": self})
 
 
 def page_address(name: str, *arguments: object) -> str:
-    """Return the whole address of a page, as somebody reads it in a letter."""
     return settings.SITE_URL.rstrip("/") + reverse(name, args=arguments)
 
 
 def letter_about(notice: Notice) -> WrittenLetter:
-    """Write the letter about one event."""
     item = _ITEMS[MailKind(notice.kind)](notice.project.name, notice.project.slug, notice.facts)
     return WrittenLetter(
         subject=_one_line(item.headline),
@@ -62,7 +58,6 @@ def letter_about(notice: Notice) -> WrittenLetter:
 
 
 def invitation_letter(invitation: Invitation, secret: str) -> WrittenLetter:
-    """Write the letter that brings an invitation."""
     who = invitation.created_by.get_username()
     sentence = _("%(who)s invites you to take part as: %(role)s.") % {"who": who, "role": Role(invitation.role).label}
     headline = _("You are invited to %(name)s") % {"name": invitation.project.name}

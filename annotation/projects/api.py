@@ -1,27 +1,53 @@
-"""REST routes of choices and configurations: what may be chosen, what a project chose, and choosing anew."""
+"""REST routes of projects: choices, configurations, states, kinds, and a project that asks at random beside another."""
 
 from datetime import datetime
-from typing import Any
+from typing import Any, Literal
 
-from django.http import HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse
 from ninja import Field, Query, Schema
 from ninja.errors import HttpError
 
+from annotation.access import may_open
+from annotation.budget.forms import MembershipForm
 from annotation.budget.history import changes_in
-from annotation.budget.population_sheets import managed_population
+from annotation.budget.population_sheets import managed_population, membership_like
 from annotation.choices.catalogue import CATALOGUE, declaration_of
 from annotation.choices.class_changes import FurtherClass
 from annotation.choices.class_looks import LONGEST_GROUP
 from annotation.choices.configuration import frozen_settings
-from annotation.choices.presets import LONGEST_CLASS
+from annotation.choices.kinds import hindrances
+from annotation.choices.presets import LONGEST_CLASS, PRESETS
 from annotation.choices.services import configurations
+from annotation.data.retention_views import LONGEST_DAYS
+from annotation.data.services import retention
 from annotation.errors import InvalidConfiguration
-from annotation.models import Project, Role
+from annotation.models import Arrival, Oracle, PrivacyUnit, Project, Role
+from annotation.models.retention import FEWEST_ACTION_DAYS, FEWEST_DAYS
 from annotation.people.identity import note_about, person_of
-from annotation.projects.forms.configuration_file import checked_form, file_of, read_file, setting_differences
-from annotation.projects.services import classes, configuring, opening
+from annotation.projects.forms.configuration import (
+    can_stand_beside_random,
+    checked_form,
+    draft_of_random,
+    file_of,
+    read_file,
+    setting_differences,
+)
+from annotation.projects.forms.settings import KindForm, SettingsForm
+from annotation.projects.forms.wizard import arrival_of, draft_form, sharing_terms
+from annotation.projects.services import classes, configuring, kinds, opening
 from annotation.work.reads import Answer, Reads
-from annotation.work.rest import Page, ProjectOut, RoomRouter, page_of, project_for, require_scope
+from annotation.work.rest import (
+    Page,
+    ProjectOut,
+    RoomRouter,
+    SaidOut,
+    as_code,
+    checked,
+    page_of,
+    project_for,
+    require_scope,
+    responses,
+)
 from annotation.work.rest import router as projects_router
 from annotation.work.services.tokens import Scope
 from privacy.accounting.events import MOST_RECORDS_PER_PERSON
@@ -280,7 +306,6 @@ def _broken(name: str, value: Any) -> str:
 
 
 def configuration_out(project: Project) -> dict[str, Any]:
-    """Return what a project chose, as `ConfigurationOut` says it."""
     document = configurations.document_of(project.settings)
     return {
         "version": project.changes.count() + 1,
@@ -288,3 +313,198 @@ def configuration_out(project: Project) -> dict[str, Any]:
         "document": document,
         "fixed": frozen_settings(project),
     }
+
+
+class DescriptionOut(Answer, reads=Reads.MANAGED):
+    """What a project is called, what it asks, and how long somebody may take for one question."""
+
+    name: str
+    question: str
+    lease_seconds: int
+
+
+class DescriptionIn(Schema):
+    """The same, as far as it changes: what is left out stays."""
+
+    name: str | None = Field(None, max_length=120)
+    question: str | None = Field(None, max_length=200)
+    lease_seconds: int | None = None
+
+
+class StateIn(Schema):
+    """Whether questions are handed out and rounds begin."""
+
+    state: Literal["active", "paused"]
+
+
+class KeptOut(Answer, reads=Reads.MANAGED):
+    """One kind of thing: how long it is kept, how many of it go within the hour, and when the next would."""
+
+    kind: str
+    days: int | None = Field(description="Null where it is kept until the project is deleted.")
+    overdue: int = Field(alias="now")
+    next_at: datetime | None = Field(alias="following")
+
+
+class RetentionIn(Schema):
+    """Days for each kind of thing; null keeps it until the project is deleted, what is left out stays."""
+
+    records_days: int | None = Field(None, ge=FEWEST_DAYS, le=LONGEST_DAYS)
+    answers_days: int | None = Field(None, ge=FEWEST_DAYS, le=LONGEST_DAYS)
+    comments_days: int | None = Field(None, ge=FEWEST_DAYS, le=LONGEST_DAYS)
+    uploads_days: int | None = Field(None, ge=FEWEST_DAYS, le=LONGEST_DAYS)
+    actions_days: int | None = Field(None, ge=FEWEST_ACTION_DAYS, le=LONGEST_DAYS)
+
+
+@router.get("projects/{slug:slug}/description", response=DescriptionOut, summary="What a project is called and asks")
+def get_description(request: HttpRequest, slug: str) -> Any:
+    return project_for(request, slug, Scope.PROJECTS_READ, Role.MANAGER)
+
+
+@router.write(
+    "projects/{slug:slug}/description",
+    response=DescriptionOut,
+    summary="Change what touches no guarantee: name, question, time for one",
+    method="PATCH",
+)
+def change_description(request: HttpRequest, slug: str, body: DescriptionIn) -> Any:
+    project = project_for(request, slug, Scope.PROJECTS_WRITE, Role.MANAGER)
+    standing = {name: getattr(project, name) for name in SettingsForm.base_fields}
+    form = SettingsForm(standing | body.dict(exclude_none=True), project=project)
+    return opening.set_description(project=project, actor=person_of(request), **checked(form))
+
+
+@router.write("projects/{slug:slug}/state", response=ProjectOut, summary="Pause a project, or let it go on")
+def set_project_state(request: HttpRequest, slug: str, body: StateIn) -> Any:
+    change = opening.pause_project if body.state == "paused" else opening.resume_project
+    return change(project=project_for(request, slug, Scope.PROJECTS_WRITE, Role.MANAGER))
+
+
+@router.get(
+    "projects/{slug:slug}/retention",
+    response=list[KeptOut],
+    summary="How long things are kept, and what goes when",
+)
+def list_retention(request: HttpRequest, slug: str) -> Any:
+    return retention.what_is_due(project_for(request, slug, Scope.PROJECTS_READ, Role.MANAGER))
+
+
+@router.write(
+    "projects/{slug:slug}/retention",
+    response=list[KeptOut],
+    summary="Change how long things are kept; what is over its period goes within the hour",
+    method="PATCH",
+)
+def change_retention(request: HttpRequest, slug: str, body: RetentionIn) -> Any:
+    project = project_for(request, slug, Scope.PROJECTS_WRITE, Role.MANAGER)
+    actor = person_of(request).get_username()
+    retention.set_retention(project=project, actor=actor, **body.dict(exclude_unset=True))
+    return retention.what_is_due(project)
+
+
+class KindIn(Schema):
+    """Who answers, how records come, and whose presence is hidden."""
+
+    oracle: Oracle
+    arrival: Arrival
+    privacy_unit: PrivacyUnit
+    preset: str = Field(
+        "", max_length=60, description="Whose values the other settings take where they cannot stay; any if empty."
+    )
+    labels_epsilon: float | None = Field(None, description="Limit of the answers' account that a crowd gets.")
+
+
+class KindChangeOut(Answer, reads=Reads.MANAGED):
+    """A setting that would change."""
+
+    setting: str
+    before: Any
+    after: Any
+
+
+class KindPreviewOut(Answer, reads=Reads.MANAGED):
+    """What another kind would change, and why it cannot be chosen; `why_not` is empty where it can."""
+
+    preset: str
+    changes: list[KindChangeOut]
+    why_not: list[str]
+    why_not_as_code: list[SaidOut]
+
+
+@router.post(
+    "projects/{slug:slug}/kind/preview",
+    response=KindPreviewOut,
+    summary="What choosing another kind of project would change; nothing is stored",
+    openapi_extra=responses(409),
+)
+def preview_kind(request: HttpRequest, slug: str, body: KindIn) -> Any:
+    project = project_for(request, slug, Scope.PROJECTS_WRITE, Role.MANAGER)
+    chosen = _chosen(project, body)
+    preset = chosen["found"]
+    proposal = kinds.propose_kind(
+        project=project, preset=preset, unit=chosen["privacy_unit"], labels_epsilon=chosen.get("labels_epsilon")
+    )
+    stuck = hindrances(project, oracle=preset.oracle, arrival=arrival_of(preset), preset=preset.key)
+    wrong = [*stuck, *proposal.broken.values()]
+    standing = project.settings
+    return {
+        "preset": preset.key,
+        "changes": [
+            {"setting": name, "before": standing.get(name), "after": after} for name, after in proposal.changes.items()
+        ],
+        "why_not": [str(rule) for rule in wrong],
+        "why_not_as_code": [as_code(rule) for rule in wrong],
+    }
+
+
+@router.write(
+    "projects/{slug:slug}/kind",
+    response=ConfigurationOut,
+    summary="Choose another kind of project, while nothing rests on the present one",
+)
+def change_kind(request: HttpRequest, slug: str, body: KindIn) -> Any:
+    project = project_for(request, slug, Scope.PROJECTS_WRITE, Role.MANAGER)
+    chosen = _chosen(project, body)
+    kinds.change_kind(
+        project=project,
+        preset=chosen["found"].key,
+        unit=chosen["privacy_unit"],
+        labels_epsilon=chosen.get("labels_epsilon"),
+        actor=person_of(request),
+    )
+    return configuration_out(Project.objects.get(pk=project.pk))
+
+
+def _chosen(project: Project, body: KindIn) -> dict[str, Any]:
+    return checked(KindForm(body.dict(), project=project))
+
+
+class BesideIn(Schema):
+    """What the new project is called; after the other one if nothing is said."""
+
+    name: str | None = Field(None, max_length=120)
+
+
+@router.write(
+    "projects/{slug:slug}/beside",
+    response={201: ProjectOut},
+    summary="Open a project with the same settings and random choice, and show its releases beside this one's",
+)
+def open_beside(request: HttpRequest, slug: str, body: BesideIn) -> Any:
+    require_scope(request, Scope.PROJECTS_WRITE)
+    if not may_open(request):
+        raise HttpError(403, "Your account may not open projects.")
+    project, person = project_for(request, slug, Scope.PROJECTS_WRITE, Role.MANAGER), person_of(request)
+    if not can_stand_beside_random(project):
+        raise Http404
+    # What is under one limit beside it stays under it: whose records are in both loses the sum.
+    draft = draft_of_random(project) | membership_like(project, person)
+    if body.name is not None:
+        draft["name"] = body.name
+    form = draft_form(PRESETS[project.preset], draft)
+    checked(form)
+    membership = checked(MembershipForm(draft, person=person, terms=sharing_terms(form)))
+    opened = opening.create_project(preset=project.preset, owner=person, **form.project_values(), **membership)
+    opening.compare_with(project=project, other=opened)
+    note_about(request, opened.pk)
+    return opened

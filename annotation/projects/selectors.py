@@ -24,17 +24,12 @@ INSIDE: Final = frozenset({Role.MANAGER, Role.ENGINEER})
 
 @dataclass(frozen=True, slots=True)
 class CardBudget(Metered):
-    """An account as a card draws it."""
-
     guarantee: Guarantee
 
 
 @dataclass(frozen=True, slots=True)
 class CardModel:
-    """The newest release of a project: how often it, one answer for all and version 0 are right on public examples.
-
-    Shares from 0 to 1, None where they are not known; `loses_to` names what is free and right at least as often.
-    """
+    """The newest release of a project: how often it, one answer for all and version 0 are right on public examples."""
 
     version: int
     accuracy: float | None = None
@@ -60,7 +55,6 @@ class ProjectCard:
 
     @property
     def words(self) -> list[str]:
-        """What the project and the person's part in it are called."""
         return [
             str(Oracle(self.project.oracle).label).partition(":")[0],
             *(str(Role(role).label) for role in self.roles),
@@ -73,10 +67,7 @@ class ProjectCard:
 
 
 def project_cards(*, user: Person, closed: bool = False) -> list[ProjectCard]:
-    """Return the person's projects, newest first: those at work, or those put away or deleted.
-
-    The number of statements does not grow with that of the projects.
-    """
+    """Return the person's projects, newest first: those at work, or those put away or deleted."""
     roles: dict[int, list[str]] = defaultdict(list)
     for project_id, role in Membership.objects.filter(user=user.pk).order_by("role").values_list("project", "role"):
         roles[project_id].append(role)

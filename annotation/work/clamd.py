@@ -31,10 +31,7 @@ class Found:
 
 
 def scan(url: str, file: BinaryIO, *, patience_seconds: float, check: Callable[[], None]) -> Found:
-    """Send a file from where it stands and return what the scanner says; `ScannerAway` where it says nothing clear.
-
-    `check` is called between pieces and while waiting; what it raises ends the connection.
-    """
+    """Send a file from where it stands and return what the scanner says; `ScannerAway` where it says nothing clear."""
     with _connected(url, patience_seconds) as connection:
         return scan_connected(connection, file, patience_seconds=patience_seconds, check=check)
 

@@ -59,7 +59,6 @@ def workspace() -> Iterator[Path]:
 
 
 def drop(name: str) -> None:
-    """Delete this host's copies of a file."""
     path = _folder() / "files" / name
     for copy in path.parent.glob("*@*"):
         if copy.name.rpartition("@")[0] == path.name:

@@ -161,7 +161,6 @@ def _check_end(status: bytes, limits: Limits) -> None:
 
 
 def _read(output: int, size: int, limits: Limits) -> bytearray | None:
-    """Return so many bytes, fewer at the end, None where it has come; raise where none come in time."""
     found = bytearray()
     ready = select.poll()
     ready.register(output, select.POLLIN)
@@ -190,8 +189,6 @@ def _descriptor(file: BinaryIO, stack: contextlib.ExitStack) -> int:
 
 
 class _Server:
-    """The interpreter that forks a child for each job of this process."""
-
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._control: socket.socket | None = None
@@ -260,7 +257,6 @@ os.register_at_fork(after_in_child=_server.leave)
 
 
 def serve(control: socket.socket) -> None:
-    """Fork a supervisor for each job, until the process that started this one ends, or nothing is asked for long."""
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     control.settimeout(IDLE_SECONDS)
     while True:

@@ -20,12 +20,10 @@ class ObjectStorage(S3Storage):  # type: ignore[misc]
     """A bucket; what the store says wrong is told as files are: missing, or the store away."""
 
     def fetch(self, name: str, target: BinaryIO) -> None:
-        """Write a stored file to an open one."""
         with _as_storage_errors(name):
             self.bucket.Object(self._normalize_name(name)).download_fileobj(target, Config=self.transfer_config)
 
     def read_part(self, name: str, start: int, length: int) -> bytes:
-        """Return some bytes of a stored file, and fewer where it ends before."""
         part = f"bytes={start}-{start + length - 1}"
         with _as_storage_errors(name):
             answer = self.bucket.Object(self._normalize_name(name)).get(Range=part)
@@ -39,7 +37,6 @@ class ObjectStorage(S3Storage):  # type: ignore[misc]
                 yield from ((one["Key"], one["Size"], one["ETag"]) for one in page.get("Contents", ()))
 
     def object_version(self, bucket: str, key: str) -> tuple[int, str]:
-        """Return size and version of an object in such a bucket."""
         with _as_storage_errors(key):
             found = self.connection.meta.client.head_object(Bucket=bucket, Key=key)
         return found["ContentLength"], found["ETag"]
@@ -61,22 +58,18 @@ class ObjectStorage(S3Storage):  # type: ignore[misc]
         raise NotImplementedError("files are sent by the site, which checks who asks")
 
     def exists(self, name: str) -> bool:
-        """Say whether a file is there."""
         with _as_storage_errors(name):
             return bool(super().exists(name))
 
     def delete(self, name: str) -> None:
-        """Delete a file, or nothing where it is gone already."""
         with _as_storage_errors(name):
             super().delete(name)
 
     def listdir(self, path: str) -> tuple[list[str], list[str]]:
-        """Return the folders and the files of a folder."""
         with _as_storage_errors(path):
             return cast("tuple[list[str], list[str]]", super().listdir(path))
 
     def get_modified_time(self, name: str) -> datetime:
-        """Return when a file was stored."""
         with _as_storage_errors(name):
             return cast(datetime, super().get_modified_time(name))
 

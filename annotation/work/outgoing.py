@@ -83,18 +83,11 @@ def is_public(address: str) -> bool:
 
 
 def is_loopback(address: str) -> bool:
-    """Say whether an IP address is this machine's own."""
     return ipaddress.ip_address(address).is_loopback
 
 
 def addresses_of(target: Target) -> list[str]:
-    """Resolve a target once and return its addresses.
-
-    Raises
-    ------
-    AddressRefused
-        If the name does not resolve.
-    """
+    """Resolve a target once and return its addresses."""
     try:
         found = socket.getaddrinfo(target.host, target.port, type=socket.SOCK_STREAM, proto=socket.IPPROTO_TCP)
     except (OSError, UnicodeError) as error:

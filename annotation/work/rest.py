@@ -88,10 +88,7 @@ def responses(
     parameters: Sequence[Mapping[str, Any]] = (),
     responses: Mapping[int, Mapping[str, Any]] | None = None,
 ) -> dict[str, Any]:
-    """Return what a route adds to its description: refusals of its own, headers of its answers, parameters.
-
-    What every route may answer (no token, no scope, nothing there, not fitting, too often) is added for all of them.
-    """
+    """Return what a route adds to its description: refusals of its own, headers of its answers, parameters."""
     documented: dict[int, Any] = {status: problem_reference(status) for status in problems}
     documented |= {status: {"headers": dict(found)} for status, found in (headers or {}).items()}
     documented |= dict(responses or {})
@@ -207,8 +204,6 @@ NOTHING = {204: None}
 
 
 class RoomRouter(Router):
-    """The routes of a room."""
-
     def write(
         self,
         path: str,

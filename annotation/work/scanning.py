@@ -16,20 +16,15 @@ MAXIMUM_ATTEMPTS = 5
 
 
 def is_on() -> bool:
-    """Say whether this site has a scanner."""
     return settings.CLAMD_URL not in ("", "none")
 
 
 def is_there() -> bool:
-    """Say whether the scanner answers."""
     return clamd.scanner_listens(settings.CLAMD_URL)
 
 
 def scan_upload(file: BinaryIO, lease: attempts.Lease) -> None:
-    """Let a file pass that the scanner read whole without finding anything, and go back to its start.
-
-    `UploadRefused` says what was found, or that the file is too large; `ScannerAway` that nobody knows.
-    """
+    """Let a file pass that the scanner read whole without finding anything, and go back to its start."""
     if not is_on():
         return
     lease.report(message=as_message("the virus scanner reads the file"))
@@ -38,7 +33,6 @@ def scan_upload(file: BinaryIO, lease: attempts.Lease) -> None:
 
 
 def scan_picture(data: bytes) -> None:
-    """Let a picture that somebody waits for pass, as `scan_upload` does a file."""
     if is_on():
         _let_pass(BytesIO(data), lambda: None)
 

@@ -14,8 +14,9 @@ from django.db.models import F, Q
 from django.db.models.functions import Greatest, Now
 from django.http import HttpRequest, HttpResponse
 
+from annotation.models.joining import RateCount
 from annotation.work.services.rates import refuse_beyond
-from dpal_site.models import CachedCount, GuessCount
+from dpal_site.models import CachedCount
 
 SALT = "dpal_site.accounts.guessing"
 COOKIE_SECONDS = 180 * 24 * 3600
@@ -23,7 +24,7 @@ MOST_ACCOUNTS = 8
 # A row is forgotten so long after its last try.
 WINDOW_SECONDS = 3600
 COUNT = """
-INSERT INTO dpal_site_guesscount AS counted (key, tries, next_at, ends_at)
+INSERT INTO annotation_ratecount AS counted (key, tries, next_at, ends_at)
 VALUES (%(key)s, 1, 'epoch', now() + make_interval(secs => %(window)s))
 ON CONFLICT (key) DO UPDATE SET
     tries = CASE WHEN counted.ends_at < now() THEN 1 ELSE counted.tries + 1 END,
@@ -35,7 +36,7 @@ ON CONFLICT (key) DO UPDATE SET
 WHERE counted.next_at <= now() OR counted.ends_at < now()
 RETURNING tries
 """
-LEFT = "SELECT ceil(extract(epoch FROM next_at - now()))::int FROM dpal_site_guesscount WHERE key = %s"
+LEFT = "SELECT ceil(extract(epoch FROM next_at - now()))::int FROM annotation_ratecount WHERE key = %s"
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +73,7 @@ def count_password_try(request: HttpRequest, name: str) -> Attempt:
 
 def take_back(attempt: Attempt) -> None:
     """Let a try with the right password be none; what others tried stays counted."""
-    GuessCount.objects.filter(key__in=attempt.keys).update(
+    RateCount.objects.filter(key__in=attempt.keys).update(
         tries=Greatest(F("tries") - 1, 0), next_at=datetime.fromtimestamp(0, UTC)
     )
 
@@ -81,14 +82,11 @@ def forget(request: HttpRequest, name: str) -> None:
     """Let who has just shown that the account's mail is theirs begin anew."""
     account = account_of(name)
     keys = [_key(CLIENT, account, get_ip(request)), _key(STRANGERS, account, "")]
-    GuessCount.objects.filter(key__in=keys).delete()
+    RateCount.objects.filter(key__in=keys).delete()
 
 
 def forget_old_counts() -> int:
-    return (
-        GuessCount.objects.filter(ends_at__lt=Now()).delete()[0]
-        + CachedCount.objects.filter(expires__lt=Now()).delete()[0]
-    )
+    return CachedCount.objects.filter(expires__lt=Now()).delete()[0]
 
 
 def cache_key(key: str, prefix: str, version: int) -> str:

@@ -105,6 +105,7 @@ def _upload(project: Project, upload: UploadFile, *, role: str, by: User) -> Non
         role=role,
         mapping=upload.mapping,
         uploaded_by=by,
+        confirm_few=True,
     )
 
 

@@ -35,15 +35,6 @@ class Migration(FirstMigration):
             ],
         ),
         migrations.CreateModel(
-            name="GuessCount",
-            fields=[
-                ("key", models.CharField(max_length=64, primary_key=True, serialize=False)),
-                ("tries", models.PositiveIntegerField()),
-                ("next_at", models.DateTimeField()),
-                ("ends_at", models.DateTimeField(db_index=True)),
-            ],
-        ),
-        migrations.CreateModel(
             name="Session",
             fields=[
                 (

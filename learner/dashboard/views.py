@@ -19,7 +19,7 @@ from annotation.budget.downloads import csv_response
 from annotation.budget.spending import table_csv
 from annotation.models import UNFINISHED, Project
 from annotation.people.identity import note_nothing, person_of
-from annotation.projects.forms.random_comparison import can_stand_beside_random
+from annotation.projects.forms.configuration import can_stand_beside_random
 from annotation.projects.services import opening
 from annotation.work.polling import moving_page
 from learner.access import managed_project_of, may_manage, project_of

@@ -18,7 +18,7 @@ from annotation.budget import presenters
 from annotation.budget.words import what_words
 from annotation.models import DataKind, Project
 from annotation.people.identity import person_of
-from annotation.projects.settings_words import setting_value
+from annotation.projects.forms.settings import setting_value
 from annotation.wording import class_name, localized
 from learner.access import Costed, may_manage, project_of, release_of
 from learner.charts import pages as page_charts

@@ -16,9 +16,8 @@ from annotation.choices.randomizers import chosen_randomizer
 from annotation.choices.services import configurations
 from annotation.models import Project
 from annotation.models.configurations import remember
-from annotation.projects.forms.setting_names import setting_name
+from annotation.projects.forms.settings import setting_name, setting_value
 from annotation.projects.services.configuring import limits_of
-from annotation.projects.settings_words import setting_value
 from annotation.selectors import is_charged
 from learner.features.static_encoder import MOST_COLUMNS
 from learner.models.planning import PlanSimulation

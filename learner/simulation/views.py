@@ -21,10 +21,10 @@ from annotation.errors import InvalidConfiguration
 from annotation.gates.comparison import SYNTHETIC_RECORDS, SYNTHETIC_TEXTS
 from annotation.models import UNFINISHED, Arrival, Project
 from annotation.people.identity import note_nothing, person_of
-from annotation.projects.forms.choosing import ChoosingForm
+from annotation.projects.forms.opening import ChoosingForm
 from annotation.projects.forms.wizard import as_sent, draft_form, step_of
 from annotation.projects.services import opening
-from annotation.projects.views.wizard import draft_of, keep_draft
+from annotation.projects.views.opening import draft_of, keep_draft
 from learner.charts import pages as page_charts
 from learner.charts.geometry import Chart
 from learner.errors import PlanOutdated

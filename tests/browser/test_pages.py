@@ -18,7 +18,7 @@ from dpal_site.embedded.processes import Supervisor
 from privacy.ledger.selectors import guarantee
 from tests import axe
 from tests.clients import browser_of
-from tests.factories import open_messages
+from tests.factories import open_messages, open_population, receive_upload
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -51,7 +51,7 @@ def crowd(manager: User) -> Project:
         classes=["music", "other"],
         question="What is wanted?",
     )
-    dataset = datasets.receive_upload(
+    dataset = receive_upload(
         project=opened,
         file=SimpleUploadedFile("voice.csv", b"text,who\nplay jazz,a\nplay jazz,b\n"),
         name="voice.csv",
@@ -138,15 +138,7 @@ def test_pages_are_clean(
         reverse("annotation:gate", args=[crowd.slug]) + f"?source={crowd.datasets.get().pk}",
         reverse("annotation:gate", args=[crowd.slug]) + "?source=synthetic&epsilon=0.7",
     ]
-    common = populations.open_population(
-        name="Patients",
-        unit="contributor",
-        filter="pure",
-        epsilon_limit=1000.0,
-        delta_limit=1e-3,
-        owner=manager,
-        second=User.objects.create_user("second"),
-    )
+    common = open_population(epsilon_limit=1000.0, owner=manager, second=User.objects.create_user("second"))
     populations.add_project(population=common, project=project, records_per_person=9, actor=manager)
     limits.change_limit(account=common, epsilon_limit=2000.0, delta_limit=1e-3, reason="r", actor=manager)
     paths += [reverse("annotation:populations"), reverse("annotation:population", args=[common.slug])]

@@ -28,7 +28,7 @@ from privacy.mechanisms.randomness import SimulationRandom
 from tests import learning
 from tests.counting import new_counter
 from tests.crews import batch_workers
-from tests.factories import make_account, make_project, make_user
+from tests.factories import make_account, make_project, make_user, receive_upload
 from tests.faults.small_parts import READING_LOCK, SEED, predict_coins
 from tests.faults.storm.site import descendants
 from tests.pools import stored_rows
@@ -155,7 +155,7 @@ def crowd_upload(settings, *, in_columns):
     project = make_project(oracle="crowd", normalizer="L1", pool_account=account, **GATE)
     lines = [f'"text {number % (7 + number // 40)}\n of many",person {number % 90}' for number in range(ROWS)]
     file = ContentFile("\n".join(["text,contributor", *lines]).encode())
-    return datasets.receive_upload(
+    return receive_upload(
         project=project, file=file, name="rows.csv", mapping=MAPPING, uploaded_by=make_user(), send=False
     )
 

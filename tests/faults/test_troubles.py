@@ -30,7 +30,7 @@ from learner.rounds.services import loop, training
 from privacy.ledger.models import LedgerEntry
 from tests import learning
 from tests.counting import new_counter
-from tests.factories import make_annotators, make_project, make_user, open_records
+from tests.factories import make_annotators, make_project, make_user, open_records, receive_upload
 from tests.faults.storm.site import descendants
 
 pytestmark = [pytest.mark.faults, pytest.mark.django_db(transaction=True)]
@@ -73,7 +73,7 @@ def left_behind():
 
 
 def send(project, content=b"text\na\nb\n"):
-    return datasets.receive_upload(project=project, file=ContentFile(content, name="rows.csv"), name="rows.csv")
+    return receive_upload(project=project, file=ContentFile(content, name="rows.csv"), name="rows.csv")
 
 
 def waiting():
@@ -169,7 +169,7 @@ def test_an_import_without_room_says_so_and_is_done_when_there_is_some(broker, s
     project = make_project(data_kind="image", image_height=8, image_width=8)
     header = "label," + ",".join(f"pixel_{n}" for n in range(64))
     row = "sport," + ",".join(["7"] * 64)
-    dataset = datasets.receive_upload(
+    dataset = receive_upload(
         project=project, file=ContentFile("\n".join([header, *[row] * 400]).encode(), name="rows.csv"), name="rows.csv"
     )
     with no_room_for_more_than(ROOM_BYTES), pytest.raises(OSError, match=r"File too large|Errno"):

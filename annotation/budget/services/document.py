@@ -33,10 +33,7 @@ def verdicts(accounts: Sequence[BudgetAccount]) -> list[Verdict]:
 
 
 def statement_json(owner: Project | BudgetAccount, accounts: Sequence[BudgetAccount]) -> Iterator[str]:
-    """Write the document piece by piece; of each account it ends with the entry at which the audit ended.
-
-    Its last line is the site's signature over every byte before it.
-    """
+    """Write the document piece by piece; of each account it ends with the entry at which the audit ended."""
     digest = hashlib.sha256()
     for piece in _pieces(owner, accounts):
         digest.update(piece.encode())
@@ -76,7 +73,6 @@ def _account(account: BudgetAccount, verdict: Verdict) -> dict[str, Any]:
 
 
 def _limits(account: BudgetAccount, last: int) -> dict[str, Any]:
-    """Return the limits that stood at the last entry of the document."""
     grants = LedgerEntry.objects.filter(
         account=account, sequence__lte=last, kind__in=(EntryKind.GRANT, EntryKind.LIMIT_CHANGE)
     )

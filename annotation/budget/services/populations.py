@@ -39,10 +39,7 @@ def open_population(
 def add_project(
     *, population: BudgetAccount, project: Project, records_per_person: int | None, actor: User
 ) -> list[BudgetAccount]:
-    """Let a project belong to a population for good, with what it has spent so far.
-
-    Refused where the records name more of one person than was declared.
-    """
+    """Let a project belong to a population for good, with what it has spent so far."""
     with transaction.atomic():
         locked = Project.objects.select_for_update(no_key=True).get(pk=project.pk)
         if records_per_person is not None and locked.pool_account.unit == "record":
@@ -58,7 +55,6 @@ def add_project(
 
 
 def names_more_than(project: Project, number: int, *, with_dataset: Dataset | None = None) -> bool:
-    """Say whether the private uploads that take part, and one more of them, name a person in more records than that."""
     taking_part = Q(dataset__state=DatasetState.READY) | Q(dataset=with_dataset)
     named = Record.objects.filter(
         taking_part, dataset__project=project, dataset__role=DatasetRole.POOL, contributor__isnull=False

@@ -79,7 +79,7 @@ def receive_upload(
     mapping: Mapping[str, Any] | None = None,
     uploaded_by: AbstractBaseUser | None = None,
     start_epsilon: float | None = None,
-    confirm_few: bool = True,
+    confirm_few: bool,
     send: bool = True,
 ) -> Dataset:
     """Keep a file and have a worker read it; `InvalidUpload` names the field and the rule, and nothing is kept.

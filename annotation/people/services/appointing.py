@@ -20,7 +20,6 @@ ONLY_MANAGERS_REVIEW = as_message(
 
 
 def needs_second(project: Project, role: str) -> bool:
-    """Say whether giving the role takes two managers."""
     return role == Role.MANAGER and Project.objects.filter(pk=project.pk, second_manager=True).exists()
 
 
@@ -34,7 +33,6 @@ def refuse_alone(*, project: Project, role: str, user: User | None = None) -> No
 
 
 def refuse_reviewer(*, project: Project, role: str) -> None:
-    """Refuse to make somebody a reviewer where strangers answer."""
     if role == Role.REVIEWER and project.oracle == Oracle.CROWD:
         raise RoleRefused(ONLY_MANAGERS_REVIEW)
 

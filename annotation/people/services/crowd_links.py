@@ -59,12 +59,10 @@ def create_link(
 
 
 def revoke_link(*, link: CrowdLink) -> None:
-    """Let nobody new in; who is in finishes and gets the code."""
     CrowdLink.objects.filter(pk=link.pk, revoked_at=None).update(revoked_at=Now())
 
 
 def find_link(*, token: str) -> CrowdLink:
-    """Return the live link."""
     link = CrowdLink.objects.select_related("project").filter(digest=secret_digest(token)).first()
     if link is None or link.project.oracle != Oracle.CROWD or link.project.state in access.CLOSED:
         raise LinkEnded(ENDED)
@@ -72,10 +70,7 @@ def find_link(*, token: str) -> CrowdLink:
 
 
 def read_arrival(*, link: CrowdLink, sent: Mapping[str, str], study: str, signature: str) -> Mapping[str, str]:
-    """Return what the platform says of whoever it sends, if it is for the link's study and, where asked for, signed.
-
-    `sent` has the address's parameters by the platform's names, of which `study` is the one that names the study.
-    """
+    """Return what the platform says of whoever it sends, if it is for the link's study and, where asked for, signed."""
     parameters = believed(token=signature, sent=sent) if link.signed else sent
     if link.study and not compare_digest(link.study.encode(), parameters[study].encode()):
         raise LinkEnded(ENDED)

@@ -75,7 +75,6 @@ def after_group_ended(*, instance: Group, **_signal: Any) -> None:
 
 
 def give_role(*, group: Group, project: Project, role: str) -> GroupRole:
-    """Give everybody of a group a role in a project; giving it twice changes nothing."""
     with transaction.atomic():
         # Deleting a project takes the same lock, so no role is given behind its back.
         if Project.objects.select_for_update(no_key=True).get(pk=project.pk).state == ProjectState.DELETED:
@@ -88,7 +87,6 @@ def give_role(*, group: Group, project: Project, role: str) -> GroupRole:
 
 
 def take_role(*, given: GroupRole) -> None:
-    """Take a role from a group: who has it by nothing else is out at once."""
     with transaction.atomic():
         lock([given.group_id])
         people = list(given.group.user_set.values_list("pk", flat=True))

@@ -48,7 +48,6 @@ def create_invitation(
 
 
 def live_invitations() -> QuerySet[Invitation]:
-    """Return the invitations that still let somebody in."""
     live = Invitation.objects.filter(revoked_at=None, expires_at__gt=Now(), uses__lt=F("maximum_uses"))
     return live.exclude(project__state__in=access.CLOSED)
 
@@ -65,12 +64,10 @@ def find_invitation(*, secret: str) -> Invitation:
 
 
 def is_live(invitation_id: int | None) -> bool:
-    """Say whether the invitation a visitor came by still lets somebody in."""
     return invitation_id is not None and live_invitations().filter(pk=invitation_id).exists()
 
 
 def accept_invitation(*, invitation: Invitation, user: User) -> bool:
-    """Make the person a member and say so; who is one already uses nothing up."""
     with transaction.atomic():
         # One after another: else the last place goes to many, or one person takes two.
         own = Invitation.objects.select_for_update(no_key=True).filter(pk=invitation.pk)
@@ -89,5 +86,4 @@ def _is_in(invitation: Invitation, user: User) -> bool:
 
 
 def revoke_invitation(*, invitation: Invitation) -> None:
-    """End an invitation; who came by it stays."""
     Invitation.objects.filter(pk=invitation.pk, revoked_at=None).update(revoked_at=Now())

@@ -75,7 +75,6 @@ def demand_second_manager(*, project: Project) -> None:
 
 
 def appoint_manager(*, project: Project, user: User, actor: User) -> LimitRequest | None:
-    """Make somebody a manager; where that needs a second manager, ask for it instead and return the request."""
     held = Membership.objects.filter(project=project, user=user, role=Role.MANAGER).exists()
     if held or not appointing.needs_second(project, Role.MANAGER):
         members.add_member(project=project, user=user, role=Role.MANAGER)
@@ -100,7 +99,6 @@ def waiting_appointment(*, project: Project, user: User) -> LimitRequest | None:
 
 
 def ask_to_decide_alone(*, project: Project, reason: str, actor: User) -> LimitRequest:
-    """Ask another manager to let one manager raise limits alone again."""
     return _ask(project=project, kind=RequestKind.ALONE, reason=reason, requested_by=actor)
 
 
@@ -133,7 +131,6 @@ def expire_requests() -> int:
 
 
 def requests_of(of: Project | BudgetAccount, rows: QuerySet[LimitRequest] | None = None) -> QuerySet[LimitRequest]:
-    """Return the requests of a project or of a population's account."""
     rows = LimitRequest.objects.all() if rows is None else rows
     return rows.filter(project=of) if isinstance(of, Project) else rows.filter(project=None, account=of)
 

@@ -10,13 +10,11 @@ from annotation.models.letters import MailChoice, Notice
 
 
 def choice_of(person: User) -> MailChoice:
-    """Return a person's choice, or the default."""
     found = MailChoice.objects.filter(person=person).first()
     return found or MailChoice(person=person, language=settings.LANGUAGE_CODE)
 
 
 def choose_mails(*, person: User, language: str, wanted: bool) -> MailChoice:
-    """Keep whether a person wants mail and in which language; without mail, drop the notices that wait."""
     with transaction.atomic():
         choice, _new = MailChoice.objects.update_or_create(
             person=person, defaults={"language": language, "wanted": wanted}
@@ -27,16 +25,13 @@ def choose_mails(*, person: User, language: str, wanted: bool) -> MailChoice:
 
 
 def keep_language(*, person: User, language: str) -> None:
-    """Write mails in the language a person reads the site in."""
     MailChoice.objects.update_or_create(person=person, defaults={"language": language})
 
 
 def confirmed_addresses(people: QuerySet[User]) -> dict[int, str]:
-    """Return the confirmed address of each person who has one, the first they chose."""
     found = EmailAddress.objects.filter(user__in=people, verified=True).order_by("user", "-primary", "pk")
     return dict(reversed(list(found.values_list("user_id", "email"))))
 
 
 def mail_address(person: User) -> str:
-    """Return the confirmed address mail goes to; empty where there is none."""
     return confirmed_addresses(User.objects.filter(pk=person.pk)).get(person.pk, "")

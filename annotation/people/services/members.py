@@ -33,7 +33,6 @@ def add_member(*, project: Project, user: User, role: str) -> Membership:
 
 
 def remove_member(*, project: Project, user: User, role: str) -> None:
-    """Take a role from a person, unless a group gives it, too; what they labelled stays, what they hold goes back."""
     own = Membership.objects.filter(project=project, user=user, role=role)
     with transaction.atomic():
         # Locked first: a group that gives or takes the role at this moment is seen, or waits.

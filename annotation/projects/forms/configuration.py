@@ -1,28 +1,37 @@
-"""The form of a project that stands: its settings as they are, those that are fixed by now shown and not changed."""
+"""Configurations as forms and files: of a project that stands, of a copy, and of one that asks at random beside it."""
 
-from collections.abc import Mapping
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from django import forms
 from django.utils.text import format_lazy
+from django.utils.translation import gettext
 
+from annotation.choices.catalogue import CATALOGUE
+from annotation.choices.label_types.learning import chosen_estimator
+from annotation.choices.preset import Preset
 from annotation.choices.presets import PRESETS
 from annotation.choices.selection_rules import field_defaults
+from annotation.choices.selections import selection_choice
 from annotation.choices.services.configurations import in_document
-from annotation.models import Arrival, Project
+from annotation.errors import InvalidConfiguration
+from annotation.models import Arrival, Project, Selection
 from annotation.models.configurations import settings_in
-from annotation.projects.forms.choosing import ChoosingForm
-from annotation.projects.forms.pool import PoolProjectForm
-from annotation.projects.forms.streams import StreamProjectForm
-from annotation.projects.forms.wizard import as_sent
+from annotation.projects.forms.opening import ChoosingForm, PoolProjectForm, StreamProjectForm
+from annotation.projects.forms.wizard import OWN_LIMIT, WizardStep, arrival_of, as_sent, draft_form, step_of
 from annotation.projects.services.configuring import limits_of
+from annotation.work.rest import checked
+from privacy.accounting.units import nano_spent
+from privacy.ledger.selectors import spending_by_subject
+from privacy.wording import as_message, joined_messages
 
 # These have pages of their own, with a reason, versions or a log.
 ELSEWHERE = ("name", "question", "guidelines", *ChoosingForm.budgets)
 
 
 def elsewhere(form_class: type[ChoosingForm]) -> set[str]:
-    """Name the settings that other pages ask for."""
     return {*ELSEWHERE, *form_class.later_names()}
 
 
@@ -57,7 +66,6 @@ def configuration_form(
 
 
 def shown_fields(form: ChoosingForm) -> list[forms.BoundField]:
-    """Return what the page shows, choices first."""
     names = [name for name in form.fields if name not in elsewhere(type(form))]
     return [form[name] for name in sorted(names, key=lambda name: name not in form.choices)]
 
@@ -73,7 +81,6 @@ def chosen_values(form: ChoosingForm, project: Project, frozen: Mapping[str, str
 
 
 def standing_values(project: Project) -> dict[str, Any]:
-    """Return a project's settings and limits as somebody would type them into its form."""
     settings = project.settings
     # What the choices so far do not use has its default where another choice does.
     unused = project.absent.keys() - settings_in(project.configuration_id).keys()
@@ -83,12 +90,176 @@ def standing_values(project: Project) -> dict[str, Any]:
 
 
 def form_class_of(project: Project) -> type[ChoosingForm]:
-    """Return the form that opens and changes projects like this one."""
     return StreamProjectForm if project.arrival == Arrival.STREAM else PoolProjectForm
 
 
 def column_line(column: Mapping[str, Any]) -> str:
-    """Return a declared column as somebody would type it."""
     if "categories" in column:
         return f"{column['name']}: {', '.join(column['categories'])}"
     return f"{column['name']}: {column['low']!r} to {column['high']!r}"
+
+
+FORMAT = "dpal-configuration"
+FORMAT_VERSION = 1
+LARGEST = 1_000_000
+LONGEST_NAME = 120
+# What may quote a record leaves the site in no file.
+INSIDE = frozenset({"guidelines"})
+PARTS = frozenset({"format", "format_version", "preset", "settings"})
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigurationFile:
+    preset: Preset
+    draft: dict[str, Any]
+
+
+def file_of(project: Project) -> dict[str, Any]:
+    """Return a project's configuration as it is written into a file: nothing of people, records or what was spent."""
+    found = standing_values(project) | {"classes": list(project.classes), "columns": list(project.columns)}
+    # What its choices do not use says nothing of it.
+    used = draft_form(PRESETS[project.preset], standing_values(project)).fields
+    settings = {
+        name: found[name] for name in sorted(used) if name not in INSIDE and found.get(name) not in (None, "", [])
+    }
+    return {"format": FORMAT, "format_version": FORMAT_VERSION, "preset": project.preset, "settings": settings}
+
+
+def copied_draft(project: Project, name: str) -> dict[str, Any]:
+    """Return what the steps of a new project would hold had somebody typed a project anew under another name."""
+    return standing_values(project) | {"name": name[:LONGEST_NAME], "level": OWN_LIMIT}
+
+
+def parse_file(raw: bytes) -> ConfigurationFile:
+    """Read a file's bytes; see `read_file`."""
+    if len(raw) > LARGEST:
+        raise InvalidConfiguration(as_message("A configuration file has at most {size} bytes.", size=LARGEST))
+    try:
+        content = json.loads(raw)
+    except json.JSONDecodeError as error:
+        raise InvalidConfiguration(
+            as_message("Line {line}, column {column}: this is not JSON.", line=error.lineno, column=error.colno)
+        ) from error
+    except (ValueError, RecursionError) as error:
+        # Not UTF-8, lists in lists without end, or a number of thousands of digits.
+        raise InvalidConfiguration(as_message("A configuration file is JSON in UTF-8.")) from error
+    return read_file(content)
+
+
+def read_file(content: Any) -> ConfigurationFile:
+    """Return what a file asks for."""
+    try:
+        json.dumps(content, ensure_ascii=False, allow_nan=False).encode()
+    except (ValueError, RecursionError) as error:
+        raise InvalidConfiguration(as_message("A configuration file is JSON in UTF-8.")) from error
+    if not isinstance(content, dict) or content.get("format") != FORMAT:
+        raise InvalidConfiguration(
+            as_message("This is no configuration file: it has no {format}.", format=f'"{FORMAT}"')
+        )
+    if content.get("format_version") != FORMAT_VERSION:
+        raise InvalidConfiguration(
+            as_message("format_version: this site reads version {version} of the format.", version=FORMAT_VERSION)
+        )
+    preset = PRESETS.get(str(content.get("preset")))
+    settings = content.get("settings")
+    if preset is None:
+        raise InvalidConfiguration(as_message("preset: must be one of {presets}.", presets=", ".join(PRESETS)))
+    if not isinstance(settings, dict):
+        raise InvalidConfiguration(as_message("settings: must be an object of names and values."))
+    if wrong := [*_unknown_parts(content), *_wrong_settings(preset, settings)]:
+        raise InvalidConfiguration(joined_messages("; ", wrong))
+    draft = {name: _typed(name, value) for name, value in settings.items()}
+    return ConfigurationFile(preset, draft | {"level": OWN_LIMIT})
+
+
+def checked_form(file: ConfigurationFile) -> ChoosingForm:
+    form = draft_form(file.preset, file.draft)
+    checked(form)
+    return form
+
+
+def _unknown_parts(content: Mapping[str, Any]) -> Iterator[str]:
+    for name in content.keys() - PARTS:
+        yield as_message(
+            "{field}: {reason}", field=name[:100], reason=as_message("No part of a configuration file is called so.")
+        )
+
+
+def _wrong_settings(preset: Preset, settings: Mapping[str, Any]) -> Iterator[str]:
+    known = (StreamProjectForm if arrival_of(preset) == "stream" else PoolProjectForm).known_names()
+    for name, value in settings.items():
+        if name not in known:
+            yield as_message(
+                "{field}: {reason}", field=name[:100], reason=as_message("This site has no setting of that name.")
+            )
+        elif not _fits(name, value):
+            yield as_message(
+                "{field}: {reason}", field=name, reason=as_message("Must be a text, a number, true, false or null.")
+            )
+
+
+def _fits(name: str, value: Any) -> bool:
+    """Say whether a value can be typed at all; what it means, the form decides."""
+    declared = CATALOGUE.parameters().get(name)
+    if isinstance(value, list) and (name == "classes" or (declared is not None and declared.type is tuple)):
+        return all(isinstance(each, str) and "\n" not in each for each in value)
+    if name == "columns" and isinstance(value, list):
+        return all(isinstance(each, dict) and _is_column(each) for each in value)
+    return value is None or isinstance(value, str | int | float)
+
+
+def _is_column(column: Mapping[str, Any]) -> bool:
+    if not isinstance(column.get("name"), str):
+        return False
+    if column.keys() == {"name", "categories"}:
+        categories = column["categories"]
+        return isinstance(categories, list) and all(isinstance(each, str) for each in categories)
+    bounds = (column.get("low"), column.get("high"))
+    return column.keys() == {"name", "low", "high"} and all(isinstance(each, int | float) for each in bounds)
+
+
+def _typed(name: str, value: Any) -> Any:
+    if isinstance(value, list):
+        return "\n".join(map(column_line, value) if name == "columns" else value)
+    return value
+
+
+def setting_differences(first: Project, second: Project) -> list[tuple[str, Any, Any]]:
+    """Return the settings in which two projects differ, with both values, in the order of a new project's steps."""
+    one, other = (file_of(project)["settings"] for project in (first, second))
+    names = [*form_class_of(first).known_names(), *form_class_of(second).known_names()]
+    steps = list(WizardStep)
+    order = {name: (steps.index(step_of(name)), place) for place, name in reversed(list(enumerate(names)))}
+    last = (len(steps), 0)
+    return [
+        (name, one.get(name), other.get(name))
+        for name in sorted(one.keys() | other.keys(), key=lambda name: (order.get(name, last), name))
+        if one.get(name) != other.get(name)
+    ]
+
+
+def can_stand_beside_random(project: Project) -> bool:
+    """Say whether random choice is another way to ask in the project: a stream's records cannot be posted twice."""
+    choice = selection_choice(project.settings)
+    return project.arrival == Arrival.POOL and choice is not None and not choice.by_chance
+
+
+def draft_of_random(project: Project) -> dict[str, Any]:
+    """Return what the wizard would hold had somebody typed the project anew with random choice."""
+    spent = spending_by_subject(project.pool_account)
+    choosing = sum(nano_spent(line.epsilon_nano) for line in spent if line.name.startswith("round:"))
+    releases = sum(line.name.startswith("release:") for line in spent)
+    values = standing_values(project)
+    trained = chosen_estimator(project.settings)
+    each = None if trained is None else trained.of(project.settings).epsilon
+    price = {} if each is None else {"training_epsilon": each + (choosing / releases if releases else 0.0)}
+    changes = {
+        "name": gettext("%(name)s, random choice") % {"name": project.name}
+        if len(project.name) < LONGEST_NAME - 30
+        else project.name,
+        "selection": Selection.RANDOM.value,
+        "selection_epsilon": PRESETS[project.preset].defaults.get("selection_epsilon", 0.0),
+        "level": OWN_LIMIT,
+        "beside": project.pk,
+    }
+    return values | changes | price

@@ -1,18 +1,28 @@
-"""The form of a new project."""
+"""Forms of new projects: every field, and those that the choices made so far use."""
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, Self
 
 from django import forms
-from django.utils.translation import gettext_lazy
+from django.utils.formats import number_format
+from django.utils.text import format_lazy
+from django.utils.translation import gettext, gettext_lazy
 from django.utils.translation import gettext_lazy as _
 
-from annotation.choices.catalogue import offered
-from annotation.choices.form_fields import named_field
+from annotation.choices.catalogue import CATALOGUE, offered, parameter_names
+from annotation.choices.form_fields import field_of, kind_field, named_field
+from annotation.choices.label_types.choose import ChooseOne
+from annotation.choices.label_types.learning import not_learned
+from annotation.choices.planned_settings import planned_settings
 from annotation.choices.policies.per_round import PerRound
 from annotation.choices.preset import Preset
-from annotation.choices.presets import broken_rules
+from annotation.choices.presets import broken_rules, epsilon_of_kind
 from annotation.choices.question_plan import QuestionPlan
+from annotation.choices.randomizers import answers_unit
+from annotation.choices.selection_rules import field_defaults
+from annotation.choices.selections import asks_about_all
 from annotation.errors import InvalidConfiguration
+from annotation.gates.comparison import EXAMPLE_TEXT
 from annotation.models import (
     Arrival,
     DataKind,
@@ -22,7 +32,8 @@ from annotation.models import (
 )
 from annotation.questions.guidelines import refuse_pictures_of_others
 from annotation.wording import localized
-from privacy.choices import Kind
+from privacy.choices import Kind, Parameter
+from privacy.gate.normalizers import Normalizer, normalize_text
 
 
 class ProjectForm(forms.Form):
@@ -158,30 +169,24 @@ class ProjectForm(forms.Form):
             self.offer(Kind.GATE)
 
     def offered(self, kind: Kind) -> list[tuple[str, str]]:
-        """Return what the preset may choose of a kind, with English labels."""
         arrival = self.preset.defaults.get("arrival", Arrival.POOL.value)
         return offered(kind, oracle=self.preset.oracle, arrival=arrival, data_kinds=self.preset.data_kinds)
 
     def offer(self, kind: Kind) -> None:
-        """Let the field of a kind list what the preset may choose."""
         choice = self.fields[kind.key]
         assert isinstance(choice, forms.ChoiceField)
         choice.choices = [(name, gettext_lazy(label)) for name, label in self.offered(kind)]
 
     def clean_classes(self) -> list[str]:
-        """One class a line, blank lines ignored."""
         return [line.strip() for line in self.cleaned_data["classes"].splitlines() if line.strip()]
 
     def clean_update_policy(self) -> str:
-        """Train per round where nothing is chosen."""
         return self.cleaned_data["update_policy"] or PerRound.name
 
     def clean_features(self) -> str:
-        """Take declared rules where nothing is chosen."""
         return self.cleaned_data["features"] or Features.STANDARD.value
 
     def clean_columns(self) -> list[dict[str, Any]]:
-        """Read the declared columns, naming the line that cannot be read."""
         return [
             _declared_column(number, line)
             for number, line in enumerate(self.cleaned_data["columns"].splitlines(), start=1)
@@ -212,7 +217,6 @@ class ProjectForm(forms.Form):
                 self.add_error(field, localized(rule))
 
     def values(self) -> dict[str, Any]:
-        """Return the preset's values with those of the form on top."""
         later = {field for field in self.fields if getattr(self.fields[field], "later", False)}
         filled = {
             field: value
@@ -223,27 +227,22 @@ class ProjectForm(forms.Form):
         return {**kind, **self.preset.defaults, **filled}
 
     def project_values(self) -> dict[str, Any]:
-        """Return the keyword arguments of `create_project`."""
         values = self.values()
         return {field: value for field, value in values.items() if field != "oracle"}
 
     def group(self, names: tuple[str, ...]) -> list[forms.BoundField]:
-        """Return the bound fields of a group that this preset has."""
         return [self[name] for name in names if name in self.fields]
 
     @property
     def basic_fields(self) -> list[forms.BoundField]:
-        """What every project needs."""
         return self.group(self.basic)
 
     @property
     def budget_fields(self) -> list[forms.BoundField]:
-        """The limits, which are the guarantee."""
         return self.group(self.budgets)
 
     @property
     def advanced_fields(self) -> list[forms.BoundField]:
-        """The rest, which the preset has filled in."""
         return [self[name] for name in self.fields if name not in (*self.basic, *self.budgets)]
 
 
@@ -269,3 +268,325 @@ def _declared_column(number: int, line: str) -> dict[str, Any]:
             _("Line %(line)d: the lower bound must be below the upper."), params={"line": number}
         )
     return {"name": name, "low": bounds[0], "high": bounds[1]}
+
+
+# Of these a project may choose one or none.
+OPTIONAL_KINDS = (Kind.RANDOMIZER, Kind.SUGGESTIONS, Kind.MACHINE)
+# What managers say of these, on pages of their own, changes no guarantee; a new project may say it at once.
+LATER = (Kind.LABELLING, Kind.BUDGET)
+# What a person must type has no default.
+TYPED = ("name", "question", "classes", "guidelines", "columns", "image_height", "image_width")
+# One text under every rule, so that nobody has to imagine what annotators will read.
+NORMALIZER_CHOICES = [
+    (
+        rule.value,
+        format_lazy("{}: {} (“{}”)", rule.value, gettext_lazy(rule.summary), normalize_text(EXAMPLE_TEXT, rule)),
+    )
+    for rule in Normalizer
+]
+# Those of one kind stand together on a page, in this order; what no choice declares stands before them.
+ORDER = {kind: place for place, kind in enumerate(Kind, start=1)}
+
+
+def _place(name: str) -> int:
+    kind = CATALOGUE.kind_of(name)
+    return 0 if kind is None else ORDER[kind]
+
+
+def _later_field(declared: Parameter) -> forms.Field:
+    """Return the field of a setting that pages of its own ask for: whoever leaves it out has its default."""
+    field = field_of(declared)
+    field.required, field.later = False, True  # type: ignore[attr-defined]
+    return field
+
+
+def readable_value(field: forms.Field, value: Any) -> str:
+    if isinstance(field, forms.BooleanField):
+        return gettext("yes") if value else gettext("no")
+    if value in (None, "", [], ()):
+        return gettext("none")
+    if isinstance(field, forms.ChoiceField):
+        return str(dict(field.widget.choices).get(value, value))
+    if isinstance(value, list | tuple):
+        return ", ".join(map(str, value)) or gettext("none")
+    return str(number_format(f"{value:g}")) if isinstance(value, float) else str(value)
+
+
+class ChoosingForm(ProjectForm):
+    """A form whose choices decide which settings there are; the server leaves the others out."""
+
+    # Names of the fields that decide.
+    choices: tuple[str, ...] = ()
+    chosen: dict[str, str]
+
+    def choose(self) -> None:
+        self.chosen = {name: self._chosen(name) for name in self.choices if name in self.fields}
+
+    @classmethod
+    def known_fields(cls) -> dict[str, forms.Field]:
+        fields = {name: field_of(each) for name, each in CATALOGUE.parameters().items()}
+        kinds = {kind.key: kind_field(kind, []) for kind in OPTIONAL_KINDS if CATALOGUE.of_kind(kind)}
+        return {**fields, **kinds, **cls.base_fields}
+
+    @classmethod
+    def known_names(cls) -> list[str]:
+        kinds = [kind.key for kind in OPTIONAL_KINDS if CATALOGUE.of_kind(kind)]
+        return [*dict.fromkeys((*CATALOGUE.parameters(), *kinds, *cls.base_fields))]
+
+    @classmethod
+    def later_names(cls) -> list[str]:
+        """Return the names of those settings that pages of their own ask for once a project stands."""
+        return [name for kind in LATER for name in parameter_names(kind) if name not in cls.base_fields]
+
+    def offer_optional(self) -> None:
+        """Add a field for each kind of which a project may choose one or none, where there is one to choose."""
+        for kind in OPTIONAL_KINDS:
+            if offered := self.offered(kind):
+                self.fields[kind.key] = kind_field(kind, offered)
+                self.choices = (*self.choices, kind.key)
+
+    def ask_declared(self) -> None:
+        """Add the settings of what is chosen, and of what every project has, and let those of one kind stand together.
+
+        What is sent without a setting gets its default; what a page sends empty is a mistake.
+        """
+        arrival = str(self.preset.defaults.get("arrival", Arrival.POOL))
+        settings = {**self.preset.defaults, **self.chosen, "oracle": self.preset.oracle}
+        data_kind = self.chosen.get("data_kind", self.preset.data_kinds[0])
+        for choice in CATALOGUE.chosen(settings):
+            if choice.kind.key and choice.kind.key not in self.chosen:
+                continue
+            if choice.sound.broken({**settings, "arrival": arrival, "data_kind": data_kind}):
+                continue
+            for each in choice.parameters_in(arrival, data_kind):
+                field = _later_field(each) if choice.kind in LATER else field_of(each)
+                field.required &= not self.is_bound or each.name in self.data
+                self.fields.setdefault(each.name, field)
+        if "normalizer" in self.fields:
+            self.fields["normalizer"].choices = NORMALIZER_CHOICES  # type: ignore[attr-defined]
+        self.order_fields(sorted(self.fields, key=_place))
+
+    def plan(self) -> None:
+        """Let settings that nobody typed follow the limit, the planned releases and the classes."""
+        settings = {**self.initial, **self.chosen, "oracle": self.preset.oracle}
+        settings.setdefault("data_kind", self.preset.data_kinds[0])
+        settings["classes"] = str(settings.get("classes") or "").split("\n")
+        kinds = {name: each.type for name, each in CATALOGUE.parameters().items() if each.type in (int, float)}
+        for name, read in (kinds | dict.fromkeys(("pool_epsilon", "pool_delta"), float)).items():
+            try:
+                settings[name] = read(settings[name]) if settings.get(name) not in (None, "") else None
+            except (TypeError, ValueError):
+                # What cannot be read is told at its field.
+                return
+            if settings[name] is None:
+                del settings[name]
+        if not {"pool_epsilon", "pool_delta"} <= settings.keys():
+            return
+        for name, value in planned_settings(settings).items():
+            if str(self.initial.get(name)) in ("None", str(self.preset.defaults.get(name))):
+                self.initial[name] = value
+
+    def tell_defaults(self) -> None:
+        """Let each setting say what it is where nobody changes it."""
+        defaults = {**field_defaults(), **self.preset.defaults}
+        for name, field in self.fields.items():
+            default = defaults.get(name, field.initial)
+            if default is None and isinstance(field, forms.ChoiceField):
+                default = field.widget.choices[0][0]
+            # The page of every field reads it; Django's fields have no such attribute of their own.
+            field.default_words = "" if name in TYPED else readable_value(field, default)  # type: ignore[attr-defined]
+
+    @classmethod
+    def ticked(cls, data: Mapping[str, Any]) -> dict[str, bool]:
+        """Return the boxes that were on the page that sent `data`, ticked or not."""
+        return {}
+
+    @classmethod
+    def shown_for(cls, data: Mapping[str, Any], *, preset: Preset) -> Self:
+        """Return the form of the choices in `data`, with everything typed so far and nothing checked yet."""
+        typed = {name: data.get(name) for name in cls.known_names() if name in data}
+        return cls(preset=preset, initial=typed | cls.ticked(data))
+
+    @property
+    def shown(self) -> str:
+        """The choices whose settings are on the page; sent back, so that nobody confirms settings they never saw."""
+        return ",".join(self.chosen.values())
+
+    def settings_are_shown(self, data: Mapping[str, Any]) -> bool:
+        """Say whether what was sent came from a page with the settings of its own choices."""
+        return bool(data.get("shown", self.shown) == self.shown)
+
+    @property
+    def choice_fields(self) -> list[forms.BoundField]:
+        return self.group(self.choices)
+
+    @property
+    def basic_fields(self) -> list[forms.BoundField]:
+        return [field for field in super().basic_fields if field.name not in self.choices]
+
+    @property
+    def advanced_fields(self) -> list[forms.BoundField]:
+        return [field for field in super().advanced_fields if field.name not in self.choices]
+
+    def _chosen(self, name: str) -> str:
+        field = self.fields[name]
+        assert isinstance(field, forms.ChoiceField)
+        offered = [str(key) for key, _label in field.widget.choices]
+        default = self.initial.get(name) or self.get_initial_for_field(field, name)
+        wanted = self.data.get(name, default) if self.is_bound else default
+        return str(wanted if wanted in offered else offered[0])
+
+
+ROUNDS = ("round_size", "labels_per_release", "update_policy")
+DATA_FIELDS: Mapping[str, tuple[str, ...]] = {
+    DataKind.TABLE: ("columns",),
+    DataKind.IMAGE: ("image_height", "image_width"),
+}
+
+
+class PoolProjectForm(ChoosingForm):
+    """What a pool needs beside every project's task and budget."""
+
+    choices: tuple[str, ...] = ("data_kind", "question_kind", "selection", "estimator", "features", "gate_kind")
+
+    question_kind = forms.ChoiceField(
+        required=False,
+        initial=ChooseOne.name,
+        label=_("What is asked about a record"),
+        help_text=_("A class, or a step of a scale; the classes are its steps then, from lowest to highest."),
+    )
+    estimator = forms.ChoiceField(
+        label=_("Model"),
+        help_text=_(
+            "All of them add noise; what a training costs is the same, how good its model is differs. Logistic "
+            "regression and SVMs give each of three classes or more a share of epsilon, and learn little of many."
+        ),
+    )
+
+    def __init__(self, *args: Any, preset: Preset, **kwargs: Any) -> None:
+        defaults = field_defaults()
+        kwargs["initial"] = {**defaults, **preset.defaults, **(kwargs.get("initial") or {})}
+        super().__init__(*args, preset=preset, **kwargs)
+        self.offer(Kind.ESTIMATOR)
+        self.offer(Kind.LABEL_TYPE)
+        self.offer_optional()
+        if self._asks_more(Kind.POLICY):
+            self.choices = (*self.choices, Kind.POLICY.key)
+        if not self.initial.get("training_delta"):
+            self.initial.pop("training_delta", None)
+        self.choose()
+        if answers_unit(self.chosen) is None:
+            self.fields.pop("labels_epsilon", None)
+        self._price_gate()
+        self.plan()
+        self.ask_declared()
+        for name in self._unused():
+            self.fields.pop(name, None)
+        self.tell_defaults()
+
+    @classmethod
+    def ticked(cls, data: Mapping[str, Any]) -> dict[str, bool]:
+        boxes = [name for name, field in cls.known_fields().items() if isinstance(field, forms.BooleanField)]
+        return {name: name in data for name in boxes}
+
+    def clean_question_kind(self) -> str:
+        return self.cleaned_data["question_kind"] or ChooseOne.name
+
+    def values(self) -> dict[str, Any]:
+        defaults = field_defaults()
+        values = {name: value for name, value in super().values().items() if value != "" or name not in defaults}
+        hidden = [name for name in defaults if name not in self.fields]
+        return values | {name: defaults[name] for name in hidden}
+
+    def _asks_more(self, kind: Kind) -> bool:
+        """Say whether some choice of a kind has parameters in a pool, so that the choice decides what is asked."""
+        found = (CATALOGUE.find(kind, name) for name, _label in self.offered(kind))
+        return any(choice is not None and choice.parameters_in(Arrival.POOL) for choice in found)
+
+    def _price_gate(self) -> None:
+        """Keep the price of the preset's gate where another kind is chosen and nobody typed an epsilon of their own."""
+        whole = self.preset.defaults.get("gate_epsilon")
+        kind = self.chosen.get("gate_kind", self.preset.defaults.get("gate_kind"))
+        if kind != self.preset.defaults.get("gate_kind") and str(self.initial.get("gate_epsilon")) == str(whole):
+            self.initial["gate_epsilon"] = epsilon_of_kind(self.preset, {**self.preset.defaults, "gate_kind": kind})
+
+    def _unused(self) -> list[str]:
+        kind = self.chosen.get("data_kind", self.preset.data_kinds[0])
+        selection = CATALOGUE.find(Kind.STRATEGY, self.chosen["selection"])
+        used = {*DATA_FIELDS.get(kind, ())} | (set(ROUNDS) if getattr(selection, "in_rounds", True) else set())
+        return [name for name in _BY_CHOICE if name not in used]
+
+
+_BY_CHOICE = {
+    *ROUNDS,
+    *(name for names in DATA_FIELDS.values() for name in names),
+}
+
+
+WINDOWS = ("window_length", "window_denominator")
+# What a pool alone has: rounds, trainings after so many labels.
+OF_POOLS = (
+    "round_size",
+    "overlap",
+    "labels_per_release",
+    "image_height",
+    "image_width",
+)
+
+
+class StreamProjectForm(ChoosingForm):
+    """What a stream needs beside every project's task and budget; what its choices do not use is not shown."""
+
+    choices = ("data_kind", "features", "selection", "estimator", "update_policy")
+
+    estimator = forms.ChoiceField(
+        required=False,
+        label=_("Model"),
+        help_text=_("Sums learn many classes from all answers so far; steps need no delta."),
+    )
+
+    def __init__(self, *args: Any, preset: Preset, **kwargs: Any) -> None:
+        kwargs["initial"] = {**preset.defaults, **(kwargs.get("initial") or {})}
+        super().__init__(*args, preset=preset, **kwargs)
+        models = self.fields["estimator"]
+        assert isinstance(models, forms.ChoiceField)
+        models.choices = [(name, _(label)) for name, label in self.offered(Kind.ESTIMATOR) if self._may_learn(name)]
+        self.offer_optional()
+        self.choose()
+        self.plan()
+        self.ask_declared()
+        for name in (*OF_POOLS, *self._unused()):
+            self.fields.pop(name, None)
+        self.tell_defaults()
+
+    def _may_learn(self, name: str) -> bool:
+        """Say whether a model learns from batches of what is asked."""
+        return not not_learned({**self.preset.defaults, Kind.ESTIMATOR.key: name})
+
+    @classmethod
+    def ticked(cls, data: Mapping[str, Any]) -> dict[str, bool]:
+        """Return the boxes of the choices that were on the page; what was not on it keeps its default."""
+        shown = str(data.get("shown", "")).split(",")
+        boxes = set() if any(map(asks_about_all, shown)) else {"drop_unselected"}
+        for choice in CATALOGUE.all():
+            if choice.name in shown:
+                boxes |= {each.name for each in choice.parameters() if each.type is bool}
+        return {name: name in data for name in boxes if "shown" in data}
+
+    def _unused(self) -> list[str]:
+        # Where not everything is asked about, what nobody is asked about may go.
+        unused = ["drop_unselected"] if asks_about_all(self.chosen["selection"]) else []
+        return unused if self.chosen["data_kind"] == DataKind.TABLE else ["columns", *unused]
+
+    def clean_estimator(self) -> str:
+        return self.cleaned_data["estimator"] or str(self.preset.defaults["estimator"])
+
+    def clean_update_policy(self) -> str:
+        return self.cleaned_data["update_policy"] or str(self.preset.defaults["update_policy"])
+
+    def values(self) -> dict[str, Any]:
+        chosen = {field: self.cleaned_data.get(field) for field in WINDOWS}
+        if "training_delta" not in self.fields:
+            # Noise of steps has none.
+            chosen["training_delta"] = 0.0
+        return {**super().values(), **chosen}

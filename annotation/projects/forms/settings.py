@@ -1,13 +1,52 @@
-"""What of a project's configuration its managers may still change by hand."""
+"""Forms and names of a project's settings, its kind and its classes."""
 
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
 
 from django import forms
+from django.utils.formats import number_format
+from django.utils.translation import gettext, gettext_lazy
 from django.utils.translation import gettext_lazy as _
 
+from annotation.choices import form_fields
+from annotation.choices.class_changes import FurtherClass
+from annotation.choices.class_looks import COLOURS, LONGEST_GROUP
 from annotation.choices.form_fields import named_field
+from annotation.choices.merged_classes import merged_names, unmerged_classes
+from annotation.choices.presets import LONGEST_CLASS, PRESETS, broken_rules
 from annotation.choices.question_plan import QuestionPlan
-from annotation.models import Project
+from annotation.data.retention_views import KINDS
+from annotation.errors import InvalidConfiguration
+from annotation.models import DataKind, Project
+from annotation.projects.forms.opening import PoolProjectForm, StreamProjectForm
+from annotation.projects.forms.wizard import KindFields, arrival_of, preset_of
+from annotation.review.forms import QualityForm
+from annotation.wording import class_name, localized
+
+PERCENT: Final = 100
+# Shares that their form asks for in percent.
+IN_PERCENT: Final = ("gold_share", "gold_warn_below", "gold_pause_below")
+CHOICES: Final = {field.attname: dict(field.flatchoices) for field in Project._meta.concrete_fields if field.choices}
+
+
+def setting_value(setting: str, value: Any) -> str:
+    if value in (None, "", [], {}):
+        return gettext("none")
+    if isinstance(value, bool):
+        return gettext("yes") if value else gettext("no")
+    if isinstance(value, list):
+        return ", ".join(str(item["name"] if isinstance(item, dict) else item) for item in value)
+    if setting == "merged_classes":
+        return ", ".join(f"{name} → {into}" for name, into in merged_names(value).items())
+    if setting.endswith("_id"):
+        return f"#{value}"
+    if setting in IN_PERCENT:
+        value *= PERCENT
+    if isinstance(value, str) and (words := form_fields.setting_value_label(setting, value)):
+        return words
+    named = CHOICES.get(setting, {})
+    return str(named.get(value, number_format(f"{value:g}") if isinstance(value, float) else value))
 
 
 class SettingsForm(forms.Form):
@@ -20,3 +59,192 @@ class SettingsForm(forms.Form):
     def __init__(self, data: Any = None, *, project: Project) -> None:
         initial = {name: getattr(project, name) for name in self.base_fields}
         super().__init__(data, initial=initial)
+
+
+FORMS: Final = (SettingsForm, PoolProjectForm, StreamProjectForm, QualityForm)
+# Settings that buttons change, or that follow from others.
+WITHOUT_FIELD: Final = {
+    "oracle": gettext_lazy("Who answers"),
+    "arrival": gettext_lazy("How records arrive"),
+    "state": gettext_lazy("State"),
+    "slug": gettext_lazy("Short name of the project"),
+    "preset": gettext_lazy("Preset"),
+    "pool_account_id": gettext_lazy("Account of the pool"),
+    "labels_account_id": gettext_lazy("Account of the answers"),
+    "configuration_id": gettext_lazy("Version of the configuration"),
+    "compared_with_id": gettext_lazy("Random choice beside it"),
+    "guidelines_version": gettext_lazy("Version of the guidelines"),
+    "merged_classes": gettext_lazy("Merged classes"),
+    "second_manager": gettext_lazy("A second manager decides about higher limits"),
+    "windows_ahead": gettext_lazy("Windows that may wait for answers"),
+    "created_at": gettext_lazy("Opened on"),
+    "created_by_id": gettext_lazy("Opened by"),
+}
+PERIODS: Final = {f"keep_{kind}_days": words for kind, (words, _help) in KINDS.items()}
+
+
+def setting_name(setting: str) -> str:
+    if setting in WITHOUT_FIELD:
+        return str(WITHOUT_FIELD[setting])
+    if setting in PERIODS:
+        return gettext("Days for which this is kept: %(what)s") % {"what": PERIODS[setting]}
+    found = next((form.base_fields[setting].label for form in FORMS if setting in form.base_fields), None)
+    return str(found or form_fields.setting_label(setting) or setting)
+
+
+class KindForm(KindFields):
+    preset = forms.ChoiceField(
+        required=False,
+        label=_("Preset"),
+        help_text=_("Whose values the other settings take where they cannot stay."),
+    )
+    labels_epsilon = forms.FloatField(
+        required=False,
+        min_value=1e-6,
+        label=_("Epsilon limit of the answers"),
+        help_text=_("For a crowd: protects each single answer, not all of one person's together. Empty: the preset's."),
+    )
+
+    def __init__(self, data: Any = None, *, project: Project) -> None:
+        initial = {name: getattr(project, name) for name in ("oracle", "arrival", "privacy_unit")}
+        super().__init__(data, initial=initial)
+        self.project = project
+        presets = [(preset.key, gettext(preset.title)) for preset in PRESETS.values()]
+        choice = self.fields["preset"]
+        assert isinstance(choice, forms.ChoiceField)
+        choice.choices = [("", gettext("the present one, or the first that fits")), *presets]
+        if project.labels_account_id is not None:
+            del self.fields["labels_epsilon"]
+
+    def clean(self) -> dict[str, Any]:
+        """Refuse at its field what no preset has a proof for."""
+        if self.errors:
+            return self.cleaned_data
+        chosen = self.cleaned_data
+        current = PRESETS[self.project.preset]
+        named = PRESETS.get(chosen["preset"])
+        if named is not None and (named.oracle, arrival_of(named)) != (chosen["oracle"], chosen["arrival"]):
+            self.add_error("preset", _("This preset has another oracle or arrival than what is chosen above."))
+            return chosen
+        found = named or preset_of(chosen["oracle"], chosen["arrival"], current)
+        if found is None:
+            nearest = preset_of(chosen["oracle"], None, current)
+            assert nearest is not None
+            tried = {"labels_epsilon": None, **nearest.defaults, "oracle": chosen["oracle"]}
+            rules = broken_rules(
+                {**tried, "arrival": chosen["arrival"], "data_kind": nearest.data_kinds[0], "classes": ["1", "2"]}
+            )
+            self.add_error("arrival", gettext(rules.get("oracle") or rules["arrival"]))
+            return chosen
+        return chosen | {"found": found}
+
+
+def kind_of(project: Project) -> list[tuple[str, str]]:
+    names = ("preset", "oracle", "arrival", "privacy_unit")
+    return [(setting_name(name), _words(name, getattr(project, name))) for name in names]
+
+
+@dataclass(frozen=True, slots=True)
+class SettingChange:
+    label: str
+    before: str
+    after: str
+
+
+def setting_changes(project: Project, changes: Mapping[str, Any]) -> list[SettingChange]:
+    """Say for each setting that would change what it is and what it would be, in the order of the forms."""
+    fields = [*StreamProjectForm.known_names(), *PoolProjectForm.known_names(), *KindForm.base_fields]
+    standing = project.settings
+    first = ("oracle", "arrival", "privacy_unit", "preset")
+    names = [*first, *(name for name in fields if name not in first), *changes]
+    return [
+        SettingChange(setting_name(name), _words(name, standing.get(name)), _words(name, changes[name]))
+        for name in dict.fromkeys(names)
+        if name in changes
+    ]
+
+
+def _words(name: str, value: Any) -> str:
+    return gettext(PRESETS[value].title) if name == "preset" else setting_value(name, value)
+
+
+COLOUR_NAMES = {
+    "red": _("red"),
+    "orange": _("orange"),
+    "yellow": _("yellow"),
+    "green": _("green"),
+    "teal": _("teal"),
+    "blue": _("blue"),
+    "purple": _("purple"),
+    "pink": _("pink"),
+    "brown": _("brown"),
+    "grey": _("grey"),
+}
+
+
+class BlamedForm(forms.Form):
+    def blame(self, error: InvalidConfiguration) -> None:
+        """Show each rule that was broken at its field, or above all where no field of the form is to blame."""
+        for field, rule in (error.broken or {"": str(error)}).items():
+            self.add_error(field if field in self.fields else None, localized(rule))
+
+
+class FurtherClassForm(BlamedForm):
+    name = forms.CharField(
+        max_length=LONGEST_CLASS,
+        label=_("Name"),
+        help_text=_("Annotators see it from their next question on. It stands in every model released from now on."),
+    )
+    words = forms.CharField(
+        required=False,
+        widget=forms.Textarea(attrs={"rows": 3}),
+        label=_("What belongs to it"),
+        help_text=_("A sentence or an example phrase a line, written without looking at the records."),
+    )
+    group = forms.CharField(
+        required=False,
+        max_length=LONGEST_GROUP,
+        label=_("Group"),
+        help_text=_("The heading it stands under; one that no class has yet is a new one."),
+    )
+    colour = forms.ChoiceField(
+        required=False,
+        choices=[("", _("none")), *((colour, COLOUR_NAMES[colour]) for colour in COLOURS)],
+        label=_("Colour"),
+    )
+    known_beforehand = forms.BooleanField(
+        label=_("I know of this class without having seen it in the records"),
+        help_text=_(
+            "Names of classes are public: engineers read them at once, and everybody who gets a model. A class that "
+            "was found in somebody's record would tell of it."
+        ),
+    )
+
+    def __init__(self, data: Any = None, *, project: Project) -> None:
+        super().__init__(data)
+        if project.data_kind != DataKind.TEXT:
+            del self.fields["words"]
+
+    def further(self) -> FurtherClass:
+        typed = self.cleaned_data
+        words = tuple(line.strip() for line in typed.get("words", "").splitlines() if line.strip())
+        return FurtherClass(typed["name"], words, typed["group"], typed["colour"])
+
+
+class MergeForm(BlamedForm):
+    name = forms.ChoiceField(label=_("Class"), help_text=_("Annotators are not offered it any more."))
+    into = forms.ChoiceField(label=_("Counts as"))
+    known_beforehand = forms.BooleanField(
+        label=_("I decided this without looking at records and answers"),
+        help_text=_(
+            "Which classes there are is public: engineers read it at once, and everybody who gets a model. A merge "
+            "that was decided by what somebody's record says would tell of it."
+        ),
+    )
+
+    def __init__(self, data: Any = None, *, project: Project) -> None:
+        super().__init__(data)
+        kept = unmerged_classes(project.classes, project.merged_classes)
+        for name in ("name", "into"):
+            choices = [("", _("choose a class")), *((each, class_name(each)) for each in kept)]
+            self.fields[name].choices = choices  # type: ignore[attr-defined]

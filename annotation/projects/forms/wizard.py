@@ -17,17 +17,13 @@ from annotation.choices.catalogue import CATALOGUE
 from annotation.choices.preset import Preset
 from annotation.choices.presets import PRESETS, broken_rules
 from annotation.models import Arrival, Oracle, PrivacyUnit
-from annotation.projects.forms.choosing import ChoosingForm, readable_value
-from annotation.projects.forms.pool import PoolProjectForm
-from annotation.projects.forms.streams import StreamProjectForm
+from annotation.projects.forms.opening import ChoosingForm, PoolProjectForm, StreamProjectForm, readable_value
 from privacy.choices import Kind
 
 OWN_LIMIT = "own"
 
 
 class WizardStep(StrEnum):
-    """The steps in their order."""
-
     PROTECTION = "protection"
     TASK = "task"
     QUESTIONS = "questions"
@@ -93,15 +89,12 @@ class KindFields(forms.Form):
 
 
 class ProtectionForm(KindFields):
-    """The same of a new project; what has no proof together is refused."""
-
     def __init__(self, data: Any = None, *, preset: Preset, draft: Mapping[str, Any]) -> None:
         unit = draft.get("privacy_unit", preset.defaults["privacy_unit"])
         super().__init__(data, initial={"oracle": preset.oracle, "arrival": arrival_of(preset), "privacy_unit": unit})
         self.preset = preset
 
     def clean(self) -> dict[str, Any]:
-        """Refuse at its field what no preset has a proof for."""
         if self.errors:
             return self.cleaned_data
         chosen = self.cleaned_data
@@ -155,8 +148,6 @@ def sharing_terms(form: ChoosingForm) -> SharingTerms:
 
 @dataclass(frozen=True, slots=True)
 class ShownSetting:
-    """One line of the last step."""
-
     label: str
     value: str
     default: str
@@ -165,7 +156,6 @@ class ShownSetting:
 
 
 def arrival_of(preset: Preset) -> str:
-    """Return how records come to projects of a preset."""
     return str(preset.defaults.get("arrival", Arrival.POOL))
 
 
@@ -180,16 +170,12 @@ def preset_of(oracle: str, arrival: str | None, current: Preset) -> Preset | Non
 
 
 def step_of(field: str) -> WizardStep:
-    """Return the step that asks for a field."""
     written = next((step for step, names in FIELDS.items() if field in names), None)
     return written or STEPS_OF_KINDS.get(CATALOGUE.kind_of(field), WizardStep.MODEL)
 
 
 def draft_form(preset: Preset, draft: Mapping[str, Any], *, assumed: bool = False) -> ChoosingForm:
-    """Return the whole form of a draft, bound: what nobody typed yet stands at its default.
-
-    With `assumed`, what has no default is taken for given.
-    """
+    """Return the whole form of a draft, bound: what nobody typed yet stands at its default."""
     form_class: type[ChoosingForm] = StreamProjectForm if arrival_of(preset) == Arrival.STREAM else PoolProjectForm
     known = form_class.known_names()
     typed = {name: value for name, value in draft.items() if name in known}
@@ -201,7 +187,6 @@ def draft_form(preset: Preset, draft: Mapping[str, Any], *, assumed: bool = Fals
 
 
 def step_fields(form: ChoosingForm, step: WizardStep) -> list[forms.BoundField]:
-    """Return what a step asks for under the choices made so far; what decides comes first."""
     names = [name for name in form.fields if step_of(name) == step]
     if step == WizardStep.QUESTIONS:
         names = [name for name in names if name != "privacy_unit"]
@@ -220,13 +205,11 @@ def typed_in(form: ChoosingForm, step: WizardStep, data: Mapping[str, Any]) -> d
 
 
 def errors_of(form: ChoosingForm, step: WizardStep) -> dict[str, list[str]]:
-    """Return what is wrong at the fields of a step."""
     names = {bound.name for bound in step_fields(form, step)}
     return {name: [str(error) for error in errors] for name, errors in form.errors.items() if name in names}
 
 
 def shown_settings(form: ChoosingForm, step: WizardStep) -> Iterator[ShownSetting]:
-    """Say for each setting of a step what it is, what it is by default, and what it does."""
     for bound in step_fields(form, step):
         value = _value(form, bound)
         default = str(getattr(bound.field, "default_words", ""))
@@ -253,7 +236,6 @@ def _value(form: ChoosingForm, bound: forms.BoundField) -> str:
 
 
 def as_sent(value: Any) -> str:
-    """Return a value as a browser would send it."""
     if isinstance(value, bool):
         return "on" if value else "false"
     if isinstance(value, list | tuple):

@@ -40,11 +40,7 @@ def hindrance_of(project: Project) -> str:
 
 
 def add_class(*, project: Project, further: FurtherClass, known_beforehand: bool, actor: AbstractBaseUser) -> Project:
-    """Store a configuration in which the project has one class more, behind all others.
-
-    Answers keep the place of their class, and what was released keeps its classes. Raises `InvalidConfiguration` naming
-    each field and the rule it breaks; nothing is stored then.
-    """
+    """Store a configuration in which the project has one class more, behind all others."""
     with transaction.atomic():
         # Two who add at once add one after the other.
         locked = Project.objects.select_for_update().get(pk=project.pk)
@@ -74,10 +70,7 @@ def merge_is_used(project: Project, name: str) -> bool:
 
 
 def merge_class(*, project: Project, name: str, into: str, known_beforehand: bool) -> Project:
-    """Let a class count as another one from now on; no stored answer changes, and what was released stays.
-
-    Raises `InvalidConfiguration` naming each field and the rule it breaks; nothing is stored then.
-    """
+    """Let a class count as another one from now on; no stored answer changes, and what was released stays."""
     with transaction.atomic():
         locked = Project.objects.select_for_update().get(pk=project.pk)
         broken = broken_merge(locked.classes, locked.merged_classes, name, into)
@@ -91,7 +84,6 @@ def merge_class(*, project: Project, name: str, into: str, known_beforehand: boo
 
 
 def take_back_merge(*, project: Project, name: str) -> Project:
-    """Let a class count as itself again, as long as no training has learned under the merge."""
     with transaction.atomic():
         locked = Project.objects.select_for_update().get(pk=project.pk)
         if name not in locked.merged_classes:

@@ -48,11 +48,7 @@ def _as_typed(count: int, unit: int, stored: Callable[[float], int]) -> float:
 
 
 def configure_project(*, project: Project, changes: Mapping[str, Any], actor: AbstractBaseUser) -> Project:
-    """Store other settings.
-
-    Raises `ConfigurationFrozen` where one is fixed by now, `InvalidConfiguration` where they have no proof together;
-    nothing is stored then.
-    """
+    """Store other settings."""
     try:
         with transaction.atomic():
             # Waits for whoever stores a record, a question or a job, since their foreign keys lock the row as well.
@@ -122,7 +118,6 @@ def _limit_of_answers(project: Project) -> float | None:
 
 
 def kind_of_account(project: Project, settings: Mapping[str, Any]) -> str:
-    """Return how the pool's account adds up under settings: what was charged or belongs to a population stays."""
     now = project.pool_account
     return now.filter if is_charged(project) or quota_of(now) is not None else filter_of(settings)
 

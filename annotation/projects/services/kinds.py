@@ -69,12 +69,7 @@ def _blame_limits(broken: Mapping[str, str], preset: Preset, limits: Mapping[str
 def change_kind(
     *, project: Project, preset: str, unit: str, labels_epsilon: float | None = None, actor: AbstractBaseUser
 ) -> Mapping[str, Any]:
-    """Make a project one of another kind and return the settings that changed.
-
-    The limits stay; `labels_epsilon` is that of the account of the answers, which a crowd project has and which is
-    opened here where the project never had one. Raises `ConfigurationFrozen` where something rests on the present
-    kind, `InvalidConfiguration` where the new one has no proof; nothing is stored then.
-    """
+    """Make a project one of another kind and return the settings that changed."""
     chosen = PRESETS[preset]
     try:
         with transaction.atomic():

@@ -16,10 +16,7 @@ from privacy.choices import Choice, Parameter
 
 
 def note_choices(*, apps: Apps, **signal: Any) -> None:
-    """Write a row for every declared choice; a name that is no longer declared keeps its row, as documents hold it.
-
-    Every app is told of every migration, also of one that stops before this table was made.
-    """
+    """Write a row for every declared choice; a name that is no longer declared keeps its row, as documents hold it."""
     try:
         apps.get_model("annotation", "KnownChoice")
     except LookupError:
@@ -29,7 +26,6 @@ def note_choices(*, apps: Apps, **signal: Any) -> None:
 
 
 def note_choice(choice: type[Choice]) -> KnownChoice:
-    """Write the row of one choice."""
     known, _ = KnownChoice.objects.update_or_create(
         kind=choice.kind.value,
         name=choice.name,

@@ -102,10 +102,7 @@ def refuse_if_deleted(project: Project) -> None:
 
 
 def erase_content(*, project: Project) -> None:
-    """Delete rows of a deleted project, in the caller's transaction; uploads and gate runs stay for the ledger.
-
-    In an order in which nothing is left that refers to what went.
-    """
+    """Delete rows of a deleted project, in the caller's transaction; uploads and gate runs stay for the ledger."""
     project_erasing.send(sender=Project, project=project)
     asked = Query.objects.filter(project=project)
     forgetting.forget_shown(project=project)

@@ -51,13 +51,7 @@ def create_project(
     records_per_person: int | None = None,
     **settings: Any,
 ) -> Project:
-    """Open a project and its accounts from a preset; `settings` override the preset's fields one by one.
-
-    With a `population` it is opened as one of its projects or not at all: it never stands outside the common limit.
-
-    Raises `InvalidConfiguration` naming each field and the rule it breaks, `UnsoundCombination` where a population has
-    no conversion for it; nothing is stored then.
-    """
+    """Open a project and its accounts from a preset; `settings` override the preset's fields one by one."""
     chosen = PRESETS[preset]
     values: dict[str, Any] = {
         "labels_epsilon": None,
@@ -148,7 +142,6 @@ def _free_slug(name: str) -> str:
 
 
 def set_description(*, project: Project, actor: AbstractBaseUser | None = None, **fields: Any) -> Project:
-    """Set the name, the question or the time for one; none of them is part of a guarantee."""
     unknown = set(fields) - {"name", "question", "lease_seconds"}
     if unknown:
         raise ValueError(f"no such fields: {sorted(unknown)}")
@@ -163,12 +156,10 @@ def compare_with(*, project: Project, other: Project | None) -> Project:
 
 
 def pause_project(*, project: Project) -> Project:
-    """Stop handing out questions and starting rounds."""
     return _set_state(project, ProjectState.PAUSED)
 
 
 def resume_project(*, project: Project) -> Project:
-    """Hand out questions again."""
     return _set_state(project, ProjectState.ACTIVE)
 
 

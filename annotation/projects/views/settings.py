@@ -1,28 +1,57 @@
-"""A project's configuration: what is fixed, what may change, what changed, and who did what."""
+"""Pages of a project's settings: configuration, files, kind and classes."""
 
 from collections.abc import Mapping
 from typing import Any
 
+from django import forms
 from django.contrib import messages
-from django.contrib.auth.decorators import login_required
-from django.http import HttpRequest, HttpResponse
-from django.shortcuts import redirect, render
+from django.contrib.auth.decorators import login_required, permission_required
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+from django.views.decorators.http import require_GET, require_POST
 
+from annotation import selectors
 from annotation.access import managed_project, may_open
 from annotation.budget import history
 from annotation.budget.action_words import action_sentence
+from annotation.choices.class_looks import looks_of
 from annotation.choices.configuration import frozen_settings
+from annotation.choices.kinds import hindrances
+from annotation.choices.merged_classes import merged_names
+from annotation.choices.presets import PRESETS
 from annotation.errors import ConfigurationFrozen, InvalidConfiguration
-from annotation.models import Project
-from annotation.people.identity import person_of
-from annotation.projects.forms.choosing import ChoosingForm
-from annotation.projects.forms.configuration import chosen_values, configuration_form, shown_fields
-from annotation.projects.forms.kinds import kind_of
-from annotation.projects.forms.setting_names import setting_name
-from annotation.projects.forms.settings import SettingsForm
-from annotation.projects.services import configuring, opening
-from annotation.projects.settings_words import setting_value
+from annotation.models import Project, Role
+from annotation.people.identity import note_nothing, person_of
+from annotation.projects import protection_words
+from annotation.projects.forms.configuration import (
+    LARGEST,
+    chosen_values,
+    configuration_form,
+    copied_draft,
+    file_of,
+    parse_file,
+    setting_differences,
+    shown_fields,
+)
+from annotation.projects.forms.opening import ChoosingForm
+from annotation.projects.forms.settings import (
+    COLOUR_NAMES,
+    FurtherClassForm,
+    KindForm,
+    MergeForm,
+    SettingsForm,
+    kind_of,
+    setting_changes,
+    setting_name,
+    setting_value,
+)
+from annotation.projects.forms.wizard import WizardStep, arrival_of
+from annotation.projects.services import classes as project_classes
+from annotation.projects.services import configuring, kinds, opening
+from annotation.projects.views.opening import keep_draft
+from annotation.questions.class_list import listed_classes
 from annotation.selectors import fixed_settings, is_charged
 from annotation.wording import localized
 
@@ -32,7 +61,6 @@ SHOWN_ACTIONS = 10
 
 @login_required
 def settings(request: HttpRequest, slug: str) -> HttpResponse:
-    """Change what touches no guarantee; read the rest, and the history of both."""
     project = managed_project(request, slug)
     form = SettingsForm(request.POST or None, project=project)
     if request.method == "POST" and form.is_valid():
@@ -68,7 +96,6 @@ def _versions(project: Project) -> list[dict[str, Any]]:
 
 @login_required
 def configuration(request: HttpRequest, slug: str) -> HttpResponse:
-    """Every setting with its default and its effect; what is fixed by now says why and stays."""
     project = managed_project(request, slug)
     frozen = frozen_settings(project)
     before = configuration_form(project, frozen)
@@ -98,7 +125,6 @@ def configuration(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 def _store(request: HttpRequest, project: Project, form: ChoosingForm, frozen: Mapping[str, str]) -> list[str] | None:
-    """Store what was chosen and return None, or say what is wrong."""
     if not form.is_valid():
         return [
             f"{form[name].label}: {error}" if name in form.fields else str(error)
@@ -112,3 +138,183 @@ def _store(request: HttpRequest, project: Project, form: ChoosingForm, frozen: M
     except (ConfigurationFrozen, InvalidConfiguration) as error:
         return [localized(str(error))]
     return None
+
+
+class ConfigurationFileForm(forms.Form):
+    file = forms.FileField(max_length=200, allow_empty_file=True)
+
+
+@require_GET
+@login_required
+def download(request: HttpRequest, slug: str) -> HttpResponse:
+    project = managed_project(request, slug)
+    response = JsonResponse(file_of(project), json_dumps_params={"indent": 2, "ensure_ascii": False})
+    response["Content-Disposition"] = f'attachment; filename="{project.slug}.configuration.json"'
+    return response
+
+
+@require_POST
+@login_required
+@permission_required("annotation.add_project", raise_exception=True)
+def copy(request: HttpRequest, slug: str) -> HttpResponse:
+    note_nothing(request)
+    project = managed_project(request, slug, closed_too=True)
+    name = _("%(name)s, copy") % {"name": project.name}
+    keep_draft(request, project.preset, copied_draft(project, name))
+    messages.info(request, _("These are the settings of %(name)s. Nothing is opened yet.") % {"name": project.name})
+    return redirect("annotation:wizard", preset=project.preset, step=WizardStep.CHECK)
+
+
+@require_POST
+@login_required
+@permission_required("annotation.add_project", raise_exception=True)
+def from_file(request: HttpRequest) -> HttpResponse:
+    note_nothing(request)
+    form = ConfigurationFileForm(request.POST, request.FILES)
+    if not form.is_valid():
+        messages.error(request, _("Choose a file first."))
+        return redirect("annotation:choose_preset")
+    try:
+        file = parse_file(form.cleaned_data["file"].read(LARGEST + 1))
+    except InvalidConfiguration as error:
+        messages.error(request, localized(str(error)))
+        return redirect("annotation:choose_preset")
+    keep_draft(request, file.preset.key, file.draft)
+    messages.info(request, _("These are the settings of the file. Nothing is opened yet."))
+    return redirect("annotation:wizard", preset=file.preset.key, step=WizardStep.CHECK)
+
+
+@require_GET
+@login_required
+def compare(request: HttpRequest, slug: str) -> HttpResponse:
+    project = managed_project(request, slug)
+    mine = selectors.projects_of(request.user, roles=(Role.MANAGER,)).exclude(pk=project.pk).order_by("name")
+    other = get_object_or_404(mine, slug=request.GET["with"]) if request.GET.get("with") else None
+    context: dict[str, Any] = {"project": project, "other": other, "others": mine}
+    if other is not None:
+        context["differences"] = _named_differences(project, other)
+    return render(request, "annotation/projects/compare_configurations.html", context)
+
+
+def _named_differences(project: Project, other: Project) -> list[tuple[str, str, str]]:
+    found = setting_differences(project, other)
+    if project.preset != other.preset:
+        found = [("preset", project.preset, other.preset), *found]
+    return [(setting_name(name), setting_value(name, one), setting_value(name, two)) for name, one, two in found]
+
+
+@login_required
+def kind(request: HttpRequest, slug: str) -> HttpResponse:
+    project = managed_project(request, slug)
+    form = KindForm(request.POST or None, project=project)
+    context = {"project": project, "form": form, "preset": PRESETS[project.preset]}
+    if request.method != "POST" or not form.is_valid():
+        return render(request, "annotation/projects/kind.html", context, status=422 if form.errors else 200)
+    chosen, unit = form.cleaned_data["found"], form.cleaned_data["privacy_unit"]
+    labels_epsilon = form.cleaned_data.get("labels_epsilon")
+    proposal = kinds.propose_kind(project=project, preset=chosen, unit=unit, labels_epsilon=labels_epsilon)
+    stuck = hindrances(project, oracle=chosen.oracle, arrival=arrival_of(chosen), preset=chosen.key)
+    wrong = [*stuck, *(localized(rule) for rule in proposal.broken.values())]
+    if "confirm" in request.POST and not wrong:
+        try:
+            changed = kinds.change_kind(
+                project=project, preset=chosen.key, unit=unit, labels_epsilon=labels_epsilon, actor=person_of(request)
+            )
+        except (ConfigurationFrozen, InvalidConfiguration) as error:
+            wrong = [localized(str(error))]
+        else:
+            said = ngettext("%(n)d setting changed.", "%(n)d settings changed.", len(changed)) % {"n": len(changed)}
+            messages.success(request, said)
+            return redirect("annotation:configuration", slug=slug)
+    note_nothing(request)
+    context |= {
+        "wrong": wrong,
+        "limits_wrong": any(field in proposal.broken for field in ("pool_epsilon", "pool_delta", "labels_epsilon")),
+        "looked": True,
+        "who": protection_words.who_is_protected(chosen, unit),
+        "changes": setting_changes(project, proposal.changes),
+        "chosen": chosen,
+        "sent": form.cleaned_data | {"preset": chosen.key},
+    }
+    return render(request, "annotation/projects/kind.html", context, status=422 if wrong else 200)
+
+
+@login_required
+def classes(request: HttpRequest, slug: str) -> HttpResponse:
+    project = managed_project(request, slug)
+    form = FurtherClassForm(request.POST or None, project=project)
+    if request.method == "POST" and form.is_valid() and _added(request, project, form):
+        messages.success(request, _("Added. Annotators see it from their next question on."))
+        return redirect("annotation:classes", slug=slug)
+    rule = project_classes.hindrance_of(project)
+    context = {
+        "project": project,
+        "form": form,
+        "rows": _rows(project),
+        "hindrance": localized(rule) if rule else "",
+        "may_merge": not project_classes.merge_hindrance_of(project),
+    }
+    return render(request, "annotation/projects/classes.html", context, status=422 if form.errors else 200)
+
+
+@login_required
+def merge_class(request: HttpRequest, slug: str) -> HttpResponse:
+    """Let a class count as another one from now on."""
+    project = managed_project(request, slug)
+    form = MergeForm(request.POST or None, project=project)
+    if request.method == "POST" and form.is_valid() and _merged(project, form):
+        messages.success(request, _("Merged. It is not offered any more, and its answers count as the other."))
+        return redirect("annotation:classes", slug=slug)
+    rule = project_classes.merge_hindrance_of(project)
+    context = {"project": project, "form": form, "hindrance": localized(rule) if rule else ""}
+    return render(request, "annotation/projects/merge_class.html", context, status=422 if form.errors else 200)
+
+
+@login_required
+@require_POST
+def take_back_merge(request: HttpRequest, slug: str) -> HttpResponse:
+    project = managed_project(request, slug)
+    project_classes.take_back_merge(project=project, name=request.POST.get("name", ""))
+    messages.success(request, _("Taken back: the class counts as itself."))
+    return redirect("annotation:classes", slug=slug)
+
+
+def _merged(project: Project, form: MergeForm) -> bool:
+    try:
+        project_classes.merge_class(project=project, **form.cleaned_data)
+    except InvalidConfiguration as error:
+        form.blame(error)
+    return not form.errors
+
+
+def _added(request: HttpRequest, project: Project, form: FurtherClassForm) -> bool:
+    try:
+        project_classes.add_class(
+            project=project,
+            further=form.further(),
+            known_beforehand=form.cleaned_data["known_beforehand"],
+            actor=person_of(request),
+        )
+    except InvalidConfiguration as error:
+        form.blame(error)
+    except ConfigurationFrozen as error:
+        form.add_error(None, localized(str(error)))
+    return not form.errors
+
+
+def _rows(project: Project) -> list[dict[str, Any]]:
+    names = tuple(str(name) for name in project.classes)
+    looks = looks_of(project.settings, names)
+    listed = listed_classes(names, tuple(project.settings.get("class_descriptions") or ()), looks)
+    counts_as = merged_names(project.merged_classes)
+    return [
+        {
+            "name": one.name,
+            "counts_as": counts_as.get(one.name, ""),
+            "is_used": one.name in counts_as and project_classes.merge_is_used(project, one.name),
+            "group": one.look.group,
+            "colour": COLOUR_NAMES.get(one.look.colour, ""),
+            "words": one.description_lines,
+        }
+        for one in listed
+    ]

@@ -16,7 +16,7 @@ from annotation.budget.label_budget import label_budget as budget_of_labels
 from annotation.models import Project, Query
 from annotation.models.joining import CrowdParticipant, Platform
 from annotation.people.identity import note_nothing, person_of
-from annotation.people.views.crowd import SESSION_KEY
+from annotation.people.views import SESSION_KEY
 from annotation.questions import label_forecast
 from annotation.questions.forms import FLAGS, SKIP_REASONS, CommentForm, LabelBudgetForm, LabellingForm
 from annotation.questions.selectors.flags import (

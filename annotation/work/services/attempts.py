@@ -51,11 +51,9 @@ class Lease:
             raise WorkLost(f"{self._row._meta.model_name} {self._row.pk} was taken over by another worker")
 
     def start(self) -> None:
-        """Begin to renew."""
         self._thread.start()
 
     def stop(self) -> None:
-        """End renewing and wait for the thread to have closed its connection."""
         self._stop.set()
         self._thread.join()
 
@@ -161,19 +159,15 @@ class Ending:
         """Write off what killed attempts left before this one does anything."""
 
     def killed_words(self, row: LeasedWork) -> str:
-        """Say that no further attempt is made."""
         return as_message("Given up: {attempts} attempts were killed.", attempts=self.maximum)
 
     def give_up(self, row: LeasedWork, reason: str) -> None:
-        """Fail the row; `WorkLost` where another attempt has it."""
         fail_work(row=row, error=reason)
 
     def refused(self, row: LeasedWork, refusal: Exception) -> None:
-        """Deal with one of the `refusals`."""
         self.give_up(row, str(refusal))
 
     def failed(self, row: LeasedWork, error: Exception) -> None:
-        """Deal with an error that nobody foresaw; it is raised for the log afterwards."""
         self.give_up(row, interruptions.reason_of(error))
 
 
@@ -270,7 +264,6 @@ def cancel_work(*, row: LeasedWork, by: str) -> bool:
 
 
 def cancelled_words(by: str) -> str:
-    """Say that and by whom work was cancelled."""
     return as_message("Cancelled by {by}.", by=by)
 
 

@@ -12,7 +12,6 @@ AWAY = (OperationalError, OSError, AMQPError, RedisError)
 
 
 def depths() -> dict[str, int]:
-    """Return how many tasks wait in each queue; nothing for a broker that does not answer."""
     found: dict[str, int] = {}
     try:
         with current_app.connection_for_write(connect_timeout=PATIENCE_SECONDS) as connection:

@@ -86,19 +86,16 @@ def store_file(path: Path, name: str) -> None:
 
 
 def exists(name: str) -> bool:
-    """Say whether a file is stored."""
     return default_storage.exists(name)
 
 
 def delete(name: str) -> None:
-    """Delete a file, and this host's copies of it."""
     default_storage.delete(name)
     if not are_local():
         file_cache.drop(name)
 
 
 def names_in(folder: str) -> Iterator[str]:
-    """Yield the names of all files in a folder and below."""
     try:
         folders, files = default_storage.listdir(folder)
     except FileNotFoundError:
@@ -109,7 +106,6 @@ def names_in(folder: str) -> Iterator[str]:
 
 
 def delete_folder(folder: str) -> None:
-    """Delete all files in a folder and below."""
     if are_local():
         shutil.rmtree(default_storage.path(folder), ignore_errors=True)
         return

@@ -68,12 +68,10 @@ SET_ACTOR = "SELECT set_config('dpal.actor', %s, true)"
 
 
 def is_noted(route: str) -> bool:
-    """Say whether doing something by this route leaves a line."""
     return route.startswith(tuple(NOTED_APPS)) and route not in UNNOTED
 
 
 def note_action(*, actor: str, route: str, arguments: Mapping[str, Any], project_id: int | None = None) -> Action:
-    """Write one line; of the address only numbers are kept, since another part may be a secret."""
     slug = arguments.get("slug")
     if slug and project_id is None:
         project_id = Project.objects.filter(slug=slug).values_list("pk", flat=True).first()
@@ -82,7 +80,6 @@ def note_action(*, actor: str, route: str, arguments: Mapping[str, Any], project
 
 
 def _is_number(name: str, value: Any) -> bool:
-    """Say whether a part of an address is a number; routes of the API take theirs as texts."""
     return isinstance(value, int) or (name.endswith("_id") and str(value).isdecimal())
 
 

@@ -24,8 +24,6 @@ ON CONFLICT (key) DO UPDATE SET user_id = excluded.user_id, request_digest = exc
 
 @dataclass(frozen=True, slots=True)
 class StoredReply:
-    """What a write was answered with."""
-
     status: int
     body: str
     repeated: bool = False

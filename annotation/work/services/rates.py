@@ -9,14 +9,17 @@ from django.db import connection
 
 from annotation.errors import TooOften
 
-COUNT = """
-INSERT INTO annotation_ratecount AS counted (key, tries, ends_at)
-VALUES (%(key)s, 1, now() + make_interval(secs => %(seconds)s))
+COUNTED = """
 ON CONFLICT (key) DO UPDATE SET
     tries = CASE WHEN counted.ends_at < now() THEN 1 ELSE counted.tries + 1 END,
     ends_at = CASE WHEN counted.ends_at < now() THEN excluded.ends_at ELSE counted.ends_at END
-RETURNING tries, ceil(extract(epoch FROM counted.ends_at - now()))::int
+RETURNING tries, ceil(extract(epoch FROM counted.ends_at - now()))::int AS seconds_left
 """
+COUNT = f"""
+INSERT INTO annotation_ratecount AS counted (key, tries, ends_at)
+VALUES (%(key)s, 1, now() + make_interval(secs => %(seconds)s))
+{COUNTED}
+"""  # noqa: S608  # as above
 
 
 def count_try(*, what: str, who: str, limit: int, seconds: int) -> None:

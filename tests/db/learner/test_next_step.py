@@ -9,7 +9,7 @@ from annotation.gates.services import runs
 from annotation.wording import localized
 from learner.rounds.next_step import Step, project_status
 from tests import learning
-from tests.factories import make_user
+from tests.factories import make_user, receive_upload
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -22,7 +22,7 @@ def project():
 def receive(project):
     """Take an upload in which 120 people say the same, which passes but with 1e-13, and read none of it yet."""
     lines = ["text,contributor", *(f"apple pear,person {number}" for number in range(120))]
-    return datasets.receive_upload(
+    return receive_upload(
         project=project,
         file=File(io.BytesIO("\n".join(lines).encode()), name="rows.csv"),
         name="rows.csv",

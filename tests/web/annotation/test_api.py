@@ -11,7 +11,7 @@ from annotation.questions.services import queue
 from annotation.work.services import tokens
 from annotation.work.services.tokens import Scope
 from tests.clients import browser_of, program_of
-from tests.factories import open_preset
+from tests.factories import open_preset, receive_upload
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -33,7 +33,7 @@ def csv(content: bytes) -> SimpleUploadedFile:
 
 
 def with_open_question(project: Project, owner: User) -> None:
-    dataset = datasets.receive_upload(
+    dataset = receive_upload(
         project=project,
         file=csv(b"text\nyou won\n"),
         name="pool.csv",

@@ -10,9 +10,9 @@ from django.core.cache import cache
 from django.test import Client
 from django.urls import reverse
 
+from annotation.models.joining import RateCount
 from annotation.work.services.tokens import PREFIX, create_token
 from dpal_site.accounts.logins import SessionStore, session_digest
-from dpal_site.models import GuessCount
 
 pytestmark = pytest.mark.django_db
 PASSWORD = "correct horse battery"
@@ -76,7 +76,7 @@ def test_a_password_counts_to_its_last_character(ann):
     ann.save()
     for nearly in (long[:-1], long.lower(), long + " ", long[:72], " " + long):
         cache.clear()
-        GuessCount.objects.all().delete()
+        RateCount.objects.all().delete()
         client = Client()
         log_in(client, nearly)
         assert not is_in(client), len(nearly)

@@ -37,7 +37,7 @@ from dpal_site.celery import app as celery_app
 from learner.releases.artifacts import files as artifacts
 from privacy.wording import message_of
 from tests.counting import new_counter
-from tests.factories import add_members, make_project, make_records, make_user, open_preset
+from tests.factories import add_members, make_project, make_records, make_user, open_preset, receive_upload
 from tests.permission_rows import PAGES
 from tests.permission_scene import Scene, named_patterns
 
@@ -321,7 +321,7 @@ class TestScript:
         polyglot = picture.getvalue() + svg
         project = make_project(data_kind="image", image_height=2, image_width=2)
         with pytest.raises(InvalidUpload):
-            datasets.receive_upload(project=project, file=ContentFile(svg, "a.svg"), name="a.svg", mapping={})
+            receive_upload(project=project, file=ContentFile(svg, "a.svg"), name="a.svg", mapping={})
         np.save(tmp_path / "pixels.npy", np.asarray(Image.open(BytesIO(polyglot)))[None])
         assert b"svg" in polyglot
         assert b"svg" not in png_of(reader_of(tmp_path / "pixels.npy"), 0)
@@ -423,7 +423,7 @@ class TestUnpickling:
         def upload(file):
             mapping = {"text": "text", "has_header": True}
             data = ContentFile(file.read_bytes(), file.name)
-            dataset = datasets.receive_upload(project=project, file=data, name=file.name, mapping=mapping)
+            dataset = receive_upload(project=project, file=data, name=file.name, mapping=mapping)
             datasets.import_dataset(job_id=dataset.job_id)
 
         loaders = {

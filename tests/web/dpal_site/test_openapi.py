@@ -15,7 +15,6 @@ from schemathesis.core.failures import Failure, FailureGroup
 from schemathesis.specs.openapi import checks
 
 from addons.webhooks.models import Webhook, WebhookDelivery
-from annotation.budget.services import populations
 from annotation.choices.class_changes import FurtherClass
 from annotation.data.services import forgetting
 from annotation.exports.services import kept_files
@@ -23,7 +22,7 @@ from annotation.gates.comparison import own_settings
 from annotation.models import Assignment, Job, Picture, Project, Query, Role
 from annotation.models.quality import GoldQuery
 from annotation.people.services import crowd_links, groups, invitations, limits, members
-from annotation.projects.forms.configuration_file import file_of
+from annotation.projects.forms.configuration import file_of
 from annotation.projects.services import classes
 from annotation.questions.services import flags, labels
 from annotation.questions.services import guidelines as guideline_pictures
@@ -40,7 +39,16 @@ from learner.simulation.rows import planned_rows
 from learner.simulation.services import fingerprint_of
 from tests import learning, streaming, studies
 from tests.counting import new_counter
-from tests.factories import a_png, make_project, make_records, make_user, open_preset, open_records, write_settings
+from tests.factories import (
+    a_png,
+    make_project,
+    make_records,
+    make_user,
+    open_population,
+    open_preset,
+    open_records,
+    write_settings,
+)
 from tests.fuzzing import TIMES, fuzz
 from tests.studies import connect, open_paid_crowd, open_study
 
@@ -464,15 +472,7 @@ def site(remembered: Callable[..., Project]) -> Site:
     stream = streaming.open_stream(person, "fraud-stream")
     members.add_member(project=project, user=person, role=Role.ANNOTATOR)
     _, secret = tokens.create_token(user=person, name="t", scopes=list(Scope), lifetime=timedelta(days=1))
-    common = populations.open_population(
-        name="Patients",
-        unit="contributor",
-        filter="zcdp",
-        epsilon_limit=1000.0,
-        delta_limit=1e-3,
-        owner=person,
-        second=make_user("second"),
-    )
+    common = open_population(filter="zcdp", epsilon_limit=1000.0, owner=person, second=make_user("second"))
     Group.objects.create(name="Night shift")
     crowd = open_paid_crowd(person)
     connect(crowd, person)

@@ -5,12 +5,11 @@ from django.contrib.auth.models import Permission
 from django.urls import reverse
 from playwright.sync_api import Page, expect
 
-from annotation.budget.services import populations
 from annotation.models import Project
 from annotation.projects.forms.wizard import WizardStep
 from privacy.ledger.selectors import quota_of
 from tests import axe
-from tests.factories import make_user
+from tests.factories import make_user, open_population
 from tests.keyboard import Keyboard
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
@@ -20,14 +19,8 @@ PASSWORD = "correct horse battery"
 def test_a_new_project_joins_by_keys_alone(page: Page, live_server):
     owner = make_user("ada", password=PASSWORD)
     owner.user_permissions.add(Permission.objects.get(codename="add_project"))
-    population = populations.open_population(
-        name="Patients of the three clinics in the north",
-        unit="contributor",
-        filter="pure",
-        epsilon_limit=8.0,
-        delta_limit=1e-5,
-        owner=owner,
-        second=make_user(),
+    population = open_population(
+        name="Patients of the three clinics in the north", epsilon_limit=8.0, delta_limit=1e-5, owner=owner
     )
     keys = Keyboard(page)
     page.set_viewport_size({"width": 320, "height": 640})

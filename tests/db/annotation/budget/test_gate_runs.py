@@ -22,7 +22,7 @@ from privacy.gate.kanonymity import KAnonymityGate
 from privacy.ledger import services as ledger
 from privacy.ledger.audit import audit_accounts
 from privacy.ledger.models import LedgerEntry
-from tests.factories import make_project, make_records, make_user, write_settings
+from tests.factories import make_project, make_records, make_user, receive_upload, write_settings
 
 pytestmark = pytest.mark.django_db(transaction=True)
 # At a rate of 0.5 and k = 8, 7 copies never pass, and 400 do but with a chance below 1e-90.
@@ -233,7 +233,7 @@ def test_uploads_in_columns_are_counted_together_by_the_engine(monkeypatch, coun
 
 
 def sent(project, text):
-    dataset = datasets.receive_upload(
+    dataset = receive_upload(
         project=project,
         file=ContentFile(f"text\n{(text + chr(10)) * OFTEN}".encode()),
         name=f"{text}.csv",

@@ -30,7 +30,7 @@ from privacy.ledger import services as ledger
 from privacy.ledger.entries import broken_rule
 from privacy.ledger.models import BudgetAccount
 from privacy.ledger.selectors import can_pay, guarantee, last_entry, quota_of
-from tests.factories import make_account, make_project, make_records, make_user
+from tests.factories import make_account, make_project, make_records, make_user, open_population
 from tests.owning import as_owner
 
 pytestmark = pytest.mark.django_db
@@ -50,14 +50,7 @@ def population(managers):
 
 
 def opened(owner, second, **terms):
-    given = {
-        "name": "Patients",
-        "unit": "contributor",
-        "filter": "pure",
-        "epsilon_limit": 4.0,
-        "delta_limit": 1e-5,
-    }
-    return budget_populations.open_population(owner=owner, second=second, **given | terms)
+    return open_population(owner=owner, second=second, **{"epsilon_limit": 4.0, "delta_limit": 1e-5} | terms)
 
 
 def add(population, project, number=1):

@@ -28,7 +28,7 @@ from annotation.tables.pseudonym_keys import site_pseudonyms
 from annotation.work.services import attempts, jobs
 from annotation.work.services.garbage_collection import collector_paused
 from dpal_site.embedded import host
-from tests.factories import make_project, make_user
+from tests.factories import make_project, make_user, receive_upload
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("own_storage")]
 
@@ -42,7 +42,7 @@ def sent(monkeypatch):
 
 
 def receive(data, project=None, name="rows.csv", **options):
-    return datasets.receive_upload(
+    return receive_upload(
         project=project or make_project(), file=ContentFile(data), name=name, uploaded_by=make_user(), **options
     )
 

@@ -15,7 +15,7 @@ from annotation.models import Dataset, DatasetState, Job, Record
 from privacy.ledger import populations
 from privacy.ledger.entries import broken_rule
 from tests import learning
-from tests.factories import make_project, make_user
+from tests.factories import make_project, make_user, open_population, receive_upload
 
 pytestmark = pytest.mark.django_db(transaction=True)
 RULE = "annotation_records_as_declared"
@@ -28,15 +28,7 @@ def owner():
 
 @pytest.fixture
 def population(owner):
-    return budget_populations.open_population(
-        name="Patients",
-        unit="contributor",
-        filter="pure",
-        epsilon_limit=100.0,
-        delta_limit=1e-3,
-        owner=owner,
-        second=make_user(),
-    )
+    return open_population(owner=owner)
 
 
 @pytest.fixture
@@ -54,7 +46,7 @@ def received(project, *people, seed=1):
     """Receive a file with a record of each of these people, who may come several times."""
     texts = learning.sentences(len(people), seed=seed)
     lines = ["text,who", *(f'"{text}",{name}' for text, name in zip(texts, people, strict=True))]
-    return datasets.receive_upload(
+    return receive_upload(
         project=project,
         file=File(io.BytesIO("\n".join(lines).encode()), name="rows.csv"),
         name="rows.csv",

@@ -19,7 +19,7 @@ from annotation.errors import InvalidUpload
 from annotation.models import Dataset, Job, Record
 from annotation.models.imports import ImportPart
 from annotation.work.services import attempts, jobs
-from tests.factories import make_project, make_user
+from tests.factories import make_project, make_user, receive_upload
 from tests.pools import stored_rows
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -104,9 +104,7 @@ FILES = {
 
 def received(name, data, **options):
     project = make_project(oracle="crowd")
-    return datasets.receive_upload(
-        project=project, file=ContentFile(data), name=name, uploaded_by=make_user(), **options
-    )
+    return receive_upload(project=project, file=ContentFile(data), name=name, uploaded_by=make_user(), **options)
 
 
 def outcome(dataset):

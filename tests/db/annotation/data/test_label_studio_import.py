@@ -13,7 +13,7 @@ from annotation.models import Dataset, Label, Record
 from annotation.questions.services import checks as gold
 from annotation.questions.services import labels, queue
 from privacy.ledger.selectors import guarantee
-from tests.factories import make_annotators, make_project, make_user, open_records
+from tests.factories import make_annotators, make_project, make_user, open_records, receive_upload
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -109,7 +109,7 @@ def apart(own_storage, monkeypatch):
 
 def imported(project, data, **options):
     data = data if isinstance(data, bytes) else data.encode() if isinstance(data, str) else json.dumps(data).encode()
-    dataset = datasets.receive_upload(
+    dataset = receive_upload(
         project=project, file=ContentFile(data), name="export.json", uploaded_by=make_user(), **options
     )
     datasets.import_dataset(job_id=dataset.job_id)

@@ -26,7 +26,7 @@ from annotation.questions.services import labels, queue
 from annotation.work.services import tokens
 from annotation.work.services.tokens import Scope
 from tests.db.annotation.models.test_constraints import refused
-from tests.factories import add_members, make_annotators, make_project, make_records, make_user
+from tests.factories import add_members, make_annotators, make_project, make_records, make_user, receive_upload
 from tests.pure.annotation.data.readers.test_parsers import archive, png
 from tests.workbooks import sheet, workbook
 
@@ -48,7 +48,7 @@ def _apart(own_storage, monkeypatch):
 
 
 def imported(project, data, name, mapping=MAPPING, role="pool"):
-    dataset = datasets.receive_upload(
+    dataset = receive_upload(
         project=project, file=ContentFile(data), name=name, role=role, mapping=mapping, uploaded_by=make_user()
     )
     datasets.import_dataset(job_id=dataset.job_id)
@@ -274,7 +274,7 @@ class TestBehindAGate:
     @pytest.mark.parametrize("role", ["pool", "public_test"])
     def test_they_are_refused(self, mapping, role):
         with pytest.raises(InvalidUpload, match="behind a gate no question knows its record"):
-            datasets.receive_upload(
+            receive_upload(
                 project=make_project(oracle="crowd", selection="uncertainty"),
                 file=ContentFile(delimited()),
                 name="rows.csv",

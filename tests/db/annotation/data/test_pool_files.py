@@ -23,7 +23,7 @@ from learner.rounds.services import forgetting
 from learner.rounds.services import forgetting as learner_retention
 from privacy.errors import UnsoundCombination
 from privacy.ledger.entries import broken_rule
-from tests.factories import make_account, make_project, make_user
+from tests.factories import make_account, make_project, make_user, open_population, receive_upload
 from tests.owning import as_owner
 from tests.pools import digests, emptied_slots, stored_rows
 
@@ -47,7 +47,7 @@ def crowd(**settings):
 
 def upload(project=None, rows=ROWS, **options):
     lines = "".join(f'"{text}",{who}\n' for text, who in rows)
-    dataset = datasets.receive_upload(
+    dataset = receive_upload(
         project=project or crowd(),
         file=ContentFile(f"text,contributor\n{lines}".encode()),
         name="log.csv",
@@ -305,7 +305,7 @@ def test_a_pool_is_ready_when_its_files_hold_its_rows_without_a_gap(parts, rows)
 
 def population(**terms):
     given = {"name": "Patients", "unit": "record", "filter": "pure", "epsilon_limit": 90.0, "delta_limit": 0.9}
-    return populations.open_population(owner=make_user(), second=make_user(), **given | terms)
+    return open_population(owner=make_user(), **given | terms)
 
 
 def join(project, people):

@@ -21,7 +21,7 @@ from annotation.work.services import tokens
 from annotation.work.services.tokens import Scope
 from privacy.ledger.models import LedgerEntry
 from tests import learning, streaming
-from tests.factories import add_members, make_user
+from tests.factories import add_members, make_user, receive_upload
 
 pytestmark = pytest.mark.django_db(transaction=True)
 ROLES = ("pool", "public_test", "public_start", "charged_start")
@@ -41,7 +41,7 @@ def project(owner):
 def bring(project, texts, role, *, by=None, columns=("text", "label"), labels=learning.CLASSES):
     """Upload texts with alternating labels in a role and read them at once."""
     lines = [",".join(columns), *(f'"{text}",{labels[place % 2]}' for place, text in enumerate(texts))]
-    dataset = datasets.receive_upload(
+    dataset = receive_upload(
         project=project,
         file=File(io.BytesIO("\n".join(lines).encode()), name="rows.csv"),
         name=f"{role}.csv",

@@ -4,10 +4,10 @@ import pytest
 from django.core.files.base import ContentFile
 from django.db import connection, connections, transaction
 
-from annotation.data.services import datasets, streams
+from annotation.data.services import streams
 from annotation.errors import IdempotencyKeyReused, InvalidRecords, InvalidUpload, NotAStream, StreamFull
 from annotation.models import Dataset, RecordPost
-from tests.factories import make_project, make_user, open_preset
+from tests.factories import make_project, make_user, open_preset, receive_upload
 
 pytestmark = pytest.mark.django_db
 COLUMNS = [
@@ -115,7 +115,7 @@ def test_uploads_and_posts_do_not_mix():
     with pytest.raises(NotAStream):
         streams.post_records(project=make_project(), records=texts("a"))
     with pytest.raises(InvalidUpload, match="one by one"):
-        datasets.receive_upload(project=open_project(), file=ContentFile(b"text\na\n"), name="x.csv")
+        receive_upload(project=open_project(), file=ContentFile(b"text\na\n"), name="x.csv")
 
 
 @pytest.mark.django_db(transaction=True)

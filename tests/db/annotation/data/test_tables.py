@@ -14,7 +14,7 @@ from annotation.projects.services import lifecycle
 from annotation.tables.stores import FolderTable
 from learner.rounds.services import closing as deletion
 from learner.rounds.services.forgetting import preview_forgetting
-from tests.factories import make_account, make_project, make_user
+from tests.factories import make_account, make_project, make_user, open_population, receive_upload
 from tests.iceberg import write_iceberg
 from tests.lakes import TEXTS, register, spoil_pages, write_table
 
@@ -119,15 +119,14 @@ def test_projects_whose_promise_needs_the_rows_here_take_no_table(table):
 
 
 def test_a_project_that_a_population_counts_by_person_takes_none(table):
-    given = {"name": "Patients", "unit": "record", "filter": "pure", "epsilon_limit": 90.0, "delta_limit": 0.9}
-    people = populations.open_population(owner=make_user(), second=make_user(), **given)
+    people = open_population(unit="record", epsilon_limit=90.0, delta_limit=0.9)
     project = crowd()
     populations.add_project(population=people, project=project, records_per_person=30, actor=make_user())
     refused("counts this project's records by person", project=project, address=table.as_uri())
 
 
 def public(project):
-    return datasets.receive_upload(
+    return receive_upload(
         project=project,
         file=ContentFile(b"text,label\nsome words,sport\n"),
         name="test.csv",

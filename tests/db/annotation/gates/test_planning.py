@@ -14,7 +14,7 @@ from annotation.gates.services import planning, runs
 from annotation.models import GateRun, Query
 from annotation.projects.services import opening
 from privacy.accounting.gate import gate_delta
-from tests.factories import make_project, make_records, make_user
+from tests.factories import make_project, make_records, make_user, receive_upload
 
 pytestmark = pytest.mark.django_db(transaction=True)
 THRESHOLD = {"gate_kind": "threshold", "gate_epsilon": 1.0, "gate_delta": 1e-5, "gate_floor": 2}
@@ -47,7 +47,7 @@ def created(**settings):
 
 
 def uploaded(project, rows, *, name="pool.csv", head=b"text,who\n"):
-    dataset = datasets.receive_upload(
+    dataset = receive_upload(
         project=project,
         file=ContentFile(head + rows),
         name=name,

@@ -20,7 +20,7 @@ from annotation.work.services import interruptions, jobs
 from privacy.gate.kanonymity import KAnonymityGate
 from privacy.ledger import services as ledger
 from privacy.ledger.models import LedgerEntry
-from tests.factories import make_project, make_records, make_user
+from tests.factories import make_project, make_records, make_user, receive_upload
 
 pytestmark = pytest.mark.django_db(transaction=True)
 # At a sampling rate of 0.3 all 400 copies together fall below k = 17 with probability below 1e-38, and 5 copies
@@ -122,7 +122,7 @@ def test_the_digest_is_of_the_lines_that_json_writes(monkeypatch, at_once):
 
 
 def test_the_gate_starts_when_the_upload_is_read_and_only_once(crowd, sent):
-    dataset = datasets.receive_upload(
+    dataset = receive_upload(
         project=crowd, file=ContentFile(b"text\n" + b"Stop!\n" * OFTEN), name="a.csv", uploaded_by=make_user()
     )
     assert runs.start_gate(dataset=dataset) is None  # not read yet
@@ -157,7 +157,7 @@ def test_contributors_count_once_for_a_text():
         pool_account=account(unit="contributor"),
     )
     lines = [f"many,person {n}" for n in range(OFTEN)] + ["shouted,one person"] * OFTEN
-    dataset = datasets.receive_upload(
+    dataset = receive_upload(
         project=project,
         file=ContentFile(("text,who\n" + "\n".join(lines)).encode()),
         name="a.csv",

@@ -2,8 +2,7 @@ import pytest
 
 from annotation.choices.presets import PRESETS
 from annotation.models import Features
-from annotation.projects.forms.opening import ProjectForm
-from annotation.projects.forms.pool import PoolProjectForm
+from annotation.projects.forms.opening import PoolProjectForm, ProjectForm
 from learner.features.encoder import SentenceEncoder
 from learner.pools import features
 from tests import learning

@@ -4,14 +4,14 @@ import pytest
 from django.core.files.base import ContentFile
 from django.core.files.storage import default_storage
 
-from annotation.data.services import datasets, retention
-from tests.factories import make_project, make_user
+from annotation.data.services import retention
+from tests.factories import make_project, make_user, receive_upload
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("own_storage")]
 
 
 def test_files_whose_receiver_died_are_deleted_and_no_others():
-    dataset = datasets.receive_upload(
+    dataset = receive_upload(
         project=make_project(), file=ContentFile(b"text\na\n"), name="rows.csv", uploaded_by=make_user(), send=False
     )
     kept = dataset.upload.name

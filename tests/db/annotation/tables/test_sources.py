@@ -13,7 +13,7 @@ from privacy.accounting.events import GateOfSnapshotEvent
 from privacy.errors import UnsoundCombination
 from privacy.ledger import services as ledger
 from privacy.ledger.entries import broken_rule
-from tests.factories import make_account, make_project, make_user
+from tests.factories import make_account, make_project, make_user, open_population
 from tests.lakes import TEXTS, register, write_table
 from tests.owning import as_owner
 
@@ -193,8 +193,7 @@ def test_no_data_of_another_role_stand_beside_one(table):
 
 def test_a_population_that_counts_by_person_takes_no_project_with_a_table(table):
     dataset = register(crowd(), table)
-    given = {"name": "Patients", "unit": "record", "filter": "pure", "epsilon_limit": 90.0, "delta_limit": 0.9}
-    people = populations.open_population(owner=make_user(), second=make_user(), **given)
+    people = open_population(unit="record", epsilon_limit=90.0, delta_limit=0.9)
     with pytest.raises(UnsoundCombination):
         populations.add_project(population=people, project=dataset.project, records_per_person=3, actor=make_user())
 

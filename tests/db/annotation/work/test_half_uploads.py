@@ -6,12 +6,11 @@ from django.core.files.base import ContentFile
 from django.core.files.storage import default_storage, storages
 from django.utils.functional import empty
 
-from annotation.data.services import datasets
 from annotation.errors import StorageAway
 from annotation.models import Dataset, Job
 from dpal_site.environment import PART_BYTES, storage_settings
 from tests import memory_store
-from tests.factories import make_project, make_user
+from tests.factories import make_project, make_user, receive_upload
 
 pytestmark = pytest.mark.django_db
 BODY = b"text\n" + b"a line of text\n" * (2 * PART_BYTES // 15) + b"the end\n"
@@ -55,9 +54,7 @@ def test_an_upload_whose_file_breaks_off_is_refused_with_a_reason_and_can_be_sen
     project, person = make_project(), make_user()
 
     def send():
-        return datasets.receive_upload(
-            project=project, file=ContentFile(BODY), name="rows.csv", uploaded_by=person, send=False
-        )
+        return receive_upload(project=project, file=ContentFile(BODY), name="rows.csv", uploaded_by=person, send=False)
 
     with pytest.raises(StorageAway, match="Nothing was kept"):
         send()

@@ -9,7 +9,7 @@ from annotation import retrying
 from annotation.data.services import datasets, uploads
 from annotation.models import Dataset, DatasetState, Job, Record, WorkState
 from annotation.work import scanning
-from tests.factories import make_project, make_user
+from tests.factories import make_project, make_user, receive_upload
 from tests.scanner import CLEAN, INFECTED, SmallScanner
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -22,9 +22,7 @@ def apart(monkeypatch, settings, own_storage):
 
 
 def receive():
-    return datasets.receive_upload(
-        project=make_project(), file=ContentFile(ROWS), name="rows.csv", uploaded_by=make_user()
-    )
+    return receive_upload(project=make_project(), file=ContentFile(ROWS), name="rows.csv", uploaded_by=make_user())
 
 
 def read(dataset):

@@ -16,7 +16,7 @@ from learner.models import FeatureProjection
 from learner.pools import features
 from learner.pools.configuration import featurizer_of
 from tests import learning
-from tests.factories import make_user
+from tests.factories import make_user, receive_upload
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("own_storage")]
 # Of one brightness, as PNG and JPEG reckon it.
@@ -42,9 +42,7 @@ def uploaded(project, *, seed, number=80, role="public_test"):
             ending, kind, options = KINDS[place % 2]
             with target.open(f"{name}/{place}.{ending}", "w") as file:
                 image.save(file, kind, **options)
-    dataset = datasets.receive_upload(
-        project=project, file=ContentFile(sink.getvalue()), name="a.zip", role=role, send=False
-    )
+    dataset = receive_upload(project=project, file=ContentFile(sink.getvalue()), name="a.zip", role=role, send=False)
     datasets.import_dataset(job_id=dataset.job_id)
     return Dataset.objects.get(pk=dataset.pk)
 

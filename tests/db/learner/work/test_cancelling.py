@@ -10,7 +10,7 @@ from learner.releases.services import publishing
 from learner.rounds.next_step import Step, project_status
 from learner.rounds.services import loop, training
 from tests import learning
-from tests.factories import make_user
+from tests.factories import make_user, receive_upload
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("own_storage")]
 
@@ -29,7 +29,7 @@ def cancel_at(monkeypatch, module, step: str, row) -> None:
 
 def upload(project) -> Dataset:
     rows = "\n".join(learning.sentences(30))
-    return datasets.receive_upload(
+    return receive_upload(
         project=project, file=SimpleUploadedFile("pool.csv", f"text\n{rows}\n".encode()), name="pool.csv", send=False
     )
 
@@ -90,7 +90,7 @@ def test_a_finished_work_cannot_be_cancelled():
 def crowd():
     project = learning.open_crowd(make_user())
     rows = "\n".join(f"{text},person {n}" for text in learning.sentences(4) for n in range(20))
-    dataset = datasets.receive_upload(
+    dataset = receive_upload(
         project=project,
         file=SimpleUploadedFile("log.csv", f"text,contributor\n{rows}\n".encode()),
         name="log.csv",

@@ -414,10 +414,12 @@ def test_a_project_is_no_population(open_account):
 
 
 def test_a_population_begins_with_its_own_account(open_account):
-    refused(
-        "privacy_account_terms_fixed",
-        lambda: BudgetAccount.objects.filter(pk=open_account().pk).update(key_fingerprint="0" * 32),
-    )
+    account = open_account()
+    with as_owner():
+        refused(
+            "privacy_account_terms_fixed",
+            lambda: BudgetAccount.objects.filter(pk=account.pk).update(key_fingerprint="0" * 32),
+        )
 
 
 @pytest.mark.parametrize("wrong", [{"key_fingerprint": "x"}, {"unit": "answer"}, {"scope": "project:x"}])

@@ -9,7 +9,6 @@ from django.test import Client
 from django.urls import reverse
 
 from annotation.budget import population_sheets
-from annotation.budget.services import populations
 from annotation.models import Project
 from annotation.projects.forms.wizard import WizardStep
 from annotation.projects.services import opening
@@ -18,7 +17,7 @@ from annotation.work.services.tokens import Scope
 from privacy.errors import UnsoundCombination
 from privacy.ledger.models import BudgetAccount
 from privacy.ledger.selectors import quota_of
-from tests.factories import make_user
+from tests.factories import make_user, open_population
 from tests.web.annotation.projects.test_overview import form_of
 from tests.web.annotation.projects.test_wizard import TASK, at, go_on
 
@@ -43,7 +42,7 @@ def client(owner) -> Client:
 
 def opened(owner, name="Patients", **terms):
     given = {"unit": "contributor", "filter": "zcdp", "epsilon_limit": 40.0, "delta_limit": 1e-5}
-    return populations.open_population(name=name, owner=owner, second=make_user(f"second of {name}"), **given | terms)
+    return open_population(name=name, owner=owner, second=make_user(f"second of {name}"), **given | terms)
 
 
 def budget_form(client, preset=EXPERTS):

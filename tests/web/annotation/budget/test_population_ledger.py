@@ -23,7 +23,7 @@ from privacy.ledger.auditor.statement import StatementRefused, audit_statement
 from privacy.ledger.checkpoints import site_key
 from privacy.ledger.models import EntryKind
 from tests.counting import new_counter
-from tests.factories import make_account, make_project, make_user
+from tests.factories import make_account, make_project, make_user, open_population
 from tests.owning import without_rules
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -47,15 +47,7 @@ def project():
 
 @pytest.fixture
 def population(owner, project):
-    opened = populations.open_population(
-        name="Patients",
-        unit="contributor",
-        filter="pure",
-        epsilon_limit=100.0,
-        delta_limit=1e-3,
-        owner=owner,
-        second=make_user(),
-    )
+    opened = open_population(owner=owner)
     populations.add_project(population=opened, project=project, records_per_person=2, actor=owner)
     return opened
 
@@ -127,9 +119,7 @@ def test_a_witness_sees_the_common_limit_forget(live_server, project, population
     with connection.cursor() as cursor:
         cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
     with without_rules("privacy_ledgerentry") as cursor:
-        cursor.execute(
-            "DELETE FROM privacy_ledgerentry WHERE account_id = %s AND sequence > 3", [population.account_id]
-        )
+        cursor.execute("DELETE FROM privacy_ledgerentry WHERE account_id = %s AND sequence > 3", [population.pk])
     (tmp_path / "another").mkdir()
     settings.LEDGER_COUNTER_PATH = new_counter(tmp_path / "another")
     forgot = look()

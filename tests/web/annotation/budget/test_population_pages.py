@@ -11,12 +11,13 @@ from django.urls import reverse
 
 from annotation.budget.services import populations
 from annotation.models import Role
+from annotation.models.limits import LimitRequest
 from annotation.work.services import tokens
 from annotation.work.services.tokens import Scope
 from privacy.accounting.events import OutputPerturbationEvent
 from privacy.ledger import services as ledger
 from privacy.ledger.models import BudgetAccount
-from tests.factories import add_members, make_project, make_user
+from tests.factories import add_members, make_project, make_user, open_population
 
 pytestmark = pytest.mark.django_db
 RELEASE = OutputPerturbationEvent(10.0, 0.3, 5, 1e-6)
@@ -42,15 +43,7 @@ def second():
 
 @pytest.fixture
 def population(owner, second):
-    return populations.open_population(
-        name="Patients",
-        unit="contributor",
-        filter="pure",
-        epsilon_limit=4.0,
-        delta_limit=1e-5,
-        owner=owner,
-        second=second,
-    )
+    return open_population(epsilon_limit=4.0, delta_limit=1e-5, owner=owner, second=second)
 
 
 @pytest.fixture
@@ -93,7 +86,7 @@ def test_the_walk_of_a_population(owner, second, project):
     limit = {"epsilon_limit": "6", "delta_limit": "0.00001", "reason": "a third project"}
     asked = mine.post(reverse("annotation:population_limit", args=[population.slug]), limit, follow=True)
     assert b"Nothing has changed yet" in asked.content
-    wish = population.requests.get()
+    wish = LimitRequest.objects.get()
     decide = reverse("annotation:decide_population", args=[population.slug, wish.pk])
     assert mine.post(decide, {"decision": "approve"}).status_code == 409
     assert b"a third project" in page(hers, population).content
@@ -102,7 +95,7 @@ def test_the_walk_of_a_population(owner, second, project):
     assert population.epsilon_limit_nano == 6 * 10**9
     third = make_user("third")
     mine.post(reverse("annotation:population_managers", args=[population.slug]), {"manager": "third", "reason": "r"})
-    appointed = population.requests.latest("pk")
+    appointed = LimitRequest.objects.latest("pk")
     hers.post(reverse("annotation:decide_population", args=[population.slug, appointed.pk]), {"decision": "approve"})
     assert page(browser(third), population).status_code == 200
     assert b"Patients" in browser(third).get(reverse("annotation:populations")).content

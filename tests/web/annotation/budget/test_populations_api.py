@@ -1,8 +1,7 @@
 import pytest
 
-from annotation.budget.services import populations
 from annotation.models.limits import LimitRequest, RequestKind
-from tests.factories import make_user
+from tests.factories import make_user, open_population
 from tests.rest_caller import Caller
 
 pytestmark = pytest.mark.django_db
@@ -16,15 +15,7 @@ def people():
 @pytest.fixture
 def population(people):
     owner, second = people
-    return populations.open_population(
-        name="Patients",
-        unit="contributor",
-        filter="pure",
-        epsilon_limit=40.0,
-        delta_limit=0.0,
-        owner=owner,
-        second=second,
-    )
+    return open_population(epsilon_limit=40.0, delta_limit=0.0, owner=owner, second=second)
 
 
 @pytest.fixture
@@ -41,13 +32,9 @@ def test_a_further_manager_takes_two(people, population, programs):
         told = first.post(f"{at}/managers", asked, key="one")
         assert told.status_code == 202
     wish = LimitRequest.objects.get()
-    assert {"wish": wish.pk, "kind": "manager", "manager": "third", "epsilon_limit": None, "is_own": True}.items() <= (
-        told.json().items()
-    )
-    assert [row["is_own"] for row in first.get(f"{at}/wishes").json() + second.get(f"{at}/wishes").json()] == [
-        True,
-        False,
-    ]
+    expected = {"request": wish.pk, "kind": "manager", "appointee": "third", "epsilon_limit": None}
+    assert (expected | {"requested_by": "first"}).items() <= told.json().items()
+    assert first.get(f"{at}/wishes").json() == second.get(f"{at}/wishes").json() == [told.json()]
     own = first.post(f"{at}/wishes/{wish.pk}", {"decision": "approve"})
     assert (own.status_code, own.json()["code"]) == (409, "Another manager has to approve this; you asked for it.")
     assert first.get(f"{at}/managers").json() == ["first", "second"]
@@ -64,8 +51,8 @@ def test_a_higher_limit_is_a_wish_and_may_be_taken_back(population, programs):
     at = f"populations/{population.slug}"
     first.post(f"{at}/limit", {"epsilon_limit": 50.0, "delta_limit": 0.0, "reason": "more data"})
     (wish,) = first.get(f"{at}/wishes").json()
-    assert (wish["kind"], wish["epsilon_limit"], wish["manager"]) == (RequestKind.LIMIT, 50.0, None)
-    assert first.post(f"{at}/wishes/{wish['wish']}", {"decision": "refuse"}).status_code == 204
+    assert (wish["kind"], wish["epsilon_limit"], wish["appointee"]) == (RequestKind.LIMIT, 50.0, None)
+    assert first.post(f"{at}/wishes/{wish['request']}", {"decision": "refuse"}).status_code == 204
     assert LimitRequest.objects.get().state == "withdrawn"
 
 

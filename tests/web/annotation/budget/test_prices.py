@@ -27,7 +27,7 @@ from learner.rounds.services import loop
 from privacy.accounting.units import epsilon_to_nano
 from privacy.ledger.models import LedgerEntry
 from tests import learning
-from tests.factories import make_user
+from tests.factories import make_user, receive_upload
 from tests.programs import Program
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -326,7 +326,7 @@ class TestAgain:
 
 def _gated(project, *, rows=ROWS, state=None):
     """Bring a pool, and let its gate run or end as it is told."""
-    dataset = datasets.receive_upload(
+    dataset = receive_upload(
         project=project,
         file=csv_file(rows),
         name="pool.csv",

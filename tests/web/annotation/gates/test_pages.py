@@ -12,13 +12,13 @@ from annotation.data.services import datasets
 from annotation.gates.services import planning, runs
 from annotation.models import Dataset, Project, Query, Role, Survey
 from annotation.people.services import members
-from annotation.projects.forms.choosing import NORMALIZER_CHOICES
+from annotation.projects.forms.opening import NORMALIZER_CHOICES
 from annotation.projects.services import opening
 from annotation.questions.services import queue
 from privacy.gate.normalizers import Normalizer
 from privacy.gate.planning import PAPER_EPSILONS, PAPER_RATES
 from tests.clients import browser_of
-from tests.factories import make_records, make_user, write_settings
+from tests.factories import make_records, make_user, receive_upload, write_settings
 from tests.markup import tight
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -48,7 +48,7 @@ def page(project: Project) -> str:
 
 
 def pool(project: Project, rows: bytes) -> int:
-    dataset = datasets.receive_upload(
+    dataset = receive_upload(
         project=project,
         file=SimpleUploadedFile("pool.csv", b"text,who\n" + rows),
         name="pool.csv",

@@ -20,7 +20,7 @@ from dpal_site.api import api
 from dpal_site.operations.logs import WithoutContent
 from privacy.gate.kanonymity import KAnonymityGate
 from tests.clients import browser_of
-from tests.factories import make_user
+from tests.factories import make_user, receive_upload
 
 pytestmark = pytest.mark.django_db(transaction=True)
 SECRET, PEOPLE = "my very own secret", "person"
@@ -43,7 +43,7 @@ def crowd(manager: User, **settings: object) -> Project:
     project = opening.create_project(preset="voice-crowd", owner=manager, **names, **(gate_kind | settings))  # type: ignore[arg-type]
     rows = [f"play jazz,{PEOPLE} {n}" for n in range(SHOWN_TIMES)]
     rows += [f"{SECRET},{PEOPLE} {n}" for n in range(HIDDEN_TIMES)]
-    datasets.receive_upload(
+    receive_upload(
         project=project,
         file=SimpleUploadedFile("pool.csv", ("text,who\n" + "\n".join(rows)).encode()),
         name="pool.csv",

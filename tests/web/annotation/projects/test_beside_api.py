@@ -3,12 +3,11 @@
 import pytest
 from django.contrib.auth.models import Permission
 
-from annotation.budget.services import populations
 from annotation.models import Project, Role
 from annotation.models.history import Action
 from annotation.projects.services import opening
 from privacy.ledger.selectors import guarantee, quota_of
-from tests.factories import add_members, make_user
+from tests.factories import add_members, make_user, open_population
 from tests.programs import Program
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -47,15 +46,7 @@ def test_it_is_opened_and_stands_beside(manager):
 
 
 def test_under_a_common_limit_it_begins_there(manager):
-    population = populations.open_population(
-        name="Patients",
-        unit="record",
-        filter="pure",
-        epsilon_limit=100.0,
-        delta_limit=1e-3,
-        owner=manager,
-        second=make_user(),
-    )
+    population = open_population(unit="record", owner=manager)
     project = opened(manager, population=population, records_per_person=2)
     ask = Program(manager, project)
     made = ask("POST", "beside", {"name": "Chance"}).json()

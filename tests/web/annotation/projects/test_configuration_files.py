@@ -10,7 +10,7 @@ from django.urls import reverse
 from annotation.choices.presets import PRESETS
 from annotation.models import Project, Role
 from annotation.people.services import members
-from annotation.projects.forms.configuration_file import LARGEST, file_of
+from annotation.projects.forms.configuration import LARGEST, file_of
 from annotation.projects.forms.wizard import draft_form
 from annotation.projects.services import opening
 from annotation.projects.services.configuring import limits_of

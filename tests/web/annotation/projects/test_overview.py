@@ -17,6 +17,7 @@ from privacy.ledger import services as ledger
 from privacy.ledger.models import EntryKind, LedgerEntry
 from privacy.ledger.selectors import guarantee
 from tests import learning
+from tests.factories import receive_upload
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -287,7 +288,7 @@ def test_a_token_is_shown_once_and_revoked(manager: User) -> None:
 
 def test_a_refused_gate_says_why_and_can_be_sent_again(crowd: Project, manager: User) -> None:
     rows = "".join(f"play jazz,person {n}\n" for n in range(3))
-    dataset = datasets.receive_upload(
+    dataset = receive_upload(
         project=crowd,
         file=SimpleUploadedFile("log.csv", f"text,person\n{rows}".encode()),
         name="log.csv",

@@ -13,8 +13,7 @@ from annotation.choices.catalogue import parameter_names
 from annotation.data.services import retention
 from annotation.models import Project, Role
 from annotation.models.history import Action, ProjectChange
-from annotation.projects.forms.setting_names import setting_name
-from annotation.projects.settings_words import setting_value
+from annotation.projects.forms.settings import setting_name, setting_value
 from annotation.work.services import tokens
 from annotation.work.services.tokens import Scope
 from privacy.accounting.events import RandomChoiceEvent

@@ -22,7 +22,7 @@ from annotation.questions.services import labels, queue
 from annotation.review.selectors import questions as browsing
 from annotation.work.services import tokens
 from annotation.work.services.tokens import Scope
-from tests.factories import add_members, make_account, make_annotators, make_project, open_records
+from tests.factories import add_members, make_account, make_annotators, make_project, open_records, receive_upload
 from tests.markup import tight
 from tests.web.annotation.questions.test_label_types import _compared as compared
 from tests.web.annotation.questions.test_label_types import answer, exported, logged_in
@@ -173,7 +173,7 @@ class TestSeveral:
     def test_labels_are_refused_by_line_and_rule(self):
         project = open_several()
         body = b"text,label\none,drama|war\ntwo,opera\nthree,drama|comedy|war\nfour,\n"
-        dataset = datasets.receive_upload(
+        dataset = receive_upload(
             project=project,
             file=File(BytesIO(body)),
             name="t.csv",
@@ -189,7 +189,7 @@ class TestSeveral:
             (4, "names more classes than the 2 a record may have"),
         ]
         with pytest.raises(InvalidUpload, match="one class each"):
-            datasets.receive_upload(
+            receive_upload(
                 project=project,
                 file=File(BytesIO(body)),
                 name="t.csv",
@@ -201,7 +201,7 @@ class TestSeveral:
     def test_public_examples_become_hidden_checks_and_answers_are_judged_by_the_whole_set(self):
         project = open_several()
         body = File(BytesIO(b"text,label\none,drama|war\n"))
-        dataset = datasets.receive_upload(
+        dataset = receive_upload(
             project=project,
             file=body,
             name="t.csv",
@@ -238,7 +238,7 @@ class TestSeveral:
 def read_again(body, name, mapping):
     """Upload a file of labels as a public test set of another project and return what was read."""
     project = open_several()
-    dataset = datasets.receive_upload(
+    dataset = receive_upload(
         project=project, file=File(BytesIO(body)), name=name, role="public_test", mapping=mapping, send=False
     )
     datasets.import_dataset(job_id=dataset.job_id)

@@ -19,8 +19,10 @@ from django.urls import reverse
 from django.utils import timezone
 
 from annotation.errors import TooOften
+from annotation.models.joining import RateCount
+from annotation.work.services import rates
 from dpal_site.accounts import guessing, sessions
-from dpal_site.models import CachedCount, GuessCount, Session
+from dpal_site.models import CachedCount, Session
 
 pytestmark = pytest.mark.django_db
 PASSWORD = "correct horse battery"
@@ -208,12 +210,12 @@ class TestThrottling:
         pauses = []
         for _ in range(16):
             self.guess("192.0.2.1")
-            row = GuessCount.objects.order_by("-next_at")[0]
+            row = RateCount.objects.exclude(next_at=None).order_by("-next_at")[0]
             if row.tries >= guessing.CLIENT.free:
                 counted_at = row.ends_at - timedelta(seconds=guessing.WINDOW_SECONDS)
                 pauses.append((row.next_at - counted_at).total_seconds())
             # Its time is over, by the clock of this transaction, too, which stands; and the library's own minute.
-            GuessCount.objects.update(next_at=timezone.now() - timedelta(days=1))
+            RateCount.objects.update(next_at=timezone.now() - timedelta(days=1))
             cache.clear()
         assert pauses == [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 900, 900]
 
@@ -282,10 +284,8 @@ class TestThrottling:
         assert cache.add("over", 2, 60)
         assert not cache.add("over", 3, 60)
         self.end("over")
-        GuessCount.objects.filter(pk=GuessCount.objects.first().pk).update(
-            ends_at=timezone.now() - timedelta(seconds=1)
-        )
-        assert guessing.forget_old_counts() == 2
+        RateCount.objects.filter(pk=RateCount.objects.first().pk).update(ends_at=timezone.now() - timedelta(seconds=1))
+        assert (guessing.forget_old_counts(), rates.forget_old_tries()) == (1, 1)
         assert cache.get("kept") == {"a": [1.5]}
 
     def test_of_many_accounts_from_one_address(self, ann):

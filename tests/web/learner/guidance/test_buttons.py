@@ -27,7 +27,7 @@ from learner.rounds.services import loop, training
 from privacy.ledger.selectors import guarantee
 from tests import learning, streaming
 from tests.clients import browser_of
-from tests.factories import bring_file, make_user
+from tests.factories import bring_file, make_user, receive_upload
 from tests.owning import without_rules
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -88,9 +88,7 @@ def no_pool():
 
 def unread():
     scene = trusted()
-    datasets.receive_upload(
-        project=scene.project, file=learning_file(), name="pool.csv", mapping={"text": "text"}, send=False
-    )
+    receive_upload(project=scene.project, file=learning_file(), name="pool.csv", mapping={"text": "text"}, send=False)
     members.add_member(project=scene.project, user=make_user(), role=Role.ANNOTATOR)
     return scene
 
@@ -265,7 +263,7 @@ def failing_trainings():
 
 def cancelled_import():
     scene = trusted()
-    dataset = datasets.receive_upload(
+    dataset = receive_upload(
         project=scene.project, file=learning_file(), name="pool.csv", mapping={"text": "text"}, send=False
     )
     assert attempts.cancel_work(row=dataset.job, by="ada")

@@ -1,4 +1,4 @@
-"""A new project step by step; what was typed waits in the person's session, so no step loses it."""
+"""Pages that list, open, pause and resume projects."""
 
 from typing import Any
 
@@ -6,22 +6,23 @@ from django.contrib import messages
 from django.contrib.auth.decorators import login_required, permission_required
 from django.forms import BooleanField
 from django.http import Http404, HttpRequest, HttpResponse
-from django.shortcuts import redirect, render
+from django.shortcuts import get_object_or_404, redirect, render
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_POST
 
 from annotation import selectors
-from annotation.access import managed_project
+from annotation.access import managed_project, may_open
 from annotation.budget import budget_levels
 from annotation.budget.forms import MembershipForm
 from annotation.budget.population_sheets import membership_like
 from annotation.choices.presets import PRESETS
-from annotation.models import Arrival, Project, Role, Selection
+from annotation.models import Arrival, DataKind, Oracle, Project, Role, Selection
 from annotation.people.identity import note_about, note_nothing, person_of
+from annotation.people.views import task_of
 from annotation.projects import protection_words
-from annotation.projects.forms.choosing import ChoosingForm
-from annotation.projects.forms.random_comparison import can_stand_beside_random, draft_of_random
+from annotation.projects.forms.configuration import can_stand_beside_random, draft_of_random
+from annotation.projects.forms.opening import ChoosingForm, PoolProjectForm, StreamProjectForm
 from annotation.projects.forms.wizard import (
     FIELDS,
     OWN_LIMIT,
@@ -37,7 +38,90 @@ from annotation.projects.forms.wizard import (
     step_of,
     typed_in,
 )
+from annotation.projects.selectors import project_cards
 from annotation.projects.services import opening
+
+
+@login_required
+def project_list(request: HttpRequest) -> HttpResponse:
+    """Every project the person takes part in; who came by a crowd link has one task, and goes to that."""
+    task = task_of(request)
+    if task is not None:
+        return redirect("annotation:label", slug=task.slug)
+    closed = "closed" in request.GET
+    cards = project_cards(user=request.user, closed=closed)
+    context = {"cards": cards, "may_open": may_open(request), "closed": closed}
+    return render(request, "annotation/projects/projects.html", context)
+
+
+@login_required
+def project(request: HttpRequest, slug: str) -> HttpResponse:
+    found = get_object_or_404(selectors.projects_of(request.user), slug=slug)
+    if selectors.projects_of(request.user, roles=(Role.MANAGER, Role.ENGINEER)).filter(pk=found.pk).exists():
+        return redirect("learner:overview", slug=slug)
+    if not selectors.projects_of(request.user, roles=(Role.ANNOTATOR,)).filter(pk=found.pk).exists():
+        return redirect("annotation:review", slug=slug)
+    return redirect("annotation:label", slug=slug)
+
+
+@login_required
+@permission_required("annotation.add_project", raise_exception=True)
+def choose_preset(request: HttpRequest) -> HttpResponse:
+    presets = [
+        {
+            "preset": preset,
+            # What follows the colon is said by the preset itself.
+            "oracle": str(Oracle(preset.oracle).label).partition(":")[0],
+            "kinds": [DataKind(kind).label for kind in preset.data_kinds],
+        }
+        for preset in PRESETS.values()
+    ]
+    return render(request, "annotation/projects/choose_preset.html", {"presets": presets})
+
+
+@login_required
+@permission_required("annotation.add_project", raise_exception=True)
+def new_project(request: HttpRequest, preset: str) -> HttpResponse:
+    if preset not in PRESETS:
+        raise Http404
+    chosen = PRESETS[preset]
+    form_class: type[ChoosingForm] = (
+        StreamProjectForm if chosen.defaults.get("arrival") == Arrival.STREAM else PoolProjectForm
+    )
+    form = form_class(request.POST or None, preset=chosen)
+    if request.method == "POST" and ("show" in request.POST or not form.settings_are_shown(request.POST)):
+        note_nothing(request)
+        form = form_class.shown_for(request.POST, preset=chosen)
+        shown = MembershipForm(person=request.user, terms=sharing_terms(form), chosen=request.POST.dict())
+        context = {"form": form, "membership": shown, "preset": chosen, "changed": True}
+        return render(request, "annotation/projects/new_project.html", context)
+    membership = MembershipForm(request.POST or None, person=request.user, terms=sharing_terms(form))
+    if request.method == "POST" and form.is_valid() and membership.is_valid():
+        values = form.project_values() | membership.cleaned_data
+        project = opening.create_project(preset=preset, owner=person_of(request), **values)
+        return _to_its_data(request, project)
+    status = 422 if form.errors or membership.errors else 200
+    context = {"form": form, "membership": membership, "preset": chosen}
+    return render(request, "annotation/projects/new_project.html", context, status=status)
+
+
+def _to_its_data(request: HttpRequest, project: Project) -> HttpResponse:
+    note_about(request, project.pk)
+    stream = project.arrival == Arrival.STREAM
+    messages.success(
+        request, _("Project opened. Post its records next.") if stream else _("Project opened. Upload a pool next.")
+    )
+    return redirect("annotation:data", slug=project.slug)
+
+
+@login_required
+@require_POST
+def set_state(request: HttpRequest, slug: str) -> HttpResponse:
+    project = managed_project(request, slug)
+    change = opening.pause_project if request.POST.get("state") == "paused" else opening.resume_project
+    change(project=project)
+    return redirect("annotation:project", slug=slug)
+
 
 DRAFTS = "new_projects"
 # Where the button under the budget leads, which is no step of its own.
@@ -52,7 +136,6 @@ LATER = {
 @login_required
 @permission_required("annotation.add_project", raise_exception=True)
 def wizard(request: HttpRequest, preset: str, step: str) -> HttpResponse:
-    """One step of a new project."""
     if preset not in PRESETS or step not in set(WizardStep):
         raise Http404
     if step != WizardStep.CHECK or "go" in request.POST or "forget" in request.POST:
@@ -70,7 +153,6 @@ def wizard(request: HttpRequest, preset: str, step: str) -> HttpResponse:
 @login_required
 @permission_required("annotation.add_project", raise_exception=True)
 def open_beside(request: HttpRequest, slug: str) -> HttpResponse:
-    """Fill the steps with a project's settings and random choice, for its manager to look over and open."""
     project = managed_project(request, slug)
     if not can_stand_beside_random(project):
         raise Http404
@@ -80,7 +162,6 @@ def open_beside(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 def _protection(request: HttpRequest, key: str) -> HttpResponse:
-    """Who is protected from whom, which decides the preset; what was typed about the task moves along."""
     draft = draft_of(request, key)
     form = ProtectionForm(request.POST or None, preset=PRESETS[key], draft=draft)
     if request.method == "POST" and form.is_valid():
@@ -98,7 +179,6 @@ def _protection(request: HttpRequest, key: str) -> HttpResponse:
 
 
 def _settings(request: HttpRequest, key: str, step: WizardStep) -> HttpResponse:
-    """One step's settings: going on checks them, going elsewhere only keeps them."""
     draft = draft_of(request, key)
     level = BudgetLevelForm(request.POST or None, draft=draft) if step == WizardStep.BUDGET else None
     if request.method != "POST":
@@ -138,7 +218,6 @@ def _settings(request: HttpRequest, key: str, step: WizardStep) -> HttpResponse:
 
 
 def _check(request: HttpRequest, key: str) -> HttpResponse:
-    """Everything on one page, and opening the project."""
     form = draft_form(PRESETS[key], draft_of(request, key))
     if request.method == "POST" and "go" in request.POST:
         return redirect("annotation:wizard", preset=key, step=_wanted(request, WizardStep.CHECK))
@@ -146,16 +225,10 @@ def _check(request: HttpRequest, key: str) -> HttpResponse:
     if request.method == "POST" and form.is_valid() and membership.is_valid():
         values = form.project_values() | membership.cleaned_data
         project = opening.create_project(preset=key, owner=person_of(request), **values)
-        note_about(request, project.pk)
         if (compared := _compared(request, key)) is not None and project.selection == Selection.RANDOM:
             opening.compare_with(project=compared, other=project)
         keep_draft(request, key, {})
-        stream = project.arrival == Arrival.STREAM
-        messages.success(
-            request,
-            _("Project opened. Post its records next.") if stream else _("Project opened. Upload a pool next."),
-        )
-        return redirect("annotation:data", slug=project.slug)
+        return _to_its_data(request, project)
     form.is_valid()
     wrong = [
         {"step": step_of(name), "label": form[name].label, "errors": errors}
@@ -215,7 +288,6 @@ def _page(
 def _membership(
     request: HttpRequest, form: ChoosingForm, draft: dict[str, Any], *, asked: Any, typed: bool = False
 ) -> MembershipForm | None:
-    """Return what a step asks about the limit shared with other projects, where it asks for limits at all."""
     if asked is None:
         return None
     return MembershipForm(draft if typed else None, person=request.user, terms=sharing_terms(form), chosen=draft)
@@ -228,7 +300,6 @@ def _compared(request: HttpRequest, key: str) -> Project | None:
 
 
 def _meaning(form: Any, draft: dict[str, Any]) -> dict[str, str]:
-    """Say what the limit means, and what becomes of delta against the number that was named."""
     epsilon, delta = form.cleaned_data["pool_epsilon"], form.cleaned_data["pool_delta"]
     people = str(draft.get("people") or "")
     return {
@@ -258,11 +329,9 @@ def _wanted(request: HttpRequest, default: WizardStep) -> WizardStep:
 
 
 def draft_of(request: HttpRequest, key: str) -> dict[str, Any]:
-    """Return what was typed so far for a project of this preset."""
     return dict(request.session.get(DRAFTS, {}).get(key, {"level": OWN_LIMIT}))
 
 
 def keep_draft(request: HttpRequest, key: str, draft: dict[str, Any]) -> None:
-    """Keep what was typed for a project of this preset, in the session of whom typed it."""
     drafts = request.session.get(DRAFTS, {})
     request.session[DRAFTS] = drafts | {key: draft}

@@ -1,4 +1,4 @@
-"""Forms of the pages people are taken into a project by, and join by."""
+"""Forms of members, groups, invitations, crowd links, tokens and mails."""
 
 from collections.abc import Mapping
 from datetime import timedelta
@@ -6,7 +6,7 @@ from typing import Any
 
 from django import forms
 from django.conf import settings
-from django.contrib.auth.models import User
+from django.contrib.auth.models import Group, User
 from django.core.validators import RegexValidator
 from django.utils.translation import get_language
 from django.utils.translation import gettext_lazy as _
@@ -15,16 +15,14 @@ from annotation.models import Role
 from annotation.models.joining import Platform
 from annotation.people.services.signed_arrivals import TOKEN, signing_hindrance
 from annotation.wording import localized
+from annotation.work.services.tokens import Scope
 
 
 class MemberForm(forms.Form):
-    """Somebody who has an account here, and what they may do."""
-
     username = forms.CharField(max_length=150, label=_("User name"))
     role = forms.ChoiceField(choices=Role.choices, label=_("Role"))
 
     def clean_username(self) -> User:
-        """Find the person; managers may know who has an account."""
         user = User.objects.filter(username=self.cleaned_data["username"], is_active=True).first()
         if user is None:
             raise forms.ValidationError(_("Nobody has an account under this name."))
@@ -32,8 +30,6 @@ class MemberForm(forms.Form):
 
 
 class InvitationForm(forms.Form):
-    """A new invitation."""
-
     role = forms.ChoiceField(choices=Role.choices, label=_("Role"))
     maximum_uses = forms.IntegerField(min_value=1, max_value=1000, initial=1, label=_("People at most"))
     days = forms.IntegerField(min_value=1, max_value=90, initial=7, label=_("Days until it ends"))
@@ -69,8 +65,6 @@ class InvitationForm(forms.Form):
 
 
 class CrowdLinkForm(forms.Form):
-    """A new link for a platform."""
-
     platform = forms.ChoiceField(choices=Platform.choices, label=_("Platform"))
     study = forms.RegexField(
         r"^[A-Za-z0-9_-]*$",
@@ -147,3 +141,28 @@ class ArrivalForm(forms.Form):
         """Return what came, under the platform's names, to be sent on with its signature."""
         signed = {TOKEN: self.signature} if self.signature else {}
         return {name: self.data[field] for field, name in self.names.items()} | signed
+
+
+class GroupRoleForm(forms.Form):
+    group = forms.ModelChoiceField(Group.objects.order_by("name"), label=_("Group"))
+    role = forms.ChoiceField(choices=Role.choices, label=_("Role of everybody in it"))
+
+    def __init__(self, data: Any = None) -> None:
+        # Another form of the page asks for a role, too.
+        super().__init__(data, auto_id="id_given_%s")
+
+
+class TokenForm(forms.Form):
+    name = forms.CharField(max_length=80, label=_("Name"), help_text=_("Where it will be used."))
+    scopes = forms.MultipleChoiceField(
+        choices=[(scope.value, scope.value) for scope in Scope], widget=forms.CheckboxSelectMultiple, label=_("May do")
+    )
+    days = forms.IntegerField(min_value=1, max_value=366, initial=90, label=_("Days until it ends"))
+
+    def lifetime(self) -> timedelta:
+        return timedelta(days=self.cleaned_data["days"])
+
+
+class MailForm(forms.Form):
+    wanted = forms.BooleanField(required=False, label=_("Send me mail about my projects"))
+    language = forms.ChoiceField(choices=settings.LANGUAGES, label=_("Language of the mails"))
