@@ -8,7 +8,7 @@ from annotation.signals import project_deleting, project_erasing
 
 class ProlificConfig(addons.AddonConfig):
     name = "addons.prolific"
-    panels = {"people": "prolific/_link.html"}
+    panels = {"people": "prolific/_link.html", "crowd_done": "prolific/_done.html"}
     sentences = {
         "prolific:studies": _("Opened a study on Prolific"),
         "prolific:connect_platform": _("Connected the project to Prolific, or took it back"),
