@@ -17,8 +17,7 @@ from playwright.sync_api import expect
 
 from annotation.data.services import datasets
 from annotation.models import Dataset, Job, Project, Record, WorkState
-from annotation.models.deletions import Deletion
-from annotation.models.forgetting import Forgetting
+from annotation.models.retention import Deletion, Forgetting
 from annotation.work.services import jobs
 from learner.models import ModelRelease
 from learner.rounds.services import closing as deletion

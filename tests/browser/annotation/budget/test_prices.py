@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from django.conf import settings
-from django.test import Client
 from django.urls import reverse
 
 from annotation.data.services import datasets
@@ -16,6 +15,7 @@ from annotation.projects.services import opening
 from annotation.templatetags.privacy_numbers import unbroken
 from dpal_site.embedded.processes import Supervisor
 from tests import axe, learning
+from tests.clients import come_in
 from tests.factories import make_user
 from tests.lakes import write_table
 
@@ -44,10 +44,7 @@ def check(page: "Page", name: str) -> None:
 def test_a_charged_upload_and_a_gate_without_output(page: "Page", live_site: Supervisor) -> None:
     owner = make_user("ada")
     crowd = learning.open_crowd(owner)
-    client = Client()
-    client.force_login(owner)
-    cookie = client.cookies[settings.SESSION_COOKIE_NAME]
-    page.context.add_cookies([{"name": cookie.key, "value": cookie.value, "url": live_site.url}])
+    come_in(page.context, owner, live_site.url)
     page.goto(live_site.url + reverse("annotation:data", args=[crowd.slug]))
     check(page, "data")
     page.set_input_files("[name=file]", {"name": "pool.csv", "mimeType": "text/csv", "buffer": ROWS})
@@ -90,10 +87,7 @@ def test_resuming_names_the_next_price(page: "Page", live_site: Supervisor) -> N
     owner = make_user("ada")
     experts = learning.open_trusted(owner)
     opening.pause_project(project=experts)
-    client = Client()
-    client.force_login(owner)
-    cookie = client.cookies[settings.SESSION_COOKIE_NAME]
-    page.context.add_cookies([{"name": cookie.key, "value": cookie.value, "url": live_site.url}])
+    come_in(page.context, owner, live_site.url)
     page.goto(live_site.url + reverse("learner:overview", args=[experts.slug]))
     page.get_by_role("button", name="Resume; the next model costs ε").wait_for()
     check(page, "paused")
@@ -107,10 +101,7 @@ def test_a_table_is_registered_by_its_price_and_shown_with_its_snapshot(
     owner = make_user("ada")
     crowd = learning.open_crowd(owner)
     table = write_table(tmp_path / crowd.slug / "log")
-    client = Client()
-    client.force_login(owner)
-    cookie = client.cookies[settings.SESSION_COOKIE_NAME]
-    page.context.add_cookies([{"name": cookie.key, "value": cookie.value, "url": live_site.url}])
+    come_in(page.context, owner, live_site.url)
     page.goto(live_site.url + reverse("annotation:data", args=[crowd.slug]))
     page.get_by_text("Register a table where it lies").click()
     check(page, "table")

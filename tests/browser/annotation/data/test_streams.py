@@ -1,7 +1,6 @@
 from typing import TYPE_CHECKING
 
 import pytest
-from django.conf import settings
 from django.contrib.auth.models import Permission
 from django.urls import reverse
 
@@ -10,7 +9,7 @@ from annotation.models import Label, Role
 from annotation.people.services import members
 from dpal_site.embedded.processes import Supervisor
 from tests import axe, streaming
-from tests.clients import browser_of
+from tests.clients import come_in
 from tests.factories import make_user
 
 if TYPE_CHECKING:
@@ -30,9 +29,7 @@ def test_pages_of_a_stream_are_clean(page: "Page", live_site: Supervisor, size: 
     members.add_member(project=project, user=manager, role=Role.ANNOTATOR)
     post_records(project=project, records=streaming.rows(3))
     streaming.work_off(project)
-    client = browser_of(manager)
-    cookie = client.cookies[settings.SESSION_COOKIE_NAME]
-    page.context.add_cookies([{"name": cookie.key, "value": cookie.value, "url": live_site.url}])
+    come_in(page.context, manager, live_site.url)
     page.set_viewport_size(size)
     page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
     found = {}

@@ -1,12 +1,11 @@
 import pytest
-from django.conf import settings
 from django.contrib.auth.models import User
 from django.urls import reverse
 from playwright.sync_api import Browser, Page, expect
 
 from annotation.models import Project, Role
 from tests.axe import violations
-from tests.clients import browser_of
+from tests.clients import come_in
 from tests.factories import add_members, make_project, make_user, open_preset, open_records
 from tests.keyboard import Keyboard
 
@@ -29,9 +28,7 @@ def project() -> Project:
 
 
 def enter(page: Page, live_server, person: User, name: str, *args: object) -> None:
-    client = browser_of(person)
-    cookie = client.cookies[settings.SESSION_COOKIE_NAME]
-    page.context.add_cookies([{"name": cookie.key, "value": cookie.value, "url": live_server.url}])
+    come_in(page.context, person, live_server.url)
     page.goto(live_server.url + reverse(f"annotation:{name}", args=args))
 
 

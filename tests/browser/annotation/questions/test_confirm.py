@@ -8,7 +8,7 @@ from annotation.models import Label, Role
 from annotation.people.services import members
 from tests import streaming
 from tests.axe import violations
-from tests.clients import browser_of
+from tests.clients import come_in
 from tests.factories import make_user, write_settings
 from tests.keyboard import read_first
 
@@ -28,9 +28,7 @@ def project():
 
 @pytest.fixture
 def desk(page, live_server, project):
-    client = browser_of(project.created_by)
-    cookie = client.cookies[settings.SESSION_COOKIE_NAME]
-    page.context.add_cookies([{"name": cookie.key, "value": cookie.value, "url": live_server.url}])
+    come_in(page.context, project.created_by, live_server.url)
 
     def go():
         page.goto(live_server.url + reverse("annotation:label", args=[project.slug]))

@@ -1,19 +1,14 @@
-import os
-from pathlib import Path
-
 import pytest
-from django.conf import settings
 from django.urls import reverse
 from playwright.sync_api import expect
 
 from annotation.models import Report, ReportKind, Role
 from annotation.questions.services import flags, labels, queue
-from tests.axe import violations
-from tests.clients import browser_of
+from tests.axe import problems_of
+from tests.clients import come_in
 from tests.factories import add_members, make_annotators, make_project, make_records, make_user
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
-KEEP = os.environ.get("SCREENSHOTS")
 DESK, PHONE, SMALL = {"width": 1280, "height": 860}, {"width": 390, "height": 844}, {"width": 320, "height": 640}
 TEXTS = ["why was i charged twice for the same coffee", "my card has not arrived", "the machine kept my card"]
 LONG = "https://example.org/" + "supercalifragilistic" * 5
@@ -45,22 +40,13 @@ def people(project):
 
 
 def sign_in(page, live_server, person, size=DESK, scheme="light"):
-    client = browser_of(person)
-    session = client.cookies[settings.SESSION_COOKIE_NAME].value
-    page.context.add_cookies([{"name": settings.SESSION_COOKIE_NAME, "value": session, "url": live_server.url}])
+    come_in(page.context, person, live_server.url)
     page.set_viewport_size(size)
     page.emulate_media(color_scheme=scheme)
 
 
 def address(live_server, name, *arguments):
     return live_server.url + reverse(f"annotation:{name}", args=arguments)
-
-
-def sound(page, name):
-    if KEEP:
-        page.screenshot(path=Path(KEEP) / f"{name}.png", full_page=True)
-    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
-    assert violations(page) == []
 
 
 def test_they_talk_by_keys_alone(page, live_server, project, manager, people):
@@ -84,7 +70,7 @@ def test_they_talk_by_keys_alone(page, live_server, project, manager, people):
     page.keyboard.press("Enter")
     report = page.get_by_role("region", name=f"{people[1].get_username()}: comment")
     expect(report).to_be_visible()
-    sound(page, "question-unread")
+    assert problems_of(page) == []
     report.get_by_label("Reply to").focus()
     page.keyboard.type("Yes: a fee is what the bank books.")
     page.keyboard.press("Tab")
@@ -95,11 +81,11 @@ def test_they_talk_by_keys_alone(page, live_server, project, manager, people):
     sign_in(page, live_server, people[1])
     page.goto(address(live_server, "label", project.slug))
     expect(page.get_by_text("1 comment of a manager is unread.")).to_be_visible()
-    sound(page, "label-unread")
+    assert problems_of(page) == []
     page.get_by_role("link", name="Read it").focus()
     page.keyboard.press("Enter")
     expect(page.get_by_text("a fee is what the bank books")).to_be_visible()
-    sound(page, "own-unread")
+    assert problems_of(page) == []
     page.get_by_role("button", name="I have read it").focus()
     page.keyboard.press("Enter")
     expect(page.get_by_text("Nothing is unread.")).to_be_visible()
@@ -114,20 +100,19 @@ def test_both_pages_are_sound(page, live_server, project, manager, people, size,
     flags.comment_on(assignment=first, comment=f"See {LONG}\nand say what it is")
     for report in Report.objects.filter(annotator=people[0]):
         flags.reply(project=project, report_id=report.pk, text=f"Thank you: {LONG}", author=manager)
-    named = f"{size['width']}-{scheme}"
     sign_in(page, live_server, manager, size, scheme)
-    for turn, name in ((first, "answered"), (flagged, "flagged")):
+    for turn in (first, flagged):
         page.goto(address(live_server, "question", project.slug, turn.query_id))
         expect(page.get_by_role("heading", name="Flags and comments")).to_be_visible()
-        sound(page, f"question-{name}-{named}")
+        assert problems_of(page) == []
     sign_in(page, live_server, people[0], size, scheme)
     page.goto(address(live_server, "label", project.slug))
     expect(page.get_by_text("2 comments of managers are unread.")).to_be_visible()
-    sound(page, f"label-{named}")
+    assert problems_of(page) == []
     page.get_by_role("link", name="Read it").click()
     expect(page.get_by_role("heading", name="About other questions")).to_be_visible()
     expect(page.get_by_text("half of it is missing")).to_be_visible()
-    sound(page, f"own-{named}")
+    assert problems_of(page) == []
 
 
 def test_on_a_phone_without_scripts(browser, live_server, project, manager, people):

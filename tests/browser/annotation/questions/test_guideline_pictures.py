@@ -1,43 +1,17 @@
-import os
 from collections.abc import Collection
-from pathlib import Path
 
 import pytest
-from django.conf import settings
-from django.urls import reverse
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Page, expect
 
 from annotation.models import GuidelinePicture, Project, Role
 from annotation.questions.guidelines import NAME_LENGTH, snippet_of
 from annotation.questions.services.guidelines import add_guideline_picture, save_guidelines
 from tests.axe import violations
-from tests.clients import browser_of
 from tests.factories import a_png, add_members, make_annotators, make_manager, make_project, make_user, open_records
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 SIZES = {"light": {"width": 1100, "height": 800}, "dark": {"width": 320, "height": 640}}
 LOADED = "() => [...document.images].every(one => one.complete && one.naturalWidth > 0)"
-
-
-@pytest.fixture
-def enter(browser: Browser, live_server, page_faults):
-    contexts = []
-
-    def open_page(project: Project, person, name: str, **options) -> Page:
-        client = browser_of(person)
-        cookie = client.cookies[settings.SESSION_COOKIE_NAME]
-        context = browser.new_context(reduced_motion="reduce", **options)
-        contexts.append(context)
-        context.add_cookies([{"name": cookie.key, "value": cookie.value, "url": live_server.url}])
-        opened = context.new_page()
-        opened.on("pageerror", lambda error: page_faults.append(f"script error: {error}"))
-        opened.goto(live_server.url + reverse(f"annotation:{name}", args=[project.slug]))
-        return opened
-
-    yield open_page
-    for context in contexts:
-        context.close()
-    assert not page_faults
 
 
 @pytest.fixture
@@ -51,7 +25,7 @@ def project() -> Project:
     return made
 
 
-def look_at(page: Page, name: str, schemes: Collection[str] = tuple(SIZES)) -> None:
+def look_at(page: Page, schemes: Collection[str] = tuple(SIZES)) -> None:
     for scheme in schemes:
         size = SIZES[scheme]
         page.set_viewport_size(size)
@@ -61,8 +35,6 @@ def look_at(page: Page, name: str, schemes: Collection[str] = tuple(SIZES)) -> N
         page.wait_for_function(LOADED)
         assert violations(page) == []
         assert page.evaluate("document.documentElement.scrollWidth") <= size["width"]
-        if folder := os.environ.get("DPAL_SHOTS"):
-            page.screenshot(path=Path(folder) / f"{name}-{scheme}.png", full_page=True)
 
 
 @pytest.mark.parametrize("scripts", [True, False], ids=["scripts", "plain"])
@@ -70,7 +42,9 @@ def test_a_manager_adds_shows_and_deletes_one(enter, tmp_path, scripts):
     project = make_project(guidelines="Look at the fruit.")
     tomato = tmp_path / "tomato.png"
     tomato.write_bytes(a_png(width=1600, height=900, colour="firebrick"))
-    page = enter(project, make_manager(project), "guidelines", java_script_enabled=scripts)
+    page = enter(
+        project, make_manager(project), "annotation:guidelines", java_script_enabled=scripts, reduced_motion="reduce"
+    )
     page.get_by_label("Picture").set_input_files(tomato)
     page.get_by_label("What it shows").fill("a ripe tomato")
     page.get_by_role("button", name="Add the picture").click()
@@ -82,7 +56,7 @@ def test_a_manager_adds_shows_and_deletes_one(enter, tmp_path, scripts):
     shown = page.locator(".guidelines").get_by_role("img", name="a ripe tomato")
     expect(shown).to_be_visible()
     if scripts:
-        look_at(page, "guidelines")
+        look_at(page)
     page.get_by_role("button", name="Save", exact=True).click()
     expect(page.get_by_text("Saved as version")).to_be_visible()
     page.get_by_role("button", name="Delete a ripe tomato").click()
@@ -101,19 +75,19 @@ def test_it_is_seen_beside_the_question_and_by_who_reviews(enter, project):
     reviewer = make_user()
     add_members(project, reviewer, role=Role.REVIEWER)
     open_records(project, 1)
-    page = enter(project, make_annotators(project, 1)[0], "label")
+    page = enter(project, make_annotators(project, 1)[0], reduced_motion="reduce")
     shown = page.get_by_role("img", name="a ripe tomato")
     expect(shown).to_be_visible()
-    look_at(page, "label")
+    look_at(page)
     # On a phone they open above the question, and a picture is seen as a whole.
     page.locator("#guidelines > summary").click()
     expect(shown).to_be_visible()
-    look_at(page, "label-open", ("dark",))
+    look_at(page, ("dark",))
     assert shown.bounding_box()["height"] <= page.locator(".guidelines").bounding_box()["height"]
     answers, beside = page.locator(".choices").bounding_box(), page.locator("#guidelines").bounding_box()
     assert beside["y"] + beside["height"] <= answers["y"]
-    page = enter(project, reviewer, "review")
+    page = enter(project, reviewer, "annotation:review", reduced_motion="reduce")
     for closed in page.locator("details:not([open]) > summary", has_text="Guidelines").all():
         closed.click()
     expect(page.get_by_role("img", name="a ripe tomato")).to_be_visible()
-    look_at(page, "review")
+    look_at(page)

@@ -1,6 +1,4 @@
-import os
 from datetime import time
-from pathlib import Path
 
 import pytest
 from django.conf import settings
@@ -12,7 +10,7 @@ from playwright.sync_api import expect
 from annotation.models import Assignment, AssignmentState, Label, Query
 from annotation.questions.services import guidelines, queue
 from tests.axe import violations
-from tests.clients import browser_of
+from tests.clients import browser_of, come_in
 from tests.factories import (
     answer_once,
     make_annotators,
@@ -27,7 +25,6 @@ from tests.keyboard import read_first, settle
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 PHONE = {"width": 320, "height": 640}
 DESK = {"width": 1100, "height": 800}
-KEEP = os.environ.get("SCREENSHOTS")
 
 
 @pytest.fixture
@@ -57,15 +54,8 @@ def at(page, live_server):
 
 @pytest.fixture
 def logged_in(page, live_server, annotator):
-    client = browser_of(annotator)
-    session = client.cookies[settings.SESSION_COOKIE_NAME].value
-    page.context.add_cookies([{"name": settings.SESSION_COOKIE_NAME, "value": session, "url": live_server.url}])
+    come_in(page.context, annotator, live_server.url)
     return page
-
-
-def shot(page, name):
-    if KEEP:
-        page.screenshot(path=Path(KEEP) / f"{name}.png", full_page=True)
 
 
 def choice(page, name):
@@ -185,7 +175,6 @@ class TestTrouble:
         expect(page.get_by_role("alert")).to_contain_text("cannot be reached")
         expect(choice(page, "Calendar")).to_have_attribute("aria-pressed", "true")
         expect(page.locator("#question")).to_have_text("record 0")
-        shot(page, "offline")
 
     def test_a_question_somebody_else_has_now_is_explained(self, project, logged_in, at, annotator):
         open_records(project, 2)
@@ -193,7 +182,6 @@ class TestTrouble:
         Assignment.objects.update(state=AssignmentState.EXPIRED)
         choice(page, "Calendar").click()
         expect(page.get_by_role("alert")).to_contain_text("somebody else has it now")
-        shot(page, "gone")
         page.get_by_role("link", name="Show the next question").click()
         expect(page.locator("#question")).to_have_text("record 1")
         assert choices() == []
@@ -401,11 +389,10 @@ SCENES = [
 @pytest.mark.parametrize("scene", SCENES, ids=lambda scene: scene.__name__)
 def test_every_scene_is_accessible_in_light_and_dark_at_a_desk_and_on_a_phone(project, logged_in, at, scene):
     page = scene(project, at)
-    for width, viewport in (("desk", DESK), ("phone", PHONE)):
+    for viewport in (DESK, PHONE):
         page.set_viewport_size(viewport)
         for scheme in ("light", "dark"):
             page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
-            shot(page, f"{scene.__name__}-{width}-{scheme}")
             assert violations(page) == []
         wide = page.evaluate("document.documentElement.scrollWidth")
         assert wide <= viewport["width"], f"{wide} px in a window of {viewport['width']} px"

@@ -1,17 +1,13 @@
-import os
-from pathlib import Path
-
 import pytest
 from playwright.sync_api import expect
 
 from annotation.models import Label
-from tests.axe import violations
-from tests.browser.annotation.questions.test_label_many import CLASSES, enter  # noqa: F401 - a fixture
+from tests.axe import problems_of
+from tests.browser.annotation.questions.test_label_many import CLASSES
 from tests.factories import make_account, make_project, open_records, write_settings
 from tests.keyboard import read_first
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
-KEEP = os.environ.get("SCREENSHOTS")
 FEW = ["play", "weather", "pause", "forecast", "else"]
 GROUPS = ["weather: Outside", "forecast: Outside", "play: Media", "pause: Media"]
 COLOURS = ["Outside: blue", "play: green", "pause: red", "else: grey"]
@@ -29,13 +25,6 @@ def open_few(**settings):
     return project
 
 
-def sound(page, name):
-    if KEEP:
-        page.screenshot(path=Path(KEEP) / f"{name}.png", full_page=True)
-    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
-    assert violations(page) == []
-
-
 # Of each heading, whether it stands above all of its classes.
 ABOVE = """() => [...document.querySelectorAll("[role=group] > .heading")].every((heading) => {
   const bottom = heading.getBoundingClientRect().bottom;
@@ -50,7 +39,7 @@ def answers():
 
 @pytest.mark.one_in(2)
 @pytest.mark.parametrize("size", SIZES)
-def test_buttons_stand_under_their_headings_and_keep_their_keys(enter, size):  # noqa: F811
+def test_buttons_stand_under_their_headings_and_keep_their_keys(enter, size):
     page = enter(open_few(), viewport=SIZES[size], color_scheme="dark" if size == "dark" else "light")
     assert page.locator("#answer [role=group] > .heading").all_inner_texts() == ["Outside", "Media", "Other classes"]
     assert page.evaluate(ABOVE)
@@ -58,14 +47,14 @@ def test_buttons_stand_under_their_headings_and_keep_their_keys(enter, size):  #
     colours = [one.get_attribute("data-colour") for one in page.locator("#answer .choice").all()]
     assert colours == ["blue", "blue", "green", "red", "grey"]
     expect(page.get_by_role("group", name="Media").get_by_role("button")).to_have_count(2)
-    sound(page, f"groups-{size}")
+    assert problems_of(page) == []
     read_first(page)
     page.keyboard.press("2")
     expect(page.locator("#question")).to_have_text("record 1")
     assert answers() == [FEW.index("weather")]
 
 
-def test_boxes_of_a_project_that_asks_for_several_and_of_one_that_confirms(enter):  # noqa: F811
+def test_boxes_of_a_project_that_asks_for_several_and_of_one_that_confirms(enter):
     several = make_project(
         name="Several",
         classes=FEW,
@@ -81,7 +70,7 @@ def test_boxes_of_a_project_that_asks_for_several_and_of_one_that_confirms(enter
         page = enter(project, viewport=SIZES["dark"])
         inside = page.get_by_role("group", name="Outside").get_by_role(role)
         expect(inside).to_have_count(2)
-        sound(page, f"groups-{role}")
+        assert problems_of(page) == []
         inside.nth(1).check()
         read_first(page)
         page.get_by_role("button", name="Store the answer" if role == "checkbox" else "Confirm").click()
@@ -99,7 +88,7 @@ def many():
     return project
 
 
-def test_typing_a_heading_finds_its_classes(enter, many):  # noqa: F811
+def test_typing_a_heading_finds_its_classes(enter, many):
     page = enter(many)
     read_first(page)
     page.keyboard.type("money on")
@@ -117,7 +106,7 @@ def test_typing_a_heading_finds_its_classes(enter, many):  # noqa: F811
 
 
 @pytest.mark.parametrize("size", ["light", "dark"])
-def test_the_whole_list_has_headings(enter, many, size):  # noqa: F811
+def test_the_whole_list_has_headings(enter, many, size):
     page = enter(many, viewport=SIZES[size], color_scheme=size)
     read_first(page)
     page.locator(".all > summary").click()
@@ -126,11 +115,11 @@ def test_the_whole_list_has_headings(enter, many, size):  # noqa: F811
     expect(page.locator(".all .heading")).to_have_text(headings)
     expect(page.locator(".all .choice")).to_have_count(len(CLASSES))
     assert page.evaluate(ABOVE)
-    sound(page, f"groups-all-{size}")
+    assert problems_of(page) == []
     page.locator(".all > summary").click()
     page.locator("#classes > summary").click()
     assert page.locator("#classes .heading").all_inner_texts() == headings
-    sound(page, f"groups-list-{size}")
+    assert problems_of(page) == []
     page.locator("#classes > summary").click()
     page.locator(".all > summary").click()
     page.get_by_role("group", name="Cards and PINs").get_by_role("button", name="change pin").click()
@@ -138,7 +127,7 @@ def test_the_whole_list_has_headings(enter, many, size):  # noqa: F811
     assert answers() == [CLASSES.index("change pin")]
 
 
-def test_without_scripts_headings_stand_in_the_list(enter, many):  # noqa: F811
+def test_without_scripts_headings_stand_in_the_list(enter, many):
     page = enter(many, java_script_enabled=False)
     groups = page.locator("#one-class optgroup")
     assert [one.get_attribute("label") for one in groups.all()] == [

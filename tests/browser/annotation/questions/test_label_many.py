@@ -1,19 +1,13 @@
-import os
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Callable
 
 import pytest
-from django.conf import settings
-from django.contrib.auth.models import User
-from django.urls import reverse
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Page, expect
 
 from annotation.models import Label, Project
 from annotation.projects.services.configuring import configure_project
 from annotation.questions.class_list import codes_of
 from annotation.questions.services import queue
 from tests.axe import violations
-from tests.clients import browser_of
 from tests.factories import (
     make_annotators,
     make_project,
@@ -26,7 +20,6 @@ from tests.factories import (
 from tests.keyboard import read_first
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
-KEEP = os.environ.get("SCREENSHOTS")
 PHONE = {"width": 320, "height": 640}
 # As banks name what customers want: many share their first letters and words.
 INTENTS = """activate my card;age limit;apple or google pay;atm support;automatic top-up
@@ -64,28 +57,6 @@ def project() -> Project:
     return make_project(name="Bank questions", question="What does this customer want?", classes=CLASSES)
 
 
-@pytest.fixture
-def enter(browser: Browser, live_server, page_faults) -> Iterator[Enter]:
-    contexts = []
-
-    def open_page(project: Project, person: User | None = None, **options) -> Page:
-        client = browser_of(person or make_annotators(project, 1)[0])
-        session = client.cookies[settings.SESSION_COOKIE_NAME].value
-        context = browser.new_context(**options)
-        contexts.append(context)
-        context.add_cookies([{"name": settings.SESSION_COOKIE_NAME, "value": session, "url": live_server.url}])
-        opened = context.new_page()
-        opened.set_default_timeout(30_000)
-        opened.on("pageerror", lambda error: page_faults.append(f"script error: {error}"))
-        opened.goto(live_server.url + reverse("annotation:label", args=[project.slug]))
-        return opened
-
-    yield open_page
-    for context in contexts:
-        context.close()
-    assert not page_faults
-
-
 def ask(project: Project, *texts: str) -> None:
     records = make_records(project, texts)
     queue.open_queries(project=project, round_number=1, record_ids=[record.pk for record in records])
@@ -101,11 +72,6 @@ def hits(page: Page) -> list[str]:
 
 def answers() -> list[int | None]:
     return list(Label.objects.filter(superseded_at=None).order_by("pk").values_list("choice", flat=True))
-
-
-def shot(page: Page, name: str) -> None:
-    if KEEP:
-        page.screenshot(path=Path(KEEP) / f"{name}.png")
 
 
 def test_each_of_sixty_classes_takes_at_most_three_keys(project, enter):
@@ -296,7 +262,6 @@ def test_long_names_wrap_and_a_long_text_keeps_the_answers_in_reach(enter, n_cla
     ask(project, TEXT, "another")
     page = enter(project, viewport=size, color_scheme=scheme)
     read_first(page)
-    shot(page, f"long-{n_classes}-{confirm}-{scheme}")
     expect(page.locator("#answer .choice").first).to_be_in_viewport(ratio=1)
     shown = min(n_classes, 20 if n_classes <= 20 else 6 if size["width"] < 500 else 10)
     assert page.evaluate(OVERLAPS) == [shown, []]
@@ -316,7 +281,6 @@ def test_nothing_is_wrong_and_the_answers_are_in_reach(project, enter, scheme, s
     read_first(page)
     expect(page.locator("#answer .hits .choice").first).to_be_in_viewport(ratio=1)
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
-    shot(page, f"many-{scheme}")
     page.locator(".all > summary").click()
     expect(page.locator(".all .choice")).to_have_count(60)
     assert page.evaluate(SPLIT_WORDS) == []
@@ -325,7 +289,6 @@ def test_nothing_is_wrong_and_the_answers_are_in_reach(project, enter, scheme, s
     page.locator("#find").fill("card pay")
     page.locator("#classes > summary").click()
     assert violations(page) == []
-    shot(page, f"many-typed-{scheme}")
 
 
 def test_a_tap_in_the_whole_list_answers(project, enter):

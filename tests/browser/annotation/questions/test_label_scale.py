@@ -1,11 +1,10 @@
 import pytest
-from django.conf import settings
 from django.urls import reverse
 from playwright.sync_api import expect
 
 from annotation.models import Label
 from tests.axe import violations
-from tests.clients import browser_of
+from tests.clients import come_in
 from tests.factories import make_annotators, make_project, open_records
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
@@ -16,9 +15,7 @@ READING_MS = 350
 def enter(page, live_server):
     def go(project, **size):
         (person,) = make_annotators(project, 1)
-        client = browser_of(person)
-        session = client.cookies[settings.SESSION_COOKIE_NAME].value
-        page.context.add_cookies([{"name": settings.SESSION_COOKIE_NAME, "value": session, "url": live_server.url}])
+        come_in(page.context, person, live_server.url)
         if size:
             page.set_viewport_size(size)
         page.goto(live_server.url + reverse("annotation:label", args=(project.slug,)))

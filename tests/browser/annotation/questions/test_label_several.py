@@ -1,18 +1,14 @@
-import os
-from pathlib import Path
-
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import expect
 
 from annotation.choices.label_types.class_sets import places_of
 from annotation.models import Label
 from tests.axe import violations
-from tests.browser.annotation.questions.test_label_many import CLASSES, enter, shows  # noqa: F401 - a fixture
+from tests.browser.annotation.questions.test_label_many import CLASSES, shows
 from tests.factories import make_account, make_project, open_records
 from tests.keyboard import read_first
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
-KEEP = os.environ.get("SCREENSHOTS")
 GENRES = ["Drama", "Comedy", "Documentary", "War", "Family"]
 PHONE = {"width": 320, "height": 640}
 
@@ -34,12 +30,7 @@ def answers() -> list[tuple[int, ...]]:
     return [places_of(choice) for choice in given]
 
 
-def shot(page: Page, name: str) -> None:
-    if KEEP:
-        page.screenshot(path=Path(KEEP) / f"{name}.png", full_page=True)
-
-
-def test_keys_tick_store_and_say_none(enter):  # noqa: F811
+def test_keys_tick_store_and_say_none(enter):
     project = open_sets()
     open_records(project, 4)
     page = enter(project)
@@ -47,7 +38,6 @@ def test_keys_tick_store_and_say_none(enter):  # noqa: F811
     for key in ("1", "4"):
         page.keyboard.press(key)
     assert page.locator("#answer input:checked").count() == 2
-    shot(page, "several-desktop")
     page.keyboard.press("5")
     expect(page.locator("#problem")).to_contain_text("No more classes here.")
     assert page.locator("#answer input:checked").count() == 2
@@ -71,7 +61,7 @@ def test_keys_tick_store_and_say_none(enter):  # noqa: F811
     expect(page.locator("#answer input[name=none]")).to_be_checked()
 
 
-def test_sixty_classes_by_typing(enter):  # noqa: F811
+def test_sixty_classes_by_typing(enter):
     project = open_sets(classes=CLASSES, labels_per_record=3)
     open_records(project, 3)
     page = enter(project)
@@ -82,7 +72,6 @@ def test_sixty_classes_by_typing(enter):  # noqa: F811
     page.keyboard.press("Enter")
     chosen = page.locator("#chosen .choice > span")
     expect(chosen).to_have_text(["atm support", "pin blocked"])
-    shot(page, "several-many")
     hits = page.locator("#answer .hits .choice > span").all_inner_texts()
     assert len(hits) == 10
     assert "atm support" not in hits
@@ -106,7 +95,7 @@ def test_sixty_classes_by_typing(enter):  # noqa: F811
 
 @pytest.mark.parametrize("classes", [GENRES, CLASSES], ids=["few", "many"])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_a_phone_and_nothing_for_axe_to_find(enter, classes, scheme):  # noqa: F811
+def test_a_phone_and_nothing_for_axe_to_find(enter, classes, scheme):
     project = open_sets(classes=classes)
     open_records(project, 2)
     page = enter(project, viewport=PHONE, color_scheme=scheme, has_touch=True)
@@ -118,26 +107,24 @@ def test_a_phone_and_nothing_for_axe_to_find(enter, classes, scheme):  # noqa: F
     assert page.locator("#answer input[name=choice]:checked").count() == 1
     assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
     assert violations(page) == []
-    shot(page, f"several-phone-{len(classes)}-{scheme}")
     page.get_by_role("button", name="Store the answer").tap()
     shows(page, "record 1")
     assert len(answers()) == 1
 
 
 @pytest.mark.parametrize("classes", [GENRES, CLASSES], ids=["few", "many"])
-def test_without_scripts_boxes_work(enter, classes):  # noqa: F811
+def test_without_scripts_boxes_work(enter, classes):
     project = open_sets(classes=classes)
     open_records(project, 2)
     page = enter(project, java_script_enabled=False)
     for place in (0, 3):
         page.get_by_role("checkbox", name=classes[place], exact=True).check()
-    shot(page, f"several-plain-{len(classes)}")
     page.get_by_role("button", name="Store the answer").click()
     shows(page, "record 1")
     assert answers() == [(0, 3)]
 
 
-def test_an_answer_of_several_classes_survives_a_lost_connection(enter):  # noqa: F811
+def test_an_answer_of_several_classes_survives_a_lost_connection(enter):
     project = open_sets()
     open_records(project, 2)
     page = enter(project)

@@ -1,12 +1,11 @@
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import timedelta
 
 import numpy as np
 import pytest
-from django.conf import settings
 from django.contrib.auth.models import User
 from django.urls import reverse
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Page, expect
 
 from annotation.models import Label, Membership, Project, QueryState, ReportKind, Role
 from annotation.people.services import crowd_links
@@ -14,10 +13,10 @@ from annotation.projects.services.lifecycle import ProjectState
 from annotation.questions.services import checks as gold
 from annotation.questions.services import flags, guidelines, labels, queue
 from tests.axe import violations
-from tests.clients import browser_of
 from tests.factories import (
     add_members,
     answer_once,
+    asked_project,
     make_account,
     make_annotators,
     make_candidates,
@@ -33,28 +32,6 @@ pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 SIZES = {"light": {"width": 1100, "height": 800}, "dark": {"width": 320, "height": 640}}
 WAIT = 30_000
 Enter = Callable[..., Page]
-
-
-@pytest.fixture
-def enter(browser: Browser, live_server, page_faults) -> Iterator[Enter]:
-    contexts = []
-
-    def open_page(project: Project, person: User, **options) -> Page:
-        client = browser_of(person)
-        cookie = client.cookies[settings.SESSION_COOKIE_NAME]
-        context = browser.new_context(**options)
-        contexts.append(context)
-        context.add_cookies([{"name": cookie.key, "value": cookie.value, "url": live_server.url}])
-        opened = context.new_page()
-        opened.set_default_timeout(WAIT)
-        opened.on("pageerror", lambda error: page_faults.append(f"script error: {error}"))
-        opened.goto(live_server.url + reverse("annotation:label", args=[project.slug]))
-        return opened
-
-    yield open_page
-    for context in contexts:
-        context.close()
-    assert not page_faults
 
 
 def press(page: Page, key: str) -> None:
@@ -139,9 +116,7 @@ def test_the_page_comes_alive_for_whoever_is_invited_and_when_a_pause_ends(enter
 
 
 def test_nobody_sees_more_of_a_pool_than_the_limit_and_others_go_on(enter):
-    project = make_project(encounter_limit=2)
-    first, second = make_annotators(project, 2)
-    open_records(project, 3)
+    project, _, (first, second) = asked_project(3, 2, encounter_limit=2)
     page = enter(project, first)
     for number in (0, 1):
         expect(page.locator("#question")).to_have_text(f"record {number}")

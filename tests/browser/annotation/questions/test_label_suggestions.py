@@ -1,21 +1,14 @@
-import os
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Callable
 
 import pytest
-from django.conf import settings
-from django.contrib.auth.models import User
-from django.urls import reverse
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Page, expect
 
 from annotation.models import Label, Project, Query
-from annotation.models.machines import MachineAnnotator
+from annotation.models.quality import MachineAnnotator
 from tests.axe import violations
-from tests.clients import browser_of
 from tests.factories import add_members, make_annotators, make_project, make_user, open_records
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
-KEEP = os.environ.get("SCREENSHOTS")
 READING_MS = 350
 FEW = ["Transport", "Weather", "Music", "Calendar", "Something else"]
 MANY = [f"{name} {number}" for name in ("Billing", "Delivery", "Returns", "Warranty") for number in range(10)]
@@ -28,28 +21,6 @@ def suggested(shown: list[bool], **fields: object) -> Project:
     for query, each in zip(open_records(project, len(shown)), shown, strict=True):
         Query.objects.filter(pk=query.pk).update(suggested=2, suggested_percent=72, suggestion_shown=each)
     return project
-
-
-@pytest.fixture
-def enter(browser: Browser, live_server, page_faults) -> Iterator[Enter]:
-    contexts = []
-
-    def open_page(project: Project, person: User, address: str = "annotation:label", **options) -> Page:
-        client = browser_of(person)
-        session = client.cookies[settings.SESSION_COOKIE_NAME].value
-        context = browser.new_context(**options)
-        contexts.append(context)
-        context.add_cookies([{"name": settings.SESSION_COOKIE_NAME, "value": session, "url": live_server.url}])
-        opened = context.new_page()
-        opened.set_default_timeout(30_000)
-        opened.on("pageerror", lambda error: page_faults.append(f"script error: {error}"))
-        opened.goto(live_server.url + reverse(address, args=[project.slug]))
-        return opened
-
-    yield open_page
-    for context in contexts:
-        context.close()
-    assert not page_faults
 
 
 def shows(page: Page, text: str) -> None:
@@ -125,8 +96,6 @@ def test_it_fits_every_screen_and_names_no_key_where_there_is_none(enter, scheme
     options = {"color_scheme": scheme, "has_touch": touch, "is_mobile": touch}
     page = enter(project, person, viewport={"width": width, "height": 780}, **options)
     shows(page, "record 0")
-    if KEEP:
-        page.screenshot(path=Path(KEEP) / f"suggestion-{len(classes)}-{width}-{scheme}.png", full_page=True)
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     keys = page.locator(".choice.suggested kbd:visible, .accept kbd:visible")
     assert (keys.count() == 0) == touch
@@ -144,7 +113,5 @@ def test_what_a_language_model_answered_fits_every_screen(enter, scheme, width):
     MachineAnnotator.objects.create(project=project, user=machine, requests=1200, tokens=345_678)
     page = enter(project, owner, "annotation:quality", viewport={"width": width, "height": 780}, color_scheme=scheme)
     expect(page.get_by_role("heading", name="Machine annotator")).to_be_visible()
-    if KEEP:
-        page.screenshot(path=Path(KEEP) / f"machine-{width}-{scheme}.png", full_page=True)
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     assert violations(page) == []

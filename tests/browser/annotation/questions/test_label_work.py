@@ -1,5 +1,5 @@
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -7,14 +7,14 @@ from django.conf import settings
 from django.contrib.auth.models import User
 from django.urls import reverse
 from PIL import Image
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Page, expect
 
 from annotation.data.readers.images import as_webp
 from annotation.models import Assignment, Label, Picture, Project, Query, QueryState, Report
 from annotation.questions.services import guidelines, queue
 from dpal_site.embedded import host
 from tests.axe import violations
-from tests.clients import browser_of
+from tests.clients import come_in
 from tests.factories import make_annotators, make_project, make_records, open_records, write_settings
 from tests.keyboard import read_first
 
@@ -51,39 +51,15 @@ def project():
     )
 
 
-@pytest.fixture
-def enter(browser: Browser, live_server, page_faults) -> Iterator[Enter]:
-    contexts = []
-
-    def open_page(project, person: User, **options) -> Page:
-        client = browser_of(person)
-        session = client.cookies[settings.SESSION_COOKIE_NAME].value
-        context = browser.new_context(**options)
-        contexts.append(context)
-        context.add_cookies([{"name": settings.SESSION_COOKIE_NAME, "value": session, "url": live_server.url}])
-        opened = context.new_page()
-        opened.set_default_timeout(30_000)
-        opened.on("pageerror", lambda error: page_faults.append(f"script error: {error}"))
-        opened.goto(address(live_server, project))
-        return opened
-
-    yield open_page
-    for context in contexts:
-        context.close()
-    assert not page_faults
-
-
 def address(live_server, project):
     return live_server.url + reverse("annotation:label", args=(project.slug,))
 
 
 def sign_in(page: Page, person: User, live_server, *, new_token: bool) -> None:
     """Let somebody else sign in at the same browser, in another tab; a login makes the tokens of open pages void."""
-    client = browser_of(person)
-    session = client.cookies[settings.SESSION_COOKIE_NAME].value
     if new_token:
         page.context.clear_cookies(name=settings.CSRF_COOKIE_NAME)
-    page.context.add_cookies([{"name": settings.SESSION_COOKIE_NAME, "value": session, "url": live_server.url}])
+    come_in(page.context, person, live_server.url)
 
 
 def press(page: Page, *keys: str) -> None:
@@ -151,9 +127,7 @@ class TestNothingLost:
         expect(page.get_by_role("alert")).to_contain_text("kept in this browser")
         context = page.context
         page.close()
-        client = browser_of(second)
-        session = client.cookies[settings.SESSION_COOKIE_NAME].value
-        context.add_cookies([{"name": settings.SESSION_COOKIE_NAME, "value": session, "url": live_server.url}])
+        come_in(context, second, live_server.url)
         context.set_offline(False)
         again = context.new_page()
         again.goto(address(live_server, project))

@@ -2,16 +2,16 @@ import csv
 from pathlib import Path
 
 import pytest
-from django.conf import settings
 from django.contrib.auth.models import User
 from django.urls import reverse
 from playwright.sync_api import Page, expect
 
 from annotation.models import DatasetRole, Membership, Project, Query, QueryState, Role
-from annotation.models.quality import Aggregation, GoldQuery, PauseReason, QualityReport
+from annotation.models.kinds import Aggregation
+from annotation.models.quality import GoldQuery, PauseReason, QualityReport
 from annotation.questions.services import labels, queue
 from annotation.review.services import agreement as comparing
-from tests.clients import browser_of
+from tests.clients import come_in
 from tests.factories import add_members, make_annotators, make_project, make_records, make_user, open_records
 from tests.keyboard import Keyboard
 
@@ -47,9 +47,7 @@ def answered(project, annotators) -> list[Query]:
 
 
 def enter(page: Page, live_server, person: User, name: str, *args: object) -> None:
-    client = browser_of(person)
-    cookie = client.cookies[settings.SESSION_COOKIE_NAME]
-    page.context.add_cookies([{"name": cookie.key, "value": cookie.value, "url": live_server.url}])
+    come_in(page.context, person, live_server.url)
     page.goto(live_server.url + reverse(f"annotation:{name}", args=args))
 
 

@@ -1,5 +1,4 @@
 import pytest
-from django.conf import settings
 from django.urls import reverse
 
 from annotation.models import Membership, Query, Role
@@ -8,7 +7,7 @@ from annotation.questions.services import checks as gold
 from annotation.questions.services import labels, queue
 from annotation.review.services import agreement as comparing
 from tests import axe
-from tests.clients import browser_of
+from tests.clients import come_in
 from tests.factories import add_members, make_annotators, make_project, make_user, open_records
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
@@ -16,9 +15,7 @@ SIZES = {"desk": {"width": 1280, "height": 800}, "phone": {"width": 320, "height
 
 
 def log_in(page, live_server, user):
-    client = browser_of(user)
-    cookie = client.cookies[settings.SESSION_COOKIE_NAME]
-    page.context.add_cookies([{"name": cookie.key, "value": cookie.value, "url": live_server.url}])
+    come_in(page.context, user, live_server.url)
 
 
 def problems(page):

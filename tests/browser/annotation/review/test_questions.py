@@ -1,19 +1,14 @@
-import os
-from pathlib import Path
-
 import pytest
-from django.conf import settings
 from django.urls import reverse
 from playwright.sync_api import expect
 
 from annotation.models import Label, Query, QueryState, Record, Report, Role
 from annotation.questions.services import flags, labels, queue
-from tests.axe import violations
-from tests.clients import browser_of
+from tests.axe import problems_of
+from tests.clients import come_in
 from tests.factories import add_members, make_annotators, make_project, make_records
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
-KEEP = os.environ.get("SCREENSHOTS")
 SIZES = {"light": {"width": 1280, "height": 860}, "dark": {"width": 320, "height": 640}}
 TEXTS = [
     "why was i charged twice for the same coffee",
@@ -44,18 +39,9 @@ def people(project):
 
 
 def sign_in(page, live_server, person, scheme="light"):
-    client = browser_of(person)
-    session = client.cookies[settings.SESSION_COOKIE_NAME].value
-    page.context.add_cookies([{"name": settings.SESSION_COOKIE_NAME, "value": session, "url": live_server.url}])
+    come_in(page.context, person, live_server.url)
     page.set_viewport_size(SIZES[scheme])
     page.emulate_media(color_scheme=scheme)
-
-
-def sound(page, name):
-    if KEEP:
-        page.screenshot(path=Path(KEEP) / f"{name}.png", full_page=True)
-    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
-    assert violations(page) == []
 
 
 @pytest.mark.one_in(2)
@@ -64,16 +50,16 @@ def test_pages_are_sound(page, live_server, project, people, scheme):
     sign_in(page, live_server, people[0], scheme)
     page.goto(live_server.url + reverse("annotation:questions", args=[project.slug]))
     page.get_by_text("Narrow down").click()
-    sound(page, f"questions-{scheme}")
+    assert problems_of(page) == []
     page.get_by_role("link", name=str(Query.objects.earliest("priority").pk), exact=True).click()
     expect(page.get_by_role("heading", name="What happened")).to_be_visible()
-    sound(page, f"question-{scheme}")
+    assert problems_of(page) == []
     # What happened is read by scrolling down alone.
     events = page.get_by_role("region", name="What happened")
     assert events.evaluate("e => e.scrollWidth - e.clientWidth") <= 0
     assert page.locator("td[data-label=When] time").first.is_visible()
     page.goto(live_server.url + reverse("annotation:own_answers", args=[project.slug]))
-    sound(page, f"own-answers-{scheme}")
+    assert problems_of(page) == []
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -94,7 +80,7 @@ def test_what_the_owner_wants_shown_stands_beside_the_record(page, live_server, 
         if name != "questions":
             expect(page.get_by_text("From the owner of the record").first).to_be_visible()
             expect(page.get_by_text(address).first).to_be_visible()
-        sound(page, f"beside-{name}-{scheme}")
+        assert problems_of(page) == []
 
 
 def test_a_view_is_found_kept_and_acted_on_by_keys_alone(page, live_server, project, people):
@@ -121,7 +107,7 @@ def test_a_view_is_found_kept_and_acted_on_by_keys_alone(page, live_server, proj
     page.goto(live_server.url + reverse("annotation:label", args=[project.slug]))
     page.get_by_role("link", name="Read it").click()
     expect(page.get_by_text("Is this not about the PIN?")).to_be_visible()
-    sound(page, "sent-back")
+    assert problems_of(page) == []
     page.get_by_label("Your answer").select_option("pin")
     page.get_by_role("button", name="Store this answer").click()
     expect(page.get_by_text("Nothing is unread.")).to_be_visible()
@@ -142,7 +128,7 @@ def test_people_by_keys_on_a_phone(page, live_server, project, people):
     page.keyboard.press("Enter")
     expect(page.get_by_role("status")).to_contain_text("1 question was assigned.")
     page.get_by_text("Narrow down").click()
-    sound(page, "questions-phone")
+    assert problems_of(page) == []
     assert Query.objects.get(assigned_to=people[1]).record.text == TEXTS[4]
 
 

@@ -1,10 +1,7 @@
-import os
 from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
 import pytest
-from django.conf import settings
 from django.contrib.auth.models import User
 from django.urls import reverse
 from PIL import Image
@@ -12,15 +9,14 @@ from playwright.sync_api import Page, expect
 
 from annotation.data.readers.images import as_webp
 from annotation.models import Consensus, Picture, Project, Query, QueryState, Report, Role
-from annotation.models.reviews import Review, ReviewState
+from annotation.models.quality import Review, ReviewState
 from annotation.questions.services import guidelines, labels, queue
 from tests import axe
-from tests.clients import browser_of
+from tests.clients import come_in
 from tests.factories import add_members, make_annotators, make_project, make_records, make_user, open_records
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 WAIT = 30_000
-KEEP = os.environ.get("DPAL_SCREENSHOTS", "")
 
 
 @pytest.fixture
@@ -48,16 +44,9 @@ def answered(project: Project, *pairs: tuple[int, int]) -> list[Query]:
 
 
 def enter(page: Page, live_server, person: User, project: Project) -> None:
-    client = browser_of(person)
-    cookie = client.cookies[settings.SESSION_COOKIE_NAME]
-    page.context.add_cookies([{"name": cookie.key, "value": cookie.value, "url": live_server.url}])
+    come_in(page.context, person, live_server.url)
     page.goto(live_server.url + reverse("annotation:project", args=[project.slug]))
     expect(page.get_by_role("heading", name="Review", exact=True)).to_be_visible(timeout=WAIT)
-
-
-def keep(page: Page, name: str) -> None:
-    if KEEP:
-        page.screenshot(path=Path(KEEP) / f"{name}.png", full_page=True)
 
 
 def until(page: Page, holds: Callable[[], bool]) -> None:
@@ -144,7 +133,6 @@ def test_a_picture_is_looked_at_closely(page, live_server, pictured, reviewer, s
         expect(image).to_be_visible(timeout=WAIT)
         # However few pixels it has, it can be seen, and the way to accept it is on the same screen of a desk.
         until(page, lambda image=image: image.evaluate("it => it.naturalWidth") > 0)
-        keep(page, f"review-{query.record.row_number}-{size[0]}-{scheme}")
         width = image.bounding_box()["width"]
         assert width >= 200
         if size[0] == 1280:

@@ -1,11 +1,10 @@
 import pytest
-from django.conf import settings
 from django.urls import reverse
 from playwright.sync_api import expect
 
 from annotation.data.services import datasets
 from tests import axe, learning
-from tests.clients import browser_of
+from tests.clients import come_in
 from tests.factories import bring_file, make_user
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
@@ -22,9 +21,7 @@ SIZES = [{"width": 1280, "height": 800}, {"width": 390, "height": 800}]
 
 
 def log_in(page, live_server, person) -> None:
-    client = browser_of(person)
-    session = client.cookies[settings.SESSION_COOKIE_NAME].value
-    page.context.add_cookies([{"name": settings.SESSION_COOKIE_NAME, "value": session, "url": live_server.url}])
+    come_in(page.context, person, live_server.url)
 
 
 def problems_on_any_screen(page) -> list[str]:
