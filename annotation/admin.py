@@ -8,10 +8,8 @@ from django.db.models import Model, QuerySet
 from django.http import HttpRequest
 
 from annotation.models import ApiToken, Dataset, GateRun, Job, Label, Membership, Project, Role
-from annotation.models.deletions import Deletion
-from annotation.models.forgetting import Forgetting
 from annotation.models.history import Action, ProjectChange
-from annotation.models.retention import Retention
+from annotation.models.retention import Deletion, Forgetting, Retention
 from annotation.people.identity import person_of
 from annotation.people.services import limits, members
 from privacy.ledger.admin import ReadOnlyAdmin

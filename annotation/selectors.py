@@ -1,10 +1,9 @@
 """What is there to read, and who may see what of it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
-from uuid import UUID
 
 from django.contrib.auth.models import AbstractBaseUser, AnonymousUser, User
 from django.db import connection
@@ -30,7 +29,6 @@ from annotation.models import (
     Role,
 )
 from annotation.models.joining import CrowdParticipant
-from annotation.models.prepared import fetch_one
 from annotation.models.questions import ANSWERED, ASKED, UNREAD_BY_ANNOTATOR
 from annotation.models.rows import Columns
 from privacy.ledger.models import EntryKind, LedgerEntry
@@ -38,30 +36,22 @@ from privacy.ledger.models import EntryKind, LedgerEntry
 Person = AbstractBaseUser | AnonymousUser
 UNDO_WINDOW = timedelta(minutes=10)
 # Counting stops here: the page says "more than", and a queue of a million costs no more than one of a hundred.
-WAITING_SHOWN = 100
+WAITING_SHOWN = 100  # `annotation_claim` counts one more.
 # A person's own pace is that of their answers in these last minutes, shown from so many answers on.
 PACE_MINUTES = 10
 PACE_FROM_ANSWERS = 5
 
-ASSIGNMENT = Columns(Assignment, "assignment")
-QUERY = Columns(Query, "query", without=("open_slots", "noisy_count", "assigned_to_id"))
-PROJECT = Columns(Project, "project")
 # What `annotation_asked_record` tells: whose record it is and how it is labelled are nobody's business at the page.
-READ_FIELDS = ("id", "dataset_id", "row_number", "text", "payload", "metadata")
+ASKED_FIELDS = ("id", "dataset_id", "row_number", "text", "payload", "metadata")
 RECORD = Columns(
-    Record, "record", without=[each.attname for each in Record._meta.concrete_fields if each.attname not in READ_FIELDS]
+    Record,
+    "record",
+    without=[each.attname for each in Record._meta.concrete_fields if each.attname not in ASKED_FIELDS],
 )
-ASKED_RECORD = f"SELECT {RECORD.sql} FROM annotation_asked_record(%s) record"  # noqa: S608 - names of columns
-OWN_ASSIGNMENT = f"""
-SELECT {ASSIGNMENT.sql}, {QUERY.sql}, {PROJECT.sql}
-FROM annotation_assignment assignment
-JOIN annotation_query query ON query.id = assignment.query_id
-JOIN annotation_project project ON project.id = assignment.project_id
-WHERE assignment.id = %s AND assignment.annotator_id = %s AND project.state IN ('active', 'paused') AND EXISTS (
-    SELECT 1 FROM annotation_membership member
-    WHERE member.project_id = project.id AND member.user_id = assignment.annotator_id AND member.role = %s
-)
-"""  # noqa: S608 - names of columns, no values
+ASKED_RECORDS = f"""
+SELECT {RECORD.sql}
+FROM unnest(%s::bigint[]) AS wanted (id) CROSS JOIN LATERAL annotation_asked_record(wanted.id) record
+"""  # noqa: S608 - names of columns
 
 
 class CountOf(Subquery):
@@ -108,9 +98,12 @@ def is_participant_alone(user: Person) -> bool:
 
 def assignments_of(user: Person) -> QuerySet[Assignment]:
     """Return the person's own assignments in projects where they still are an annotator."""
-    still = Membership.objects.filter(project=OuterRef("project"), user=user.pk, role=Role.ANNOTATOR)
-    at_work = Assignment.objects.filter(project__state__in=(ProjectState.ACTIVE, ProjectState.PAUSED))
-    return at_work.filter(Exists(still), annotator=user.pk).select_related("project")
+    return Assignment.objects.filter(
+        annotator=user.pk,
+        project__state__in=(ProjectState.ACTIVE, ProjectState.PAUSED),
+        project__memberships__user=user.pk,
+        project__memberships__role=Role.ANNOTATOR,
+    ).select_related("project")
 
 
 def site_midnight() -> datetime:
@@ -124,33 +117,12 @@ def midnight() -> datetime:
     return timezone.localtime().replace(hour=0, minute=0, second=0, microsecond=0)
 
 
-def held_by(user: Person, assignment_id: UUID) -> Assignment:
-    """Return one of the person's own assignments with its question and project, or say that it does not exist.
-
-    The same rows as `assignments_of`, in the time a click has.
-    """
-    row = fetch_one(OWN_ASSIGNMENT, [assignment_id, user.pk, Role.ANNOTATOR.value])
-    if row is None:
-        raise Assignment.DoesNotExist
-    values = iter(row)
-    assignment, query, project = ASSIGNMENT.build(values), QUERY.build(values), PROJECT.build(values)
-    # The joins are inner joins: where there is a row, there are all three.
-    assert assignment is not None
-    assert query is not None
-    assert project is not None
-    assignment.query, assignment.project = query, project
-    return assignment
-
-
-def asked_record(query: Query) -> Record:
-    """Return the record a question is about, without its contributor; also for a process that cannot read records."""
+def asked_records(ids: Iterable[int]) -> dict[int, Record]:
+    """Return records that somebody was asked about, without contributor and label; also for the label pages' role."""
     with connection.cursor() as cursor:
-        cursor.execute(ASKED_RECORD, [query.record_id])
-        row = cursor.fetchone()
-    record = row and RECORD.build(iter(row))
-    if record is None:
-        raise Record.DoesNotExist
-    return record
+        cursor.execute(ASKED_RECORDS, [list(ids)])
+        found = [RECORD.build(iter(row)) for row in cursor.fetchall()]
+    return {record.pk: record for record in found if record is not None}
 
 
 def desks_of(user: Person) -> QuerySet[Project]:

@@ -163,9 +163,6 @@ DATABASES = {"default": servers.database_settings(DATABASE_URL)}
 DATABASE_POOLER = env.str("DATABASE_POOLER", "", validate=one_of_words("transaction", ""))
 if DATABASE_POOLER:
     DATABASES["default"] = through_pooler(DATABASES["default"])
-else:
-    # Lets `annotation.models.prepared` prepare what it runs, from the first run on; Django's own cursors never do.
-    DATABASES["default"]["OPTIONS"]["prepare_threshold"] = 0
 # A page whose statement takes longer says so; workers wait as long as their work takes. Set by the web server alone,
 # and where a pooler stands between, by the pooler.
 WEB_STATEMENT_SECONDS = env.int("WEB_STATEMENT_SECONDS", 20, validate=AT_LEAST_ONE)

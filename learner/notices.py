@@ -27,7 +27,7 @@ from annotation.models import (
     WorkState,
 )
 from annotation.models.letters import MailKind, Notice
-from annotation.models.reviews import Review
+from annotation.models.quality import Review
 from annotation.people.services import notices
 from annotation.review.selectors import reviewing
 from learner.models import ModelRelease, ReleaseState, Round

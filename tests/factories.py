@@ -231,6 +231,12 @@ def open_records(project: Project, number: int = 1, *, round_number: int = 1, **
     return list(Query.objects.filter(record__in=records).order_by("priority"))
 
 
+def asked_project(questions: int = 1, people: int = 1, **fields: Any) -> tuple[Project, list[Query], list[User]]:
+    """Make a trusted project that asks some annotators about new records."""
+    project = make_project(**fields)
+    return project, open_records(project, questions), make_annotators(project, people)
+
+
 def answer_once(project: Project) -> None:
     """Let every annotator who is asked anything answer a new question, so that a limit of one is reached."""
     for member in project.memberships.filter(role=Role.ANNOTATOR):

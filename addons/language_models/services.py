@@ -21,7 +21,7 @@ from django.db.models.functions import Now
 from addons.language_models.choices import LanguageModelAnswers, machine_choice
 from addons.language_models.endpoint import Endpoint, EndpointFault, Reply, ask_model
 from annotation.models import Assignment, AssignmentState, Membership, Oracle, Project, ProjectState, Role
-from annotation.models.machines import MachineAnnotator
+from annotation.models.quality import MachineAnnotator
 from annotation.people.services import members
 from annotation.questions.class_list import listed_classes
 from annotation.questions.services import labels, queue

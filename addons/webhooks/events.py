@@ -23,9 +23,9 @@ from annotation.models import (
     Report,
     WorkState,
 )
-from annotation.models.forgetting import Forgetting
 from annotation.models.history import Action, ProjectChange
 from annotation.models.limits import LimitRequest, RequestState
+from annotation.models.retention import Forgetting
 from annotation.people.services.groups import LEFT
 from annotation.review.selectors.reviewing import waiting_for_review
 from annotation.work.services import jobs

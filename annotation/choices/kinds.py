@@ -26,8 +26,8 @@ from annotation.models import (
     RecordPost,
     Role,
 )
-from annotation.models.groups import GroupRole
 from annotation.models.joining import CrowdLink, Invitation
+from annotation.models.people import GroupRole
 from annotation.selectors import is_charged
 from privacy.choices import Kind
 

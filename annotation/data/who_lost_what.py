@@ -14,7 +14,7 @@ from annotation.data.services.forgetting import pseudonym_of
 from annotation.data.services.pool_files import uploads_naming
 from annotation.data.services.references import reference_of
 from annotation.models import Dataset, DatasetRole, Project, Record
-from annotation.models.forgetting import Forgetting
+from annotation.models.retention import Forgetting
 from annotation.tables.sources import projects_with_tables
 from privacy.ledger.models import BudgetAccount
 from privacy.ledger.populations import refuse_other_key

@@ -25,6 +25,7 @@ RULES = (
     "guarantee_last",
     "emptying",
     "asked_records",
+    "click",
     "pictures",
     "retention",
     "tombstones",
@@ -840,14 +841,13 @@ class Migration(FirstMigration):
             name="GuidelinePicture",
             fields=[
                 ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
-                ("digest", models.CharField(help_text="SHA-256 of the content, in hexadecimal digits.", max_length=64)),
+                ("digest", models.CharField(help_text="SHA-256 of the file, in hexadecimal digits.", max_length=64)),
                 (
                     "description",
                     models.CharField(help_text="What is to be seen, for who cannot see it.", max_length=300),
                 ),
                 ("width", models.PositiveSmallIntegerField()),
                 ("height", models.PositiveSmallIntegerField()),
-                ("content", models.BinaryField(help_text="WebP without metadata, at most a mebibyte.")),
                 ("added_at", models.DateTimeField(auto_now_add=True)),
                 (
                     "added_by",
@@ -868,10 +868,6 @@ class Migration(FirstMigration):
             options={
                 "constraints": [
                     models.UniqueConstraint(fields=("project", "digest"), name="annotation_guidelinepicture_once"),
-                    models.CheckConstraint(
-                        condition=models.Q(("height__range", (1, 2048)), ("width__range", (1, 2048))),
-                        name="annotation_guidelinepicture_sides",
-                    ),
                     models.CheckConstraint(
                         condition=models.Q(("description", ""), _negated=True),
                         name="annotation_guidelinepicture_described",

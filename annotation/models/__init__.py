@@ -3,22 +3,15 @@
 # Django finds what this module imports.
 from annotation.models import (
     configurations,
-    deletions,
-    drafts,
     exports,
-    forgetting,
-    groups,
     history,
-    idempotency,
     imports,
     joining,
     letters,
     limits,
-    machines,
     pools,
     quality,
     retention,
-    reviews,
 )
 from annotation.models.configurations import Configuration
 from annotation.models.data import BadRows, Dataset, DatasetRole, DatasetState, Picture, Record, RecordPost

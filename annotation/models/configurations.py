@@ -12,13 +12,15 @@ from django.db import models
 from django.db.models import Q
 from django.db.models.functions import Now
 
+from annotation.models.numbered import NumberedModel
+
 SCHEMA_VERSION = 1
 # Documents that this process has read, by the key of their row.
 MOST_KNOWN: Final = 4096
 KNOWN: Final[dict[uuid.UUID, Mapping[str, Any]]] = {}
 
 
-class Configuration(models.Model):
+class Configuration(NumberedModel):
     # Not a number: what a transaction that was taken back had stored must not be found under a later row's key.
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     project = models.ForeignKey("annotation.Project", models.PROTECT, related_name="configurations", db_index=False)
@@ -40,11 +42,8 @@ class Configuration(models.Model):
             ),
         )
 
-    def __str__(self) -> str:
-        return f"configuration {self.version} of project {self.project_id}"
 
-
-class KnownChoice(models.Model):
+class KnownChoice(NumberedModel):
     """A declared choice as the database knows it; `migrate` writes these rows."""
 
     kind = models.CharField(max_length=20)
@@ -62,9 +61,6 @@ class KnownChoice(models.Model):
 
     class Meta:
         constraints = (models.UniqueConstraint(fields=("kind", "name"), name="annotation_known_choice"),)
-
-    def __str__(self) -> str:
-        return f"{self.kind} {self.name}"
 
 
 def settings_in(configuration_id: uuid.UUID) -> Mapping[str, Any]:

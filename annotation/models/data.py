@@ -127,7 +127,7 @@ class Record(NumberedModel):
         )
 
 
-class Picture(models.Model):
+class Picture(NumberedModel):
     """Colour picture of a record for trusted annotators; triggers refuse it behind a gate, and every change."""
 
     record = models.OneToOneField(Record, models.CASCADE, primary_key=True, related_name="picture")
@@ -142,11 +142,8 @@ class Picture(models.Model):
             ),
         )
 
-    def __str__(self) -> str:
-        return f"picture of record {self.pk}"
 
-
-class RecordPost(models.Model):
+class RecordPost(NumberedModel):
     """Records posted to a stream, until they are examined; a record's slot is its row number."""
 
     project = models.ForeignKey(Project, models.CASCADE, related_name="record_posts", db_index=False)
@@ -168,6 +165,3 @@ class RecordPost(models.Model):
                 fields=("project", "first_slot"), condition=Q(body__isnull=False), name="annotation_post_waiting"
             ),
         )
-
-    def __str__(self) -> str:
-        return f"post {self.pk}"

@@ -7,10 +7,11 @@ from django.utils.translation import gettext_lazy as _
 
 from annotation.models.jobs import Job
 from annotation.models.kinds import ProjectState
+from annotation.models.numbered import NumberedModel
 from annotation.models.projects import Project
 
 
-class Export(models.Model):
+class Export(NumberedModel):
     project = models.ForeignKey(Project, models.CASCADE, related_name="exports")
     job = models.OneToOneField(Job, models.CASCADE, related_name="export")
     format = models.CharField(max_length=20, help_text=_("How the file is written."))
@@ -31,9 +32,6 @@ class Export(models.Model):
                 | ~Q(file="") & ~Q(sha256="") & Q(size__isnull=False, expires_at__isnull=False),
             ),
         )
-
-    def __str__(self) -> str:
-        return f"export {self.pk} of {self.project_id}"
 
     @property
     def may_be_read(self) -> bool:

@@ -44,13 +44,10 @@ class GateRun(NumberedModel):
         )
 
 
-class Survey(models.Model):
+class Survey(NumberedModel):
     """Text frequencies of an upload for the planner; as private as the upload."""
 
     dataset = models.OneToOneField(Dataset, models.CASCADE, related_name="survey")
     job = models.OneToOneField(Job, models.CASCADE, related_name="survey")
     normalizer = models.CharField(max_length=4)
     frequencies = models.JSONField(null=True, blank=True)
-
-    def __str__(self) -> str:
-        return f"survey of dataset {self.dataset_id}"

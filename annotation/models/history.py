@@ -6,7 +6,7 @@ from django.db.models.functions import Now
 from annotation.models.numbered import NumberedModel
 
 
-class ProjectChange(models.Model):
+class ProjectChange(NumberedModel):
     """One change of the configuration, written by a trigger."""
 
     project = models.ForeignKey("annotation.Project", models.PROTECT, related_name="changes", db_index=False)
@@ -16,9 +16,6 @@ class ProjectChange(models.Model):
 
     class Meta:
         indexes = (models.Index(fields=("project", "id"), name="annotation_change_project"),)
-
-    def __str__(self) -> str:
-        return f"change {self.pk}"
 
 
 class Action(NumberedModel):

@@ -1,5 +1,8 @@
-"""Parts of a large file while several workers read it."""
+"""Uploads that wait for a look at their first rows, and files that several workers read."""
 
+import uuid
+
+from django.conf import settings
 from django.db import models
 from django.db.models import Q
 
@@ -39,3 +42,16 @@ class ImportPart(NumberedModel):
                 | Q(row_count__isnull=False, line_count__isnull=False),
             ),
         )
+
+
+class UploadDraft(NumberedModel):
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    project = models.ForeignKey("annotation.Project", models.CASCADE, related_name="upload_drafts")
+    owner = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="+")
+    upload = models.FileField(max_length=300)
+    name = models.CharField(max_length=200)
+    role = models.CharField(max_length=13)
+    bad_rows = models.CharField(max_length=12)
+    start_epsilon = models.FloatField(null=True, blank=True)
+    mapping = models.JSONField(default=dict)
+    created_at = models.DateTimeField(auto_now_add=True, db_index=True)

@@ -59,7 +59,7 @@ class CrowdLink(NumberedModel):
         )
 
 
-class PlatformKeys(models.Model):
+class PlatformKeys(NumberedModel):
     """Public keys of a platform as a worker fetched them last."""
 
     platform = models.CharField(max_length=10, choices=Platform.choices, unique=True)
@@ -71,11 +71,8 @@ class PlatformKeys(models.Model):
     class Meta:
         verbose_name_plural = "platform keys"
 
-    def __str__(self) -> str:
-        return f"keys of {self.platform}"
 
-
-class CrowdParticipant(models.Model):
+class CrowdParticipant(NumberedModel):
     """Somebody a platform sent; the platform's id is kept as a keyed hash only."""
 
     link = models.ForeignKey(CrowdLink, models.PROTECT, related_name="participants")
@@ -88,9 +85,6 @@ class CrowdParticipant(models.Model):
         constraints = (
             models.UniqueConstraint(fields=("link", "pid_digest"), name="annotation_participant_once_per_link"),
         )
-
-    def __str__(self) -> str:
-        return f"participant {self.pk}"
 
 
 class RateCount(NumberedModel):

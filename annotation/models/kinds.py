@@ -46,3 +46,11 @@ class Features(StrEnum):
     """Featurisers that code names; the learner's catalogue has all of them."""
 
     STANDARD = "standard"
+
+
+class Aggregation(models.TextChoices):
+    """What weighs several answers to one question against each other."""
+
+    MAJORITY = "majority", _("majority: every answer counts the same")
+    DAWID_SKENE = "dawid_skene", _("Dawid-Skene: learns which classes each person mixes up")
+    MACE = "mace", _("MACE: learns who guesses")

@@ -1,10 +1,13 @@
-"""Roles of people and tokens."""
+"""Roles of people and groups, tokens and repeated writes."""
 
 from django.conf import settings
+from django.contrib.auth.models import Group
 from django.db import models
 from django.db.models import Q
+from django.db.models.functions import Now
 from django.utils.translation import gettext_lazy as _
 
+from annotation.models.numbered import NumberedModel
 from annotation.models.projects import Project
 from annotation.models.quality import PauseReason
 
@@ -16,7 +19,7 @@ class Role(models.TextChoices):
     REVIEWER = "reviewer", _("reviewer")
 
 
-class Membership(models.Model):
+class Membership(NumberedModel):
     project = models.ForeignKey(Project, models.CASCADE, related_name="memberships")
     user = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="memberships")
     role = models.CharField(max_length=10, choices=Role.choices)
@@ -40,9 +43,6 @@ class Membership(models.Model):
             ),
         )
 
-    def __str__(self) -> str:
-        return f"{self.user} is {self.role} of {self.project}"
-
 
 class ApiToken(models.Model):
     """A bearer token of one person, stored only as a digest."""
@@ -58,3 +58,30 @@ class ApiToken(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+
+class GroupRole(NumberedModel):
+    group = models.ForeignKey(Group, models.CASCADE, related_name="roles", db_index=False)
+    project = models.ForeignKey("annotation.Project", models.CASCADE, related_name="group_roles")
+    role = models.CharField(max_length=10)
+    created_at = models.DateTimeField(db_default=Now())
+
+    class Meta:
+        constraints = (
+            models.UniqueConstraint(fields=("group", "project", "role"), name="annotation_grouprole_once"),
+            models.CheckConstraint(
+                name="annotation_grouprole_known",
+                condition=Q(role__in=("annotator", "manager", "engineer", "reviewer")),
+            ),
+        )
+
+
+class IdempotentAnswer(NumberedModel):
+    """Answer to a write with an Idempotency-Key, stored with what it did."""
+
+    key = models.BinaryField(primary_key=True, max_length=32)
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, models.CASCADE, related_name="+")
+    request_digest = models.BinaryField(max_length=32)
+    status = models.PositiveSmallIntegerField()
+    body = models.TextField(blank=True)
+    created_at = models.DateTimeField(auto_now_add=True, db_index=True)

@@ -32,7 +32,7 @@ class PoolPart(NumberedModel):
         )
 
 
-class PoolSource(models.Model):
+class PoolSource(NumberedModel):
     """A table of somebody else that is a crowd's pool; `snapshot` is empty until its files were read."""
 
     dataset = models.OneToOneField(Dataset, models.CASCADE, primary_key=True, related_name="source")
@@ -52,9 +52,6 @@ class PoolSource(models.Model):
                 name="annotation_poolsource_digest", condition=Q(snapshot__regex=r"^([0-9a-f]{64})?$")
             ),
         )
-
-    def __str__(self) -> str:
-        return f"source of dataset {self.dataset_id}"
 
     @property
     def iceberg_snapshot(self) -> int | None:

@@ -1,19 +1,14 @@
-"""Hidden checks and agreement reports."""
+"""Hidden checks, agreement reports, reviews and the machine that answers."""
 
 from django.conf import settings
 from django.db import models
 from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
 
+from annotation.models.kinds import Aggregation
 from annotation.models.numbered import NumberedModel
-
-
-class Aggregation(models.TextChoices):
-    """What weighs several answers to one question against each other."""
-
-    MAJORITY = "majority", _("majority: every answer counts the same")
-    DAWID_SKENE = "dawid_skene", _("Dawid-Skene: learns which classes each person mixes up")
-    MACE = "mace", _("MACE: learns who guesses")
+from annotation.models.projects import Project
+from annotation.models.questions import Query
 
 
 class PauseReason(models.TextChoices):
@@ -69,4 +64,56 @@ class Opinion(NumberedModel):
             models.CheckConstraint(
                 name="annotation_opinion_probability", condition=Q(probability__gte=0, probability__lte=1)
             ),
+        )
+
+
+class ReviewState(models.TextChoices):
+    LEASED = "leased", _("leased")
+    SETTLED = "settled", _("decided")
+    RETURNED = "returned", _("sent back")
+    SET_ASIDE = "set_aside", _("set aside")
+    SKIPPED = "skipped", _("skipped")
+    ENDED = "ended", _("ended without a decision")
+
+
+class Review(NumberedModel):
+    """A lease of one question to one reviewer, and how it ended."""
+
+    project = models.ForeignKey(Project, models.CASCADE, related_name="reviews", db_index=False)
+    query = models.ForeignKey(Query, models.CASCADE, related_name="reviews")
+    reviewer = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="+", db_index=False)
+    state = models.CharField(max_length=9, choices=ReviewState.choices, default=ReviewState.LEASED)
+    leased_until = models.DateTimeField()
+    finished_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        constraints = (
+            models.UniqueConstraint(fields=("query",), condition=Q(state="leased"), name="annotation_review_one_reads"),
+            models.UniqueConstraint(
+                fields=("reviewer", "project"), condition=Q(state="leased"), name="annotation_review_one_lease"
+            ),
+            models.CheckConstraint(
+                name="annotation_review_finished", condition=Q(state="leased") ^ Q(finished_at__isnull=False)
+            ),
+        )
+        indexes = (models.Index(fields=("project", "reviewer", "finished_at"), name="annotation_review_done"),)
+
+
+class MachineAnnotator(NumberedModel):
+    """The language model that answers in a project, under an account that nobody can sign in to."""
+
+    project = models.OneToOneField(Project, models.CASCADE, related_name="machine")
+    user = models.OneToOneField(settings.AUTH_USER_MODEL, models.PROTECT, related_name="machine")
+    requests = models.PositiveIntegerField(default=0, help_text=_("Sent so far, counted before each is sent."))
+    unusable = models.PositiveIntegerField(default=0, help_text=_("Replies that named no class."))
+    tokens = models.PositiveBigIntegerField(default=0, help_text=_("As the endpoint counts them."))
+    faults = models.PositiveIntegerField(default=0, help_text=_("Runs in a row that ended with a fault."))
+    last_fault = models.CharField(max_length=200, blank=True)
+    next_at = models.DateTimeField(null=True, blank=True, help_text=_("Nothing is sent before."))
+    leased_until = models.DateTimeField(null=True, blank=True, help_text=_("A worker is at it until then."))
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        constraints = (
+            models.CheckConstraint(name="annotation_machine_fault_said", condition=Q(faults=0) | ~Q(last_fault="")),
         )

@@ -33,6 +33,7 @@ ANSWERED = (QueryState.CLOSED, QueryState.DISPUTED, QueryState.IN_REVIEW)
 ASKED = (QueryState.OPEN, *ANSWERED, QueryState.SET_ASIDE, QueryState.WITHDRAWN)
 # So many more answers a question gets that is asked again: two, so that an odd number of answers stays odd.
 FURTHER_ANSWERS = 2
+GUIDELINE_FILES = "guidelines"
 
 
 class Query(NumberedModel):
@@ -230,7 +231,7 @@ class Consensus(NumberedModel):
         indexes = (models.Index(fields=("project", "id"), name="annotation_consensus_project"),)
 
 
-class Guidelines(models.Model):
+class Guidelines(NumberedModel):
     """One version of the guidelines; the examples are made up, never records."""
 
     project = models.ForeignKey(Project, models.CASCADE, related_name="guideline_versions", db_index=False)
@@ -244,31 +245,27 @@ class Guidelines(models.Model):
         verbose_name_plural = "guidelines"
         constraints = (models.UniqueConstraint(fields=("project", "version"), name="annotation_guidelines_version"),)
 
-    def __str__(self) -> str:
-        return f"guidelines {self.version} of {self.project}"
 
+class GuidelinePicture(NumberedModel):
+    """A picture for the guidelines, never from a record; the file lies in the site's storage under its digest."""
 
-class GuidelinePicture(models.Model):
     project = models.ForeignKey(Project, models.CASCADE, related_name="guideline_pictures", db_index=False)
-    digest = models.CharField(max_length=64, help_text=_("SHA-256 of the content, in hexadecimal digits."))
+    digest = models.CharField(max_length=64, help_text=_("SHA-256 of the file, in hexadecimal digits."))
     description = models.CharField(max_length=300, help_text=_("What is to be seen, for who cannot see it."))
     width = models.PositiveSmallIntegerField()
     height = models.PositiveSmallIntegerField()
-    content = models.BinaryField(help_text=_("WebP without metadata, at most a mebibyte."))
     added_by = models.ForeignKey(settings.AUTH_USER_MODEL, models.PROTECT, related_name="+")
     added_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:
         constraints = (
             models.UniqueConstraint(fields=("project", "digest"), name="annotation_guidelinepicture_once"),
-            models.CheckConstraint(
-                name="annotation_guidelinepicture_sides", condition=Q(width__range=(1, 2048), height__range=(1, 2048))
-            ),
             models.CheckConstraint(name="annotation_guidelinepicture_described", condition=~Q(description="")),
         )
 
-    def __str__(self) -> str:
-        return f"picture {self.pk} of the guidelines of {self.project}"
+    @property
+    def file(self) -> str:
+        return f"{GUIDELINE_FILES}/{self.project_id}/{self.digest}.webp"
 
 
 class ReportKind(models.TextChoices):

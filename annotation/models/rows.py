@@ -1,15 +1,20 @@
-"""Rows of hand-written SQL as model instances, for the statements behind every click.
+"""Rows of plain SQL as model instances."""
 
-Writing out a joined SELECT costs the ORM more time than Postgres needs to answer it; here it is written once.
-"""
-
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Generic, TypeVar
 
 from django.db import connection
 from django.db.models import Field, Model
 
 ModelRow = TypeVar("ModelRow", bound=Model)
+
+
+def fetch_one(statement: str, values: Sequence[Any] | Mapping[str, Any]) -> tuple[Any, ...] | None:
+    """Run a statement and return its first row."""
+    with connection.cursor() as cursor:
+        cursor.execute(statement, values)
+        row: tuple[Any, ...] | None = cursor.fetchone()
+    return row
 
 
 class Columns(Generic[ModelRow]):

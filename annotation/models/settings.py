@@ -3,10 +3,10 @@
 import uuid
 from datetime import time
 from decimal import Decimal
-from typing import Any, ClassVar, Generic, NoReturn, TypeVar, overload
+from typing import Any, ClassVar, Generic, NoReturn, TypeVar
 
 from annotation.models.configurations import settings_in
-from annotation.models.quality import Aggregation
+from annotation.models.kinds import Aggregation
 from privacy.json_values import read
 
 T = TypeVar("T")
@@ -24,15 +24,9 @@ class Setting(Generic[T]):
         self.name = name
         owner.absent = {**owner.absent, name: self.absent}
 
-    @overload
-    def __get__(self, project: None, owner: type[Any]) -> "Setting[T]": ...
-
-    @overload
-    def __get__(self, project: "Settings", owner: type[Any]) -> T: ...
-
-    def __get__(self, project: "Settings | None", owner: type[Any]) -> "Setting[T] | T":
+    def __get__(self, project: "Settings | None", owner: type[Any]) -> T:
         if project is None:
-            return self
+            return self  # type: ignore[return-value]  # Django looks at the class; nothing else does
         value: T = settings_in(project.configuration_id).get(self.name, self.absent)
         return value if self.type is None else read(value, self.type)
 

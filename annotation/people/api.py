@@ -11,10 +11,10 @@ from ninja import Field, Schema
 
 from annotation.errors import InvalidConfiguration, RoleRefused
 from annotation.models import Membership, Role
-from annotation.models.groups import GroupRole
 from annotation.models.joining import CrowdLink, Invitation, Platform
 from annotation.models.letters import MailChoice
-from annotation.models.machines import MachineAnnotator
+from annotation.models.people import GroupRole
+from annotation.models.quality import MachineAnnotator
 from annotation.people import selectors as people_selectors
 from annotation.people.forms import CrowdLinkForm, InvitationForm, MailForm, MemberForm, filled_in
 from annotation.people.identity import person_of

@@ -7,7 +7,7 @@ from django.db.models import Count, OuterRef, QuerySet, Subquery
 from django.db.models.functions import Coalesce
 
 from annotation.models import Label, Membership, Project, Role
-from annotation.models.groups import GroupRole
+from annotation.models.people import GroupRole
 
 
 @dataclass(frozen=True, slots=True)

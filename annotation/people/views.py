@@ -16,9 +16,9 @@ from django.views.decorators.http import require_POST
 from annotation import selectors
 from annotation.access import managed_project
 from annotation.models import ApiToken, Membership, Oracle, Project, Role
-from annotation.models.groups import GroupRole
 from annotation.models.joining import CrowdLink, Platform
-from annotation.models.machines import MachineAnnotator
+from annotation.models.people import GroupRole
+from annotation.models.quality import MachineAnnotator
 from annotation.people import selectors as people_selectors
 from annotation.people.forms import (
     PARAMETERS,

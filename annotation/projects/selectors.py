@@ -14,7 +14,7 @@ from annotation.models import (
     Role,
 )
 from annotation.models.configurations import read_ahead
-from annotation.questions.desks import NOTHING_WAITS, Waiting, waiting_for
+from annotation.questions.work_limits import NOTHING_WAITS, Waiting, waiting_for
 from annotation.selectors import Person, projects_of
 from privacy.ledger.selectors import Guarantee, guarantees
 

@@ -5,22 +5,32 @@ from datetime import datetime
 from typing import Annotated, Any, Literal
 from uuid import UUID
 
-from django.http import HttpRequest, HttpResponse
-from ninja import Field, Query, Schema, Status
+from django.core.exceptions import ObjectDoesNotExist
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404
+from ninja import Field, File, Form, Query, Schema, Status, UploadedFile
 
 from annotation import selectors
 from annotation.choices.class_looks import grouped, looks_of
 from annotation.choices.label_types.base import NamesSeveral
 from annotation.choices.label_types.class_sets import MOST_CLASSES
 from annotation.choices.merged_classes import merged_names
+from annotation.errors import InvalidChoice
 from annotation.models import Assignment, Label, Project, ReportKind, Role
+from annotation.models.questions import GuidelinePicture
 from annotation.people.identity import person_of
+from annotation.questions.class_list import listed_classes
+from annotation.questions.forms import MAX_EXAMPLES
+from annotation.questions.guidelines import NAME_LENGTH, current_guidelines, snippet_of
 from annotation.questions.images import IMAGE_ANSWER, held_image
 from annotation.questions.selectors import answers, own_answers
-from annotation.questions.services import correcting, flags, labels, queue
+from annotation.questions.selectors.flags import own_words, questions_set_aside, reports_of, reports_on_others
+from annotation.questions.services import correcting, flags, guidelines, labels, queue
+from annotation.questions.services.flags import MAX_COMMENT_LENGTH
 from annotation.work.reads import Answer, Reads
-from annotation.work.rest import RoomRouter, own_assignment, project_for, responses
+from annotation.work.rest import RoomRouter, own_assignment, project_for, responses, row_id
 from annotation.work.services.tokens import Scope
+from privacy.wording import as_message
 
 router = RoomRouter()
 
@@ -268,3 +278,318 @@ def _answer(one: own_answers.OwnAnswer, *, takes_several: bool) -> dict[str, Any
         "created_at": one.label.created_at,
         "may_change": one.may_change,
     }
+
+
+class ReportOut(Answer, reads=Reads.MANAGED):
+    """What an annotator said about a question, and no manager has settled."""
+
+    report: int = Field(alias="pk")
+    question: int = Field(alias="query_id")
+    annotator: str = Field(alias="annotator.username")
+    kind: ReportKind
+    comment: str
+    created_at: datetime
+
+
+class SkippedOut(Answer, reads=Reads.MANAGED):
+    """How many people gave a question back for one reason."""
+
+    reason: str
+    people: int
+
+
+class SetAsideOut(Answer, reads=Reads.MANAGED):
+    """A question out of the queue, and why; its text for those alone who may read what questions show."""
+
+    question: int
+    round: int
+    text: str | None
+    skipped: list[SkippedOut]
+    reports: list[ReportOut]
+
+
+class SetAsideDecisionIn(Schema):
+    """Whether a question that was set aside is asked again, or left out for good."""
+
+    decision: Literal["ask", "leave_out"] = Field(description="What was reported about it is settled either way.")
+
+
+@router.get(
+    "projects/{slug:slug}/set-aside",
+    response=list[SetAsideOut],
+    summary="Questions nobody gets further with, the oldest 200",
+)
+def list_set_aside(request: HttpRequest, slug: str) -> Any:
+    project = project_for(request, slug, Scope.LABELS_READ, Role.MANAGER)
+    return [
+        {
+            "question": one.query.pk,
+            "round": one.query.round_number,
+            "text": one.text,
+            "skipped": [{"reason": reason, "people": people} for reason, people in one.reasons],
+            "reports": one.reports,
+        }
+        for one in questions_set_aside(project, person_of(request))
+    ]
+
+
+@router.write(
+    "projects/{slug:slug}/set-aside/{query_id}", summary="Have a question asked again, or leave it out for good"
+)
+def decide_set_aside(request: HttpRequest, slug: str, query_id: str, body: SetAsideDecisionIn) -> None:
+    project = project_for(request, slug, Scope.PROJECTS_WRITE, Role.MANAGER)
+    change = flags.ask_set_aside_again if body.decision == "ask" else flags.leave_out_set_aside
+    try:
+        change(project=project, query_id=row_id(query_id) or 0, user=person_of(request))
+    except ObjectDoesNotExist as absent:
+        raise Http404 from absent
+
+
+@router.get(
+    "projects/{slug:slug}/reports",
+    response=list[ReportOut],
+    summary="What annotators say about other questions, the oldest 200",
+)
+def list_reports(request: HttpRequest, slug: str) -> Any:
+    project = project_for(request, slug, Scope.LABELS_READ, Role.MANAGER)
+    return reports_on_others(project)
+
+
+@router.remove("projects/{slug:slug}/reports/{report_id}", summary="Take a report off the list; it stays stored")
+def resolve_report(request: HttpRequest, slug: str, report_id: str) -> None:
+    project = project_for(request, slug, Scope.PROJECTS_WRITE, Role.MANAGER)
+    report = get_object_or_404(project.reports, pk=row_id(report_id))
+    flags.resolve_report(project=project, report_id=report.pk, user=person_of(request))
+
+
+class CommentOut(ReportOut):
+    """What an annotator said about a question, or with `returned` was asked to look at again, and what came of it."""
+
+    resolved_at: datetime | None = Field(None, description="When a manager settled it, or the annotator looked again.")
+    reply: str
+    read_at: datetime | None = Field(None, description="When the annotator read the reply.")
+
+
+class OwnCommentOut(Answer, reads=Reads.OWN_WORK):
+    """What the caller said about a question, or a manager sent back, with a manager's reply; no manager is named."""
+
+    assignment: UUID
+    kind: ReportKind
+    text: str
+    created_at: datetime
+    reply: str
+    is_unread: bool = Field(description="Whether a manager wrote here and the caller has not read it.")
+
+
+class CommentIn(Schema):
+    """What to say, in plain text."""
+
+    text: str = Field(min_length=1, max_length=MAX_COMMENT_LENGTH)
+
+
+@router.write("projects/{slug:slug}/reports/{report_id}", summary="Reply to what an annotator said, which settles it")
+def reply_to_report(request: HttpRequest, slug: str, report_id: str, body: CommentIn) -> None:
+    project = project_for(request, slug, Scope.PROJECTS_WRITE, Role.MANAGER)
+    report = get_object_or_404(project.reports, pk=row_id(report_id))
+    flags.reply(project=project, report_id=report.pk, text=body.text, author=person_of(request))
+
+
+@router.get(
+    "projects/{slug:slug}/questions/{query_id}/comments",
+    response=list[CommentOut],
+    summary="What was said about a question, oldest first",
+)
+def list_comments(request: HttpRequest, slug: str, query_id: str) -> Any:
+    project = project_for(request, slug, Scope.LABELS_READ, Role.MANAGER)
+    query = get_object_or_404(selectors.asked_questions(project), pk=row_id(query_id))
+    return reports_of(project, query.pk)
+
+
+@router.get(
+    "projects/{slug:slug}/comments",
+    response=list[OwnCommentOut],
+    summary="What the caller said about questions and managers wrote back, the newest 200, newest first",
+)
+def list_own_comments(request: HttpRequest, slug: str, unread: bool = False) -> Any:
+    project = project_for(request, slug, Scope.LABELS_WRITE, Role.ANNOTATOR)
+    return [
+        {
+            "assignment": assignment,
+            "kind": said.kind,
+            "text": said.comment,
+            "created_at": said.created_at,
+            "reply": said.reply,
+            "is_unread": said.is_unread,
+        }
+        for assignment, said in own_words(project, person_of(request).pk, unread=unread)
+    ]
+
+
+@router.write("assignments/{assignment_id}/comments", summary="Tell the managers something about a question")
+def comment_on_assignment(request: HttpRequest, assignment_id: UUID, body: CommentIn) -> None:
+    flags.comment_on(assignment=own_assignment(request, assignment_id, Scope.LABELS_WRITE), comment=body.text)
+
+
+@router.write(
+    "assignments/{assignment_id}/comments/read",
+    summary="Mark as read what managers wrote about a question; what came back waits while it may be changed",
+)
+def mark_comments_read(request: HttpRequest, assignment_id: UUID) -> None:
+    flags.mark_read(assignment=own_assignment(request, assignment_id, Scope.LABELS_WRITE))
+
+
+LONGEST_EXAMPLE, LONGEST_GUIDELINES = 2000, 200_000
+
+
+class GuidelineExampleIn(Schema):
+    """A made-up text, never one from the pool, with the position of its class and why it belongs there.
+
+    On the page an example is one line, whose parts are set apart by bars.
+    """
+
+    text: str = Field(min_length=1, max_length=LONGEST_EXAMPLE, pattern=r"^[^|\n\r]+$")
+    choice: int = Field(ge=0)
+    reason: str = Field("", max_length=LONGEST_EXAMPLE, pattern=r"^[^\n\r]*$")
+
+
+class GuidelinesIn(Schema):
+    """What annotators are told, as Markdown, with made-up examples."""
+
+    text: str = Field(max_length=LONGEST_GUIDELINES)
+    examples: list[GuidelineExampleIn] = Field([], max_length=MAX_EXAMPLES)
+
+
+class GuidelineExampleOut(Answer, reads=Reads.GUIDELINES):
+    """A made-up text with the position of its class and why it belongs there."""
+
+    text: str
+    choice: int
+    reason: str
+
+
+class ClassMeaningOut(Answer, reads=Reads.GUIDELINES):
+    """What managers say of a class, and examples of it."""
+
+    name: str
+    words: list[str]
+    examples: list[str]
+
+
+class GuidelinesOut(Answer, reads=Reads.GUIDELINES):
+    """The version that stands, and the classes of which managers say what they mean."""
+
+    version: int
+    text: str
+    examples: list[GuidelineExampleOut]
+    classes: list[ClassMeaningOut]
+
+
+class GuidelinesSavedOut(Answer, reads=Reads.MANAGED):
+    """The number of the version that stands now; the same words again are the version that stood."""
+
+    version: int
+
+
+@router.get(
+    "projects/{slug:slug}/guidelines", response=GuidelinesOut, summary="What annotators are told, as they read it"
+)
+def get_guidelines(request: HttpRequest, slug: str) -> Any:
+    project = project_for(request, slug, Scope.PROJECTS_READ, Role.MANAGER, Role.ANNOTATOR, Role.REVIEWER)
+    standing = current_guidelines(project)
+    described = listed_classes(tuple(project.classes), tuple(project.settings.get("class_descriptions") or ()))
+    return {
+        "version": standing.version,
+        "text": standing.text,
+        "examples": standing.examples,
+        "classes": [one for one in described if one.description_lines],
+    }
+
+
+@router.write(
+    "projects/{slug:slug}/guidelines",
+    response=GuidelinesSavedOut,
+    summary="Write a version of the guidelines; annotators are told of it once",
+)
+def write_guidelines(request: HttpRequest, slug: str, body: GuidelinesIn) -> Any:
+    project = project_for(request, slug, Scope.PROJECTS_WRITE, Role.MANAGER)
+    possible = len(project.classes)
+    if any(one.choice >= possible for one in body.examples):
+        raise InvalidChoice(as_message("There are {possible} answers to choose from.", possible=possible))
+    examples = [one.dict() for one in body.examples]
+    saved = guidelines.save_guidelines(project=project, text=body.text, examples=examples, author=person_of(request))
+    return {"version": saved.version}
+
+
+@router.write("projects/{slug:slug}/guidelines/read", summary="Note that the caller knows the version that stands")
+def read_guidelines(request: HttpRequest, slug: str) -> None:
+    project = project_for(request, slug, Scope.LABELS_WRITE, Role.ANNOTATOR)
+    guidelines.mark_guidelines_seen(project=project, user=person_of(request))
+
+
+class GuidelinePictureIn(Schema):
+    """What stands for a picture where it cannot be seen."""
+
+    description: str = Field(min_length=1, max_length=guidelines.LONGEST_DESCRIPTION)
+
+
+class GuidelinePictureOut(Answer, reads=Reads.MANAGED):
+    """A picture of the guidelines, and what is written into them to show it."""
+
+    digest: str = Field(description="SHA-256 of the picture as it is kept, in hexadecimal digits.")
+    description: str
+    width: int
+    height: int
+    markdown: str
+    added_at: datetime
+
+    @staticmethod
+    def resolve_markdown(picture: GuidelinePicture) -> str:
+        """Return what shows it by the beginning of its digest."""
+        return snippet_of(picture.digest[:NAME_LENGTH], picture.description)
+
+
+@router.get(
+    "projects/{slug:slug}/guidelines/pictures", response=list[GuidelinePictureOut], summary="Pictures of the guidelines"
+)
+def list_guideline_pictures(request: HttpRequest, slug: str) -> Any:
+    project = project_for(request, slug, Scope.PROJECTS_READ, Role.MANAGER)
+    return project.guideline_pictures.order_by("pk")
+
+
+@router.write(
+    "projects/{slug:slug}/guidelines/pictures",
+    response=GuidelinePictureOut,
+    summary="Keep a picture for the guidelines, without its metadata",
+    problems=(409, 503),
+)
+def add_guideline_picture(
+    request: HttpRequest, slug: str, file: File[UploadedFile], form: Form[GuidelinePictureIn]
+) -> Any:
+    project = project_for(request, slug, Scope.PROJECTS_WRITE, Role.MANAGER)
+    data = file.read(guidelines.LARGEST_FILE + 1)
+    return guidelines.add_guideline_picture(
+        project=project, data=data, description=form.description, by=person_of(request)
+    )
+
+
+@router.get(
+    "projects/{slug:slug}/guidelines/pictures/{digest}",
+    summary="A picture of the guidelines, by its digest or by the name that shows it, for who is asked or reviews",
+    openapi_extra=responses(responses={200: {"description": "The picture", "content": {"image/webp": {}}}}),
+)
+def get_guideline_picture(request: HttpRequest, slug: str, digest: str) -> HttpResponse:
+    project = project_for(request, slug, Scope.PROJECTS_READ, Role.MANAGER, Role.ANNOTATOR, Role.REVIEWER)
+    named = {"digest__startswith": digest} if len(digest) == NAME_LENGTH else {"digest": digest}
+    return HttpResponse(
+        guidelines.picture_content(get_object_or_404(project.guideline_pictures, **named)), content_type="image/webp"
+    )
+
+
+@router.remove(
+    "projects/{slug:slug}/guidelines/pictures/{digest}",
+    summary="Delete a picture that the guidelines do not show",
+    problems=(),
+)
+def delete_guideline_picture(request: HttpRequest, slug: str, digest: str) -> None:
+    project = project_for(request, slug, Scope.PROJECTS_WRITE, Role.MANAGER)
+    guidelines.delete_guideline_picture(picture=get_object_or_404(project.guideline_pictures, digest=digest))

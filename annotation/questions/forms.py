@@ -16,10 +16,10 @@ from annotation.choices.question_plan import QuestionPlan
 from annotation.choices.secrecy import BINDING_LIMITS, hides_selection
 from annotation.errors import InvalidConfiguration
 from annotation.models import Project, ReportKind
-from annotation.questions.guidelines import refuse_pictures_of_others
+from annotation.questions.guidelines import picture_names, refuse_pictures_of_others
 from annotation.questions.selectors.answers import label_type, possible_answers
 from annotation.questions.services.flags import MAX_COMMENT_LENGTH
-from annotation.questions.services.guidelines import LONGEST_DESCRIPTION, names_of_pictures
+from annotation.questions.services.guidelines import LONGEST_DESCRIPTION
 from annotation.wording import class_name, localized
 from privacy.choices import Choice
 
@@ -137,7 +137,10 @@ class LabelForm(forms.Form):
 
 
 class SkipForm(forms.Form):
-    reason = forms.ChoiceField(choices=SKIP_REASONS.items())
+    reason = forms.ChoiceField(
+        choices=SKIP_REASONS.items(),
+        error_messages=dict.fromkeys(("required", "invalid_choice"), _("Choose one of the reasons to skip.")),
+    )
 
 
 class DeclaredForm(forms.Form):
@@ -227,7 +230,7 @@ class GuidelinesForm(forms.Form):
     def clean_text(self) -> str:
         text: str = self.cleaned_data["text"]
         try:
-            refuse_pictures_of_others(text, names_of_pictures(self._project))
+            refuse_pictures_of_others(text, picture_names(self._project))
         except InvalidConfiguration as refusal:
             raise forms.ValidationError(localized(str(refusal))) from None
         return text

@@ -1,4 +1,4 @@
-"""Guidelines as HTML: Markdown with the project's own pictures."""
+"""Guidelines as pages show them: Markdown with the project's own pictures."""
 
 import re
 from collections.abc import Collection, Iterator, Sequence
@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
+from django.urls import reverse
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext as _
 from markdown_it import MarkdownIt
@@ -131,7 +132,28 @@ def _images(text: str) -> Iterator[tuple[int, Token]]:
                 yield line, child
 
 
-def guidelines_parts(project: Project, shown: Guidelines, pictures: tuple[ShownPicture, ...]) -> dict[str, Any]:
+def current_guidelines(project: Project) -> Guidelines:
+    """Return the current version; the first one of a new project is not stored."""
+    stored = Guidelines.objects.filter(project=project, version=project.guidelines_version).first()
+    return stored or Guidelines(
+        project=project, version=project.guidelines_version, text=project.guidelines, author_id=project.created_by_id
+    )
+
+
+def picture_names(project: Project) -> set[str]:
+    return {digest[:NAME_LENGTH] for digest in project.guideline_pictures.values_list("digest", flat=True)}
+
+
+def guidelines_context(project: Project, *, view: str, shown: Guidelines | None = None) -> dict[str, Any]:
+    """Return what a page shows of a version, by default the current one; `view` serves its pictures."""
+    shown = shown or current_guidelines(project)
+    wanted = pictures_in(shown.text)
+    kept = project.guideline_pictures.order_by("pk") if wanted else ()
+    pictures = tuple(
+        ShownPicture(one.digest[:NAME_LENGTH], reverse(view, args=(project.slug, one.digest)), one.width, one.height)
+        for one in kept
+        if one.digest[:NAME_LENGTH] in wanted
+    )
     return {
         "guidelines": shown,
         "guidelines_shown": guidelines_html(shown.text, _("Guidelines"), pictures),

@@ -15,7 +15,9 @@ IMAGE_ANSWER = {
 def held_image(assignment: Assignment) -> HttpResponse:
     """Answer with the image of a question that the person holds or held, unless it was emptied."""
     query = assignment.query
-    return image_response(None if query.record_id is None or query.emptied else selectors.asked_record(query))
+    if query.record_id is None or query.emptied:
+        raise Http404
+    return image_response(selectors.asked_records([query.record_id])[query.record_id])
 
 
 def size_ahead(query: Query) -> ImageAhead:

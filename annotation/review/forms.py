@@ -10,7 +10,7 @@ from annotation.choices.form_fields import named_field, percent_field, percent_o
 from annotation.choices.quality_checks import QualityChecks, no_share_in_front_of
 from annotation.choices.question_plan import QuestionPlan
 from annotation.models import Dataset, DatasetRole, DatasetState, Oracle, Project, QueryState, ReportKind
-from annotation.models.quality import Aggregation
+from annotation.models.kinds import Aggregation
 from annotation.models.questions import ASKED
 from annotation.questions.forms import answer_field
 from annotation.questions.selectors.answers import answer_names, names_several, offered_answers

@@ -5,25 +5,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from django.db import connection
-
 from annotation.intervals import wilson_interval
-from annotation.models import Project
-from annotation.questions.selectors.answers import counting_places
+from annotation.models import Label, Project, QueryState
+from annotation.questions.selectors.answers import counted
 
 # Somebody who went away with a question open comes back to it; nobody thinks about one for longer.
 LONGEST_SECONDS = 600
-FIRST_ANSWERS = """
-SELECT DISTINCT ON (query.id) query.suggestion_shown, coalesce((%(counts_as)s::int[])[label.choice + 1], label.choice)
-           <> coalesce((%(counts_as)s::int[])[query.suggested + 1], query.suggested),
-       assignment.created_at, label.created_at
-FROM annotation_query query
-JOIN annotation_label label ON label.query_id = query.id AND label.supersedes_id IS NULL
-JOIN annotation_assignment assignment ON assignment.id = label.assignment_id
-WHERE query.project_id = %(project)s AND query.suggested IS NOT NULL AND query.state <> 'gold' AND NOT query.emptied
-  AND NOT EXISTS (SELECT 1 FROM annotation_machineannotator machine WHERE machine.user_id = label.annotator_id)
-ORDER BY query.id, label.id
-"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,13 +56,20 @@ class Effect:
 
 
 def effect_of(project: Project) -> Effect | None:
-    with connection.cursor() as cursor:
-        cursor.execute(FIRST_ANSWERS, {"project": project.pk, "counts_as": list(counting_places(project))})
-        rows = cursor.fetchall()
+    # Answers to one question hang together, so only its first counts; a machine is shown no suggestion.
+    first = Label.objects.filter(query__project=project, query__emptied=False, supersedes=None, annotator__machine=None)
+    first = first.filter(query__suggested__isnull=False).exclude(query__state=QueryState.GOLD)
+    rows = [
+        (shown, counted(project, choice) != counted(project, suggested), since, until)
+        for shown, choice, suggested, since, until in first.order_by("query", "pk")
+        .distinct("query")
+        .values_list("query__suggestion_shown", "choice", "query__suggested", "assignment__created_at", "created_at")
+        if choice is not None and suggested is not None
+    ]
     if not rows:
         return None
     groups = [
-        group_of([(bool(differs), _seconds(since, until)) for was, differs, since, until in rows if was is shown])
+        group_of([(differs, _seconds(since, until)) for was, differs, since, until in rows if was is shown])
         for shown in (True, False)
     ]
     return compared(*groups)
@@ -106,18 +100,11 @@ def median_interval(ordered: Sequence[float]) -> tuple[float | None, float | Non
         The j-th smallest and the j-th largest value, j the largest number with which at most 2.5 % of the draws of
         Bin(n, 1/2) stay below j; None for both where even the extremes hold the median less often.
     """
-    n, below, place = len(ordered), 0.0, 0
-    while place < n:
-        below += _chance(n, place)
-        if below > 0.025:
-            break
-        place += 1
+    from scipy.stats import binom  # noqa: PLC0415  # slow import
+
+    n = len(ordered)
+    place = int(binom.ppf(0.025, n, 0.5)) if n else 0
     return (None, None) if place == 0 else (ordered[place - 1], ordered[n - place])
-
-
-def _chance(n: int, place: int) -> float:
-    logs = math.lgamma(n + 1) - math.lgamma(place + 1) - math.lgamma(n - place + 1) - n * math.log(2)
-    return math.exp(logs)
 
 
 def compared(shown: Group, blind: Group) -> Effect:

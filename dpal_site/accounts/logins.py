@@ -1,4 +1,7 @@
-"""Loads session and user in one prepared query."""
+"""Sessions under the digest of a secret that only the browser holds, read with their person in one statement.
+
+The process of the label pages reads neither table: it asks functions, by the secret.
+"""
 
 import hashlib
 import re
@@ -18,8 +21,7 @@ from django.contrib.sessions.base_session import AbstractBaseSession
 from django.db import DEFAULT_DB_ALIAS
 from django.http import HttpRequest, HttpResponse
 
-from annotation.models.prepared import fetch_one
-from annotation.models.rows import Columns
+from annotation.models.rows import Columns, fetch_one
 from dpal_site.models import Session
 
 SESSION = "SELECT session_data, seen_at FROM dpal_site_session_of(%s)"

@@ -47,9 +47,7 @@ def for_pages(database: dict[str, Any], *, threads: int, statement_seconds: int,
     }
     if not behind_pooler:
         limits = (
-            # What is prepared is planned once, for everybody: planning a click takes longer than doing it.
-            f"-c plan_cache_mode=force_generic_plan -c statement_timeout={statement_seconds}s"
-            f" -c idle_in_transaction_session_timeout={3 * statement_seconds}s"
+            f"-c statement_timeout={statement_seconds}s -c idle_in_transaction_session_timeout={3 * statement_seconds}s"
         )
         options["options"] = f"{options.get('options', '')} {limits}".strip()
     return database | {"CONN_MAX_AGE": 0, "CONN_HEALTH_CHECKS": True, "OPTIONS": options}

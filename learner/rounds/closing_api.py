@@ -8,7 +8,7 @@ from ninja import Field, Schema
 
 from annotation.access import managed_project
 from annotation.models import Project
-from annotation.models.deletions import Deletion
+from annotation.models.retention import Deletion
 from annotation.people.identity import person_of
 from annotation.projects.services import lifecycle
 from annotation.work.reads import Answer, Reads

@@ -11,7 +11,7 @@ from django.views.decorators.http import require_POST
 
 from annotation.access import managed_project
 from annotation.models import Project, ProjectState
-from annotation.models.deletions import Deletion
+from annotation.models.retention import Deletion
 from annotation.people.identity import person_of
 from annotation.projects.services import lifecycle
 from learner.rounds.services.closing import what_stays

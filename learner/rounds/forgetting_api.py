@@ -11,7 +11,7 @@ from ninja import Field, Query, Schema
 from annotation import selectors
 from annotation.data.services.forgetting import request_forgetting
 from annotation.models import Project, Role
-from annotation.models.forgetting import Forgetting
+from annotation.models.retention import Forgetting
 from annotation.people.identity import person_of
 from annotation.work.reads import Answer, Reads
 from annotation.work.rest import Page, RoomRouter, page_of, require_scope, responses

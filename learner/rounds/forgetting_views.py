@@ -16,7 +16,7 @@ from annotation.access import managed_project
 from annotation.data.services.forgetting import request_forgetting
 from annotation.errors import ForgettingRefused
 from annotation.models import UNFINISHED, Project
-from annotation.models.forgetting import Forgetting
+from annotation.models.retention import Forgetting
 from annotation.people.identity import person_of
 from learner.rounds.services.forgetting import preview_forgetting
 

@@ -10,7 +10,7 @@ from annotation.data.services.references import reference_of
 from annotation.data.services.shared_rows import HIDDEN
 from annotation.errors import NamedTooOften
 from annotation.models import Dataset, DatasetRole, Record
-from annotation.models.forgetting import Forgetting
+from annotation.models.retention import Forgetting
 from privacy.ledger.models import BudgetAccount
 from privacy.ledger.selectors import quota_of
 from privacy.wording import as_message

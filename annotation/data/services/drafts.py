@@ -16,7 +16,7 @@ from annotation.data.readers.rows import FirstRows
 from annotation.data.readers.shapes import FileShape
 from annotation.data.services import charged_start, datasets, forecasts, mappings, uploads
 from annotation.models import Dataset, DatasetRole, Project
-from annotation.models.drafts import UploadDraft
+from annotation.models.imports import UploadDraft
 from annotation.work.services import jobs
 
 KEPT_HOURS = 24

@@ -38,10 +38,9 @@ from annotation.models import (
     WorkState,
 )
 from annotation.models.exports import Export
-from annotation.models.forgetting import Forgetting
-from annotation.models.idempotency import IdempotentAnswer
-from annotation.models.quality import GoldQuery, Opinion
-from annotation.models.reviews import Review
+from annotation.models.people import IdempotentAnswer
+from annotation.models.quality import GoldQuery, Opinion, Review
+from annotation.models.retention import Forgetting
 from annotation.tables import sources
 from annotation.tables.cells import BadCell, read_contributor
 from annotation.tables.pseudonym_keys import site_pseudonyms

@@ -25,8 +25,8 @@ from annotation.models import (
     Record,
     Report,
 )
-from annotation.models.drafts import UploadDraft
 from annotation.models.history import Action, ProjectChange
+from annotation.models.imports import UploadDraft
 from annotation.models.retention import Retention, SlotMark
 from annotation.work.services import files
 

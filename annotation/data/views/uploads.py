@@ -22,7 +22,7 @@ from annotation.data.services import drafts, mappings
 from annotation.data.services.charged_start import start_delta
 from annotation.errors import FewWouldPass, InvalidUpload
 from annotation.models import DatasetRole
-from annotation.models.drafts import UploadDraft
+from annotation.models.imports import UploadDraft
 from annotation.people.identity import person_of
 from annotation.wording import localized
 

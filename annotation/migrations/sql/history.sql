@@ -14,8 +14,11 @@ END $$;
 -- The history says which settings changed, wherever they are stored. What is left out is left open.
 CREATE FUNCTION annotation_note_project_change() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
-    before CONSTANT jsonb := to_jsonb(OLD) - 'configuration_id' || annotation_settings(OLD.configuration_id);
-    after CONSTANT jsonb := to_jsonb(NEW) - 'configuration_id' || annotation_settings(NEW.configuration_id);
+    -- Guidelines may quote a record, and this is never erased: it says that they changed, by their digests.
+    before CONSTANT jsonb := to_jsonb(OLD) - 'configuration_id' || annotation_settings(OLD.configuration_id)
+        || jsonb_build_object('guidelines', encode(sha256(convert_to(OLD.guidelines, 'UTF8')), 'hex'));
+    after CONSTANT jsonb := to_jsonb(NEW) - 'configuration_id' || annotation_settings(NEW.configuration_id)
+        || jsonb_build_object('guidelines', encode(sha256(convert_to(NEW.guidelines, 'UTF8')), 'hex'));
     changed jsonb;
 BEGIN
     SELECT jsonb_object_agg(key, jsonb_build_array(before -> key, after -> key)) INTO changed

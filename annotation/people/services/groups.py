@@ -13,8 +13,8 @@ from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from annotation.errors import GroupRefused
 from annotation.models import Assignment, AssignmentState, Membership, Project, ProjectState, Role
-from annotation.models.groups import GroupRole
 from annotation.models.joining import CrowdParticipant
+from annotation.models.people import GroupRole
 from annotation.people.services import appointing
 from annotation.work.services import history, leases
 from privacy.wording import as_message

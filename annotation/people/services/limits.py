@@ -12,8 +12,8 @@ from django.db.models.functions import Now
 from annotation import selectors
 from annotation.errors import LimitRequestRefused, RoleRefused
 from annotation.models import Membership, Project, Role
-from annotation.models.groups import GroupRole
 from annotation.models.limits import BudgetManager, LimitRequest, RequestKind, RequestState
+from annotation.models.people import GroupRole
 from annotation.people.services import appointing, members
 from annotation.signals import limit_changing
 from privacy.accounting.units import delta_limit_to_atto, epsilon_limit_to_nano

@@ -19,7 +19,7 @@ from annotation.choices.services import configurations
 from annotation.errors import ConfigurationFrozen
 from annotation.models import Project
 from annotation.projects.services import answers_accounts
-from annotation.questions.services import labelling
+from annotation.questions.services import queue
 from annotation.selectors import is_charged
 from annotation.signals import classes_changed
 from annotation.work.services import jobs
@@ -95,7 +95,7 @@ def configure_project(*, project: Project, changes: Mapping[str, Any], actor: Ab
         raise ConfigurationFrozen("Something was paid for under these settings meanwhile, so they stay.") from error
     # After the commit: from now on every claim notes by itself whom it meets.
     if standing["encounter_limit"] is None and locked.encounter_limit is not None:
-        labelling.note_encounters(locked)
+        queue.note_encounters(locked)
     return locked
 
 

@@ -30,14 +30,13 @@ from annotation.models import (
     Role,
     Survey,
 )
-from annotation.models.deletions import Deletion
 from annotation.models.exports import Export
 from annotation.models.imports import ImportPart
 from annotation.models.joining import CrowdLink, CrowdParticipant, Invitation
 from annotation.models.letters import Notice
-from annotation.models.quality import GoldQuery, Opinion, QualityReport
-from annotation.models.retention import SlotMark
-from annotation.models.reviews import Review
+from annotation.models.quality import GoldQuery, Opinion, QualityReport, Review
+from annotation.models.questions import GUIDELINE_FILES
+from annotation.models.retention import Deletion, SlotMark
 from annotation.people.services import groups
 from annotation.signals import project_deleting, project_erasing
 from annotation.work.services import files, jobs
@@ -139,6 +138,7 @@ def _delete(rows: "QuerySet[Any]") -> None:
 
 def erase_uploads(*, project: Project) -> None:
     """Delete the files of uploads and what their rows say of them; done again, it changes nothing."""
+    files.delete_folder(f"{GUIDELINE_FILES}/{project.pk}")
     for draft in project.upload_drafts.all():
         drafts.discard_draft(draft=draft)
     for dataset in Dataset.objects.filter(project=project):

@@ -6,22 +6,17 @@ from typing import Any
 from uuid import UUID
 
 from django.contrib.auth.models import AbstractBaseUser
-from django.db import connection
 from django.db.models import Q
 from django.urls import reverse
 
 from annotation import selectors
-from annotation.models import Assignment, Label, Project, Query, QueryState, Record, Report
+from annotation.models import Assignment, Label, Project, Query, QueryState, Report
 from annotation.questions.selectors import flags
 from annotation.questions.selectors.answers import answer_name, answer_names, places_in
 
 PAGE = 20
 # Each answer that may be changed comes with the whole list of classes.
 OPTIONS_A_PAGE = 2000
-ASKED_RECORDS = f"""
-SELECT {selectors.RECORD.sql}
-FROM unnest(%s::bigint[]) AS wanted (id) CROSS JOIN LATERAL annotation_asked_record(wanted.id) record
-"""  # noqa: S608 - names of columns
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +72,7 @@ def own_answers(project: Project, user: AbstractBaseUser, *, before: int | None,
         project, user.pk, [*(label.query_id for label in labels), *(turn.query_id for turn in others)]
     )
     queries = [*(label.query for label in labels), *(turn.query for turn in others if _is_shown(turn.query))]
-    records = _records([query.record_id for query in queries if query.record_id is not None])
+    records = selectors.asked_records(query.record_id for query in queries if query.record_id is not None)
     for query in queries:
         query.record = records.get(query.record_id) if query.record_id else None
     correctable = selectors.correctable_assignments(user.pk).filter(
@@ -125,11 +120,3 @@ def _is_unread(said: Sequence[Report]) -> bool:
 def _asked(project: Project, query: Query, turn_id: UUID) -> selectors.Question:
     image: Any = reverse("annotation:question_image", args=[turn_id])
     return selectors.shown_of(project, query, image_url=image)
-
-
-def _records(ids: Sequence[int]) -> dict[int | None, Record]:
-    with connection.cursor() as cursor:
-        cursor.execute(ASKED_RECORDS, [list(ids)])
-        rows = cursor.fetchall()
-    found = (selectors.RECORD.build(iter(row)) for row in rows)
-    return {record.pk: record for record in found if record is not None}

@@ -1,10 +1,9 @@
 """Hidden checks. They are public or paid for already, and their answers never reach a training."""
 
 from typing import Any
-from uuid import uuid4
 
 from django.contrib.auth.models import User
-from django.db import connection, transaction
+from django.db import transaction
 from django.db.models.functions import Now
 
 from annotation.data.services import check_columns
@@ -15,60 +14,9 @@ from annotation.questions.selectors.answers import names_several
 from annotation.questions.selectors.checks import Checks, checks_of
 from annotation.work.services import leases
 from privacy.gate.normalizers import Normalizer, normalize_text
-from privacy.mechanisms.randomness import SecureRandom
 
 # A check is asked of everybody, so its slots never run out; the column ends here.
 SLOTS = 32_767
-
-# One statement: where the person holds a question, is paused, or has nothing else to answer, no check is shown. One
-# that came alone would be known for what it is.
-LEASE = """
-WITH chosen AS (
-    SELECT query.id FROM annotation_query query
-    JOIN annotation_goldquery gold ON gold.query_id = query.id AND gold.retired_at IS NULL
-    WHERE query.project_id = %(project)s AND query.state = 'gold' AND query.open_slots > 0
-      AND NOT EXISTS (
-          SELECT 1 FROM annotation_assignment seen WHERE seen.query_id = query.id AND seen.annotator_id = %(user)s)
-      AND NOT EXISTS (
-          SELECT 1 FROM annotation_assignment held
-          WHERE held.annotator_id = %(user)s AND held.project_id = %(project)s AND held.state = 'leased')
-      AND NOT EXISTS (
-          SELECT 1 FROM annotation_membership member
-          WHERE member.project_id = %(project)s AND member.user_id = %(user)s AND member.paused_at IS NOT NULL)
-      AND EXISTS (
-          SELECT 1 FROM annotation_query free
-          WHERE free.project_id = %(project)s AND free.state = 'open' AND free.open_slots > 0
-            AND (free.assigned_to_id IS NULL OR free.open_slots > 1 OR free.assigned_to_id = %(user)s)
-            AND coalesce((
-                SELECT earlier.state FROM annotation_assignment earlier
-                WHERE earlier.query_id = free.id AND earlier.annotator_id = %(user)s
-            ), 'expired') = 'expired')
-    ORDER BY random() LIMIT 1 FOR NO KEY UPDATE OF query SKIP LOCKED
-), leased AS (
-    INSERT INTO annotation_assignment
-        (id, project_id, query_id, annotator_id, state, leased_until, skip_reason, created_at)
-    SELECT %(id)s, %(project)s, chosen.id, %(user)s, 'leased', now() + make_interval(secs => %(seconds)s), '', now()
-    FROM chosen
-    ON CONFLICT DO NOTHING
-    RETURNING query_id
-)
-UPDATE annotation_query query SET open_slots = query.open_slots - 1 FROM leased WHERE query.id = leased.query_id
-"""
-
-
-def lease_sometimes(*, project: Project, user_id: int) -> bool:
-    """Lease a check as often as the project's share says; the next claim returns it."""
-    if project.gold_share <= 0 or SecureRandom().random() >= project.gold_share:
-        return False
-    with connection.cursor() as cursor:
-        values: dict[str, Any] = {
-            "project": project.pk,
-            "user": user_id,
-            "seconds": project.lease_seconds,
-            "id": uuid4(),
-        }
-        cursor.execute(LEASE, values)
-        return bool(cursor.rowcount)
 
 
 def add_public_checks(*, project: Project, dataset: Dataset, owner: User, most: int) -> int:

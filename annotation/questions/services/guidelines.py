@@ -1,28 +1,34 @@
 """Versions of guidelines, and their pictures."""
 
 from collections.abc import Sequence
+from functools import partial
 from hashlib import sha256
 from io import BytesIO
 from typing import Any
 
 from django.contrib.auth.models import AbstractBaseUser, User
+from django.core.files.base import ContentFile
+from django.core.files.storage import default_storage
 from django.db import transaction
-from django.db.models import QuerySet, Sum
-from django.db.models.functions import Left, Length
-from django.urls import reverse
+from django.db.models.functions import Left
 
 from annotation import selectors
 from annotation.data.readers.images import read_picture
 from annotation.errors import InvalidConfiguration, InvalidUpload
 from annotation.models import GuidelinePicture, Guidelines, Membership, Project, Role
-from annotation.questions.guidelines import NAME_LENGTH, ShownPicture, pictures_in, refuse_pictures_of_others
+from annotation.questions.guidelines import (
+    NAME_LENGTH,
+    current_guidelines,
+    picture_names,
+    pictures_in,
+    refuse_pictures_of_others,
+)
 from annotation.work.limits import Limits, run
 from annotation.work.scanning import scan_picture
+from annotation.work.services import files
 from privacy.wording import as_message
 
-# As the database holds them, too.
 MOST_PICTURES = 40
-MOST_BYTES = 16 * 1024 * 1024
 LARGEST_FILE = 10 * 1024 * 1024
 LONGEST_DESCRIPTION = 300
 
@@ -41,19 +47,10 @@ def add_guideline_picture(*, project: Project, data: bytes, description: str, by
     digest = sha256(content).hexdigest()
     with transaction.atomic():
         Project.objects.select_for_update(no_key=True).get(pk=project.pk)
-        kept = GuidelinePicture.objects.filter(project=project)
-        if (same := kept.filter(digest=digest).first()) is not None:
-            return same
-        _refuse_beyond_room(kept, len(content))
-        return GuidelinePicture.objects.create(
-            project=project,
-            digest=digest,
-            description=description,
-            width=made["width"],
-            height=made["height"],
-            content=content,
-            added_by=by,
-        )
+        same = GuidelinePicture.objects.filter(project=project, digest=digest).first()
+        sides = {"width": made["width"], "height": made["height"]}
+        picture = GuidelinePicture(project=project, digest=digest, description=description, added_by=by, **sides)
+        return same or _stored(picture, content)
 
 
 def bring_guideline_pictures(*, project: Project, by: User) -> None:
@@ -64,22 +61,30 @@ def bring_guideline_pictures(*, project: Project, by: User) -> None:
     managed = selectors.projects_of(by, roles=(Role.MANAGER,)).order_by().values("pk")
     found = GuidelinePicture.objects.filter(project__in=managed).annotate(name=Left("digest", NAME_LENGTH))
     for picture in found.filter(name__in=wanted).order_by("name", "pk").distinct("name"):
-        _refuse_beyond_room(GuidelinePicture.objects.filter(project=project), len(picture.content))
+        content = picture_content(picture)
         picture.pk, picture.project, picture.added_by = None, project, by
-        picture.save(force_insert=True)
+        picture._state.adding = True
+        _stored(picture, content)
 
 
-def _refuse_beyond_room(kept: QuerySet[GuidelinePicture], size: int) -> None:
-    bytes_kept = kept.aggregate(total=Sum(Length("content")))["total"] or 0
-    if kept.count() >= MOST_PICTURES or bytes_kept + size > MOST_BYTES:
+def _stored(picture: GuidelinePicture, content: bytes) -> GuidelinePicture:
+    if GuidelinePicture.objects.filter(project=picture.project).count() >= MOST_PICTURES:
         raise InvalidConfiguration(
             as_message(
-                "Guidelines have at most {most} pictures, of {bytes:,} bytes together. Delete one that they do not "
-                "show any more.",
+                "Guidelines have at most {most} pictures. Delete one that they do not show any more.",
                 most=MOST_PICTURES,
-                bytes=MOST_BYTES,
             )
         )
+    picture.save(force_insert=True)
+    if not default_storage.exists(picture.file):
+        default_storage.save(picture.file, ContentFile(content))
+    return picture
+
+
+def picture_content(picture: GuidelinePicture) -> bytes:
+    with default_storage.open(picture.file) as stored:
+        content: bytes = stored.read()
+    return content
 
 
 def delete_guideline_picture(*, picture: GuidelinePicture) -> None:
@@ -88,27 +93,8 @@ def delete_guideline_picture(*, picture: GuidelinePicture) -> None:
         if picture.digest[:NAME_LENGTH] in pictures_in(project.guidelines):
             raise InvalidConfiguration("The guidelines show this picture. Take its line out of them first.")
         GuidelinePicture.objects.filter(pk=picture.pk).delete()
-
-
-def guideline_pictures(project: Project) -> QuerySet[GuidelinePicture]:
-    return GuidelinePicture.objects.filter(project=project).defer("content").order_by("pk")
-
-
-def names_of_pictures(project: Project) -> set[str]:
-    digests = GuidelinePicture.objects.filter(project=project).values_list("digest", flat=True)
-    return {digest[:NAME_LENGTH] for digest in digests}
-
-
-def shown_pictures(project: Project, text: str, *, view: str) -> tuple[ShownPicture, ...]:
-    wanted = pictures_in(text)
-    if not wanted:
-        return ()
-    found = GuidelinePicture.objects.filter(project=project).order_by("pk").values_list("digest", "width", "height")
-    return tuple(
-        ShownPicture(digest[:NAME_LENGTH], reverse(view, args=(project.slug, digest)), width, height)
-        for digest, width, height in found
-        if digest[:NAME_LENGTH] in wanted
-    )
+        # Not before: a row that stays needs its file.
+        transaction.on_commit(partial(files.delete, picture.file))
 
 
 def save_guidelines(
@@ -117,7 +103,7 @@ def save_guidelines(
     """Store a new version; the same text again is the current version."""
     with transaction.atomic():
         locked = Project.objects.select_for_update(no_key=True).get(pk=project.pk)
-        refuse_pictures_of_others(text, names_of_pictures(locked))
+        refuse_pictures_of_others(text, picture_names(locked))
         current = current_guidelines(locked)
         if (current.text, current.examples) == (text, list(examples)):
             return current
@@ -135,14 +121,6 @@ def save_guidelines(
         locked.save(update_fields=["guidelines", "guidelines_version"])
     project.guidelines, project.guidelines_version = text, saved.version
     return saved
-
-
-def current_guidelines(project: Project) -> Guidelines:
-    """Return the current version; the first one of a new project is not stored."""
-    stored = Guidelines.objects.filter(project=project, version=project.guidelines_version).first()
-    return stored or Guidelines(
-        project=project, version=project.guidelines_version, text=project.guidelines, author_id=project.created_by_id
-    )
 
 
 def mark_guidelines_seen(*, project: Project, user: AbstractBaseUser) -> None:

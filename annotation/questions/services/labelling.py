@@ -1,16 +1,16 @@
-"""Settings of labelling that a manager may change at any time."""
+"""Settings of labelling, and progress of people who came by a crowd platform."""
 
 from decimal import Decimal
 from typing import Any
 
-from django.contrib.auth.models import AbstractBaseUser
-from django.db import connection, transaction
+from django.contrib.auth.models import AbstractBaseUser, User
+from django.db import transaction
+from django.utils import timezone
 
 from annotation.choices.services import configurations
-from annotation.models import (
-    Oracle,
-    Project,
-)
+from annotation.errors import NotMember
+from annotation.models import Assignment, AssignmentState, Membership, Project, Role
+from annotation.models.joining import CrowdParticipant
 from annotation.questions.services import queue
 from annotation.work.services import jobs
 from privacy.choices import Kind
@@ -64,13 +64,6 @@ def set_labelling(*, project: Project, actor: AbstractBaseUser | None = None, **
     return _change(project, settings, actor)
 
 
-def note_encounters(project: Project) -> None:
-    """Note whom each person has met so far; nothing is noted while a project has no limit."""
-    if project.oracle != Oracle.CROWD:
-        with connection.cursor() as cursor:
-            cursor.execute(queue.NOTE_ALL_ENCOUNTERS, {"project": project.pk})
-
-
 def set_quality(*, project: Project, actor: AbstractBaseUser | None = None, **fields: Any) -> Project:
     unknown = set(fields) - QUALITY_FIELDS
     if unknown:
@@ -84,5 +77,46 @@ def _change(project: Project, changes: dict[str, Any], actor: AbstractBaseUser |
     project.configuration = changed.configuration
     # After the commit: from now on every claim notes by itself whom it meets.
     if changed.encounter_limit is not None and not was_limited:
-        note_encounters(changed)
+        queue.note_encounters(changed)
     return changed
+
+
+def answers_of(participant: CrowdParticipant) -> int:
+    answered = Assignment.objects.filter(
+        annotator=participant.user_id,
+        project=participant.link.project_id,
+        state=AssignmentState.LABELLED,
+        finished_at__gte=participant.created_at,
+    )
+    return answered.count()
+
+
+def is_done(participant: CrowdParticipant) -> bool:
+    return answers_of(participant) >= participant.link.answers_wanted
+
+
+def complete(*, participant: CrowdParticipant) -> bool:
+    if participant.completed_at is not None:
+        return True
+    project = participant.link.project
+    member = Membership.objects.filter(project=project, user=participant.user_id, role=Role.ANNOTATOR).first()
+    if member is None or member.paused_at is not None:
+        return False
+    if not is_done(participant) and queue.claim_next(project=project, user=participant.user) is not None:
+        return False
+    participant.completed_at = timezone.now()
+    participant.save(update_fields=["completed_at"])
+    return True
+
+
+def own_participation(*, participant_id: int | None, user: User, project: Project) -> CrowdParticipant:
+    """Return the participation this session began with, if it is the person's own."""
+    found = CrowdParticipant.objects.select_related("link__project").filter(
+        pk=participant_id or 0, user=user, link__project=project
+    )
+    participant = found.first()
+    if participant is None:
+        raise NotMember("Come by the platform's link first.")
+    # The process of the label pages knows whoever asks, and nobody by their id.
+    participant.user = user
+    return participant

@@ -1,7 +1,6 @@
 """Storing answers, and closing a question once they agree."""
 
 from collections.abc import Sequence
-from typing import Any
 from uuid import UUID
 
 from django.conf import settings
@@ -13,7 +12,7 @@ from annotation import access
 from annotation.budget.label_budget import label_budget
 from annotation.errors import AlreadyLabelled, LeaseExpired
 from annotation.models import Assignment, AssignmentState, Label, Project, Query, QueryState
-from annotation.models.prepared import fetch_one
+from annotation.models.rows import fetch_one
 from annotation.questions.selectors.answers import agreed_on, refuse_no_answer
 from annotation.questions.services import checks as gold
 from annotation.questions.services import flags
@@ -33,100 +32,21 @@ def ask_one_more(*, project: Project, query: Query) -> bool:
     return True
 
 
-# The click itself. The question's lock makes the answers of one question come one after another, so that whoever gives
-# the last one sees all others.
-GIVEN = """
-WITH question AS (
-    SELECT id FROM annotation_query WHERE id = %(query)s FOR NO KEY UPDATE
-), ended AS (
-    UPDATE annotation_assignment assignment SET state = 'labelled', finished_at = now()
-    FROM question
-    WHERE assignment.id = %(assignment)s AND assignment.state = 'leased' AND (
-        %(key)s::uuid IS NULL OR NOT EXISTS (
-            SELECT 1 FROM annotation_label sent WHERE sent.assignment_id = %(assignment)s AND sent.key = %(key)s
-        )
-    )
-    RETURNING assignment.id, assignment.query_id, assignment.annotator_id
-), given AS (
-    INSERT INTO annotation_label (assignment_id, query_id, annotator_id, choice, key, supersedes_id, created_at)
-    SELECT ended.id, ended.query_id, ended.annotator_id, %(choice)s, %(key)s,
-           (SELECT max(earlier.id) FROM annotation_label earlier WHERE earlier.assignment_id = ended.id), now()
-    FROM ended
-    RETURNING id, created_at, supersedes_id
-)"""
-
-# Closing a question also says whether this may be the answer somebody waits for: enough new ones for a training, or
-# the last of a round. Counting those of a long training at each answer would cost more than the answer: there it is
-# done at about one in a hundredth of them, and the beat finds what that misses. Nothing is left of a round when no slot
-# is free and nobody holds a question of it; the order keeps the first look on the queue's index. What has no majority
-# counts like what has one: a training that began seconds later would tell which it was. Old ones count, too, and a look
-# too many changes nothing.
-SOMEBODY_WAITS = """
-    ((SELECT free.id FROM annotation_query free
-      WHERE free.project_id = %(project)s AND free.state = 'open' AND free.open_slots > 0 AND free.id <> %(query)s
-      ORDER BY free.priority, free.id LIMIT 1) IS NULL
-     AND NOT EXISTS (
-         SELECT 1 FROM annotation_assignment held JOIN annotation_query other ON other.id = held.query_id
-         WHERE held.project_id = %(project)s AND held.state = 'leased' AND other.state = 'open'
-           AND other.id <> %(query)s))
-    OR (random() * %(enough)s::integer < 100
-        AND %(enough)s::integer <= 1 + (
-            SELECT count(*) FROM (
-                SELECT 1 FROM annotation_consensus
-                WHERE project_id = %(project)s AND id > project.labels_used_through
-                LIMIT %(enough)s::integer
-            ) unused) + (
-            SELECT count(*) FROM (
-                SELECT 1 FROM annotation_query
-                WHERE project_id = %(project)s AND state IN ('disputed', 'set_aside', 'withdrawn', 'in_review')
-                LIMIT %(enough)s::integer
-            ) given_up))"""
-
-ANSWER = f"{GIVEN} SELECT id, created_at, supersedes_id FROM given"  # noqa: S608 - no values
-
-# Where one answer is asked for, it is what was agreed on: all in one statement, and one journey to the database.
-ONLY_ANSWER = f"""{GIVEN}, stored AS (
-    INSERT INTO annotation_consensus (project_id, query_id, choice, votes, agreeing, created_at)
-    SELECT %(project)s, %(query)s, %(choice)s, 1, 1, now() FROM given
-), closed AS (
-    UPDATE annotation_query query SET state = 'closed' FROM given WHERE query.id = %(query)s
-)
-SELECT given.id, given.created_at, given.supersedes_id, {SOMEBODY_WAITS}
-FROM given JOIN annotation_project project ON project.id = %(project)s
-"""  # noqa: S608 - no values
-
-CLOSE = f"""
-WITH stored AS (
-    INSERT INTO annotation_consensus (project_id, query_id, choice, votes, agreeing, created_at)
-    SELECT %(project)s, %(query)s, %(choice)s, %(votes)s, %(agreeing)s, now() WHERE %(state)s = 'closed'
-), closed AS (
-    UPDATE annotation_query SET state = %(state)s WHERE id = %(query)s
-)
-SELECT {SOMEBODY_WAITS}
-FROM annotation_project project WHERE project.id = %(project)s
-"""  # noqa: S608 - no values
-
-
 def submit_label(*, assignment: Assignment, choice: int, key: UUID | None = None) -> Label:
     """Store an answer once; `key` names the page that sent it, so that an undone answer stays undone."""
     project = assignment.project
     access.refuse_if_closed(project)
     refuse_no_answer(project, choice)
-    asked = assignment.query
-    if asked.state == QueryState.OPEN and asked.overlap == 1 and not asked.drawn_for_review:
-        label = _answer(assignment, choice, key, only=True)
-        if label is not None:
-            return label
     with transaction.atomic():
-        label = _answer(assignment, choice, key)
+        label, query = _answer(assignment, choice, key)
         if label is None:
-            earlier = _sent_before(assignment, key) or _reopen(assignment)
+            sent = None if key is None else Label.objects.filter(assignment=assignment, key=key).first()
+            earlier = sent or _reopen(assignment)
             if earlier is not None:
                 return _same_label(earlier, choice)
-            label = _answer(assignment, choice, key)
+            label, query = _answer(assignment, choice, key)
         if label is None:
             raise LeaseExpired(as_message("Assignment {pk} is no longer yours.", pk=assignment.pk))
-        query = assignment.query
         if query.state == QueryState.GOLD:
             gold.judge_member(project=project, user_id=assignment.annotator_id)
             return label
@@ -138,23 +58,17 @@ def submit_label(*, assignment: Assignment, choice: int, key: UUID | None = None
     return label
 
 
-def _answer(assignment: Assignment, choice: int, key: UUID | None, *, only: bool = False) -> Label | None:
-    """End a lease with its label; None without a lease or if this page sent it before."""
-    values: dict[str, Any] = {
-        "assignment": assignment.pk,
-        "query": assignment.query_id,
-        "choice": choice,
-        "key": key,
-    }
-    if only:
-        values |= {"project": assignment.project_id, "enough": assignment.project.labels_per_release}
-    row = fetch_one(ONLY_ANSWER if only else ANSWER, values)
-    if row is None:
-        return None
-    pk, created_at, supersedes_id, *somebody_waits = row
-    if any(somebody_waits):
-        send_on_commit(settings.PROJECT_CHANGED_TASK, project_id=assignment.project_id)
-    return Label(
+def _answer(assignment: Assignment, choice: int, key: UUID | None) -> tuple[Label | None, Query]:
+    """End a lease with its label; None without a lease or if this page sent it before. The question is locked."""
+    row = fetch_one(
+        "SELECT * FROM annotation_answer(%s, %s, %s, %s)", [assignment.pk, assignment.query_id, choice, key]
+    )
+    assert row is not None
+    pk, created_at, supersedes_id, state, overlap, drawn = row
+    query = Query(
+        pk=assignment.query_id, project=assignment.project, state=state, overlap=overlap, drawn_for_review=drawn
+    )
+    label = Label(
         pk=pk,
         assignment=assignment,
         query_id=assignment.query_id,
@@ -164,10 +78,7 @@ def _answer(assignment: Assignment, choice: int, key: UUID | None, *, only: bool
         supersedes_id=supersedes_id,
         created_at=created_at,
     )
-
-
-def _sent_before(assignment: Assignment, key: UUID | None) -> Label | None:
-    return None if key is None else Label.objects.filter(assignment=assignment, key=key).first()
+    return (label if pk is not None else None), query
 
 
 def _reopen(assignment: Assignment) -> Label | None:
@@ -182,8 +93,6 @@ def _reopen(assignment: Assignment) -> Label | None:
         raise LeaseExpired(
             "The time for this question ran out and somebody else has it now, so your answer was not stored."
         )
-    # One more person may have been asked since the page was loaded.
-    assignment.query.overlap = query.overlap
     leases.end_lease(leases.lease_held_by(assignment))
     leases.lease_again(current, seconds=assignment.project.lease_seconds)
     Query.objects.filter(pk=query.pk).update(open_slots=F("open_slots") - 1)
@@ -208,16 +117,11 @@ def close_query(project: Project, query: Query, votes: Sequence[int]) -> None:
     state = QueryState.CLOSED if agreement else QueryState.DISPUTED
     if agreement and query.drawn_for_review:
         state = QueryState.IN_REVIEW
-    values: dict[str, Any] = {
-        "project": project.pk,
-        "enough": project.labels_per_release,
-        "query": query.pk,
-        "state": state.value,
-        "choice": agreement.choice if agreement else 0,
-        "votes": len(votes),
-        "agreeing": agreement.agreeing if agreement else 0,
-    }
-    row = fetch_one(CLOSE, values)
+    settled = (agreement.choice, len(votes), agreement.agreeing) if agreement else (0, len(votes), 0)
+    row = fetch_one(
+        "SELECT annotation_close(%s, %s, %s, %s, %s, %s, %s)",
+        [query.pk, project.pk, state.value, *settled, project.labels_per_release],
+    )
     if row and row[0]:
         send_on_commit(settings.PROJECT_CHANGED_TASK, project_id=project.pk)
 

@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from enum import StrEnum
 from typing import Any
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 import numpy as np
-from django.contrib.auth.models import AbstractBaseUser
+from django.contrib.auth.models import AbstractBaseUser, AnonymousUser
 from django.db import IntegrityError, connection, transaction
 from django.db.models import F
 from django.utils import timezone
@@ -16,14 +16,22 @@ from annotation import selectors
 from annotation.budget import label_budget
 from annotation.budget.charges import budget_is_spent
 from annotation.errors import InvalidConfiguration
-from annotation.models import Assignment, Consensus, Membership, Oracle, Project, ProjectState, Query, QueryState, Role
-from annotation.models.prepared import fetch_one
+from annotation.models import (
+    Assignment,
+    Consensus,
+    Membership,
+    Oracle,
+    Project,
+    ProjectState,
+    Query,
+    QueryState,
+    Role,
+)
 from annotation.models.questions import FURTHER_ANSWERS
-from annotation.models.rows import Columns
+from annotation.models.rows import Columns, fetch_one
 from annotation.questions import work_limits
-from annotation.questions.services import checks as gold
 from annotation.questions.work_limits import WorkLimit
-from annotation.selectors import RECORD
+from privacy.mechanisms.randomness import SecureRandom
 from privacy.wording import as_plural_message
 
 # Ranks of a round stay below this, so a later round never overtakes an earlier one.
@@ -60,135 +68,38 @@ FROM unnest(%(ids)s::bigint[]) WITH ORDINALITY AS asked (id, rank)
 WHERE query.id = asked.id AND query.project_id = %(project)s AND query.state = 'unasked'
 """
 
-ASSIGNMENT = Columns(Assignment, "held")
+ASSIGNMENT = Columns(Assignment, "(claimed.held)")
 # Whose record it is and how many slots are left is nobody's business at the page, and the latter has just changed.
 QUERY = Columns(Query, "query", without=("open_slots", "noisy_count", "assigned_to_id", "opened_at"))
+CLAIM = f"""
+SELECT {ASSIGNMENT.sql}, {QUERY.sql}, {selectors.RECORD.sql},
+    claimed.was_chosen, claimed.done_today, claimed.an_hour, claimed.waiting, claimed.guidelines_seen
+FROM annotation_claim(
+    %(project)s, %(user)s, %(id)s, %(seconds)s, %(among)s, %(noting)s, %(checking)s,
+    %(today)s, %(pace_minutes)s, %(pace_from)s
+) claimed
+LEFT JOIN annotation_query query ON query.id = (claimed.held).query_id
+LEFT JOIN LATERAL annotation_asked_record(query.record_id) record ON true
+"""  # noqa: S608 - names of columns, no values
 
-# An encounter names the record; the database puts its contributor in that place, for whoever asks may not know them.
-WHOSE = "int8send(query.record_id)"
-IN_FRONT = """
-      AND query.id IN (
-          SELECT front.id FROM annotation_query front
-          WHERE front.project_id = %(project)s AND front.state = 'open' AND front.open_slots > 0
-          ORDER BY front.priority, front.id LIMIT %(known_within)s
-      )"""
-KNOWN_CONTRIBUTORS = f"""{IN_FRONT}
-      AND annotation_has_met(query.record_id, %(project)s, %(user)s)"""
-# Somebody who may answer nothing new may still answer anew what they took back.
-ANSWERED_BEFORE = """
-      AND EXISTS (
-          SELECT 1 FROM annotation_label given WHERE given.query_id = query.id AND given.annotator_id = %(user)s
-      )"""
-KNOWN_TEXTS = f"""{IN_FRONT}
-      AND EXISTS (
-          SELECT 1 FROM annotation_assignment met WHERE met.query_id = query.id AND met.annotator_id = %(user)s
-      )"""  # noqa: S608 - no values
-NOTE_ENCOUNTER = f""", met AS (
-    INSERT INTO annotation_encounter (project_id, annotator_id, contributor)
-    SELECT %(project)s, %(user)s, {WHOSE}
-    FROM leased JOIN annotation_query query ON query.id = leased.query_id
-    WHERE query.record_id IS NOT NULL
-    ON CONFLICT DO NOTHING
-)"""  # noqa: S608 - no values
+PROJECT = Columns(Project, "project")
+# As `selectors.assignments_of`, which takes the ORM longer to write than the database to answer.
+HELD = f"""
+SELECT {ASSIGNMENT.sql.replace("(claimed.held)", "held")}, {PROJECT.sql}
+FROM annotation_assignment held JOIN annotation_project project ON project.id = held.project_id
+JOIN annotation_membership member ON member.project_id = project.id AND member.user_id = held.annotator_id
+WHERE held.id = %s AND held.annotator_id = %s AND project.state IN ('active', 'paused') AND member.role = 'annotator'
+"""  # noqa: S608 - names of columns, no values
 
-NOTE_ALL_ENCOUNTERS = f"""
+# An encounter names the record; the database puts its contributor in that place.
+NOTE_ALL_ENCOUNTERS = """
 INSERT INTO annotation_encounter (project_id, annotator_id, contributor)
-SELECT DISTINCT assignment.project_id, assignment.annotator_id, {WHOSE}
+SELECT DISTINCT assignment.project_id, assignment.annotator_id, int8send(query.record_id)
 FROM annotation_assignment assignment
 JOIN annotation_query query ON query.id = assignment.query_id
 WHERE assignment.project_id = %(project)s AND query.record_id IS NOT NULL
 ON CONFLICT DO NOTHING
-"""  # noqa: S608 - no values
-
-
-# The last slot of a question that was assigned waits for whom it was assigned to.
-FOR_ALL = "(query.assigned_to_id IS NULL OR query.open_slots > 1)"
-
-
-def _free(which: str) -> str:
-    """Return SQL that locks the first free question among some that the person may be shown."""
-    return f"""
-    SELECT query.id FROM annotation_query query
-    WHERE query.project_id = %(project)s AND query.state = 'open' AND query.open_slots > 0
-      AND {which}
-      AND coalesce((
-          SELECT earlier.state FROM annotation_assignment earlier
-          WHERE earlier.query_id = query.id AND earlier.annotator_id = %(user)s
-      ), 'expired') = 'expired'
-      AND NOT EXISTS (
-          SELECT 1 FROM annotation_membership member
-          WHERE member.project_id = %(project)s AND member.user_id = %(user)s AND member.role = 'annotator'
-            AND member.paused_at IS NOT NULL)
-    ORDER BY query.priority, query.id
-    LIMIT 1
-    FOR NO KEY UPDATE OF query SKIP LOCKED"""  # noqa: S608 - no values
-
-
-# One statement, so that no crash falls between slot and lease. The slot is taken from what was inserted: where a
-# second click of the person came first, nothing is inserted and no slot is lost. The scalar subqueries are one index
-# probe a row; as NOT EXISTS the planner may read all assignments of the person. Where free questions are counted it is
-# a truth value, of which the planner expects half: else it reads and sorts all questions. It returns one row or nulls.
-def claim_statement(*, only: str = "", note: str = "") -> str:
-    return f"""
-WITH mine AS (
-    UPDATE annotation_assignment SET leased_until = now() + make_interval(secs => %(seconds)s)
-    WHERE annotator_id = %(user)s AND project_id = %(project)s AND state = 'leased'
-    RETURNING *
-), own AS ({_free(f"query.assigned_to_id = %(user)s AND NOT EXISTS (SELECT 1 FROM mine){only}")}
-), other AS ({_free(f"{FOR_ALL} AND NOT EXISTS (SELECT 1 FROM mine UNION ALL SELECT 1 FROM own){only}")}
-), chosen AS (
-    SELECT id FROM own UNION ALL SELECT id FROM other
-), leased AS (
-    INSERT INTO annotation_assignment AS held
-        (id, project_id, query_id, annotator_id, state, leased_until, skip_reason, created_at)
-    SELECT %(id)s, %(project)s, chosen.id, %(user)s, 'leased', now() + make_interval(secs => %(seconds)s), '', now()
-    FROM chosen
-    ON CONFLICT (query_id, annotator_id) DO UPDATE
-        SET state = 'leased', leased_until = excluded.leased_until, finished_at = NULL
-        WHERE held.state = 'expired'
-    RETURNING *
-), taken AS (
-    UPDATE annotation_query query
-    SET open_slots = query.open_slots - 1, assigned_to_id = nullif(query.assigned_to_id, %(user)s)
-    FROM leased WHERE query.id = leased.query_id
-), held AS (
-    SELECT * FROM mine UNION ALL SELECT * FROM leased
-){note}
-SELECT {ASSIGNMENT.sql}, {QUERY.sql}, {RECORD.sql},
-    EXISTS (SELECT 1 FROM chosen),
-    (SELECT count(*) FROM annotation_assignment done
-     WHERE done.annotator_id = %(user)s AND done.project_id = %(project)s AND done.state = 'labelled'
-       AND done.finished_at >= %(midnight)s),
-    (SELECT CASE WHEN count(*) >= %(pace_from)s THEN
-         (3600 * (count(*) - 1)
-          / greatest(1, extract(epoch FROM max(recent.finished_at) - min(recent.finished_at))))::int
-     END FROM annotation_assignment recent
-     WHERE recent.annotator_id = %(user)s AND recent.project_id = %(project)s AND recent.state = 'labelled'
-       AND recent.finished_at >= now() - make_interval(mins => %(pace_minutes)s)),
-    (SELECT count(*) FROM (
-        SELECT 1 FROM annotation_query free
-        WHERE free.project_id = %(project)s AND free.state = 'open' AND free.open_slots > 0
-          AND free.id <> coalesce(held.query_id, 0)
-          AND (free.assigned_to_id IS NULL OR free.open_slots > 1 OR free.assigned_to_id = %(user)s)
-          AND coalesce((
-              SELECT earlier.state = 'expired' FROM annotation_assignment earlier
-              WHERE earlier.query_id = free.id AND earlier.annotator_id = %(user)s
-          ), true)
-        ORDER BY free.priority, free.id LIMIT %(counted)s) counted),
-    (SELECT member.guidelines_seen FROM annotation_membership member
-     WHERE member.project_id = %(project)s AND member.user_id = %(user)s AND member.role = 'annotator')
-FROM (SELECT) one
-LEFT JOIN held ON true
-LEFT JOIN annotation_query query ON query.id = held.query_id
-LEFT JOIN LATERAL annotation_asked_record(query.record_id) record ON true
-"""  # noqa: S608 - names of columns, no values
-
-
-CLAIM = claim_statement()
-CLAIM_AND_NOTE = claim_statement(note=NOTE_ENCOUNTER)
-CLAIM_OF_KNOWN = claim_statement(only=KNOWN_CONTRIBUTORS, note=NOTE_ENCOUNTER)
-CLAIM_KNOWN_TEXT = claim_statement(only=KNOWN_TEXTS)
-CLAIM_ANSWERED_BEFORE = claim_statement(only=ANSWERED_BEFORE)
+"""
 
 # Locks are taken question first, as everywhere, and skipped where somebody answers at this moment.
 RETURN_EXPIRED = """
@@ -264,6 +175,18 @@ def open_queries(
     return opened
 
 
+def held_by(user: AbstractBaseUser | AnonymousUser, assignment_id: UUID) -> Assignment | None:
+    """Return one of the person's own assignments with its project."""
+    row = fetch_one(HELD, [assignment_id, user.pk])
+    if row is None:
+        return None
+    values = iter(row)
+    assignment = ASSIGNMENT.build(values)
+    assert assignment is not None
+    assignment.project = PROJECT.build(values)  # type: ignore[assignment]  # an inner join
+    return assignment
+
+
 def claim_next(*, project: Project, user: AbstractBaseUser) -> Assignment | None:
     """Return the question the person holds or lease the next; membership is checked by the caller."""
     if project.state != ProjectState.ACTIVE:
@@ -271,46 +194,40 @@ def claim_next(*, project: Project, user: AbstractBaseUser) -> Assignment | None
     limit = work_limits.limit_reached(project, user)
     if limit is not None and limit not in work_limits.MAY_STILL_BE_ASKED:
         return None
-    if limit is None:
-        gold.lease_sometimes(project=project, user_id=user.pk)
-    statement = _claim_statement_for(project, limit)
     for _ in range(CLAIM_ATTEMPTS):
-        assignment, somebody_was_faster = _claim(statement, project, user)
+        assignment, somebody_was_faster = _claim(project, user, limit)
         if not somebody_was_faster:
             return assignment
     return None
 
 
-def _claim_statement_for(project: Project, limit: WorkLimit | None) -> str:
-    if limit == WorkLimit.PROTECTED_ANSWERS:
-        return CLAIM_ANSWERED_BEFORE
-    if limit == WorkLimit.ENCOUNTERS:
-        return CLAIM_KNOWN_TEXT if project.oracle == Oracle.CROWD else CLAIM_OF_KNOWN
-    # What a gate let through is counted by assignment, so there is nothing to note.
-    return CLAIM if project.encounter_limit is None or project.oracle == Oracle.CROWD else CLAIM_AND_NOTE
-
-
-def _claim(statement: str, project: Project, user: AbstractBaseUser) -> tuple[Assignment | None, bool]:
+def _claim(project: Project, user: AbstractBaseUser, limit: WorkLimit | None) -> tuple[Assignment | None, bool]:
     """Try once; the flag says that a second claim of the same person came in between."""
+    crowd = project.oracle == Oracle.CROWD
+    among = "any"
+    if limit is not None:
+        among = "answered" if limit == WorkLimit.PROTECTED_ANSWERS else "texts" if crowd else "contributors"
     values: dict[str, Any] = {
         "project": project.pk,
         "user": user.pk,
-        "seconds": project.lease_seconds,
         "id": uuid4(),
-        "midnight": selectors.midnight(),
+        "seconds": project.lease_seconds,
+        "among": among,
+        # What a gate let through is counted by assignment, so there is nothing to note.
+        "noting": project.encounter_limit is not None and not crowd,
+        "checking": limit is None and SecureRandom().random() < project.gold_share,
+        "today": selectors.midnight(),
         "pace_minutes": selectors.PACE_MINUTES,
         "pace_from": selectors.PACE_FROM_ANSWERS,
-        "counted": selectors.WAITING_SHOWN + 1,
-        "known_within": work_limits.KNOWN_WITHIN,
     }
     try:
-        row = iter(fetch_one(statement, values) or ())
+        row = iter(fetch_one(CLAIM, values) or ())
     except IntegrityError:
         # The person leased another question meanwhile: `annotation_assignment_one_lease`.
         if connection.in_atomic_block:
             raise
         return None, True
-    assignment, query, record = ASSIGNMENT.build(row), QUERY.build(row), RECORD.build(row)
+    assignment, query, record = ASSIGNMENT.build(row), QUERY.build(row), selectors.RECORD.build(row)
     was_chosen, done_today, an_hour, waiting, guidelines_seen = row
     if assignment is None or query is None:
         return None, was_chosen
@@ -318,6 +235,13 @@ def _claim(statement: str, project: Project, user: AbstractBaseUser) -> tuple[As
     assignment.project, assignment.query = project, query
     vars(assignment).update(done_today=done_today, an_hour=an_hour, waiting=waiting, guidelines_seen=guidelines_seen)
     return assignment, False
+
+
+def note_encounters(project: Project) -> None:
+    """Note whom each person has met so far; nothing is noted while a project has no limit."""
+    if project.oracle != Oracle.CROWD:
+        with connection.cursor() as cursor:
+            cursor.execute(NOTE_ALL_ENCOUNTERS, {"project": project.pk})
 
 
 def return_expired_leases() -> int:

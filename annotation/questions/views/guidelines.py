@@ -16,9 +16,15 @@ from annotation.errors import InvalidConfiguration
 from annotation.models import Guidelines, Project
 from annotation.people.identity import person_of
 from annotation.questions.forms import GuidelinesForm, PictureForm
-from annotation.questions.guidelines import NAME_LENGTH, guidelines_parts, refuse_pictures_of_others, snippet_of
+from annotation.questions.guidelines import (
+    NAME_LENGTH,
+    current_guidelines,
+    guidelines_context,
+    picture_names,
+    refuse_pictures_of_others,
+    snippet_of,
+)
 from annotation.questions.services import guidelines as written
-from annotation.questions.services.guidelines import guideline_pictures, names_of_pictures, shown_pictures
 
 
 @login_required
@@ -45,9 +51,8 @@ def guidelines_page(
     preview: Guidelines | None = None,
     status: int = HTTPStatus.OK,
 ) -> HttpResponse:
-    current = written.current_guidelines(project)
+    current = current_guidelines(project)
     initial = {"text": current.text, "examples": GuidelinesForm.written(current.examples, project.classes)}
-    shown = preview or current
     context = {
         "project": project,
         "form": form or GuidelinesForm(project=project, initial=initial),
@@ -59,21 +64,16 @@ def guidelines_page(
         "picture_form": picture_form or PictureForm(),
         "pictures": [
             (picture, snippet_of(picture.digest[:NAME_LENGTH], picture.description))
-            for picture in guideline_pictures(project)
+            for picture in project.guideline_pictures.order_by("pk")
         ],
+        **guidelines_context(project, view="annotation:guideline_picture", shown=preview or current),
     }
-    pictures = shown_pictures(project, shown.text, view="annotation:guideline_picture")
-    return render(
-        request,
-        "annotation/questions/guidelines.html",
-        context | guidelines_parts(project, shown, pictures),
-        status=status,
-    )
+    return render(request, "annotation/questions/guidelines.html", context, status=status)
 
 
 def _missing_picture(project: Project, text: str) -> str:
     try:
-        refuse_pictures_of_others(text, names_of_pictures(project))
+        refuse_pictures_of_others(text, picture_names(project))
     except InvalidConfiguration as refusal:
         return str(refusal)
     return ""
@@ -105,7 +105,7 @@ def add_guideline_picture(request: HttpRequest, slug: str) -> HttpResponse:
 @require_POST
 def drop_guideline_picture(request: HttpRequest, slug: str, digest: str) -> HttpResponse:
     project = managed_project(request, slug)
-    picture = get_object_or_404(guideline_pictures(project), digest=digest)
+    picture = get_object_or_404(project.guideline_pictures, digest=digest)
     written.delete_guideline_picture(picture=picture)
     messages.success(request, _("The picture is deleted."))
     return redirect("annotation:guidelines", slug=slug)
@@ -120,10 +120,10 @@ def guideline_picture(request: HttpRequest, slug: str, digest: str) -> HttpRespo
 
 def served_picture(request: HttpRequest, project: Project, digest: str) -> HttpResponse:
     """Answer with a picture of the guidelines, or 304."""
-    picture = get_object_or_404(guideline_pictures(project), digest=digest)
+    picture = get_object_or_404(project.guideline_pictures, digest=digest)
     etag = f'"{picture.digest}"'
     served = get_conditional_response(request, etag=etag)
     if served is None:
-        served = HttpResponse(bytes(picture.content), content_type="image/webp")
+        served = HttpResponse(written.picture_content(picture), content_type="image/webp")
     served["Cache-Control"], served["ETag"] = ASKED_AGAIN, etag
     return served

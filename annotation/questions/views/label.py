@@ -10,6 +10,7 @@ from uuid import UUID
 
 from django.contrib.auth.decorators import login_required
 from django.contrib.auth.views import redirect_to_login
+from django.forms import Form
 from django.http import Http404, HttpRequest, HttpResponse
 from django.middleware.csrf import get_token
 from django.shortcuts import get_object_or_404, render
@@ -30,16 +31,15 @@ from annotation.gates import receipts
 from annotation.models import Assignment, Project, ReportKind
 from annotation.questions import work_limits
 from annotation.questions.class_list import is_many
-from annotation.questions.desks import waiting_for
 from annotation.questions.forms import CommentForm, FlagForm, LabelForm, SkipForm
-from annotation.questions.guidelines import guidelines_parts
+from annotation.questions.guidelines import guidelines_context
 from annotation.questions.images import held_image
 from annotation.questions.selectors import answers
 from annotation.questions.services import correcting, flags, guidelines, labels, queue
-from annotation.questions.services.guidelines import shown_pictures
 from annotation.questions.views import label_parts
 from annotation.questions.views.guidelines import served_picture
 from annotation.questions.views.labelling import end_of_task
+from annotation.questions.work_limits import waiting_for
 
 AnnotatorView = Callable[..., HttpResponse]
 NOT_INVITED = "annotation/questions/not_invited.html"
@@ -95,52 +95,48 @@ def submit(request: HttpRequest, assignment_id: UUID) -> HttpResponse:
     return _see_other(project)
 
 
+def _act(request: HttpRequest, assignment_id: UUID, form: Form, act: Callable[[Assignment, Any], Any]) -> HttpResponse:
+    """Do something else than answering with a question, and show the next one with a notice of what was done."""
+    assignment = _own(request, assignment_id)
+    project = assignment.project
+    if request.method != "POST":
+        return _see_other(project)
+    if not form.is_valid():
+        return _next_question(request, project, problem=_first_error(form))
+    notice = act(assignment, form.cleaned_data)
+    if not request.htmx:  # type: ignore[attr-defined]
+        return _see_other(project)
+    return _next_question(request, project, last=answers.last_done(desk_of(request, project.slug)), notice=notice)
+
+
 @annotator_page
 def skip(request: HttpRequest, assignment_id: UUID) -> HttpResponse:
-    assignment = _own(request, assignment_id)
-    if request.method != "POST":
-        return _see_other(assignment.project)
-    form = SkipForm(request.POST)
-    if not form.is_valid():
-        return _next_question(request, assignment.project, problem=_("Choose one of the reasons to skip."))
-    labels.skip_assignment(assignment=assignment, reason=form.cleaned_data["reason"])
-    return label(request, assignment.project.slug) if request.htmx else _see_other(assignment.project)  # type: ignore[attr-defined]
+    def act(assignment: Assignment, said: Any) -> str:
+        labels.skip_assignment(assignment=assignment, reason=said["reason"])
+        return ""
+
+    return _act(request, assignment_id, SkipForm(request.POST), act)
 
 
 @annotator_page
 def flag(request: HttpRequest, assignment_id: UUID) -> HttpResponse:
-    assignment = _own(request, assignment_id)
-    project = assignment.project
-    if request.method != "POST":
-        return _see_other(project)
-    form = FlagForm(request.POST)
-    if not form.is_valid():
-        return _next_question(request, project, problem=_first_error(form))
-    kind = ReportKind(form.cleaned_data["kind"])
-    flags.flag_question(assignment=assignment, kind=kind, comment=form.cleaned_data["comment"])
-    if not request.htmx:  # type: ignore[attr-defined]
-        return _see_other(project)
-    notice = _("Reported. Nobody is asked about it before a manager has looked.")
-    if kind == ReportKind.BROKEN:
-        notice = _("Reported. A manager sees it.")
-    last = answers.last_done(desk_of(request, project.slug))
-    return _next_question(request, project, last=last, notice=notice)
+    def act(assignment: Assignment, said: Any) -> str:
+        kind = ReportKind(said["kind"])
+        flags.flag_question(assignment=assignment, kind=kind, comment=said["comment"])
+        if kind == ReportKind.BROKEN:
+            return _("Reported. A manager sees it.")
+        return _("Reported. Nobody is asked about it before a manager has looked.")
+
+    return _act(request, assignment_id, FlagForm(request.POST), act)
 
 
 @annotator_page
 def comment(request: HttpRequest, assignment_id: UUID) -> HttpResponse:
-    assignment = _own(request, assignment_id)
-    project = assignment.project
-    if request.method != "POST":
-        return _see_other(project)
-    form = CommentForm(request.POST)
-    if not form.is_valid():
-        return _next_question(request, project, problem=_first_error(form))
-    flags.comment_on(assignment=assignment, comment=form.cleaned_data["comment"])
-    if not request.htmx:  # type: ignore[attr-defined]
-        return _see_other(project)
-    last = answers.last_done(desk_of(request, project.slug))
-    return _next_question(request, project, last=last, notice=_("Your comment is with the managers."))
+    def act(assignment: Assignment, said: Any) -> str:
+        flags.comment_on(assignment=assignment, comment=said["comment"])
+        return _("Your comment is with the managers.")
+
+    return _act(request, assignment_id, CommentForm(request.POST), act)
 
 
 @annotator_page
@@ -196,10 +192,9 @@ def desk_of(request: HttpRequest, slug: str) -> Any:
 
 
 def _own(request: HttpRequest, assignment_id: UUID) -> Assignment:
-    try:
-        return selectors.held_by(request.user, assignment_id)
-    except Assignment.DoesNotExist as absent:
-        raise Http404 from absent
+    if (assignment := queue.held_by(request.user, assignment_id)) is None:
+        raise Http404
+    return assignment
 
 
 def _first_error(form: Any) -> str:
@@ -305,9 +300,7 @@ def _page(request: HttpRequest, context: dict[str, Any], status: int) -> HttpRes
     part = bool(request.htmx)  # type: ignore[attr-defined]
     if not part or context.get("with_guidelines"):
         project = context["project"]
-        standing = guidelines.current_guidelines(project)
-        pictures = shown_pictures(project, standing.text, view="annotation:told_picture")
-        context |= guidelines_parts(project, standing, pictures)
+        context |= guidelines_context(project, view="annotation:told_picture")
         if sent_back := getattr(project, "sent_back", 0):
             context["sent_back"] = sent_back
         asked = answers.label_type(project)

@@ -13,11 +13,11 @@ from django_htmx.http import HttpResponseClientRedirect
 from annotation import selectors
 from annotation.access import managed_project
 from annotation.budget.label_budget import label_budget as budget_of_labels
+from annotation.budget.label_budget import label_budget_forecast
 from annotation.models import Project, Query
-from annotation.models.joining import CrowdParticipant, Platform
+from annotation.models.joining import CrowdParticipant
 from annotation.people.identity import note_nothing, person_of
 from annotation.people.views import SESSION_KEY
-from annotation.questions import label_forecast
 from annotation.questions.forms import FLAGS, SKIP_REASONS, CommentForm, LabelBudgetForm, LabellingForm
 from annotation.questions.selectors.flags import (
     count_for_managers,
@@ -26,8 +26,15 @@ from annotation.questions.selectors.flags import (
     reply_refusal,
     reports_on_others,
 )
-from annotation.questions.services import flags, participations
-from annotation.questions.services.labelling import set_label_budget, set_labelling
+from annotation.questions.services import flags
+from annotation.questions.services.labelling import (
+    answers_of,
+    complete,
+    is_done,
+    own_participation,
+    set_label_budget,
+    set_labelling,
+)
 
 
 @login_required
@@ -54,7 +61,7 @@ def label_budget(request: HttpRequest, slug: str) -> HttpResponse:
         "project": project,
         "form": form,
         "labels": budget_of_labels(project),
-        "forecast": label_forecast.label_budget_forecast(project),
+        "forecast": label_budget_forecast(project),
     }
     return render(request, "annotation/questions/label_budget.html", context, status=422 if form.errors else 200)
 
@@ -63,15 +70,14 @@ def label_budget(request: HttpRequest, slug: str) -> HttpResponse:
 @never_cache
 def crowd_done(request: HttpRequest, slug: str) -> HttpResponse:
     project = get_object_or_404(selectors.projects_of(request.user), slug=slug)
-    participant = participations.own_participation(
+    participant = own_participation(
         participant_id=request.session.get(SESSION_KEY), user=person_of(request), project=project
     )
     context = {
         "project": project,
         "participant": participant,
-        "is_complete": participations.complete(participant=participant),
-        "answers": participations.answers_of(participant),
-        "on_prolific": participant.link.platform == Platform.PROLIFIC,
+        "is_complete": complete(participant=participant),
+        "answers": answers_of(participant),
     }
     return render(request, "annotation/questions/crowd_done.html", context)
 
@@ -82,7 +88,7 @@ def end_of_task(request: HttpRequest, project: Project) -> HttpResponse | None:
         return None
     participants = CrowdParticipant.objects.select_related("link")
     participant = participants.filter(pk=request.session[SESSION_KEY], link__project=project).first()
-    if participant is None or not participations.is_done(participant):
+    if participant is None or not is_done(participant):
         return None
     page = reverse("annotation:crowd_done", args=[project.slug])
     return HttpResponseClientRedirect(page) if request.htmx else redirect(page)  # type: ignore[attr-defined]

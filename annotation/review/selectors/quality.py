@@ -1,5 +1,6 @@
 """Annotators' statistics, hidden checks and agreement."""
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
@@ -7,7 +8,6 @@ from decimal import Decimal
 from typing import Any
 
 from django.contrib.auth.models import User
-from django.db import connection
 from django.db.models import Avg, Count, F, Max, Q, QuerySet, Sum
 from django.db.models.fields.json import KeyTextTransform
 from django.db.models.functions import Now
@@ -28,32 +28,10 @@ from annotation.models import (
     QueryState,
     Role,
 )
-from annotation.models.machines import MachineAnnotator
-from annotation.models.quality import Opinion, QualityReport
+from annotation.models.quality import MachineAnnotator, Opinion, QualityReport
 from annotation.questions.selectors.answers import answer_name, counts_equal
 from annotation.questions.selectors.checks import Checks, answered_checks, answered_rightly, counted_checks, judged_from
 from privacy.choices import Kind
-
-# Where most people of a question gave one answer, whether that is the machine's; ties say nothing.
-COMPARED = """
-WITH mine AS (
-    SELECT label.query_id, label.choice
-    FROM annotation_label label JOIN annotation_query query ON query.id = label.query_id
-    WHERE label.annotator_id = %(machine)s AND query.project_id = %(project)s AND query.state <> 'gold'
-      AND label.superseded_at IS NULL AND label.choice IS NOT NULL
-), votes AS (
-    SELECT label.query_id, label.choice, count(*) AS n
-    FROM annotation_label label JOIN mine ON mine.query_id = label.query_id
-    WHERE label.annotator_id <> %(machine)s AND label.superseded_at IS NULL AND label.choice IS NOT NULL
-    GROUP BY label.query_id, label.choice
-), most AS (
-    SELECT query_id, max(n) AS n FROM votes GROUP BY query_id
-), people AS (
-    SELECT votes.query_id, min(votes.choice) AS choice FROM votes JOIN most USING (query_id, n)
-    GROUP BY votes.query_id HAVING count(*) = 1
-)
-SELECT count(*), count(*) FILTER (WHERE mine.choice = people.choice) FROM mine JOIN people USING (query_id)
-"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,9 +61,7 @@ def machine_sheet(project: Project) -> MachineSheet | None:
     machine = MachineAnnotator.objects.select_related("user").filter(project=project).first()
     if machine is None:
         return None
-    with connection.cursor() as cursor:
-        cursor.execute(COMPARED, {"machine": machine.user_id, "project": project.pk})
-        compared, agreeing = cursor.fetchone()
+    compared, agreeing = _compared_with_people(project, machine.user_id)
     is_on = bool(project.settings.get(Kind.MACHINE.key))
     return MachineSheet(
         machine=machine,
@@ -96,8 +72,18 @@ def machine_sheet(project: Project) -> MachineSheet | None:
     )
 
 
-def machine_users(project: Project) -> set[int]:
-    return set(MachineAnnotator.objects.filter(project=project).values_list("user_id", flat=True))
+def _compared_with_people(project: Project, machine_id: int) -> tuple[int, int]:
+    """Count the machine's questions on which people have one most frequent answer, and those where it agrees."""
+    given = Label.objects.filter(query__project=project, superseded_at=None, choice__isnull=False)
+    mine = given.filter(annotator=machine_id).exclude(query__state=QueryState.GOLD)
+    votes: dict[int, Counter[int]] = {}
+    people = given.filter(query__in=mine.values("query")).exclude(annotator=machine_id)
+    for query_id, choice in people.values_list("query", "choice").iterator():
+        votes.setdefault(query_id, Counter())[choice or 0] += 1
+    leading = {query_id: found.most_common(2) for query_id, found in votes.items()}
+    clear = {key: best[0][0] for key, best in leading.items() if len(best) == 1 or best[0][1] > best[1][1]}
+    own = dict(mine.values_list("query", "choice"))
+    return len(clear), sum(own[query_id] == choice for query_id, choice in clear.items())
 
 
 # People see their own checks in steps, so that no single answer shows which question was one.
@@ -117,6 +103,9 @@ class PersonSheet:
     @property
     def waiting(self) -> int:
         return self.answers - self.accepted - self.refused
+
+    def earned(self, price: Decimal | None) -> Decimal | None:
+        return None if price is None else price * self.accepted
 
     def judged_by_checks(self) -> "PersonSheet":
         """Accept all but missed checks: pay by agreement would tell strangers what others answered."""
@@ -155,17 +144,15 @@ def annotators_work(project: Project, *, only: Sequence[User] | None = None) -> 
             member.user = given[user_id]
         labels, checks = labels.filter(annotator__in=given), checks.filter(annotator__in=given)
     accepted, refused, missed = _became(project)
-    counts = {
-        row["annotator"]: row
-        for row in labels.order_by()
-        .values("annotator")
-        .annotate(
-            answers=Count("pk"),
-            accepted=Count("pk", filter=accepted),
-            refused=Count("pk", filter=refused),
-            missed=Count("pk", filter=missed),
-        )
-    }
+    none = {"answers": 0, "accepted": 0, "refused": 0, "missed": 0}
+    rows: Any = labels.order_by().values("annotator")
+    rows = rows.annotate(
+        answers=Count("pk"),
+        accepted=Count("pk", filter=accepted),
+        refused=Count("pk", filter=refused),
+        missed=Count("pk", filter=missed),
+    )
+    counts = {row["annotator"]: {name: row[name] for name in none} for row in rows}
     found = {
         row["annotator"]: Checks(right=row["right"], answered=row["answered"])
         for row in checks.order_by()
@@ -177,25 +164,18 @@ def annotators_work(project: Project, *, only: Sequence[User] | None = None) -> 
             found[user_id] = counted_checks(project, checks.filter(annotator=user_id), since)
     report = getattr(project, "quality_report", None)
     skills = report.skills if report else {}
-    none = {"answers": 0, "accepted": 0, "refused": 0, "missed": 0}
-    sheets = []
     left = set(counts) - set(known)
     gone = User.objects.filter(pk__in=left) if only is None else [user for user in only if user.pk in left]
     known |= {user.pk: Membership(project=project, user=user, role="") for user in gone}
-    for user_id, member in sorted(known.items(), key=lambda item: item[1].user.username):
-        row = counts.get(user_id, none)
-        sheets.append(
-            PersonSheet(
-                membership=member,
-                answers=row["answers"],
-                accepted=row["accepted"],
-                refused=row["refused"],
-                checks=found.get(user_id, Checks(0, 0)),
-                missed=row["missed"],
-                skill=skills.get(str(user_id)),
-            )
+    return [
+        PersonSheet(
+            membership=member,
+            checks=found.get(user_id, Checks(0, 0)),
+            skill=skills.get(str(user_id)),
+            **counts.get(user_id, none),
         )
-    return sheets
+        for user_id, member in sorted(known.items(), key=lambda item: item[1].user.username)
+    ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,7 +208,7 @@ def own_statistics(*, project: Project, user: User) -> OwnStatistics:
         week=done.filter(finished_at__gte=timezone.now() - timedelta(days=7)).count(),
         skipped=skipped,
         seconds=None if took is None else took.total_seconds(),
-        earned=None if project.price_per_label is None else project.price_per_label * sheet.accepted,
+        earned=sheet.earned(project.price_per_label),
     )
 
 
@@ -247,35 +227,25 @@ def quality_facts(project: Project) -> tuple[object, ...]:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class Payment:
-    sheet: PersonSheet
-    price: Decimal | None
-
-    @property
-    def amount(self) -> Decimal | None:
-        return None if self.price is None else self.price * self.sheet.accepted
-
-
-def payments_of(project: Project) -> list[Payment]:
-    """Return what people earned; in front of a crowd by checks alone. A language model is not paid."""
-    machines, strangers = machine_users(project), project.oracle == Oracle.CROWD
-    return [
-        Payment(person.judged_by_checks() if strangers else person, project.price_per_label)
-        for person in annotators_work(project)
-        if person.membership.user_id not in machines
-    ]
+def payments_of(project: Project) -> list[PersonSheet]:
+    """Return who earned what; in front of a crowd by checks alone. A language model is not paid."""
+    machines = set(MachineAnnotator.objects.filter(project=project).values_list("user_id", flat=True))
+    paid = [sheet for sheet in annotators_work(project) if sheet.membership.user_id not in machines]
+    return [sheet.judged_by_checks() for sheet in paid] if project.oracle == Oracle.CROWD else paid
 
 
 def payments_csv(project: Project) -> Iterator[str]:
     heading = ["person", "answers", "accepted", "not accepted", "undecided", "price", "amount", "currency"]
-    return table_csv(heading, (_payment_row(paid, project.currency) for paid in payments_of(project)))
-
-
-def _payment_row(paid: Payment, currency: str) -> list[Any]:
-    sheet = paid.sheet
-    counts = (sheet.answers, sheet.accepted, sheet.refused, sheet.waiting)
-    return [sheet.membership.user.username, *counts, paid.price or None, paid.amount, currency]
+    price = project.price_per_label
+    rows = (
+        [
+            sheet.membership.user.username,
+            *(sheet.answers, sheet.accepted, sheet.refused, sheet.waiting),
+            *(price or None, sheet.earned(price), project.currency),
+        ]
+        for sheet in payments_of(project)
+    )
+    return table_csv(heading, rows)
 
 
 def opinions_of(project: Project) -> QuerySet[Any]:

@@ -10,7 +10,7 @@ from annotation.choices.quality_checks import QualityChecks
 from annotation.choices.randomizers import randomizes
 from annotation.intervals import wilson_interval
 from annotation.models import Consensus, Label, Membership, Project, Query, QueryState, Report, ReportKind, Role
-from annotation.models.reviews import Review, ReviewState
+from annotation.models.quality import Review, ReviewState
 from annotation.questions.selectors.answers import agreed_on, answer_name, counted
 from annotation.selectors import Person
 

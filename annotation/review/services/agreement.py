@@ -5,7 +5,8 @@ from django.db import transaction
 from django.db.models.functions import Now
 
 from annotation.models import Job, Label, Project
-from annotation.models.quality import Aggregation, Opinion, QualityReport
+from annotation.models.kinds import Aggregation
+from annotation.models.quality import Opinion, QualityReport
 from annotation.questions.selectors.answers import counted, label_type, names_several
 from annotation.review.agreement import Answer, compare_answers
 from annotation.work.services import attempts, jobs

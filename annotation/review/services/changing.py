@@ -1,7 +1,6 @@
 """Bulk actions of the data manager, each noted in the activity log."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from django.db import transaction
 from django.db.models import Exists, OuterRef, Q, QuerySet
@@ -72,27 +71,19 @@ def assign_chosen(*, project: Project, query_ids: Sequence[int], person_id: int 
     return ids
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
-    action: str
-    comment: str = ""
-    person: int | None = None
-
-
-def change_chosen(*, project: Project, query_ids: Sequence[int], wanted: Change, actor: str) -> list[int]:
+def change_chosen(
+    *, project: Project, query_ids: Sequence[int], action: str, actor: str, comment: str = "", person: int | None = None
+) -> list[int]:
+    """Do something with chosen questions, each noted in the log; return those that changed."""
     with transaction.atomic():
-        done = _changed(project, query_ids, wanted)
+        if action == "send_back":
+            done = correcting.send_back(project=project, query_ids=query_ids, comment=comment)
+        elif action == "set_aside":
+            done = flags.set_aside_chosen(project=project, query_ids=query_ids)
+        else:
+            # No annotator has the number 0, and the service says so.
+            assignee = None if action == "unassign" else person or 0
+            done = assign_chosen(project=project, query_ids=query_ids, person_id=assignee)
         for query_id in done:
-            note_effect(project=project, actor=actor, route=f"question:{wanted.action}", target={"query_id": query_id})
+            note_effect(project=project, actor=actor, route=f"question:{action}", target={"query_id": query_id})
     return done
-
-
-def _changed(project: Project, query_ids: Sequence[int], wanted: Change) -> list[int]:
-    if wanted.action == "send_back":
-        return correcting.send_back(project=project, query_ids=query_ids, comment=wanted.comment)
-    if wanted.action == "assign":
-        # Nobody is no annotator: the service says so.
-        return assign_chosen(project=project, query_ids=query_ids, person_id=wanted.person or 0)
-    if wanted.action == "unassign":
-        return assign_chosen(project=project, query_ids=query_ids, person_id=None)
-    return flags.set_aside_chosen(project=project, query_ids=query_ids)

@@ -11,8 +11,8 @@ from annotation import access
 from annotation.choices.randomizers import randomizes
 from annotation.errors import InvalidConfiguration, LeaseExpired, RoleRefused, UndoRefused
 from annotation.models import Consensus, Label, Oracle, Project, Query, QueryState, Report, ReportKind
+from annotation.models.quality import Review, ReviewState
 from annotation.models.questions import ANSWERED
-from annotation.models.reviews import Review, ReviewState
 from annotation.questions.selectors.answers import agreed_on, counted, refuse_no_answer
 from annotation.questions.services import checks as gold
 from annotation.questions.services import correcting, labels

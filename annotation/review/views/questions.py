@@ -1,6 +1,6 @@
 """The questions of a project in a table, what managers do with several at once, and one with its history."""
 
-from dataclasses import fields, replace
+from dataclasses import replace
 from urllib.parse import parse_qsl
 
 from django.contrib import messages
@@ -25,7 +25,7 @@ from annotation.review.images import readable_image
 from annotation.review.selectors import questions as browsing
 from annotation.review.selectors.questions import QuestionEvent
 from annotation.review.services import changing
-from annotation.review.services.changing import Change, change_chosen
+from annotation.review.services.changing import change_chosen
 from annotation.wording import class_name
 from annotation.work.rest import row_id
 from privacy.choices import Kind
@@ -108,13 +108,12 @@ def change_questions(request: HttpRequest, slug: str) -> HttpResponse:
         messages.error(request, unread)
         note_nothing(request)
         return _back(request, slug)
-    wanted = Change(**{each.name: form.cleaned_data[each.name] for each in fields(Change)})
-    done = change_chosen(
-        project=project, query_ids=form.cleaned_data["question"], wanted=wanted, actor=person_of(request).get_username()
-    )
-    messages.success(request, _done_words(wanted.action, len(done)))
-    if len(done) < len(form.cleaned_data["question"]):
-        messages.warning(request, OTHERS[wanted.action])
+    said = form.cleaned_data
+    ids = said.pop("question")
+    done = change_chosen(project=project, query_ids=ids, actor=person_of(request).get_username(), **said)
+    messages.success(request, _done_words(said["action"], len(done)))
+    if len(done) < len(ids):
+        messages.warning(request, OTHERS[said["action"]])
     return _back(request, slug)
 
 

@@ -18,11 +18,9 @@ from annotation.choices.label_types.base import DIGITS
 from annotation.models import Oracle, Project, Query, QueryState
 from annotation.people.identity import note_nothing, person_of
 from annotation.questions.forms import NONE_BOX, CommentForm
-from annotation.questions.guidelines import guidelines_parts
+from annotation.questions.guidelines import guidelines_context
 from annotation.questions.images import size_ahead
 from annotation.questions.selectors.answers import answer_name, answer_names, names_several, places_in
-from annotation.questions.services import guidelines
-from annotation.questions.services.guidelines import shown_pictures
 from annotation.questions.views import label_parts
 from annotation.review.forms import SettleForm
 from annotation.review.images import reviewed_image
@@ -48,8 +46,6 @@ def review_queue(request: HttpRequest, slug: str) -> HttpResponse:
     # What can only be read is leased to nobody.
     held = None if closed else decisions.claim_review(project=project, person=person)
     undoable = None if closed else reviewing.undoable_review(project, person)
-    standing = guidelines.current_guidelines(project)
-    pictures = shown_pictures(project, standing.text, view="annotation:guideline_picture")
     context: dict[str, Any] = {
         "project": project,
         "manages": manages,
@@ -58,7 +54,7 @@ def review_queue(request: HttpRequest, slug: str) -> HttpResponse:
         "class_digits": DIGITS[: len(answer_names(project))],
         "progress": reviewing.progress_of(project),
         "undoable": undoable and undoable.get_state_display(),
-        **guidelines_parts(project, standing, pictures),
+        **guidelines_context(project, view="annotation:guideline_picture"),
         **label_parts.list_of(project, typed=False),
     }
     if held is not None:

@@ -10,7 +10,7 @@ from django.db import connection, transaction
 from django.db.models.functions import Now
 
 from annotation.errors import IdempotencyKeyReused
-from annotation.models.idempotency import IdempotentAnswer
+from annotation.models.people import IdempotentAnswer
 
 KEPT = timedelta(hours=24)
 # By the database's clock: to a process whose own lags behind, the answer would seem to have lapsed already.

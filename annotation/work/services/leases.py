@@ -6,7 +6,7 @@ from django.db.models import F, QuerySet
 from django.db.models.functions import Now
 
 from annotation.models import Assignment, AssignmentState, Query
-from annotation.models.reviews import Review, ReviewState
+from annotation.models.quality import Review, ReviewState
 
 
 def lease_held_by(assignment: Assignment) -> QuerySet[Assignment]:

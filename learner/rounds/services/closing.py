@@ -5,7 +5,7 @@ from uuid import UUID
 from django.db import transaction
 
 from annotation.models import Job, Project
-from annotation.models.deletions import Deletion
+from annotation.models.retention import Deletion
 from annotation.projects.services import lifecycle
 from annotation.work.services import attempts, files, jobs
 from learner.models import (

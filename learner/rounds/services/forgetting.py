@@ -15,7 +15,7 @@ from annotation.data.services.forgetting import Traces
 from annotation.exports.services import kept_files
 from annotation.models import Dataset, Job, Oracle, PrivacyUnit, Project
 from annotation.models.exports import Export
-from annotation.models.forgetting import Forgetting
+from annotation.models.retention import Forgetting
 from annotation.work.services import attempts, jobs
 from learner.models import ModelRelease
 from learner.pools import features

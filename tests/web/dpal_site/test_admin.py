@@ -13,9 +13,8 @@ from django.utils import timezone
 
 from annotation.data.services import retention
 from annotation.models import ApiToken, Assignment, Encounter, GateRun, Label, Query, Record, RecordPost, Report
-from annotation.models.deletions import Deletion
-from annotation.models.forgetting import Forgetting
 from annotation.models.history import Action
+from annotation.models.retention import Deletion, Forgetting
 from learner.models import ModelRelease, SecretDraw
 from privacy.ledger.models import BudgetAccount, LedgerEntry
 from tests import learning

@@ -12,7 +12,7 @@ from addons.language_models.endpoint import Endpoint, EndpointFault, ask_model, 
 from annotation.errors import AddressRefused, InvalidConfiguration
 from annotation.exports.services.label_files import export_labels
 from annotation.models import Assignment, AssignmentState, Consensus, Label, Membership, Query, QueryState
-from annotation.models.machines import MachineAnnotator
+from annotation.models.quality import MachineAnnotator
 from annotation.projects.services import configuring
 from annotation.questions.services import labels, queue
 from annotation.review.selectors.quality import machine_sheet, payments_csv

@@ -9,11 +9,11 @@ from addons.webhooks import services as webhooks
 from addons.webhooks.models import Webhook, WebhookDelivery, WebhookEvent
 from annotation.choices.secrecy import hides_selection
 from annotation.models import Job, Query, Role, WorkState
-from annotation.models.forgetting import Forgetting
 from annotation.models.history import Action
 from annotation.models.joining import CrowdLink
 from annotation.models.limits import LimitRequest
 from annotation.models.people import Membership
+from annotation.models.retention import Forgetting
 from annotation.people.services import members
 from annotation.projects.services import lifecycle
 from annotation.questions.services import guidelines, labels, queue

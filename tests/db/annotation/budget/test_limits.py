@@ -15,9 +15,9 @@ from django.utils import timezone
 from annotation.budget.api import EntryOut
 from annotation.errors import LimitRequestRefused, RoleRefused
 from annotation.models import Membership, Project, Role
-from annotation.models.groups import GroupRole
 from annotation.models.joining import Invitation
 from annotation.models.limits import LimitRequest, RequestState
+from annotation.models.people import GroupRole
 from annotation.people.services import groups, invitations, limits, members
 from annotation.projects.services import opening
 from privacy.ledger import services as ledger

@@ -19,8 +19,8 @@ from annotation.data.services.references import reference_of
 from annotation.data.who_lost_what import who_lost_what
 from annotation.errors import ForgettingRefused, LimitRequestRefused
 from annotation.models import Dataset, DatasetRole, DatasetState, Job
-from annotation.models.forgetting import Forgetting
 from annotation.models.limits import BudgetManager, LimitRequest
+from annotation.models.retention import Forgetting
 from annotation.people.services import limits
 from annotation.projects.services import configuring
 from privacy.accounting.events import GaussianEvent, OutputPerturbationEvent

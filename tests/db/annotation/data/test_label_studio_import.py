@@ -13,7 +13,7 @@ from annotation.models import Dataset, Label, Record
 from annotation.questions.services import checks as gold
 from annotation.questions.services import labels, queue
 from privacy.ledger.selectors import guarantee
-from tests.factories import make_annotators, make_project, make_user, open_records, receive_upload
+from tests.factories import asked_project, make_project, make_user, receive_upload
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -177,9 +177,7 @@ def test_a_broken_list_stores_nothing():
 
 
 def test_what_we_export_comes_back_as_it_was():
-    project = make_project(overlap=2)
-    people = make_annotators(project, 2)
-    open_records(project, 3)
+    project, _, people = asked_project(3, 2, overlap=2)
     for person, choices in zip(people, ((0, 1, 2), (0, 1)), strict=True):
         for choice in choices:
             labels.submit_label(assignment=queue.claim_next(project=project, user=person), choice=choice)

@@ -11,7 +11,7 @@ from annotation.exports.croissant import DESCRIPTION, FIELDS, LABELS
 from annotation.exports.services.label_files import ANSWERS, TABLE_COLUMNS, export_labels
 from annotation.models import Dataset, Record
 from annotation.questions.services import labels, queue
-from tests.factories import make_account, make_annotators, make_project, open_records
+from tests.factories import asked_project, make_account, make_project
 
 pytestmark = [
     pytest.mark.django_db,
@@ -23,9 +23,7 @@ pytestmark = [
 
 @pytest.fixture
 def unpacked(tmp_path):
-    project = make_project(overlap=2, name='Züge "A" & <b>', classes=["sport", "mu:sic", "Ümlaut"])
-    people = make_annotators(project, 2)
-    open_records(project, 2)
+    project, _, people = asked_project(2, 2, overlap=2, name='Züge "A" & <b>', classes=["sport", "mu:sic", "Ümlaut"])
     for person, choices in zip(people, ((0, 1), (0,)), strict=True):
         for choice in choices:
             labels.submit_label(assignment=queue.claim_next(project=project, user=person), choice=choice)
@@ -75,9 +73,7 @@ def test_a_wrong_description_is_refused_by_the_library(unpacked):
 
 def test_the_owners_columns_are_columns_of_the_answers(tmp_path):
     names = ["text", "Größe in m²", "a.b/c: 'd'"]
-    project = make_project()
-    (person,) = make_annotators(project, 1)
-    (query,) = open_records(project, 1)
+    project, (query,), (person,) = asked_project()
     Dataset.objects.filter(project=project).update(mapping={"metadata": names})
     pairs = [[name, name.upper()] for name in names]
     Record.objects.filter(pk=query.record_id).update(metadata={"id": None, "columns": pairs})
@@ -91,9 +87,9 @@ def test_the_owners_columns_are_columns_of_the_answers(tmp_path):
 
 def test_several_classes_of_a_record_are_read_as_a_list(tmp_path):
     sums = {"training_delta": 1e-6, "pool_account": make_account(delta_limit=1e-4)}
-    project = make_project(question_kind="several", estimator="label_sets", labels_per_record=2, **sums)
-    (person,) = make_annotators(project, 1)
-    open_records(project, 2)
+    project, _, (person,) = asked_project(
+        2, question_kind="several", estimator="label_sets", labels_per_record=2, **sums
+    )
     for places in ([0, 2], []):
         labels.submit_label(assignment=queue.claim_next(project=project, user=person), choice=number_of(places))
     with zipfile.ZipFile(io.BytesIO(b"".join(export_labels(project=project, format="croissant")))) as archive:

@@ -9,15 +9,13 @@ from annotation.exports.services import label_files
 from annotation.exports.services.label_files import CHUNK, COLUMNS, TABLE_COLUMNS, export_labels
 from annotation.models import Assignment, Label, Query, Record
 from annotation.questions.services import labels, queue
-from tests.factories import make_annotators, make_project, open_records
+from tests.factories import asked_project, make_annotators, make_project, open_records
 
 pytestmark = pytest.mark.django_db
 
 
 def answered(**fields):
-    project = make_project(overlap=2, **fields)
-    people = make_annotators(project, 2)
-    open_records(project, 2)
+    project, _, people = asked_project(2, 2, overlap=2, **fields)
     for person, choices in zip(people, ((0, 1), (0,)), strict=True):
         for choice in choices:
             labels.submit_label(assignment=queue.claim_next(project=project, user=person), choice=choice)
@@ -72,9 +70,7 @@ def test_an_empty_project_gives_files_that_can_be_read():
 
 
 def test_no_cell_is_a_formula():
-    project = make_project(classes=["=1+1", "other", "more"])
-    (person,) = make_annotators(project, 1)
-    (query,) = open_records(project, 1)
+    project, (query,), (person,) = asked_project(classes=["=1+1", "other", "more"])
     type(query.record).objects.filter(pk=query.record_id).update(text='=HYPERLINK("x")')
     labels.submit_label(assignment=queue.claim_next(project=project, user=person), choice=0)
     (row,) = csv.DictReader(io.StringIO(whole(project, "csv").decode()))
@@ -113,9 +109,7 @@ def test_pieces_leave_before_later_rows_are_fetched(name, monkeypatch):
             yield rows
 
     monkeypatch.setattr(label_files, "_chunks", counted)
-    project = make_project()
-    (person,) = make_annotators(project, 1)
-    open_records(project, 9)
+    project, _, (person,) = asked_project(9)
     for _ in range(9):
         labels.submit_label(assignment=queue.claim_next(project=project, user=person), choice=0)
     pieces = export_labels(project=project, format=name)

@@ -21,7 +21,7 @@ from annotation.models import (
     Record,
     Report,
 )
-from annotation.models.forgetting import Forgetting
+from annotation.models.retention import Forgetting
 from tests.factories import (
     make_candidates,
     make_project,

@@ -7,8 +7,8 @@ from django.db import IntegrityError, connection, transaction
 
 from annotation.errors import GroupRefused
 from annotation.models import Assignment, AssignmentState, Label, Membership, Query, Role
-from annotation.models.groups import GroupRole
 from annotation.models.history import Action
+from annotation.models.people import GroupRole
 from annotation.people.services import crowd_links, groups, members
 from annotation.projects.services import lifecycle
 from annotation.questions.services import labels, queue

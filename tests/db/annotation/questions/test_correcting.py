@@ -6,7 +6,7 @@ from annotation.models.quality import GoldQuery
 from annotation.questions.services import correcting, flags, labels, queue
 from annotation.questions.services.labels import mark_labels_used
 from annotation.review.services import reviewing
-from tests.factories import make_annotators, make_candidates, make_project, open_records
+from tests.factories import asked_project, make_annotators, make_candidates, make_project, open_records
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -40,9 +40,7 @@ def test_what_was_agreed_on_is_worked_out_anew_and_nothing_is_rewritten(overlap)
 
 
 def test_answers_that_differ_now_are_disputed():
-    project = make_project(overlap=2)
-    open_records(project, 1)
-    people = make_annotators(project, 2)
+    project, _, people = asked_project(1, 2, overlap=2)
     query_id, _same = (answer(project, person, 0) for person in people)
     correct(project, people[1], query_id, 2)
     assert Query.objects.get().state == QueryState.DISPUTED
@@ -52,9 +50,7 @@ def test_answers_that_differ_now_are_disputed():
 
 
 def test_an_answer_from_before_a_training_stays_and_a_later_one_does_not():
-    project = make_project()
-    open_records(project, 2)
-    (person,) = make_annotators(project, 1)
+    project, _, (person,) = asked_project(2)
     used = answer(project, person, 0)
     mark_labels_used(project=project, last_consensus_id=Consensus.objects.latest("pk").pk)
     later = answer(project, person, 0)
@@ -85,9 +81,7 @@ def test_a_hidden_check_stays_and_changes_as_other_questions_do():
 
 
 def test_a_managers_decision_stands_and_nobody_can_tell_it_was_made():
-    project = make_project(overlap=2)
-    open_records(project, 1)
-    people = make_annotators(project, 2)
+    project, _, people = asked_project(1, 2, overlap=2)
     query_id = answer(project, people[0], 0)
     answer(project, people[1], 1)
     reviewing.settle(project=project, query_id=query_id, choice=2, person=project.created_by)
@@ -97,9 +91,7 @@ def test_a_managers_decision_stands_and_nobody_can_tell_it_was_made():
 
 
 def test_nobody_changes_an_answer_of_somebody_else():
-    project = make_project()
-    open_records(project, 1)
-    people = make_annotators(project, 2)
+    project, _, people = asked_project(1, 2)
     query_id = answer(project, people[0], 0)
     with pytest.raises(UndoRefused):
         correct(project, people[1], query_id, 1)
@@ -107,9 +99,7 @@ def test_nobody_changes_an_answer_of_somebody_else():
 
 class TestSendingBack:
     def test_it_comes_with_its_comment_and_is_settled_by_an_answer(self):
-        project = make_project()
-        open_records(project, 3)
-        (person,) = make_annotators(project, 1)
+        project, _, (person,) = asked_project(3)
         used = answer(project, person, 0)
         mark_labels_used(project=project, last_consensus_id=Consensus.objects.latest("pk").pk)
         asked = answer(project, person, 0)
@@ -148,9 +138,7 @@ class TestSendingBack:
 
 
 def test_open_questions_are_set_aside_and_others_are_not():
-    project = make_project()
-    open_records(project, 2)
-    (person,) = make_annotators(project, 1)
+    project, _, (person,) = asked_project(2)
     closed = answer(project, person, 0)
     still = Query.objects.exclude(pk=closed).get().pk
     assert flags.set_aside_chosen(project=project, query_ids=[closed, still]) == [still]

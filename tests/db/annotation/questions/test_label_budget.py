@@ -14,6 +14,7 @@ from learner.rounds.services import loop
 from tests import learning
 from tests.counting import new_counter
 from tests.factories import (
+    asked_project,
     make_annotators,
     make_candidates,
     make_project,
@@ -81,9 +82,7 @@ def test_how_much_is_asked_does_not_follow_how_often_answers_disagreed(second_op
 
 
 def test_an_answer_taken_back_and_given_again_is_paid_once():
-    project = make_project()
-    open_records(project, 1)
-    (person,) = make_annotators(project, 1)
+    project, _, (person,) = asked_project()
     labels.submit_label(assignment=queue.claim_next(project=project, user=person), choice=1)
     correcting.undo_label(project=project, user=person)
     labels.submit_label(assignment=queue.claim_next(project=project, user=person), choice=0)

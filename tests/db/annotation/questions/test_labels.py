@@ -13,7 +13,7 @@ from kombu.exceptions import OperationalError
 from annotation.errors import AlreadyLabelled, InvalidChoice, LeaseExpired, UndoRefused
 from annotation.models import Assignment, AssignmentState, Consensus, Label, Project, Query, QueryState
 from annotation.questions.services import correcting, labels, queue
-from tests.factories import make_annotators, make_project, open_records
+from tests.factories import asked_project, make_annotators, make_project, open_records
 
 
 def claim(project, person):
@@ -40,9 +40,7 @@ def sent(monkeypatch):
 @pytest.mark.django_db
 class TestSubmitLabel:
     def test_the_only_answer_is_the_consensus(self):
-        project = make_project()
-        (query,) = open_records(project, 1)
-        (person,) = make_annotators(project, 1)
+        project, (query,), (person,) = asked_project()
         label = answer(project, person, 2)
         query.refresh_from_db()
         assert (label.query_id, label.annotator_id, label.choice) == (query.pk, person.pk, 2)
@@ -54,9 +52,7 @@ class TestSubmitLabel:
         assert (consensus.choice, consensus.votes, consensus.agreeing) == (2, 1, 1)
 
     def test_more_than_half_of_the_answers_are_the_consensus(self):
-        project = make_project(overlap=3)
-        (query,) = open_records(project, 1)
-        people = make_annotators(project, 3)
+        project, (query,), people = asked_project(1, 3, overlap=3)
         for person, choice in zip(people, (1, 0, 1), strict=True):
             assert not Consensus.objects.exists()
             answer(project, person, choice)
@@ -75,18 +71,14 @@ class TestSubmitLabel:
         assert not Consensus.objects.exists()
 
     def test_the_same_click_again_is_the_same_label(self):
-        project = make_project()
-        open_records(project, 1)
-        (person,) = make_annotators(project, 1)
+        project, _, (person,) = asked_project()
         assignment = claim(project, person)
         first = labels.submit_label(assignment=assignment, choice=1)
         assert labels.submit_label(assignment=assignment, choice=1) == first
         assert Label.objects.count() == Consensus.objects.count() == 1
 
     def test_another_class_afterwards_is_refused(self):
-        project = make_project()
-        open_records(project, 1)
-        (person,) = make_annotators(project, 1)
+        project, _, (person,) = asked_project()
         assignment = claim(project, person)
         labels.submit_label(assignment=assignment, choice=1)
         with pytest.raises(AlreadyLabelled):
@@ -95,25 +87,19 @@ class TestSubmitLabel:
 
     @pytest.mark.parametrize("choice", [-1, 3])
     def test_a_class_the_project_does_not_have_is_refused(self, choice):
-        project = make_project()
-        open_records(project, 1)
-        (person,) = make_annotators(project, 1)
+        project, _, (person,) = asked_project()
         with pytest.raises(InvalidChoice):
             answer(project, person, choice)
         assert not Label.objects.exists()
 
     def test_a_lapsed_lease_nobody_took_back_still_counts(self):
-        project = make_project()
-        open_records(project, 1)
-        (person,) = make_annotators(project, 1)
+        project, _, (person,) = asked_project()
         assignment = claim(project, person)
         Assignment.objects.update(leased_until=Now())
         assert labels.submit_label(assignment=assignment, choice=0).choice == 0
 
     def test_an_expired_lease_is_taken_again_while_its_slot_is_free(self):
-        project = make_project()
-        (query,) = open_records(project, 1)
-        (person,) = make_annotators(project, 1)
+        project, (query,), (person,) = asked_project()
         assignment = claim(project, person)
         take_back(assignment)
         labels.submit_label(assignment=assignment, choice=0)
@@ -121,9 +107,7 @@ class TestSubmitLabel:
         assert (query.state, query.open_slots) == (QueryState.CLOSED, 0)
 
     def test_taking_an_expired_lease_again_gives_back_what_is_held_meanwhile(self):
-        project = make_project()
-        first, second = open_records(project, 2)
-        slow, quick = make_annotators(project, 2)
+        project, (first, second), (slow, quick) = asked_project(2, 2)
         stale = claim(project, slow)
         take_back(stale)
         borrowed = claim(project, quick)
@@ -138,9 +122,7 @@ class TestSubmitLabel:
         assert claim(project, slow).pk == current.pk
 
     def test_an_expired_lease_somebody_else_has_now_is_refused(self):
-        project = make_project()
-        open_records(project, 1)
-        slow, quick = make_annotators(project, 2)
+        project, _, (slow, quick) = asked_project(1, 2)
         assignment = claim(project, slow)
         take_back(assignment)
         claim(project, quick)
@@ -149,9 +131,7 @@ class TestSubmitLabel:
         assert not Label.objects.exists()
 
     def test_a_refusal_names_no_class(self):
-        project = make_project(classes=["hidden-class", "other"])
-        open_records(project, 1)
-        (person,) = make_annotators(project, 1)
+        project, _, (person,) = asked_project(classes=["hidden-class", "other"])
         assignment = claim(project, person)
         labels.submit_label(assignment=assignment, choice=0)
         with pytest.raises(AlreadyLabelled) as refusal:
@@ -162,9 +142,7 @@ class TestSubmitLabel:
 @pytest.mark.django_db
 class TestTellingTheProject:
     def test_it_is_told_when_a_round_is_answered(self, sent, django_capture_on_commit_callbacks):
-        project = make_project()
-        open_records(project, 2)
-        (person,) = make_annotators(project, 1)
+        project, _, (person,) = asked_project(2)
         with django_capture_on_commit_callbacks(execute=True):
             answer(project, person, 0)
         assert sent == []
@@ -173,9 +151,7 @@ class TestTellingTheProject:
         assert sent == [(settings.PROJECT_CHANGED_TASK, {"project_id": project.pk})]
 
     def test_it_is_told_when_a_training_has_enough(self, sent, django_capture_on_commit_callbacks):
-        project = make_project(labels_per_release=2)
-        open_records(project, 6)
-        (person,) = make_annotators(project, 1)
+        project, _, (person,) = asked_project(6, labels_per_release=2)
         told = []
         for _ in range(5):
             with django_capture_on_commit_callbacks(execute=True):
@@ -190,9 +166,7 @@ class TestTellingTheProject:
         self, choices, sent, django_capture_on_commit_callbacks
     ):
         """A training that began at once after the one and seconds later after the other would tell them apart."""
-        project = make_project(labels_per_release=2, overlap=2)
-        open_records(project, 4)
-        people = make_annotators(project, 2)
+        project, _, people = asked_project(4, 2, labels_per_release=2, overlap=2)
         told = []
         for _question in range(3):
             for choice, person in zip(choices, people, strict=True):
@@ -206,9 +180,7 @@ class TestTellingTheProject:
             raise OperationalError("connection refused")
 
         monkeypatch.setattr(current_app, "send_task", refuse)
-        project = make_project()
-        open_records(project, 1)
-        (person,) = make_annotators(project, 1)
+        project, _, (person,) = asked_project()
         with django_capture_on_commit_callbacks(execute=True):
             answer(project, person, 0)
         assert Consensus.objects.count() == 1
@@ -220,18 +192,14 @@ class TestKeys:
     """A page sends its answer with a key, and the same key never becomes a second answer."""
 
     def test_the_same_key_again_is_the_same_label(self):
-        project = make_project()
-        open_records(project, 1)
-        (person,) = make_annotators(project, 1)
+        project, _, (person,) = asked_project()
         assignment, key = claim(project, person), uuid4()
         first = labels.submit_label(assignment=assignment, choice=1, key=key)
         assert labels.submit_label(assignment=assignment, choice=1, key=key).pk == first.pk
         assert Label.objects.get().key == key
 
     def test_what_arrives_again_after_it_was_taken_back_stays_taken_back(self):
-        project = make_project()
-        open_records(project, 1)
-        (person,) = make_annotators(project, 1)
+        project, _, (person,) = asked_project()
         assignment, key = claim(project, person), uuid4()
         first = labels.submit_label(assignment=assignment, choice=1, key=key)
         correcting.undo_label(project=project, user=person)
@@ -243,9 +211,7 @@ class TestKeys:
         assert Label.objects.get(superseded_at=None).choice == 2
 
     def test_the_same_key_with_another_class_is_refused(self):
-        project = make_project()
-        open_records(project, 1)
-        (person,) = make_annotators(project, 1)
+        project, _, (person,) = asked_project()
         assignment, key = claim(project, person), uuid4()
         labels.submit_label(assignment=assignment, choice=1, key=key)
         with pytest.raises(AlreadyLabelled):
@@ -255,9 +221,7 @@ class TestKeys:
 @pytest.mark.django_db
 class TestSkip:
     def test_the_slot_returns_and_the_reason_stays(self):
-        project = make_project()
-        (query,) = open_records(project, 1)
-        person, _other = make_annotators(project, 2)
+        project, (query,), (person, _other) = asked_project(1, 2)
         labels.skip_assignment(assignment=claim(project, person), reason="language")
         query.refresh_from_db()
         skipped = Assignment.objects.get()
@@ -266,9 +230,7 @@ class TestSkip:
         assert skipped.finished_at is not None
 
     def test_skipping_twice_returns_one_slot(self):
-        project = make_project(overlap=2)
-        (query,) = open_records(project, 1)
-        person, _other = make_annotators(project, 2)
+        project, (query,), (person, _other) = asked_project(1, 2, overlap=2)
         assignment = claim(project, person)
         labels.skip_assignment(assignment=assignment, reason="unsure")
         labels.skip_assignment(assignment=assignment, reason="broken")
@@ -277,9 +239,7 @@ class TestSkip:
         assert Assignment.objects.get().skip_reason == "unsure"
 
     def test_skipping_after_the_lease_was_taken_back_returns_no_second_slot(self):
-        project = make_project(overlap=2)
-        (query,) = open_records(project, 1)
-        person, _other = make_annotators(project, 2)
+        project, (query,), (person, _other) = asked_project(1, 2, overlap=2)
         assignment = claim(project, person)
         take_back(assignment)
         labels.skip_assignment(assignment=assignment, reason="unsure")
@@ -288,18 +248,14 @@ class TestSkip:
         assert claim(project, person) is None
 
     def test_an_answered_question_is_not_skipped(self):
-        project = make_project()
-        open_records(project, 1)
-        person, _other = make_annotators(project, 2)
+        project, _, (person, _other) = asked_project(1, 2)
         assignment = claim(project, person)
         labels.submit_label(assignment=assignment, choice=0)
         with pytest.raises(AlreadyLabelled):
             labels.skip_assignment(assignment=assignment, reason="unsure")
 
     def test_a_skipped_question_can_still_be_answered_while_its_slot_is_free(self):
-        project = make_project()
-        open_records(project, 1)
-        person, _other = make_annotators(project, 2)
+        project, _, (person, _other) = asked_project(1, 2)
         assignment = claim(project, person)
         labels.skip_assignment(assignment=assignment, reason="unsure")
         assert labels.submit_label(assignment=assignment, choice=1).choice == 1
@@ -308,9 +264,7 @@ class TestSkip:
 @pytest.mark.django_db
 class TestUndo:
     def test_the_question_comes_back_and_the_answer_stays_superseded(self):
-        project = make_project()
-        (query,) = open_records(project, 1)
-        (person,) = make_annotators(project, 1)
+        project, (query,), (person,) = asked_project()
         first = answer(project, person, 0)
         undone = correcting.undo_label(project=project, user=person)
         query.refresh_from_db()
@@ -324,9 +278,7 @@ class TestUndo:
         assert Consensus.objects.get().choice == 1
 
     def test_undoing_again_makes_a_chain(self):
-        project = make_project()
-        open_records(project, 1)
-        (person,) = make_annotators(project, 1)
+        project, _, (person,) = asked_project()
         answer(project, person, 0)
         for choice in (1, 2):
             labels.submit_label(assignment=correcting.undo_label(project=project, user=person), choice=choice)
@@ -335,9 +287,7 @@ class TestUndo:
         assert Label.objects.filter(superseded_at=None).get().choice == 2
 
     def test_what_is_held_meanwhile_is_given_back_and_comes_again(self):
-        project = make_project()
-        first, second = open_records(project, 2)
-        (person,) = make_annotators(project, 1)
+        project, (first, second), (person,) = asked_project(2)
         answer(project, person, 0)
         assert claim(project, person).query_id == second.pk
         undone = correcting.undo_label(project=project, user=person)
@@ -348,9 +298,7 @@ class TestUndo:
         assert claim(project, person).query_id == second.pk
 
     def test_a_dispute_is_reopened(self):
-        project = make_project(overlap=2)
-        (query,) = open_records(project, 1)
-        first, second = make_annotators(project, 2)
+        project, (query,), (first, second) = asked_project(1, 2, overlap=2)
         answer(project, first, 0)
         answer(project, second, 1)
         labels.submit_label(assignment=correcting.undo_label(project=project, user=second), choice=0)
@@ -359,9 +307,7 @@ class TestUndo:
         assert Consensus.objects.get().agreeing == 2
 
     def test_an_answer_a_training_used_stays(self):
-        project = make_project()
-        open_records(project, 1)
-        (person,) = make_annotators(project, 1)
+        project, _, (person,) = asked_project()
         answer(project, person, 0)
         labels.mark_labels_used(project=project, last_consensus_id=Consensus.objects.get().pk)
         with pytest.raises(UndoRefused):
@@ -369,18 +315,14 @@ class TestUndo:
         assert Label.objects.get().superseded_at is None
 
     def test_an_answer_older_than_ten_minutes_stays(self):
-        project = make_project()
-        open_records(project, 1)
-        (person,) = make_annotators(project, 1)
+        project, _, (person,) = asked_project()
         answer(project, person, 0)
         Assignment.objects.update(finished_at=Now() - timedelta(minutes=11))
         with pytest.raises(UndoRefused):
             correcting.undo_label(project=project, user=person)
 
     def test_another_persons_answer_stays(self):
-        project = make_project()
-        open_records(project, 1)
-        person, other = make_annotators(project, 2)
+        project, _, (person, other) = asked_project(1, 2)
         answer(project, person, 0)
         with pytest.raises(UndoRefused):
             correcting.undo_label(project=project, user=other)
@@ -397,17 +339,13 @@ class TestDatabaseRules:
     """The database refuses what the services never do."""
 
     def test_an_assignment_has_one_current_label(self):
-        project = make_project()
-        open_records(project, 1)
-        (person,) = make_annotators(project, 1)
+        project, _, (person,) = asked_project()
         label = answer(project, person, 0)
         with pytest.raises(IntegrityError, match="annotation_label_one_current"), transaction.atomic():
             Label.objects.create(assignment=label.assignment, query=label.query, annotator=person, choice=1)
 
     def test_a_question_has_one_consensus(self):
-        project = make_project()
-        (query,) = open_records(project, 1)
-        (person,) = make_annotators(project, 1)
+        project, (query,), (person,) = asked_project()
         answer(project, person, 0)
         with pytest.raises(IntegrityError, match="query_id"), transaction.atomic():
             Consensus.objects.create(project=project, query=query, choice=1, votes=1, agreeing=1)
@@ -438,17 +376,13 @@ def at_once(*works):
 @pytest.mark.django_db(transaction=True)
 class TestRaces:
     def test_ten_identical_clicks_are_one_label(self):
-        project = make_project()
-        open_records(project, 1)
-        (person,) = make_annotators(project, 1)
+        project, _, (person,) = asked_project()
         assignment = claim(project, person)
         results = at_once(*[lambda: labels.submit_label(assignment=assignment, choice=1)] * 10)
         assert {label.pk for label in results} == {Label.objects.get().pk}
 
     def test_two_different_clicks_are_one_label_and_one_refusal(self):
-        project = make_project()
-        open_records(project, 1)
-        (person,) = make_annotators(project, 1)
+        project, _, (person,) = asked_project()
         assignment = claim(project, person)
         results = at_once(
             lambda: labels.submit_label(assignment=assignment, choice=0),
@@ -468,9 +402,7 @@ class TestRaces:
         assert Query.objects.get().state == QueryState.CLOSED
 
     def test_two_people_undoing_into_each_others_questions_both_end(self):
-        project = make_project(overlap=2)
-        first, second = open_records(project, 2)
-        one, other = make_annotators(project, 2)
+        project, (first, second), (one, other) = asked_project(2, 2, overlap=2)
         for person, mine, next_one in ((one, first, second), (other, second, first)):
             done = Assignment.objects.create(project=project, query=mine, annotator=person, leased_until=Now())
             Query.objects.filter(pk=mine.pk).update(open_slots=1)
@@ -486,9 +418,7 @@ class TestRaces:
 
     def test_an_undo_beside_a_training_either_comes_first_or_is_refused(self):
         for _ in range(5):
-            project = make_project()
-            open_records(project, 1)
-            (person,) = make_annotators(project, 1)
+            project, _, (person,) = asked_project()
             label = answer(project, person, 0)
 
             def train(project=project):

@@ -1,16 +1,14 @@
 import pytest
 
 from annotation.models import Consensus
-from tests.factories import answer_next, make_annotators, make_project, open_records
+from tests.factories import answer_next, asked_project, make_annotators, make_project, open_records
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
 class TestDisagreement:
     def test_one_more_is_asked_up_to_the_limit(self):
-        project = make_project(overlap=2, overlap_limit=3)
-        (query,) = open_records(project, 1)
-        people = make_annotators(project, 4)
+        project, (query,), people = asked_project(1, 4, overlap=2, overlap_limit=3)
         for person, choice in zip(people[:2], (0, 1), strict=True):
             answer_next(project, person, choice)
         query.refresh_from_db()

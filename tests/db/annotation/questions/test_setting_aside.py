@@ -3,7 +3,7 @@ import pytest
 from annotation.errors import InvalidConfiguration, LeaseExpired
 from annotation.models import Assignment, AssignmentState, Label, Query, QueryState, Report, ReportKind
 from annotation.questions.services import correcting, flags, labels, queue
-from tests.factories import make_annotators, make_project, open_records
+from tests.factories import asked_project, make_project
 
 pytestmark = pytest.mark.django_db
 
@@ -14,9 +14,7 @@ def skip(project, person, reason="unsure"):
 
 
 def test_after_so_many_skips_a_question_is_set_aside():
-    project = make_project(skips_to_set_aside=2)
-    (query,) = open_records(project, 1)
-    people = make_annotators(project, 4)
+    project, (query,), people = asked_project(1, 4, skips_to_set_aside=2)
     skip(project, people[0])
     query.refresh_from_db()
     assert query.state == QueryState.OPEN
@@ -27,9 +25,7 @@ def test_after_so_many_skips_a_question_is_set_aside():
 
 
 def test_when_nobody_is_left_to_ask_fewer_skips_are_enough():
-    project = make_project(skips_to_set_aside=5)
-    (query,) = open_records(project, 1)
-    first, second = make_annotators(project, 2)
+    project, (query,), (first, second) = asked_project(1, 2, skips_to_set_aside=5)
     skip(project, first)
     skip(project, second)
     query.refresh_from_db()
@@ -39,18 +35,14 @@ def test_when_nobody_is_left_to_ask_fewer_skips_are_enough():
 def test_no_open_question_is_left_and_the_project_is_told(monkeypatch):
     told = []
     monkeypatch.setattr(flags.jobs, "send_project_changed", told.append)
-    project = make_project(skips_to_set_aside=1)
-    open_records(project, 1)
-    (person,) = make_annotators(project, 1)
+    project, _, (person,) = asked_project(skips_to_set_aside=1)
     skip(project, person)
     assert not Query.objects.filter(state=QueryState.OPEN).exists()
     assert told == [project.pk]
 
 
 def test_who_is_at_it_may_still_answer():
-    project = make_project(overlap=2, skips_to_set_aside=1)
-    (query,) = open_records(project, 1)
-    first, second = make_annotators(project, 2)
+    project, (query,), (first, second) = asked_project(1, 2, overlap=2, skips_to_set_aside=1)
     held = queue.claim_next(project=project, user=first)
     skip(project, second)
     labels.submit_label(assignment=held, choice=1)
@@ -60,9 +52,7 @@ def test_who_is_at_it_may_still_answer():
 
 
 def test_taking_an_answer_back_leaves_it_set_aside():
-    project = make_project(overlap=2, skips_to_set_aside=1)
-    (query,) = open_records(project, 1)
-    first, second = make_annotators(project, 2)
+    project, (query,), (first, second) = asked_project(1, 2, overlap=2, skips_to_set_aside=1)
     labels.submit_label(assignment=queue.claim_next(project=project, user=first), choice=1)
     skip(project, second)
     correcting.undo_label(project=project, user=first)
@@ -71,9 +61,7 @@ def test_taking_an_answer_back_leaves_it_set_aside():
 
 
 def test_asked_again_it_goes_to_those_who_skipped_it_too():
-    project = make_project(overlap=2, skips_to_set_aside=1)
-    (query,) = open_records(project, 1)
-    first, second = make_annotators(project, 2)
+    project, (query,), (first, second) = asked_project(1, 2, overlap=2, skips_to_set_aside=1)
     labels.submit_label(assignment=queue.claim_next(project=project, user=first), choice=1)
     skip(project, second)
     flags.ask_set_aside_again(project=project, query_id=query.pk, user=project.created_by)
@@ -85,9 +73,7 @@ def test_asked_again_it_goes_to_those_who_skipped_it_too():
 
 
 def test_left_out_it_never_comes_back():
-    project = make_project(skips_to_set_aside=1)
-    (query,) = open_records(project, 1)
-    (person,) = make_annotators(project, 1)
+    project, (query,), (person,) = asked_project(skips_to_set_aside=1)
     skip(project, person)
     flags.leave_out_set_aside(project=project, query_id=query.pk, user=project.created_by)
     query.refresh_from_db()
@@ -97,9 +83,7 @@ def test_left_out_it_never_comes_back():
 
 
 def test_a_closed_block_takes_what_was_set_aside_with_it():
-    project = make_project(selection="secret_sample", selection_rate=0.1, skips_to_set_aside=1)
-    (query,) = open_records(project, 1)
-    (person,) = make_annotators(project, 1)
+    project, (query,), (person,) = asked_project(selection="secret_sample", selection_rate=0.1, skips_to_set_aside=1)
     skip(project, person)
     labels.withdraw_questions(project=project, round_number=1)
     query.refresh_from_db()
@@ -108,9 +92,7 @@ def test_a_closed_block_takes_what_was_set_aside_with_it():
 
 class TestFlags:
     def test_a_broken_question_is_skipped_and_reported_once(self):
-        project = make_project()
-        (query,) = open_records(project, 1)
-        person, other = make_annotators(project, 2)
+        project, (query,), (person, other) = asked_project(1, 2)
         assignment = queue.claim_next(project=project, user=person)
         for _ in range(2):
             flags.flag_question(assignment=assignment, kind=ReportKind.BROKEN, comment="no words")
@@ -121,9 +103,7 @@ class TestFlags:
         assert queue.claim_next(project=project, user=other)
 
     def test_a_sensitive_question_leaves_everybodys_page_at_once(self):
-        project = make_project(overlap=3)
-        (query,) = open_records(project, 1)
-        first, second, third = make_annotators(project, 3)
+        project, (query,), (first, second, third) = asked_project(1, 3, overlap=3)
         others = queue.claim_next(project=project, user=second)
         assignment = queue.claim_next(project=project, user=first)
         flags.flag_question(assignment=assignment, kind=ReportKind.SENSITIVE)
@@ -136,9 +116,7 @@ class TestFlags:
             labels.submit_label(assignment=others, choice=0)
 
     def test_asking_again_settles_the_reports(self):
-        project = make_project()
-        (query,) = open_records(project, 1)
-        (person,) = make_annotators(project, 1)
+        project, (query,), (person,) = asked_project()
         assignment = queue.claim_next(project=project, user=person)
         flags.comment_on(assignment=assignment, comment="odd")
         flags.comment_on(assignment=assignment, comment="odd")
@@ -148,9 +126,7 @@ class TestFlags:
         assert not Report.objects.filter(resolved_at=None).exists()
 
     def test_a_report_of_another_project_is_not_resolved(self):
-        project = make_project()
-        open_records(project, 1)
-        (person,) = make_annotators(project, 1)
+        project, _, (person,) = asked_project()
         report = flags.comment_on(assignment=queue.claim_next(project=project, user=person), comment="odd")
         flags.resolve_report(project=make_project(), report_id=report.pk, user=person)
         report.refresh_from_db()

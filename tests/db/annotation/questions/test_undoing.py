@@ -8,7 +8,7 @@ from annotation.errors import UndoRefused
 from annotation.models import Assignment, Project, Query, QueryState, Report, ReportKind
 from annotation.questions.selectors import answers
 from annotation.questions.services import correcting, flags, labels, queue
-from tests.factories import make_annotators, make_project, open_records
+from tests.factories import asked_project, make_annotators, make_project, open_records
 
 pytestmark = pytest.mark.django_db
 
@@ -33,9 +33,7 @@ def project() -> Project:
 
 
 def test_a_skipped_question_comes_back_to_who_skipped_it():
-    project = make_project()
-    first, second = open_records(project, 2)
-    person, _other = make_annotators(project, 2)
+    project, (first, second), (person, _other) = asked_project(2, 2)
     skipped = skip(project, person)
     assert held_by(project, person).query_id == second.pk
     assert answers.last_done(desk(project, person)) == "skipped"
@@ -47,9 +45,7 @@ def test_a_skipped_question_comes_back_to_who_skipped_it():
 
 
 def test_the_newest_is_taken_back_first_and_then_the_one_before():
-    project = make_project()
-    first, second, third = open_records(project, 3)
-    person, _other = make_annotators(project, 2)
+    project, (first, second, third), (person, _other) = asked_project(3, 2)
     labels.submit_label(assignment=held_by(project, person), choice=0)
     skip(project, person)
     # Within one transaction all is done at one moment.
@@ -74,9 +70,7 @@ def test_a_question_set_aside_because_of_the_skip_is_asked_again(project):
 
 @pytest.mark.parametrize("kind", [ReportKind.BROKEN, ReportKind.SENSITIVE])
 def test_a_flag_taken_back_is_settled_and_stays_stored(kind):
-    project = make_project()
-    (query,) = open_records(project, 1)
-    person, _other = make_annotators(project, 2)
+    project, (query,), (person, _other) = asked_project(1, 2)
     flags.flag_question(assignment=held_by(project, person), kind=kind)
     assert answers.last_done(desk(project, person)) == "flagged"
     correcting.undo_last(project=project, user=person)
@@ -87,9 +81,7 @@ def test_a_flag_taken_back_is_settled_and_stays_stored(kind):
 
 
 def test_what_somebody_else_found_sensitive_too_stays_with_the_manager():
-    project = make_project(overlap=2)
-    (query,) = open_records(project, 1)
-    person, other = make_annotators(project, 2)
+    project, (query,), (person, other) = asked_project(1, 2, overlap=2)
     mine, theirs = held_by(project, person), held_by(project, other)
     flags.flag_question(assignment=mine, kind=ReportKind.SENSITIVE)
     flags.flag_question(assignment=theirs, kind=ReportKind.SENSITIVE)
@@ -102,9 +94,7 @@ def test_what_somebody_else_found_sensitive_too_stays_with_the_manager():
 
 
 def test_a_skip_stays_when_somebody_else_has_the_question():
-    project = make_project()
-    open_records(project, 1)
-    person, other = make_annotators(project, 2)
+    project, _, (person, other) = asked_project(1, 2)
     skipped = skip(project, person)
     labels.submit_label(assignment=held_by(project, other), choice=1)
     assert answers.last_done(desk(project, person)) is None
@@ -132,9 +122,7 @@ def test_a_skip_stays_after_ten_minutes_and_after_a_manager_decided(project):
 
 
 def test_nobody_takes_back_what_somebody_else_skipped():
-    project = make_project()
-    open_records(project, 1)
-    person, other = make_annotators(project, 2)
+    project, _, (person, other) = asked_project(1, 2)
     skip(project, person)
     with pytest.raises(UndoRefused):
         correcting.undo_last(project=project, user=other)

@@ -8,19 +8,20 @@ from django.utils import timezone
 
 from annotation.choices.secrecy import hides_selection
 from annotation.errors import InvalidConfiguration
-from annotation.models import Assignment, AssignmentState, Encounter, Record
+from annotation.models import Assignment, AssignmentState, Encounter, Membership, ProjectState, Record
 from annotation.projects.services import configuring
 from annotation.questions import work_limits
 from annotation.questions.services import correcting, labelling, labels, queue
 from annotation.questions.services.queue import QueueState
+from annotation.questions.work_limits import Waiting, waiting_for
 from tests.factories import (
+    asked_project,
     make_annotators,
     make_candidates,
     make_project,
     make_records,
     make_user,
     open_preset,
-    open_records,
     write_settings,
 )
 
@@ -60,18 +61,16 @@ def test_quiet_hours_may_pass_midnight(now, start, end, quiet):
 
 def test_nothing_is_handed_out_in_quiet_hours():
     now = timezone.localtime().time()
-    project = make_project(quiet_from=now.replace(second=0, microsecond=0), quiet_until=time((now.hour + 2) % 24, 30))
-    open_records(project, 1)
-    (person,) = make_annotators(project, 1)
+    project, _, (person,) = asked_project(
+        quiet_from=now.replace(second=0, microsecond=0), quiet_until=time((now.hour + 2) % 24, 30)
+    )
     assert queue.claim_next(project=project, user=person) is None
     assert queue.queue_state(project=project, user=person) == QueueState.QUIET_HOURS
 
 
 @pytest.mark.parametrize("limit", ["answers_per_person", "answers_per_day"])
 def test_a_person_gives_so_many_answers_and_others_go_on(limit):
-    project = make_project(**{limit: 2})
-    open_records(project, 4)
-    first, second = make_annotators(project, 2)
+    project, _, (first, second) = asked_project(4, 2, **{limit: 2})
     assert answer(project, first)
     assert answer(project, first)
     assert answer(project, first) is None
@@ -80,18 +79,14 @@ def test_a_person_gives_so_many_answers_and_others_go_on(limit):
 
 
 def test_an_answer_taken_back_does_not_count():
-    project = make_project(answers_per_person=1)
-    open_records(project, 2)
-    (person,) = make_annotators(project, 1)
+    project, _, (person,) = asked_project(2, answers_per_person=1)
     answer(project, person)
     correcting.undo_label(project=project, user=person)
     assert answer(project, person)
 
 
 def test_yesterdays_answers_are_not_todays():
-    project = make_project(answers_per_day=1)
-    open_records(project, 2)
-    (person,) = make_annotators(project, 1)
+    project, _, (person,) = asked_project(2, answers_per_day=1)
     answer(project, person)
     Assignment.objects.update(finished_at="2001-01-01T00:00Z")
     assert answer(project, person)
@@ -163,9 +158,7 @@ def test_a_crowd_sees_so_many_texts_and_nobody_is_linked_to_a_contributor():
 
 
 def test_without_limits_nothing_is_counted_or_noted(django_assert_num_queries):
-    project = make_project()
-    open_records(project, 1)
-    (person,) = make_annotators(project, 1)
+    project, _, (person,) = asked_project()
     with django_assert_num_queries(1):
         assert queue.claim_next(project=project, user=person).state == AssignmentState.LEASED
     assert not Encounter.objects.exists()
@@ -218,9 +211,7 @@ class TestSecretChoices:
             open_preset(make_user(), "pool-experts", **{limit: 1})
 
     def test_everything_asked_in_secret_is_answered_by_whoever_is_there(self):
-        project = make_project(**SECRET[0])
-        open_records(project, 3)
-        (person,) = make_annotators(project, 1)
+        project, _, (person,) = asked_project(3, **SECRET[0])
         assert [bool(answer(project, person)) for _ in range(4)] == [True, True, True, False]
 
     def test_a_limited_project_becomes_no_secret_one(self):
@@ -233,3 +224,62 @@ class TestSecretChoices:
         configuring.configure_project(project=project, changes={"selection": "secret_sample"}, actor=project.created_by)
         project.refresh_from_db()
         assert hides_selection(project.settings)
+
+
+def answered_while_said_to_wait(project, person) -> int:
+    """Answer all there is for a person, and hold at each step that it was said to wait; return how much it was."""
+    answered = 0
+    while True:
+        said = waiting_for(person, [project])[project.pk]
+        assignment = queue.claim_next(project=project, user=person)
+        assert said.asks == (assignment is not None)
+        if assignment is None:
+            # Without a limit the page has more to say, which takes a look at the queue.
+            assert said.state in ("", queue.queue_state(project=project, user=person))
+            return answered
+        assert waiting_for(person, [project])[project.pk] == Waiting(asks=True)
+        labels.submit_label(assignment=assignment, choice=0)
+        answered += 1
+
+
+@pytest.mark.parametrize(
+    ("limits", "answered"),
+    [
+        ({}, 4),
+        ({"answers_per_person": 2}, 2),
+        ({"answers_per_day": 3}, 3),
+        # Of whom they have met already they are asked again.
+        ({"encounter_limit": 1}, 2),
+        ({"encounter_limit": 2}, 3),
+    ],
+)
+def test_a_question_waits_as_long_as_one_is_handed_out(limits, answered):
+    project = make_project(overlap=1, **limits)
+    ask_about(project, ["ann", "bob", "ann", "cay"])
+    (person,) = make_annotators(project, 1)
+    assert answered_while_said_to_wait(project, person) == answered
+
+
+def test_a_text_seen_before_waits_for_whoever_may_see_no_new_one():
+    project = make_project(oracle="crowd", encounter_limit=1, overlap=1)
+    candidates = make_candidates(project, ["one", "two"])
+    queue.open_queries(project=project, round_number=1, query_ids=[one.pk for one in candidates])
+    (person,) = make_annotators(project, 1)
+    queue.claim_next(project=project, user=person)
+    Assignment.objects.update(leased_until="2001-01-01T00:00Z")
+    queue.return_expired_leases()
+    assert answered_while_said_to_wait(project, person) == 1
+
+
+def test_a_pause_comes_before_any_limit():
+    project, _, (person,) = asked_project(2, overlap=1, answers_per_person=1)
+    assert answered_while_said_to_wait(project, person) == 1
+    Membership.objects.filter(user=person).update(paused_at=timezone.now())
+    assert waiting_for(person, [project])[project.pk] == Waiting(state=queue.QueueState.PERSON_PAUSED)
+    project.state = ProjectState.PAUSED
+    assert waiting_for(person, [project])[project.pk] == Waiting(state=queue.QueueState.PAUSED)
+
+
+def test_nothing_is_said_to_whoever_is_not_asked():
+    project = make_project()
+    assert waiting_for(make_user(), [project]) == {}

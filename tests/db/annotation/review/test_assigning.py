@@ -5,11 +5,14 @@ from django.db import IntegrityError, transaction
 
 from annotation.errors import InvalidConfiguration
 from annotation.models import DatasetRole, Membership, Query, QueryState, Record, Role
+from annotation.models.history import Action
 from annotation.people.services import members
 from annotation.questions.services import checks as gold
 from annotation.questions.services import flags, labels, queue
 from annotation.review.services import changing
+from annotation.review.services.changing import change_chosen
 from tests.factories import (
+    asked_project,
     make_annotators,
     make_candidates,
     make_project,
@@ -64,9 +67,7 @@ def test_nobody_else_is_asked_meanwhile(project, people, asked):
 
 
 def test_other_places_of_it_are_for_everybody(people):
-    project = make_project(overlap=2)
-    ann, ben, cat = make_annotators(project, 3)
-    open_records(project, 1)
+    project, _, (ann, ben, cat) = asked_project(1, 3, overlap=2)
     query = Query.objects.get()
     assign(project, ann, query.pk)
     assert shown(project, ben) == query.pk
@@ -140,5 +141,23 @@ def test_a_hidden_check_does_not_come_alone(project, people, asked):
     records = make_records(project, ["a public one"], role=DatasetRole.PUBLIC_TEST)
     Record.objects.filter(dataset=records[0].dataset).update(label=0)
     gold.add_public_checks(project=project, dataset=records[0].dataset, owner=project.created_by, most=1)
-    assert not gold.lease_sometimes(project=project, user_id=people[1].pk)
-    assert gold.lease_sometimes(project=project, user_id=people[0].pk)
+    assert queue.claim_next(project=project, user=people[1]) is None
+    assert queue.claim_next(project=project, user=people[0]).query.state == "gold"
+
+
+def test_each_question_that_changed_has_a_line():
+    project, _, (ann,) = asked_project(2)
+    ids = sorted(Query.objects.values_list("pk", flat=True))
+
+    def change(action, **wanted):
+        done = change_chosen(project=project, query_ids=ids, action=action, actor="mia", **wanted)
+        lines = Action.objects.filter(project=project, route=f"question:{action}", actor="mia")
+        assert sorted(line.target["query_id"] for line in lines) == done
+        return done
+
+    assert change("assign", person=ann.pk) == ids
+    assert change("unassign") == ids
+    assert change("set_aside") == ids
+    assert change("send_back", comment="sure?") == []
+    with pytest.raises(InvalidConfiguration, match="Only an annotator"):
+        change("assign")

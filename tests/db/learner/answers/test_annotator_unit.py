@@ -10,9 +10,9 @@ from annotation.choices.label_randomizers import RandomizedConsensus
 from annotation.errors import ConfigurationFrozen, InvalidConfiguration
 from annotation.models import Assignment, AssignmentState, Label, Membership, Query, QueryState
 from annotation.projects.services import configuring
-from annotation.questions.desks import Waiting, waiting_for
 from annotation.questions.services import correcting, labels, queue
 from annotation.questions.services.queue import QueueState
+from annotation.questions.work_limits import Waiting, waiting_for
 from learner.models import ModelRelease
 from learner.models.answers import RandomizedLabel
 from learner.releases import storage

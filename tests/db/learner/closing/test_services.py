@@ -12,7 +12,7 @@ from django.urls import reverse
 
 from annotation.errors import InvalidConfiguration, LinkEnded, ProjectClosed
 from annotation.models import Assignment, Dataset, Job, Label, Membership, Project, Query, Record, Role
-from annotation.models.deletions import Deletion
+from annotation.models.retention import Deletion
 from annotation.people.services import invitations, members
 from annotation.projects.services import lifecycle, opening
 from annotation.questions.services import labels, queue

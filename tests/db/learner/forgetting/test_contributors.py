@@ -16,7 +16,7 @@ from annotation.data.services import forgetting as records
 from annotation.errors import ForgettingRefused
 from annotation.exports.services.label_files import ExportFormat, export_labels
 from annotation.models import Assignment, Consensus, Dataset, Label, Query, Record, Report
-from annotation.models.forgetting import Forgetting
+from annotation.models.retention import Forgetting
 from annotation.questions.services import flags, labels, queue
 from annotation.review.selectors.quality import annotators_work
 from annotation.selectors import undoable_assignments

@@ -7,7 +7,7 @@ from django.utils import timezone
 from addons.prolific.models import BonusSheet, CrowdStudy, CrowdVerdict, PlatformAccount
 from addons.prolific.services import accounts
 from annotation.models.history import Action
-from annotation.models.idempotency import IdempotentAnswer
+from annotation.models.people import IdempotentAnswer
 from annotation.work.services import tokens
 from annotation.work.services.tokens import Scope
 from tests.prolific_server import TOKEN

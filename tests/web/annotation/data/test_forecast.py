@@ -13,7 +13,7 @@ from django.urls import reverse
 from annotation.choices.policies.catalogue import labels_of_first_model
 from annotation.data.services import forecasts
 from annotation.models import Dataset, Job, Query, Role
-from annotation.models.idempotency import IdempotentAnswer
+from annotation.models.people import IdempotentAnswer
 from learner.rounds.next_step import Step, project_status
 from privacy.ledger.models import EntryKind, LedgerEntry
 from tests import learning

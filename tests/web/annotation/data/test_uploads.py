@@ -18,7 +18,7 @@ from pyarrow import parquet
 
 from annotation.data.services import datasets, drafts
 from annotation.models import Dataset, Project, Role
-from annotation.models.drafts import UploadDraft
+from annotation.models.imports import UploadDraft
 from annotation.work.services.tokens import Scope
 from tests.clients import browser_of, program_of
 from tests.factories import add_members, bring_file, make_project, make_user

@@ -18,7 +18,7 @@ from annotation.models import Assignment, Membership, Role
 from annotation.models.joining import CrowdLink, CrowdParticipant, Invitation
 from annotation.people.services import crowd_links, invitations, members
 from annotation.projects.services import kinds
-from annotation.questions.services import labels, participations, queue
+from annotation.questions.services import labelling, labels, queue
 from annotation.work.services import rates
 from tests.factories import add_members, make_candidates, make_project, make_user, open_preset
 
@@ -360,7 +360,7 @@ def test_answers_before_the_link_do_not_count(crowd, manager):
     labels.submit_label(assignment=queue.claim_next(project=crowd, user=first.user), choice=0)
     second = crowd_links.join(link=make_link(crowd, manager), pid="p")
     second.created_at = timezone.now()
-    assert (participations.answers_of(first), participations.answers_of(second)) == (1, 0)
+    assert (labelling.answers_of(first), labelling.answers_of(second)) == (1, 0)
 
 
 def test_tries_are_counted_by_window():

@@ -6,9 +6,9 @@ from django.core import mail
 from django.test import Client
 
 from annotation.models import Membership, Role
-from annotation.models.idempotency import IdempotentAnswer
 from annotation.models.joining import CrowdLink, Invitation
 from annotation.models.letters import Letter
+from annotation.models.people import IdempotentAnswer
 from annotation.people.api import NO_MAIL
 from annotation.people.services import appointing, letters
 from tests.factories import add_members, make_manager, make_project, make_user

@@ -3,9 +3,9 @@ from django.contrib.auth.models import Group
 from django.urls import reverse
 
 from annotation.models import Membership, Role
-from annotation.models.groups import GroupRole
 from annotation.models.history import Action
 from annotation.models.limits import LimitRequest
+from annotation.models.people import GroupRole
 from annotation.people.services import appointing, groups, limits, members
 from tests.factories import add_members, make_manager, make_project, make_user
 from tests.rest_caller import Caller

@@ -2,7 +2,7 @@ import pytest
 from django.utils import timezone
 
 from annotation.models import Label, Project, Query, QueryState, Report
-from annotation.models.idempotency import IdempotentAnswer
+from annotation.models.people import IdempotentAnswer
 from annotation.questions.services import flags, labels, queue
 from tests.factories import make_annotators, make_candidates, make_manager, make_project, make_user, open_records
 from tests.rest_caller import Caller

@@ -5,7 +5,7 @@ import pytest
 from django.test import Client
 
 from annotation.models import Report
-from annotation.models.idempotency import IdempotentAnswer
+from annotation.models.people import IdempotentAnswer
 from annotation.questions.services import labels, queue
 from annotation.work.services import tokens
 from annotation.work.services.tokens import Scope

@@ -22,7 +22,7 @@ from annotation.review.services import reviewing
 from learner.pools.selectors import question_counts
 from learner.rounds.services.forgetting import apply_retention
 from tests.clients import browser_of
-from tests.factories import make_annotators, make_candidates, make_project, open_records, write_settings
+from tests.factories import asked_project, make_annotators, make_candidates, make_project, open_records, write_settings
 from tests.programs import Program
 
 pytestmark = pytest.mark.django_db
@@ -117,9 +117,7 @@ def test_among_trusted_people_a_question_to_settle_stays():
 
 
 def test_among_trusted_people_an_answer_is_accepted_by_what_was_agreed_on():
-    project = make_project(overlap=3, price_per_label=Decimal("0.10"), currency="EUR")
-    open_records(project, 1)
-    people = make_annotators(project, 3)
+    project, _, people = asked_project(1, 3, overlap=3, price_per_label=Decimal("0.10"), currency="EUR")
     for choice, person in zip((1, 0, 1), people, strict=True):
         answer(project, person, [choice])
     own = [quality.own_statistics(project=project, user=person) for person in people]

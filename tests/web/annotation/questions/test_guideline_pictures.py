@@ -8,6 +8,7 @@ from django.test import Client
 from django.urls import reverse
 
 from annotation.models import GuidelinePicture, Guidelines, Role
+from annotation.questions.services.guidelines import picture_content
 from tests.bombs import jpeg_of_scans
 from tests.factories import a_png, add_members, make_annotators, make_project, make_user, open_records
 
@@ -89,7 +90,7 @@ def test_it_is_served_with_its_digest_to_those_who_are_asked_and_to_managers(pro
     )
     for browser, address in ((browser_of(person), told), (manager, written), (browser_of(reviewer), written)):
         answer = browser.get(address)
-        assert (answer.status_code, answer.content) == (200, bytes(kept.content))
+        assert (answer.status_code, answer.content) == (200, picture_content(kept))
         assert answer["Content-Type"] == "image/webp"
         assert answer["ETag"] == f'"{kept.digest}"'
         assert answer["Cache-Control"] == "private, no-cache"

@@ -10,6 +10,7 @@ from annotation.work.services.tokens import Scope
 from tests.clients import program_of
 from tests.factories import (
     add_members,
+    asked_project,
     make_annotators,
     make_project,
     make_records,
@@ -97,8 +98,6 @@ def test_who_reviews_gets_what_waits_for_their_review(project):
 
 
 def test_a_question_of_a_text_has_none():
-    project = make_project()
-    (holder,) = make_annotators(project, 1)
-    open_records(project, 1)
+    project, _, (holder,) = asked_project()
     held = queue.claim_next(project=project, user=holder)
     assert problem(program_of(holder, Scope.LABELS_WRITE).get(f"/api/v1/assignments/{held.pk}/image")) == 404

@@ -1,6 +1,10 @@
+import csv
+import io
+import json
 import re
-from datetime import time
+from datetime import time, timedelta
 from io import BytesIO
+from uuid import uuid4
 
 import numpy as np
 import pytest
@@ -12,13 +16,16 @@ from django.utils import timezone
 from PIL import Image
 
 from annotation.data.readers.images import as_webp
+from annotation.exports.services.label_files import TABLE_COLUMNS, export_labels
 from annotation.models import Assignment, AssignmentState, Consensus, Label, Picture, Project, Query, Role
 from annotation.questions.services import labels, queue
 from annotation.questions.views.label_parts import ASSIGNMENT, KEY, TOKEN
+from annotation.work.services import tokens
 from tests.clients import browser_of
 from tests.factories import (
     add_members,
     answer_once,
+    asked_project,
     make_account,
     make_annotators,
     make_candidates,
@@ -82,18 +89,14 @@ class TestWhatIsShown:
         ],
     )
     def test_the_help_names_the_keys_that_the_project_has(self, values, keys, said):
-        project = make_project(**values)
-        (person,) = make_annotators(project, 1)
-        open_records(project, 1)
+        project, _, (person,) = asked_project(**values)
         shown = browser_of(person).get(page(project)).content.decode().partition('<dl class="keys">')[2]
         terms, _, rest = shown.partition("<dd>")
         assert " ".join(re.sub(r"<[^>]+>", "", terms).split()).replace(" ,", ",") == keys
         assert rest.strip().startswith(said)
 
     def test_who_answers_for_a_secret_sample_is_told_to_keep_it(self):
-        project = make_project(selection="secret_sample", selection_rate=0.1)
-        (person,) = make_annotators(project, 1)
-        open_records(project, 1)
+        project, _, (person,) = asked_project(selection="secret_sample", selection_rate=0.1)
         html = browser_of(person).get(reverse("annotation:why", args=(project.slug,))).content.decode()
         assert "A secret coin chose this record" in html
         assert "please keep that to yourself" in html
@@ -114,9 +117,7 @@ class TestWhatIsShown:
         assert ("this one was drawn at random" in html) == (selection == "random")
 
     def test_nobody_is_led_back_to_a_question_that_does_not_wait(self):
-        project = make_project()
-        (person,) = make_annotators(project, 1)
-        open_records(project, 1)
+        project, _, (person,) = asked_project()
         browser = browser_of(person)
         why = reverse("annotation:why", args=(project.slug,))
         assert "Back to the question" in browser.get(why).content.decode()
@@ -231,9 +232,7 @@ class TestEmpty:
         assert "Every question so far is answered" in self.empty(web, project)
 
     def test_others_still_answer(self):
-        project = make_project(overlap=2)
-        open_records(project, 1)
-        (person,) = make_annotators(project, 1)
+        project, _, (person,) = asked_project(overlap=2)
         labels.submit_label(assignment=queue.claim_next(project=project, user=person), choice=0)
         assert "You have answered everything" in self.empty(browser_of(person), project)
 
@@ -473,9 +472,7 @@ class TestCommonPages:
 class TestStatements:
     @pytest.mark.parametrize(("overlap", "answered_before"), [(1, 0), (3, 0), (3, 2)])
     def test_submit_and_next(self, overlap, answered_before):
-        project = make_project(overlap=overlap)
-        open_records(project, 50)
-        people = make_annotators(project, 8)
+        project, _, people = asked_project(50, 8, overlap=overlap)
         for person in people[:answered_before]:
             labels.submit_label(assignment=queue.claim_next(project=project, user=person), choice=0)
         web = browser_of(people[-1])
@@ -486,13 +483,11 @@ class TestStatements:
         assert "1 answered today" in response.content.decode()
         assert len(statements) <= 10, [statement["sql"] for statement in statements]
         if overlap == 1:
-            # Session with its person, question, answer with its consensus, next question.
-            assert len(statements) == 4, [statement["sql"] for statement in statements]
+            # Session with its person, lease, BEGIN, answer, consensus, COMMIT, next question.
+            assert len(statements) == 7, [statement["sql"] for statement in statements]
 
     def test_submit_and_next_without_scripts(self):
-        project = make_project()
-        open_records(project, 5)
-        (person,) = make_annotators(project, 1)
+        project, _, (person,) = asked_project(5)
         web = browser_of(person)
         web.get(page(project))
         submit = url("submit")
@@ -507,9 +502,7 @@ class TestParts:
     """What is rendered once is right for everybody: person, project and language."""
 
     def test_two_people_get_their_own_ids_and_tokens(self):
-        project = make_project()
-        open_records(project, 2)
-        people = make_annotators(project, 2)
+        project, _, people = asked_project(2, 2)
         pages = [tight(browser_of(person).get(page(project)).content.decode()) for person in people]
         for marker in ('hx-post="/assignments/([^/]+)/submit/"', 'name="key" value="([^"]+)"'):
             found = [set(re.findall(marker, content)) for content in pages]
@@ -521,9 +514,7 @@ class TestParts:
             )
 
     def test_other_classes_are_other_buttons_at_once(self):
-        project = make_project(classes=["a <b>", "c"])
-        open_records(project, 1)
-        (person,) = make_annotators(project, 1)
+        project, _, (person,) = asked_project(classes=["a <b>", "c"])
         web = browser_of(person)
         assert "a &lt;b&gt;" in web.get(page(project)).content.decode()
         assert "d &amp;" not in web.get(page(project)).content.decode()
@@ -535,9 +526,9 @@ class TestParts:
 
     @pytest.mark.parametrize(("number", "page_bytes", "part_bytes"), [(60, 60_000, 8_000), (1000, 400_000, 8_000)])
     def test_many_classes_come_once_and_no_question_brings_them_again(self, number, page_bytes, part_bytes):
-        project = make_project(classes=[f"a class with a longer name {place}" for place in range(number)])
-        open_records(project, 3)
-        (person,) = make_annotators(project, 1)
+        project, _, (person,) = asked_project(
+            3, classes=[f"a class with a longer name {place}" for place in range(number)]
+        )
         web = browser_of(person)
         whole = web.get(page(project)).content.decode()
         assert len(whole.encode()) < page_bytes
@@ -549,9 +540,107 @@ class TestParts:
         assert Label.objects.get().choice == number - 1
 
     def test_the_language_is_the_viewers(self):
-        project = make_project()
-        open_records(project, 1)
-        (person,) = make_annotators(project, 1)
+        project, _, (person,) = asked_project()
         web = browser_of(person)
         assert "Skip</summary>" in web.get(page(project)).content.decode()
         assert "Skip</summary>" not in web.get(page(project), headers={"accept-language": "de"}).content.decode()
+
+
+MANY = [f"class {n}" for n in range(40)]
+# Drawn anew for each page, or numbered by the test.
+DRAWN = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|\b[A-Za-z0-9]{64}\b|(?i:project|person)(?:[- ]|=.)\d+")
+
+
+def suggested(*, shown: bool | None, **fields: object) -> tuple[Project, Client, Query]:
+    """Return a project with one question that has a suggestion (None: it has none), and its annotator's browser."""
+    project, (query,), (person,) = asked_project(**fields)
+    if shown is not None:
+        Query.objects.filter(pk=query.pk).update(suggested=1, suggested_percent=72, suggestion_shown=shown)
+    client = Client()
+    client.force_login(person)
+    return project, client, query
+
+
+def page_of(client: Client, project: Project) -> str:
+    return tight(client.get(reverse("annotation:label", args=[project.slug])).content.decode())
+
+
+@pytest.mark.parametrize("fields", [{}, {"confirm_answers": True}, {"classes": MANY}])
+def test_a_blind_question_looks_as_if_the_model_had_said_nothing(fields):
+    blind, without, shown = (suggested(shown=each, **fields)[:2] for each in (False, None, True))
+    pages = [DRAWN.sub("*", page_of(client, project)) for project, client in (blind, without, shown)]
+    assert pages[0] == pages[1] != pages[2]
+
+
+def test_it_stands_beside_the_question_with_its_doubt_and_one_key():
+    project, client, _query = suggested(shown=True)
+    page = page_of(client, project)
+    assert 'The model suggests<strong dir="auto">music</strong>(72 % sure). It may be wrong' in page
+    (button,) = re.findall(r'<button class="choice suggested"[^>]*>', page)
+    assert 'data-shortcut="2 a"' in button
+    assert 'value="1"' in button
+    held = project.assignments.get()
+    sent = {"choice": "1", "key": str(uuid4())}
+    assert client.post(reverse("annotation:submit", args=[held.pk]), sent).status_code == 303
+    assert Label.objects.get().choice == 1
+
+
+def test_where_answers_are_confirmed_the_key_only_chooses():
+    project, client, _query = suggested(shown=True, confirm_answers=True)
+    page = page_of(client, project)
+    (choice,) = re.findall(r'<label class="choice suggested"[^>]*>', page)
+    assert 'data-shortcut="2 a"' in choice
+    assert " checked" not in page
+
+
+def test_with_many_classes_a_button_takes_it_and_the_key_needs_shift():
+    project, client, _query = suggested(shown=True, classes=MANY)
+    page = page_of(client, project)
+    (button,) = re.findall(r'<p class="accept"><button[^>]*>', page)
+    assert 'value="1" data-shortcut="a"' in button
+    assert 'data-suggested="1"' in page
+    confirmed, browser, _query = suggested(shown=True, classes=MANY, confirm_answers=True)
+    shown = page_of(browser, confirmed)
+    assert 'class="accept"' not in shown
+    assert 'data-suggested="1"' in shown
+
+
+@pytest.mark.parametrize("shown", [True, False])
+def test_a_program_is_told_what_the_page_would_show(shown):
+    project, _client, _query = suggested(shown=shown)
+    person = project.memberships.get(role="annotator").user
+    _token, secret = tokens.create_token(user=person, name="t", scopes=["labels:write"], lifetime=timedelta(days=1))
+    client = Client(headers={"Authorization": f"Bearer {secret}"})
+    body = client.post(f"/api/v1/projects/{project.slug}/assignments").json()
+    assert (body["suggestion"], body["suggestion_percent"]) == (("music", 72) if shown else (None, None))
+
+
+@pytest.mark.parametrize("shown", [True, False])
+def test_files_say_what_was_suggested_and_whether_it_was_seen(shown):
+    project, _client, _query = suggested(shown=shown)
+    person = project.memberships.get(role="annotator").user
+    labels.submit_label(assignment=queue.claim_next(project=project, user=person), choice=0)
+    lines = b"".join(export_labels(project=project, format="csv")).decode()
+    (row,) = csv.DictReader(io.StringIO(lines))
+    assert tuple(row) == TABLE_COLUMNS
+    told = [row[name] for name in ("answer", "suggestion", "suggestion_percent", "suggestion_shown")]
+    assert told == ["sport", "music", "72", str(shown)]
+    (task,) = json.loads(b"".join(export_labels(project=project, format="label_studio")))
+    assert task["meta"]["suggestion_shown"] is shown
+
+
+def test_managers_read_both_groups_with_intervals_and_annotators_do_not():
+    project, client, _query = suggested(shown=True)
+    person = project.memberships.get(role="annotator").user
+    (blind,) = open_records(project, 1, round_number=2)
+    Query.objects.filter(pk=blind.pk).update(suggested=1, suggested_percent=60, suggestion_shown=False)
+    for choice in (1, 0):
+        labels.submit_label(assignment=queue.claim_next(project=project, user=person), choice=choice)
+    address = reverse("annotation:quality", args=[project.slug])
+    assert client.get(address).status_code in (403, 404)
+    owner, manager = make_user(), Client()
+    add_members(project, owner, role="manager")
+    manager.force_login(owner)
+    page = tight(manager.get(address).content.decode())
+    assert "with the suggestion shown" in page
+    assert "Anchoring: 100.0 points fewer answers differ from the model" in page

@@ -17,7 +17,7 @@ from annotation.questions.selectors.answers import answer_name
 from annotation.questions.services import labels, queue
 from annotation.review.selectors import questions as browsing
 from annotation.review.services import agreement as comparing
-from tests.factories import add_members, make_annotators, make_project, make_user, open_records
+from tests.factories import add_members, asked_project, make_annotators, make_project, make_user, open_records
 from tests.markup import tight
 
 pytestmark = pytest.mark.django_db
@@ -43,9 +43,7 @@ def exported(project, format_name="jsonl"):
 
 class TestRating:
     def test_a_scale_has_keys_and_stores_its_step(self):
-        project = make_project(question_kind="rating", classes=STEPS)
-        (person,) = make_annotators(project, 1)
-        open_records(project, 1)
+        project, _, (person,) = asked_project(question_kind="rating", classes=STEPS)
         web = logged_in(person)
         html = tight(web.get(reverse("annotation:label", args=(project.slug,))).content.decode())
         assert 'class="scale"' in html
@@ -56,9 +54,7 @@ class TestRating:
         assert json.loads(exported(project))["answer"] == "good"
 
     def test_a_scale_of_digits_has_their_keys(self):
-        project = make_project(question_kind="rating", classes=[str(step) for step in range(11)])
-        (person,) = make_annotators(project, 1)
-        open_records(project, 1)
+        project, _, (person,) = asked_project(question_kind="rating", classes=[str(step) for step in range(11)])
         html = tight(logged_in(person).get(reverse("annotation:label", args=(project.slug,))).content.decode())
         assert 'value="0" data-shortcut="0"' in html
         assert 'value="10" data-shortcut="-"' in html

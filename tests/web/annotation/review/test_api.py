@@ -4,7 +4,7 @@ import pytest
 
 from annotation.data.services import forgetting
 from annotation.models import Consensus, Query, QueryState, Report, Role
-from annotation.models.idempotency import IdempotentAnswer
+from annotation.models.people import IdempotentAnswer
 from annotation.models.quality import GoldQuery
 from annotation.questions.services import labels, queue
 from annotation.work.services.tokens import Scope

@@ -3,7 +3,7 @@ from django.test import Client
 from django.urls import reverse
 
 from annotation.models import Query
-from annotation.models.machines import MachineAnnotator
+from annotation.models.quality import MachineAnnotator
 from annotation.questions.services import labels, queue
 from annotation.review.selectors.quality import payments_csv
 from tests.clients import browser_of

@@ -10,7 +10,7 @@ from annotation import selectors
 from annotation.models import Assignment, Query
 from annotation.review.suggestion_effect import Effect, effect_of
 from tests.clients import browser_of
-from tests.factories import make_annotators, make_project, open_records
+from tests.factories import asked_project, make_annotators, make_project, open_records
 from tests.markup import tight
 
 pytestmark = [pytest.mark.django_db, pytest.mark.statistical]
@@ -90,9 +90,7 @@ def test_a_page_that_does_not_is_rejected(planted, monkeypatch):
 
 def test_the_page_says_nothing_of_a_blind_one_anywhere():
     """Neither its keys nor its classes name a suggestion where the coin left it out."""
-    project = make_project()
-    (person,) = make_annotators(project, 1)
-    (query,) = open_records(project, 1)
+    project, (query,), (person,) = asked_project()
     Query.objects.filter(pk=query.pk).update(suggested=SUGGESTED, suggested_percent=72, suggestion_shown=False)
     client = browser_of(person)
     page = client.get(reverse("annotation:label", args=[project.slug])).content.decode()

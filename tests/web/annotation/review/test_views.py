@@ -2,7 +2,7 @@ import pytest
 from django.urls import reverse
 
 from annotation.models import Project, ProjectState, Query, Record, Role
-from annotation.models.reviews import Review
+from annotation.models.quality import Review
 from annotation.questions.services import labels, queue
 from tests.clients import browser_of
 from tests.factories import add_members, make_annotators, make_project, make_user, open_records, write_settings

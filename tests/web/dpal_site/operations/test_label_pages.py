@@ -12,7 +12,7 @@ from annotation.models import joining as joining_models
 from annotation.models.configurations import KNOWN
 from annotation.projects.services.configuring import configure_project
 from annotation.questions.services import checks as gold
-from annotation.questions.services import correcting, flags, participations
+from annotation.questions.services import correcting, flags, labelling
 from annotation.work.services.tokens import secret_digest
 from dpal_site.operations import label_pages, roles
 from dpal_site.operations.roles import RoleAddress
@@ -153,7 +153,7 @@ class TestTheRoleIsEnough:
         with role():
             done = client.get(reverse("annotation:crowd_done", args=[project.slug]))
         assert done.status_code == 200
-        assert participations.complete(participant=participant) == ("CODECODE" in done.content.decode())
+        assert labelling.complete(participant=participant) == ("CODECODE" in done.content.decode())
 
     def test_for_people_who_may_meet_nobody_new(self, ann, web, role):
         project = make_project(encounter_limit=1, overlap=1)

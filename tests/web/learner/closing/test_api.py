@@ -1,6 +1,6 @@
 import pytest
 
-from annotation.models.deletions import Deletion
+from annotation.models.retention import Deletion
 from learner.rounds.services import closing as deletion
 from tests import learning
 from tests.factories import make_user

@@ -8,8 +8,8 @@ from django.test import Client
 from django.urls import reverse
 
 from annotation.models import Record
-from annotation.models.forgetting import Forgetting
 from annotation.models.history import Action
+from annotation.models.retention import Forgetting
 from annotation.work.services import tokens
 from annotation.work.services.tokens import Scope
 from learner.rounds.services import forgetting

@@ -6,8 +6,8 @@ from django.db import connection
 from django.urls import reverse
 from django.utils import timezone
 
+from annotation.budget.label_budget import label_budget_forecast
 from annotation.models import Label, Project, Role
-from annotation.questions.label_forecast import label_budget_forecast
 from annotation.questions.services import labelling, labels, queue
 from tests.clients import browser_of
 from tests.factories import add_members, make_annotators, make_project, make_user, open_records
