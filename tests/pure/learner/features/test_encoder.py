@@ -30,6 +30,7 @@ def test_rows_depend_on_their_own_record_to_the_last_bit(options):
 def test_rows_have_the_bound():
     rows = SentenceEncoder(norm_bound=0.7).transform(TEXTS).astype(np.float64)
     assert rows.shape == (len(TEXTS), 384)
+    assert network().width == sentences.WIDTHS["all-minilm-l6-v2-int8"]
     np.testing.assert_allclose(np.linalg.norm(rows, axis=1), 0.7, rtol=1e-5)
     assert np.linalg.norm(rows, axis=1).max() <= 0.7
     assert (rows[0] == rows[6]).all()
