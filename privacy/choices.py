@@ -314,6 +314,7 @@ class Choice(ABC):
         kinds = DATA_KINDS if data_kind is None else (data_kind,)
         return [each for each in cls.parameters() if arrival in each.arrivals and {*kinds} & {*each.data_kinds}]
 
+    @final
     @classmethod
     def parameters(cls) -> tuple[Parameter, ...]:
         """Return its parameters in the order of their declaration."""
@@ -365,6 +366,14 @@ class Choice(ABC):
         described = {"title": cls.label, "description": cls.help, "type": "object", "properties": properties}
         needed = [each.name for each in cls.parameters() if each.default is None and not each.optional]
         return described | {"required": [*named, *needed]}
+
+
+@dataclass(frozen=True)
+class FreeChoice(Choice):
+    """A choice that is charged nothing."""
+
+    def event(self, *args: Any, **circumstances: Any) -> None:
+        return None
 
 
 @runtime_checkable

@@ -1,4 +1,4 @@
-"""How a pool's account adds up: by sums of epsilon, or of rho where many Gaussian releases are wanted of it."""
+"""Choice of a pool account's filter: sums of epsilon, or of rho where many Gaussian releases are planned."""
 
 import math
 from collections.abc import Mapping
@@ -18,15 +18,7 @@ MOST_COMPARED: Final = 1000
 
 
 def filter_of(settings: Mapping[str, Any]) -> FilterName:
-    """Return how the account of a pool is to add up: as it buys more of the releases that are planned.
-
-    Computed from declared numbers alone, so that nothing private decides it.
-
-    Parameters
-    ----------
-    settings : mapping
-        Field names of `Project` (and `pool_epsilon`, `pool_delta`) to values that break no rule.
-    """
+    """Return how the account of a pool is to add up: as it buys more of the releases that are planned."""
     if settings.get("oracle") != "trusted" or settings.get("arrival", "pool") != "pool" or not _sums_in_rho(settings):
         return "pure"
     planned = settings.get("maximum_releases") or MOST_COMPARED
@@ -64,10 +56,7 @@ def broken_on(settings: Mapping[str, Any], filter_name: str) -> dict[str, str]:
 
 
 def _sums_in_rho(settings: Mapping[str, Any]) -> bool:
-    """Say whether what chooses the questions costs nothing.
-
-    A series of rounds is cheap by an argument about epsilons along a path; in rho each round would stand alone.
-    """
+    """Say whether what chooses the questions costs nothing."""
     choice = selection_choice(settings)
     return choice is not None and choice.by_chance and not choice.hides_selection
 
@@ -78,6 +67,5 @@ def _release_of(settings: Mapping[str, Any]) -> Event | None:
 
 
 def _times(*shares: tuple[float, float]) -> int:
-    """Return how often every cost fits into what there is of it."""
     times = [math.inf if cost == 0 else left // cost for left, cost in shares]
     return int(min(MOST_COMPARED, max(0.0, min(times))))

@@ -1,4 +1,4 @@
-"""How many answers may be asked for, and what they cost: what every project says of its money."""
+"""Limits on the number of answers and their cost in money."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Final
 
 from annotation.choices.secrecy import hides_selection
 from annotation.choices.selections import asks_in_secret
-from privacy.choices import Choice, Kind, parameter
+from privacy.choices import FreeChoice, Kind, parameter
 from privacy.wording import gettext_noop as _
 
 MOST_OF_A_SAMPLE: Final = _("How many a secret sample asks is secret, and stopping at a limit would tell it.")
@@ -16,7 +16,7 @@ THREE_LETTERS: Final = _("Three letters, like NOK or EUR.")
 
 
 @dataclass(frozen=True)
-class AnswerBudget(Choice):
+class AnswerBudget(FreeChoice):
     """The most answers, the price of one and the most money; none of it is a privacy budget."""
 
     kind: ClassVar[Kind] = Kind.BUDGET
@@ -46,13 +46,9 @@ class AnswerBudget(Choice):
     currency: str = parameter("", pattern="[A-Za-z]{3}", label=_("Currency"), help=THREE_LETTERS, rule=THREE_LETTERS)
 
     def rules(self, settings: Mapping[str, Any]) -> Mapping[str, str]:
-        """Refuse a limit that would tell how many were asked in secret, and one in money without a price."""
         broken: dict[str, str] = {}
         if hides_selection(settings) and not (self.labels_limit is None and self.money_limit is None):
             broken["labels_limit"] = MOST_OF_A_SAMPLE if asks_in_secret(settings) else MOST_LABELS_LOST
         if self.money_limit is not None and self.price_per_label is None:
             broken["price_per_label"] = _("A limit in money needs the price of an answer.")
         return broken
-
-    def event(self, *args: Any, **circumstances: Any) -> None:
-        """Return nothing: money is no privacy."""

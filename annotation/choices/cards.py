@@ -1,4 +1,4 @@
-"""Choices as cards: each with what it entails beside it, so that nobody chooses by a name alone."""
+"""Radio buttons that show what each choice entails."""
 
 from collections.abc import Mapping
 from typing import Any, Final
@@ -36,7 +36,6 @@ class ChoiceCards(forms.RadioSelect):
     consequences: Mapping[str, CardWords] = CONSEQUENCES
 
     def create_option(self, *args: Any, **options: Any) -> dict[str, Any]:
-        """Return an option with what it entails."""
         option: dict[str, Any] = super().create_option(*args, **options)
         means = f"{option['attrs'].get('id', option['name'])}_means"
         option |= {"consequence": self.consequences.get(str(option["value"]), ""), "means": means}

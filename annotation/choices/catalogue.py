@@ -1,4 +1,4 @@
-"""The choices of this site: the learner adds its own when the site starts, and annotation knows them by declaration."""
+"""Catalogue of all choices; the learner adds its own when the site starts."""
 
 from collections.abc import Collection, Mapping
 from typing import Any, Final
@@ -22,7 +22,6 @@ def offered(kind: Kind, *, oracle: str, arrival: str, data_kinds: Collection[str
 
 
 def parameter_names(kind: Kind) -> list[str]:
-    """Return the names of all parameters of a kind."""
     return list(dict.fromkeys(each.name for choice in CATALOGUE.of_kind(kind) for each in choice.parameters()))
 
 

@@ -1,4 +1,4 @@
-"""Classes of a project that people work in: where a further one may come, and what would be stored with it."""
+"""Further classes of a project that people work in."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -37,8 +37,6 @@ FIELDS: Final[Mapping[str, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class FurtherClass:
-    """A class to add: its name, what belongs to it, line by line, and the group and colour it stands in."""
-
     name: str
     words: tuple[str, ...] = ()
     group: str = ""
@@ -92,7 +90,6 @@ def _broken_name(classes: Sequence[str], name: str) -> str:
 
 
 def grown_settings(settings: Mapping[str, Any], further: FurtherClass) -> dict[str, Any]:
-    """Return the settings that a further class changes."""
     changes: dict[str, Any] = {"classes": [*settings["classes"], further.name]}
     lines = {
         "class_descriptions": further.words,

@@ -1,4 +1,4 @@
-"""How the classes of a project stand before annotators: under headings, with a colour and with a key each."""
+"""Groups, colours and keys of classes on the label page."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Final
 
 from annotation.choices.label_types.base import DIGITS
 from annotation.choices.label_types.catalogue import label_type_of
-from privacy.choices import Choice, Kind, parameter
+from privacy.choices import FreeChoice, Kind, parameter
 from privacy.wording import as_message
 from privacy.wording import gettext_noop as _
 
@@ -37,7 +37,7 @@ NO_LOOK: Final = Look()
 
 
 @dataclass(frozen=True)
-class ClassLooks(Choice):
+class ClassLooks(FreeChoice):
     """One level of groups of classes, a colour for a class or a whole group, and a key a class; none is learned."""
 
     kind: ClassVar[Kind] = Kind.CLASSES
@@ -72,11 +72,7 @@ class ClassLooks(Choice):
         ),
     )
 
-    def event(self, *args: Any, **circumstances: Any) -> None:
-        """Return nothing: nobody's data decides how a page looks."""
-
     def rules(self, settings: Mapping[str, Any]) -> Mapping[str, str]:
-        """Refuse lines that name no class, colour or key, one of them twice, and all where no class is chosen."""
         said = {"class_groups": self.class_groups, "class_colours": self.class_colours, "class_keys": self.class_keys}
         kind = settings.get("question_kind")
         if kind and not label_type_of(str(kind), settings).lists_classes:
@@ -144,15 +140,7 @@ class ClassLooks(Choice):
 
 
 def looks_of(settings: Mapping[str, Any], classes: Sequence[str]) -> tuple[Look, ...]:
-    """Return how each class looks, in the order of the classes; a class's own colour goes before its group's.
-
-    Parameters
-    ----------
-    settings : mapping
-        Lines of `class_groups`, `class_colours` and `class_keys`; those that name nothing of theirs are passed over.
-    classes : sequence of str
-        Distinct names.
-    """
+    """Return how each class looks, in the order of the classes; a class's own colour goes before its group's."""
     names = ("class_groups", "class_colours", "class_keys")
     groups, colours, keys = (tuple(settings.get(name) or ()) for name in names)
     return _looks(tuple(classes), groups, colours, keys)
@@ -209,7 +197,6 @@ def grouped(looks: Sequence[Look]) -> tuple[tuple[str, tuple[int, ...]], ...]:
 
 
 def _places(names: Sequence[str]) -> dict[str, int]:
-    """Return the position of each name, however it is spelled; of two alike the first."""
     return {str(name).strip().casefold(): place for place, name in reversed(list(enumerate(names)))}
 
 
@@ -222,7 +209,6 @@ def _split(line: str, places: Mapping[str, int]) -> tuple[int | None, str]:
 
 
 def _headings(lines: Sequence[str], places: Mapping[str, int]) -> list[str]:
-    """Return the headings in the order of the lines, spelled as the first line spells each."""
     found: dict[str, str] = {}
     for line in lines:
         place, group = _split(line, places)

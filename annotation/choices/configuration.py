@@ -1,4 +1,4 @@
-"""Which settings of a project are fixed by now, and why."""
+"""Settings of a project that can no longer change, with the reason."""
 
 from django.utils.translation import gettext as _
 
@@ -13,7 +13,6 @@ ROW_SETTINGS = ("data_kind", "columns", "image_height", "image_width", "image_co
 
 
 def frozen_settings(project: Project) -> dict[str, str]:
-    """Return the settings that stay as they are, with the reason."""
     frozen: dict[str, str] = {}
     if Query.objects.filter(project=project).exists():
         frozen |= dict.fromkeys(("classes", "question_kind"), _("People are asked with it."))
@@ -36,7 +35,6 @@ def frozen_settings(project: Project) -> dict[str, str]:
 
 
 def _gate_settings() -> list[str]:
-    """Name what describes gates of all kinds, and whose presence they hide."""
     return [Kind.GATE.key, *parameter_names(Kind.GATE), "privacy_unit"]
 
 

@@ -1,4 +1,4 @@
-"""What several answers to one question agree on."""
+"""Consensus of several answers to one question."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -28,20 +28,7 @@ class Agreement:
 
 
 def majority(choices: Sequence[int]) -> Agreement | None:
-    """Return what more than half of the answers say, or None if no class has that many.
-
-    A plurality is not enough: two of five answers would make a label that most annotators contradict.
-
-    Parameters
-    ----------
-    choices : sequence of int
-        One class position per person, shape (n_answers,).
-
-    Raises
-    ------
-    ValueError
-        If there is no answer at all.
-    """
+    """Return what more than half of the answers say, or None if no class has that many."""
     if not choices:
         raise ValueError("choices must hold at least one answer, got none")
     choice, agreeing = Counter(choices).most_common(1)[0]
@@ -84,41 +71,13 @@ def plurality(choices: Sequence[int], *, rng: RandomSource) -> int:
 
 
 def median(choices: Sequence[int]) -> Agreement | None:
-    """Return the middle of ordered answers, None where there are two in the middle and they differ.
-
-    Nobody need have more than half of the answers behind it: half of them are not above it, and half not below.
-
-    Parameters
-    ----------
-    choices : sequence of int
-        One position on the scale per person, shape (n_answers,).
-
-    Raises
-    ------
-    ValueError
-        If there is no answer at all.
-    """
+    """Return the middle of ordered answers, None where there are two in the middle and they differ."""
     low, high = _middle(choices)
     return Agreement(choice=low, votes=len(choices), agreeing=list(choices).count(low)) if low == high else None
 
 
 def median_by_coin(choices: Sequence[int], *, rng: RandomSource) -> int:
-    """Return the middle of ordered answers, by a coin where there are two in the middle and they differ.
-
-    Like `plurality`, a function of this question's answers and of coins alone.
-
-    Parameters
-    ----------
-    choices : sequence of int
-        One position on the scale per person, shape (n_answers,).
-    rng : RandomSource
-        Source of the coin.
-
-    Raises
-    ------
-    ValueError
-        If there is no answer at all.
-    """
+    """Return the middle of ordered answers, by a coin where there are two in the middle and they differ."""
     middle = _middle(choices)
     return middle[rng.integers(2)] if middle[0] != middle[1] else middle[0]
 

@@ -1,4 +1,4 @@
-"""What annotation itself declares to choose from; a further choice joins by one line."""
+"""Catalogue of annotation's own choices; a further one joins by one line."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -54,5 +54,4 @@ ASKED: Final[Mapping[Kind, type]] = {
 
 
 def annotation_choices() -> tuple[type[Choice], ...]:
-    """Return them, once somebody asks."""
     return CHOICES

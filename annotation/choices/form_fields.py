@@ -1,4 +1,4 @@
-"""Form fields made from declarations: a parameter says its type, range, label and help, and the field follows."""
+"""Form fields made from declared parameters."""
 
 import math
 from collections.abc import Mapping
@@ -32,18 +32,14 @@ KIND_FIELDS: dict[Kind, tuple[Any, Any]] = {
 
 
 class LinesField(forms.CharField):
-    """Texts, one a line; blank lines are left out."""
-
     widget = forms.Textarea(attrs={"rows": 4})
 
     def to_python(self, value: Any) -> Any:
-        """Read lines, or take a list as it is."""
         if isinstance(value, list | tuple):
             return list(value)
         return [line.strip() for line in (super().to_python(value) or "").splitlines() if line.strip()]
 
     def prepare_value(self, value: Any) -> Any:
-        """Show a list as lines."""
         return "\n".join(value) if isinstance(value, list | tuple) else value
 
 
@@ -95,7 +91,6 @@ def _amount_field(declared: Parameter, said: Mapping[str, Any]) -> forms.Decimal
 
 
 def named_field(choice: type[Choice], name: str) -> forms.Field:
-    """Return the form field of a parameter by its name."""
     return field_of(next(each for each in choice.parameters() if each.name == name))
 
 
@@ -114,7 +109,6 @@ def percent_field(
 
 
 def share_of(percent: int | None) -> float | None:
-    """Return typed percent as the share that is stored."""
     return None if percent is None else percent / PERCENT
 
 

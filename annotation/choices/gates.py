@@ -55,6 +55,7 @@ class GateChoice(Choice):
         label=_("Gate: epsilon"),
         help=_("With k-anonymity: of one text, and delta follows from k and the rate. Else: of the whole gate."),
         rule=_("Must be above 0, got {got}."),
+        charged=True,
     )
     texts_per_contributor: int | None = parameter(
         None,
@@ -62,6 +63,7 @@ class GateChoice(Choice):
         at_most=MOST_TEXTS,
         label=_("Gate: texts per contributor"),
         help=_("More texts of one person cost that many times more."),
+        charged=True,
     )
     normalizer: str = parameter(
         None,
@@ -79,6 +81,7 @@ class GateChoice(Choice):
             "Empty: each upload is counted and paid for by itself. Else: the newest so many are counted together, and "
             "the first pays the gate so many times for all uploads. No record may stand in two of them."
         ),
+        charged=True,
     )
 
     @abstractmethod
@@ -112,13 +115,7 @@ class GateChoice(Choice):
 
     @final
     def run_event(self, unit: Unit) -> GateEvent:
-        """Return the event of one run, counted by itself.
-
-        Raises
-        ------
-        TypeError
-            If that is no event of the declared class, or hides the presence of others than the gate does.
-        """
+        """Return the event of one run, counted by itself."""
         gate = self.gate(unit)
         event = gate.event(self.gate_epsilon)
         if not isinstance(event, self.charged_as) or not event.unit == gate.unit == unit:
@@ -126,7 +123,6 @@ class GateChoice(Choice):
         return event
 
     def event(self, *, unit: Unit, **circumstances: Any) -> Event:
-        """Return the event of the first run."""
         once = self.run_event(unit)
         return once if self.gate_window is None else GateWindowEvent.next_of(None, once, window=self.gate_window)
 
@@ -158,12 +154,10 @@ class NamedByNumbers(Protocol):
 
 
 def unit_of(settings: Mapping[str, Any]) -> Unit:
-    """Return whose presence a project's gate hides."""
     return "contributor" if settings["privacy_unit"] == "contributor" else "record"
 
 
 def gate_choices() -> dict[str, type[GateChoice]]:
-    """Return all gates by their names."""
     return {choice.name: choice for choice in CATALOGUE.of_kind(Kind.GATE) if issubclass(choice, GateChoice)}
 
 

@@ -1,4 +1,4 @@
-"""Who is protected from whom in a project that stands: what hinders another choice, and what would follow from one."""
+"""Change of a project's oracle, arrival or preset."""
 
 from collections.abc import Mapping
 from typing import Any, Final
@@ -102,7 +102,6 @@ def settings_of_kind(project: Project, preset: Preset, unit: str) -> dict[str, A
 
 
 def _where_unsaid(name: str) -> Any:
-    """Return what a setting is under a preset that says nothing of it."""
     return Project.absent[name] if name in Project.absent else default_of(name)
 
 
@@ -119,13 +118,11 @@ def _private_uploads(project: Project) -> int:
 
 
 def _lets_strangers_in(project: Project) -> bool:
-    """Say whether anybody labels, or could begin to."""
     links = CrowdLink.objects.filter(project=project, revoked_at=None, expires_at__gt=Now())
     return links.exists() or _somebody_may(project, Role.ANNOTATOR)
 
 
 def _somebody_may(project: Project, role: Role) -> bool:
-    """Say whether anybody has a role, or is invited to it."""
     invited = Invitation.objects.filter(project=project, revoked_at=None, expires_at__gt=Now())
     return (
         Membership.objects.filter(project=project, role=role).exists()

@@ -1,4 +1,4 @@
-"""How the answers of a crowd leave the trusted side: randomised, one question at a time."""
+"""Randomised consensus of a crowd's answers, one question at a time."""
 
 import math
 from collections.abc import Collection, Mapping
@@ -46,6 +46,7 @@ class RandomizedConsensus(RandomizerChoice):
             "What all answers, questions, rounds and models together cost whom they are to protect: one answer, or one "
             "annotator. Spent once, at the first round."
         ),
+        charged=True,
     )
     answers_unit: str = parameter(
         "answer",
@@ -55,6 +56,7 @@ class RandomizedConsensus(RandomizerChoice):
         },
         label=_("What of the answers is protected"),
         help=_("Who answers ten questions is protected by ten times the epsilon of a single answer."),
+        charged=True,
     )
     answers_cap: int | None = parameter(
         None,
@@ -65,6 +67,7 @@ class RandomizedConsensus(RandomizerChoice):
             "Where all answers of one annotator are protected together: nobody is asked more ordinary questions than "
             "this, and the epsilon is divided among them. Small caps need many people."
         ),
+        charged=True,
     )
     response_classes: str = parameter(
         "top_k",
@@ -81,10 +84,10 @@ class RandomizedConsensus(RandomizerChoice):
         at_most=5,
         label=_("Responses to one question"),
         help=_("More than one lets doubtful questions be asked again; the epsilon is divided among them."),
+        charged=True,
     )
 
     def event(self, *, n_classes: int, **circumstances: Any) -> RandomizedAnswersEvent:
-        """Return the one event that pays for all answers of a project with so many classes."""
         return RandomizedAnswersEvent(
             self.epsilon_once,
             n_classes,
@@ -108,11 +111,9 @@ class RandomizedConsensus(RandomizerChoice):
         return math.nextafter(self.answers_epsilon / responses, 0.0)
 
     def planned(self, settings: Mapping[str, Any]) -> Mapping[str, float]:
-        """Spend all of the answers' account."""
         return {"answers_epsilon": settings["labels_epsilon"]}
 
     def rules(self, settings: Mapping[str, Any]) -> Mapping[str, str]:
-        """Refuse an account that cannot pay, an estimator that reads answers, and repeats nobody would pay for."""
         broken: dict[str, str] = {**super().rules(settings)}
         if self.answers_unit == "annotator" and self.answers_cap is None:
             broken["answers_cap"] = _(

@@ -1,7 +1,7 @@
-"""Classes that count as another one: where a class may be merged into another, and what a stored answer counts as.
+"""Classes that count as another one.
 
-A merge renames an answer, the same way whosever it is, before anything is computed from it: neighbouring answers stay
-neighbours, and every mechanism costs what it costs on the classes that are left.
+A merge renames an answer, whosever it is, before anything is computed from it: neighbouring answers stay neighbours,
+and every mechanism costs what it costs on the classes that are left.
 """
 
 from collections.abc import Mapping, Sequence
@@ -79,12 +79,10 @@ def counts_as(classes: Sequence[str], merged: Mapping[str, Mapping[str, str]]) -
 
 
 def merged_names(merged: Mapping[str, Mapping[str, str]]) -> dict[str, str]:
-    """Return the names of merged classes, each with the name of the one it counts as."""
     return {name: one[INTO] for name, one in merged.items()}
 
 
 def unmerged_classes(classes: Sequence[str], merged: Mapping[str, Mapping[str, str]]) -> tuple[str, ...]:
-    """Return the names of the classes that count as themselves, in their order."""
     return tuple(str(name) for name in classes if name not in merged)
 
 

@@ -34,6 +34,7 @@ class NoisyGate(GateChoice):
         label=_("Gate: delta"),
         help=_("With a threshold, which follows from it and epsilon."),
         rule=BETWEEN,
+        charged=True,
     )
     gate_floor: int = parameter(
         None,
@@ -55,7 +56,6 @@ class NoisyGate(GateChoice):
 
     @classmethod
     def at_price(cls, epsilon: float, delta: float, *, unit: Unit, texts_per_contributor: int | None) -> list[Self]:
-        """Return the one gate that costs so much."""
         gate = cls(
             gate_epsilon=epsilon,
             texts_per_contributor=texts_per_contributor,
@@ -66,7 +66,6 @@ class NoisyGate(GateChoice):
         return [gate]
 
     def needed(self, unit: Unit) -> int:
-        """Return the threshold, or the floor where that is higher."""
         gate = self.gate(unit)
         # Somebody who says m texts counts 1 / sqrt(m) for each of them.
         weight = math.sqrt(self.cap(unit) or 1) if gate.noise == "weighted_gaussian" else 1.0
@@ -105,7 +104,6 @@ class NoisyGate(GateChoice):
         )
 
     def unpayable(self, delta: float, settings: Mapping[str, Any]) -> Mapping[str, str]:
-        """Refuse a delta that is more than the pool's: it is that of the gate itself."""
         rule = as_message(
             "One upload through this gate costs delta {delta:.2g}, more than the pool's limit of {most:.2g}.",
             delta=delta,

@@ -1,4 +1,4 @@
-"""Answers that are no secret: whoever runs the project declares that nobody has to be kept from learning them."""
+"""Answers that are declared not to be secret."""
 
 from dataclasses import dataclass
 from typing import Any, ClassVar

@@ -1,4 +1,4 @@
-"""How much one person may answer and see, and at which hours: what every project says of it."""
+"""Limits on what one person answers and sees, and quiet hours."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from datetime import time
 from typing import Any, ClassVar, Final
 
 from annotation.choices.secrecy import BINDING_LIMITS, hides_selection
-from privacy.choices import Choice, Kind, parameter
+from privacy.choices import FreeChoice, Kind, parameter
 from privacy.wording import gettext_noop as _
 
 MOST: Final = 2**31 - 1
@@ -16,7 +16,7 @@ BINDS_RECORDS: Final = _(
 
 
 @dataclass(frozen=True)
-class PersonLimits(Choice):
+class PersonLimits(FreeChoice):
     """Limits on one person; they are about collusion and rest, and none of them is a privacy budget."""
 
     kind: ClassVar[Kind] = Kind.LABELLING
@@ -64,6 +64,3 @@ class PersonLimits(Choice):
         elif self.quiet_from is not None and self.quiet_from == self.quiet_until:
             broken["quiet_until"] = _("Quiet hours end at another time than they begin.")
         return broken
-
-    def event(self, *args: Any, **circumstances: Any) -> None:
-        """Return nothing: what one person may see changes no guarantee."""

@@ -1,4 +1,4 @@
-"""What settings are where nobody says: trainings that spend all of the limit, and what suits the declared classes."""
+"""Settings proposed where a project leaves them out: trainings that spend all of the limit."""
 
 import math
 from collections.abc import Mapping
@@ -17,19 +17,7 @@ ROUNDED_OUTWARDS: Final = 1e-8
 
 
 def planned_settings(settings: Mapping[str, Any], *, shared_limit: bool = False) -> dict[str, Any]:
-    """Return what the choices of a project of experts plan, by the names of settings.
-
-    The choice of questions plans epsilon and delta of one training, in few digits and never too much; features and
-    estimator plan what suits the declared classes. A stream plans its one price. Empty where the project is another
-    one, or where the settings break a rule that is told elsewhere.
-
-    Parameters
-    ----------
-    settings : mapping
-        Field names of `Project` (and `pool_epsilon`, `pool_delta`) to values.
-    shared_limit : bool
-        Whether other projects spend from one limit together with this one.
-    """
+    """Return what the choices of a project of experts plan, by the names of settings."""
     if settings.get("oracle") != "trusted":
         return {}
     if settings.get("arrival", "pool") != "pool":

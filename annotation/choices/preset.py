@@ -1,4 +1,4 @@
-"""What a preset is."""
+"""Presets of projects."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -137,13 +137,7 @@ PRESETS: dict[str, Preset] = {
 
 
 def broken_rules(settings: Mapping[str, Any]) -> dict[str, str]:
-    """Return the rule each field breaks, empty when the combination has a proof.
-
-    Parameters
-    ----------
-    settings : mapping
-        Field names of `Project` (and `pool_epsilon`, `pool_delta`, `labels_epsilon`) to values.
-    """
+    """Return the rule each field breaks, empty when the combination has a proof."""
     broken = broken_stream_rules(settings)
     if "oracle" in broken:
         return broken
@@ -196,10 +190,7 @@ def broken_other_rules(settings: Mapping[str, Any]) -> dict[str, str]:
 
 
 def epsilon_of_kind(preset: Preset, settings: Mapping[str, Any]) -> float:
-    """Return the epsilon of a gate of the kind that `settings` choose, at the price of the preset's own gate.
-
-    Some are charged as a whole, others for each text of a contributor.
-    """
+    """Return the epsilon of a gate of the kind that `settings` choose, at the price of the preset's own gate."""
     gates, cap = gate_choices(), 1.0
     if settings["privacy_unit"] == "contributor":
         cap = float(settings.get("texts_per_contributor") or 1)
@@ -210,7 +201,6 @@ def epsilon_of_kind(preset: Preset, settings: Mapping[str, Any]) -> float:
 
 
 def _broken_gate_rules(settings: Mapping[str, Any]) -> dict[str, str]:
-    """Refuse a gate nobody knows, numbers of its own that open it, and what those around it break."""
     gates, kind = gate_choices(), settings["gate_kind"]
     gate = gates.get(kind)
     if gate is not None:
@@ -231,7 +221,6 @@ def _broken_gate_rules(settings: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _unpayable_gate(settings: Mapping[str, Any]) -> dict[str, str]:
-    """Refuse a gate that does not exist, or that the pool could not pay for even once."""
     try:
         gate = gate_choice(settings)
         cost = first_event(settings).cost()

@@ -1,11 +1,11 @@
-"""How answers are checked and weighed against each other: what every project says of it."""
+"""Hidden checks, review and the comparison of answers."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from annotation.choices.secrecy import hides_selection
-from privacy.choices import Choice, Kind, parameter
+from privacy.choices import FreeChoice, Kind, parameter
 from privacy.wording import gettext_noop as _
 
 
@@ -24,7 +24,7 @@ def no_share_in_front_of(settings: Mapping[str, Any]) -> str:
 
 
 @dataclass(frozen=True)
-class QualityChecks(Choice):
+class QualityChecks(FreeChoice):
     """Questions whose answer is known, what follows from answers to them, and what compares all answers."""
 
     kind: ClassVar[Kind] = Kind.LABELLING
@@ -96,7 +96,6 @@ class QualityChecks(Choice):
     )
 
     def rules(self, settings: Mapping[str, Any]) -> Mapping[str, str]:
-        """Refuse a pause that comes before the warning, and more review of a crowd's answers than it needs."""
         if self.reviewed != "disputed" and settings.get("oracle") == "crowd":
             return {"reviewed": _("Not in front of a crowd: its answers stand, but where they have no majority.")}
         if self.review_share and (rule := no_share_in_front_of(settings)):
@@ -105,6 +104,3 @@ class QualityChecks(Choice):
         if warn is not None and pause is not None and pause > warn:
             return {"gold_pause_below": _("Pause below the share that warns, or at it.")}
         return {}
-
-    def event(self, *args: Any, **circumstances: Any) -> None:
-        """Return nothing: checks are public examples, or questions that were paid for before."""

@@ -1,17 +1,15 @@
-"""How questions are asked: what every project says of its rounds, and of the people a question goes to."""
+"""Size of rounds, people per question, and leases."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from privacy.choices import Choice, Kind, parameter
+from privacy.choices import FreeChoice, Kind, parameter
 from privacy.wording import gettext_noop as _
 
 
 @dataclass(frozen=True)
-class QuestionPlan(Choice):
-    """How many questions a round has, how many people answer each, and for how long one of them holds it."""
-
+class QuestionPlan(FreeChoice):
     kind: ClassVar[Kind] = Kind.LABELLING
     name: ClassVar[str] = "question_plan"
     label: ClassVar[str] = _("how questions are asked")
@@ -60,7 +58,6 @@ class QuestionPlan(Choice):
     )
 
     def rules(self, settings: Mapping[str, Any]) -> Mapping[str, str]:
-        """Refuse one more person in front of a crowd, and fewer in all than are asked at once."""
         if self.overlap_limit is None:
             return {}
         if settings.get("oracle") == "crowd":
@@ -69,6 +66,3 @@ class QuestionPlan(Choice):
         if self.overlap_limit < self.overlap:
             return {"overlap_limit": _("At least as many as are asked at once.")}
         return {}
-
-    def event(self, *args: Any, **circumstances: Any) -> None:
-        """Return nothing: asking is paid for by what chooses the question."""

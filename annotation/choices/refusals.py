@@ -1,4 +1,4 @@
-"""Refusing settings by the rules they break."""
+"""Refusal of settings by the rules they break."""
 
 from collections.abc import Mapping
 
@@ -7,6 +7,5 @@ from privacy.wording import joined_rules
 
 
 def refuse_broken(broken: Mapping[str, str]) -> None:
-    """Refuse settings, naming each field with the rule that it breaks; nothing where none is broken."""
     if broken:
         raise InvalidConfiguration(joined_rules(broken), broken=broken)

@@ -1,18 +1,16 @@
-"""When a model is released, and how many are at most: what every project says of it."""
+"""Labels per release, and the most releases."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from privacy.choices import Choice, Kind, parameter
+from privacy.choices import FreeChoice, Kind, parameter
 from privacy.wording import as_message
 from privacy.wording import gettext_noop as _
 
 
 @dataclass(frozen=True)
-class ReleasePlan(Choice):
-    """How much has to come in before another model is released."""
-
+class ReleasePlan(FreeChoice):
     kind: ClassVar[Kind] = Kind.RELEASES
     name: ClassVar[str] = "release_plan"
     label: ClassVar[str] = _("when a model is released")
@@ -38,10 +36,6 @@ class ReleasePlan(Choice):
     )
 
     def rules(self, settings: Mapping[str, Any]) -> Mapping[str, str]:
-        """Refuse a pool's training on a single question."""
         if settings.get("arrival", "pool") == "stream" or self.labels_per_release > 1:
             return {}
         return {"labels_per_release": as_message("Must be at least {bound:g}, got {got}.", bound=2, got=1)}
-
-    def event(self, *args: Any, **circumstances: Any) -> None:
-        """Return nothing: what a training is charged, its estimator says."""

@@ -33,6 +33,7 @@ class SampledGate(GateChoice):
         label=_("Gate: k"),
         help=_("With k-anonymity: a text passes when the sample holds it this often."),
         rule=_("Must be at least 2, got {got}."),
+        charged=True,
     )
     gate_sampling_rate: float = parameter(
         None,
@@ -41,6 +42,7 @@ class SampledGate(GateChoice):
         label=_("Gate: sampling rate"),
         help=_("With k-anonymity: each record is looked at with this probability, by a secret coin."),
         rule=BETWEEN,
+        charged=True,
     )
 
     def gate(self, unit: Unit) -> KAnonymityGate:
@@ -54,7 +56,6 @@ class SampledGate(GateChoice):
 
     @classmethod
     def at_price(cls, epsilon: float, delta: float, *, unit: Unit, texts_per_contributor: int | None) -> list[Self]:
-        """Return the gates that no other beats, by rising k."""
         cap = texts_per_contributor or 1
         return [
             cls(
@@ -68,7 +69,6 @@ class SampledGate(GateChoice):
         ]
 
     def needed(self, unit: Unit) -> int:
-        """Return how often a text is said of which the sample holds k on average."""
         return math.ceil(self.gate_k / self.gate_sampling_rate)
 
     def numbers(self) -> Message:
@@ -108,7 +108,6 @@ class SampledGate(GateChoice):
         )
 
     def unpayable(self, delta: float, settings: Mapping[str, Any]) -> Mapping[str, str]:
-        """Refuse a delta that is more than the pool's, and say which k would do."""
         times = (self.cap(unit_of(settings)) or 1) * (self.gate_window or 1)
         enough = gate_minimum_k(self.gate_epsilon, settings["pool_delta"] / times, self.gate_sampling_rate)
         rule = as_message(

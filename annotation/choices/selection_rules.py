@@ -1,4 +1,4 @@
-"""What each selection and each estimator needs, and the rule that a configuration breaks."""
+"""Rules between the settings of selection and training."""
 
 from collections.abc import Mapping
 from typing import Any, Final
@@ -55,10 +55,7 @@ TEXT_COLUMNS: Final = "text_columns"
 
 
 def features_of(settings: Mapping[str, Any]) -> int:
-    """Return the number of features: of a table, one for each number, and for each category and all others.
-
-    Of texts that go through a table of vectors it is the columns that are kept of it.
-    """
+    """Return the number of features: of a table, one for each number, and for each category and all others."""
     kept = _text_columns(settings)
     if kept is not None:
         return kept

@@ -1,4 +1,4 @@
-"""What annotation asks of whatever chooses a project's questions; the learner's strategies answer."""
+"""Base class of query strategies as projects choose them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -56,13 +56,7 @@ class SelectionChoice(Choice):
         return None
 
     def rates(self) -> tuple[float, float]:
-        """Return the largest and the smallest probability of asking about a record of a stream, as they are charged.
-
-        Raises
-        ------
-        ValueError
-            If the numbers are out of range, or no coin decides about each record.
-        """
+        """Return the largest and the smallest probability of asking about a record of a stream, as they are charged."""
         if self.asks_all:
             return 1.0, 1.0
         raise ValueError(NO_COIN)

@@ -1,16 +1,16 @@
-"""How far a stream runs ahead of its answers, how often it releases, whether it keeps what nobody is asked about."""
+"""Batches ahead, updates per release, and retention of a stream."""
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Final
+from typing import ClassVar, Final
 
-from privacy.choices import Choice, Kind, parameter
+from privacy.choices import FreeChoice, Kind, parameter
 from privacy.wording import gettext_noop as _
 
 STREAM: Final = ("stream",)
 
 
 @dataclass(frozen=True)
-class StreamPlan(Choice):
+class StreamPlan(FreeChoice):
     """What every stream says of the way it runs; a pool keeps the defaults."""
 
     kind: ClassVar[Kind] = Kind.STREAM
@@ -41,6 +41,3 @@ class StreamPlan(Choice):
         label=_("Keep no record that nobody is asked about"),
         help=_("It is gone once examined."),
     )
-
-    def event(self, *args: Any, **circumstances: Any) -> None:
-        """Return nothing: the stream as a whole is charged."""

@@ -1,4 +1,4 @@
-"""The rules of streams: which combinations of fields have a proof, and what a whole stream costs."""
+"""Rules and price of a whole stream."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -13,13 +13,7 @@ from privacy.wording import as_message
 
 
 def broken_stream_rules(settings: Mapping[str, Any]) -> dict[str, str]:
-    """Return the rule each field breaks that only streams have, or that a stream breaks; empty where none is.
-
-    Parameters
-    ----------
-    settings : mapping
-        Field names of `Project` (and `pool_epsilon`, `pool_delta`) to values; what is left out has its default.
-    """
+    """Return the rule each field breaks that only streams have, or that a stream breaks; empty where none is."""
     if settings.get("arrival", "pool") != "stream":
         return _broken_in_a_pool(settings)
     broken = _broken_shape(settings)
@@ -32,13 +26,7 @@ def broken_stream_rules(settings: Mapping[str, Any]) -> dict[str, str]:
 
 
 def selection_rates(settings: Mapping[str, Any]) -> tuple[float, float]:
-    """Return the largest and the smallest selection probability of a stream, as they are charged.
-
-    Raises
-    ------
-    ValueError
-        If the screen's numbers are out of range.
-    """
+    """Return the largest and the smallest selection probability of a stream, as they are charged."""
     choice = selection_choice(settings)
     if choice is None:
         raise ValueError(NO_COIN)
@@ -53,13 +41,7 @@ def batch_stream_epsilon(settings: Mapping[str, Any]) -> float:
 
 
 def update_epsilon(settings: Mapping[str, Any]) -> float:
-    """Return what one update of a stream of noisy batches is meant to cost.
-
-    Raises
-    ------
-    ValueError
-        If the project's estimator has no such price, or a number is out of range.
-    """
+    """Return what one update of a stream of noisy batches is meant to cost."""
     trained = chosen_estimator(settings)
     epsilon = None if trained is None else trained.of(settings).epsilon
     if epsilon is None:

@@ -1,14 +1,14 @@
-"""What annotators are shown beside a question: nothing, or what the released model takes it for."""
+"""Suggestions of the released model beside a question."""
 
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from privacy.choices import Choice, Kind, Sound, parameter
+from privacy.choices import FreeChoice, Kind, Sound, parameter
 from privacy.wording import gettext_noop as _
 
 
 @dataclass(frozen=True)
-class ReleasedModelSuggests(Choice):
+class ReleasedModelSuggests(FreeChoice):
     """The class the newest released model would give stands beside the question, except where a coin leaves it out."""
 
     kind: ClassVar[Kind] = Kind.SUGGESTIONS
@@ -32,9 +32,6 @@ class ReleasedModelSuggests(Choice):
             "answers towards the model."
         ),
     )
-
-    def event(self, *args: Any, **circumstances: Any) -> None:
-        """Return nothing: a released model and what its annotators see anyway are all that is read."""
 
 
 def suggests(settings: Any) -> ReleasedModelSuggests | None:

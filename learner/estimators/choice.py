@@ -120,22 +120,6 @@ class EstimatorChoice(LearnsLabels):
     # Each training pays for itself; of a stream everything stays.
     stays: ClassVar[bool] = False
 
-    training_epsilon: float = parameter(
-        1.0,
-        above=0,
-        label=_("Epsilon of one training"),
-        help=_(
-            "What a release costs; a secret sample makes it cheaper. Each record of a stream feeds one update at most, "
-            "so a stream pays it once."
-        ),
-        rule=_("Must be above 0, got {got}."),
-    )
-
-    @property
-    def epsilon(self) -> float | None:
-        """What one training, or one update of a stream, is meant to cost."""
-        return self.training_epsilon
-
     @classmethod
     def stands_for(cls, n_classes: int, *, texts: int | None = None) -> "type[EstimatorChoice]":
         """Return the choice whose estimator this has for so many classes.
@@ -180,11 +164,34 @@ def delta_of_training() -> Any:
         label=_("Delta of one training"),
         help=_("What Gaussian noise leaves outside epsilon. Online learning is one training for the whole stream."),
         rule=_("Gaussian noise has a delta; it must lie between 0 and 1, got {got}."),
+        charged=True,
     )
 
 
 @dataclass(frozen=True)
-class GaussianChoice(EstimatorChoice):
+class PricedEstimator(EstimatorChoice):
+    """An estimator each of whose trainings is charged an epsilon of its own."""
+
+    training_epsilon: float = parameter(
+        1.0,
+        above=0,
+        label=_("Epsilon of one training"),
+        help=_(
+            "What a release costs; a secret sample makes it cheaper. Each record of a stream feeds one update at most, "
+            "so a stream pays it once."
+        ),
+        rule=_("Must be above 0, got {got}."),
+        charged=True,
+    )
+
+    @property
+    def epsilon(self) -> float | None:
+        """What one training, or one update of a stream, is meant to cost."""
+        return self.training_epsilon
+
+
+@dataclass(frozen=True)
+class GaussianChoice(PricedEstimator):
     """An estimator whose noise leaves a delta."""
 
     training_delta: float = delta_of_training()
@@ -205,7 +212,7 @@ class GaussianChoice(EstimatorChoice):
 
 
 @dataclass(frozen=True)
-class ConvexChoice(EstimatorChoice):
+class ConvexChoice(PricedEstimator):
     """An estimator that minimises a convex objective."""
 
     sound: ClassVar[Sound] = Sound(arrivals=("pool",), why_not=OF_POOLS)

@@ -14,7 +14,7 @@ from learner.estimators.choice import EstimatorChoice, PrivateEstimator, Shape
 from learner.estimators.descriptions import PublicWords
 from learner.linear_model import LinearModel, Multiclass
 from privacy.accounting.events import AnswersEvent, PostProcessingEvent
-from privacy.choices import Parameter, Sound
+from privacy.choices import Sound
 from privacy.mechanisms.randomized_response import ResponseMechanism, mechanism_of
 from privacy.mechanisms.randomness import RandomSource, random_source
 from privacy.wording import as_message
@@ -154,16 +154,6 @@ class KnownChannel(EstimatorChoice):
             "stream": _("Only the answers of a crowd are randomised, whose questions are public."),
         },
     )
-
-    @classmethod
-    def parameters(cls) -> tuple[Parameter, ...]:
-        """Return none: what is paid is declared with how answers are randomised."""
-        return ()
-
-    @property
-    def epsilon(self) -> None:
-        """What answers cost was paid before, or they are no secret: training again is free."""
-        return None
 
     def rules(self, settings: Mapping[str, Any]) -> Mapping[str, str]:
         """Refuse answers that are not randomised."""

@@ -136,6 +136,7 @@ class PrincipalDirections(ReadsImages):
         label=_("Epsilon of principal directions"),
         help=_("With principal directions: spent once, before the first image is read."),
         rule=_("Must be above 0: finding directions reads every image, got {got}."),
+        charged=True,
     )
 
     def featurizer(self, shape: RecordShape) -> Featurizer:

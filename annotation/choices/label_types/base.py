@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from annotation.choices.consensus import Agreement, majority
 from annotation.choices.label_types.coefficient import NOMINAL, Coefficient
-from privacy.choices import Choice, Kind
+from privacy.choices import FreeChoice, Kind
 from privacy.mechanisms.randomness import RandomSource
 from privacy.wording import as_message
 from privacy.wording import gettext_noop as _
@@ -30,7 +30,7 @@ class Teaching(StrEnum):
 
 
 @dataclass(frozen=True)
-class LabelType(Choice):
+class LabelType(FreeChoice):
     """What annotators are asked about a record, how their answer is stored, and what several people agree on.
 
     An answer is stored as one whole number. Two answers are the same if and only if their numbers are.
@@ -53,9 +53,6 @@ class LabelType(Choice):
     lists_classes: ClassVar[bool] = False
     coefficient: ClassVar[Coefficient] = NOMINAL
     teaches: ClassVar[Teaching] = Teaching.CLASSES
-
-    def event(self, *args: Any, **circumstances: Any) -> None:
-        """Return None: asking is charged by the strategy, and learning by the estimator."""
 
     @abstractmethod
     def possible(self, n_classes: int) -> int:

@@ -1,4 +1,4 @@
-"""The types of label there are; a further one joins by one line."""
+"""Catalogue of label types; a further one joins by one line."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -15,13 +15,7 @@ LABEL_TYPES: tuple[type[LabelType], ...] = (ChooseOne, ChooseSeveral, ConfirmGue
 
 
 def label_type_of(name: str, settings: Mapping[str, Any]) -> LabelType:
-    """Return a type of label, by the name under which projects store it, with the parameters of a project.
-
-    Raises
-    ------
-    KeyError
-        If no type is declared under that name.
-    """
+    """Return a type of label, by the name under which projects store it, with the parameters of a project."""
     found = CATALOGUE.find(Kind.LABEL_TYPE, name)
     if found is None or not issubclass(found, LabelType):
         raise KeyError(name)

@@ -1,4 +1,4 @@
-"""A set of classes as one whole number, which does not change when a project gets further classes."""
+"""Sets of classes as whole numbers, which stay the same when a project gets further classes."""
 
 from collections.abc import Iterable, Sequence
 from typing import Final

@@ -1,4 +1,4 @@
-"""Which model learns from which labels: an estimator says what it learns, a type of label what its answers teach."""
+"""Base class of estimators, and the label types each of them learns from."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
@@ -54,7 +54,6 @@ class LearnsLabels(Choice):
         return None
 
     def rules(self, settings: Mapping[str, Any]) -> Mapping[str, str]:
-        """Refuse answers from which this learns nothing."""
         unlearned = not_learned({**settings, Kind.ESTIMATOR.key: self.name})
         return {Kind.ESTIMATOR.key: unlearned} if unlearned else {}
 

@@ -39,21 +39,17 @@ class Rate(LabelType):
         return classes[choice]
 
     def keys(self, names: Sequence[str]) -> list[str]:
-        """Return the digit of each place, or its own digit on a scale of digits."""
         if all(name in (*DIGITS, "10") for name in names):
             return [name if len(name) == 1 else LAST_STEP for name in names]
         return list((DIGITS + LAST_STEP)[: len(names)])
 
     def agreed(self, votes: Sequence[int]) -> Agreement | None:
-        """Return the median; of an even number whose two middle answers differ there is none."""
         return median(votes)
 
     def settled(self, votes: Sequence[int], *, rng: RandomSource) -> int:
-        """Return the median, by a coin where the two middle answers differ."""
         return median_by_coin(votes, rng=rng)
 
     def rules(self, settings: Mapping[str, Any]) -> Mapping[str, str]:
-        """Refuse a scale that has more steps than keys."""
         broken = dict(super().rules(settings))
         if len(settings["classes"]) > MOST_STEPS:
             broken["classes"] = as_message("A scale has at most {most} steps.", most=MOST_STEPS)

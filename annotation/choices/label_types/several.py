@@ -85,7 +85,6 @@ class ChooseSeveral(LabelType):
         return number_of(places)
 
     def exported(self, choice: int, classes: Sequence[str], guess: int | None) -> list[str]:
-        """Return the names of the chosen classes, in the order of the project's list."""
         return [classes[place] for place in places_of(choice)]
 
     def agreed(self, votes: Sequence[int]) -> Agreement | None:
@@ -116,11 +115,9 @@ class ChooseSeveral(LabelType):
     def targets(
         self, choices: NDArray[np.int64], guesses: NDArray[np.int64] | None, *, n_classes: int
     ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-        """Return that all answers teach, and which classes each holds, shape (n, n_classes)."""
         return np.ones(len(choices), dtype=np.bool_), set_members(choices, n_classes)
 
     def rules(self, settings: Mapping[str, Any]) -> Mapping[str, str]:
-        """Refuse more labels than classes, sets without a number, and what has a proof or a measure for one class."""
         n_classes = len(settings["classes"])
         broken = dict(super().rules(settings))
         if self.labels_per_record > n_classes:

@@ -1,11 +1,11 @@
-"""When answers become an update or a training: what every update policy says of itself, whoever asks."""
+"""Base class of update policies: when answers become an update or a training."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final
 
 from annotation.choices.policies.updates import BatchPolicy
-from privacy.choices import Choice, Kind, Sound, parameter
+from privacy.choices import FreeChoice, Kind, Sound, parameter
 from privacy.wording import gettext_noop as _
 
 STREAM: Final = ("stream",)
@@ -20,16 +20,13 @@ OF_STREAMS: Final = Sound(oracles=("trusted",), arrivals=STREAM, why_not={"pool"
 
 
 @dataclass(frozen=True)
-class PolicyChoice(Choice):
+class PolicyChoice(FreeChoice):
     """When something is learned; what that costs, estimator and selection say."""
 
     kind: ClassVar[Kind] = Kind.POLICY
     # Each training of a pool pays for itself; of a stream everything stays.
     stays: ClassVar[bool] = False
     hides_selection: ClassVar[bool] = False
-
-    def event(self, *args: Any, **circumstances: Any) -> None:
-        """Return nothing: what is learned is charged, not when."""
 
     def labels_for_next_release(self, *, labels_at_last_release: int, labels_per_release: int) -> int:
         """Return how many labels in total make the next release of a pool due."""
@@ -50,7 +47,6 @@ class PolicyChoice(Choice):
         raise ValueError(f"no pool trains by {self.name!r}")
 
     def batches(self) -> BatchPolicy:
-        """Return when the answers of a stream become an update."""
         raise ValueError(f"no stream updates by {self.name!r}")
 
 
@@ -78,7 +74,6 @@ class WindowPolicy(PolicyChoice):
     )
 
     def rules(self, settings: Mapping[str, Any]) -> Mapping[str, str]:
-        """Refuse a denominator that this has not."""
         declared = {each.name for each in self.parameters()}
         if "window_denominator" not in declared and settings.get("window_denominator") is not None:
             return {"window_denominator": SHOWS_SELECTION}

@@ -1,4 +1,4 @@
-"""The update policies there are; a further one joins by one line."""
+"""Catalogue of update policies; a further one joins by one line."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -20,7 +20,6 @@ def chosen_policy(settings: Mapping[str, Any]) -> type[PolicyChoice] | None:
 
 
 def policy_choice_of(settings: Mapping[str, Any]) -> PolicyChoice:
-    """Return the policy of a project, with its parameters."""
     found = chosen_policy(settings)
     if found is None:
         raise ValueError(f"nothing is learned by {settings.get(Kind.POLICY.key)!r}")

@@ -40,11 +40,9 @@ class FixedBatches(BatchPolicy):
         self.length = int(length)
 
     def asked_at(self, rate: float) -> int:
-        """Return the length, which counts what is asked."""
         return self.length
 
     def slots_at(self, rate: float) -> int:
-        """Return how many slots have so many selected records."""
         return math.ceil(self.length / rate)
 
     def _ends(self, state: BatchState, slots: NDArray[np.int64], stop: int) -> Iterable[int]:
@@ -54,11 +52,8 @@ class FixedBatches(BatchPolicy):
 
 @dataclass(frozen=True)
 class Batches(WindowPolicy):
-    """Batches of questions."""
-
     name: ClassVar[str] = "flmb"
     label: ClassVar[str] = _("stream: batches of a fixed number of questions")
 
     def batches(self) -> FixedBatches:
-        """Return batches of the declared length."""
         return FixedBatches(self.window_length)

@@ -45,11 +45,9 @@ class FixedWindows(BatchPolicy):
         self.denominator = int(denominator)
 
     def asked_at(self, rate: float) -> int:
-        """Return so large a share of a window."""
         return max(1, round(self.length * rate))
 
     def slots_at(self, rate: float) -> int | None:
-        """Return the length of a window."""
         return self.length
 
     def _ends(self, state: BatchState, slots: NDArray[np.int64], stop: int) -> Iterable[int]:
@@ -74,5 +72,4 @@ class HiddenWindows(WindowPolicy):
     )
 
     def batches(self) -> FixedWindows:
-        """Return windows of the declared length that all make an update."""
         return FixedWindows(self.window_length, denominator=self.window_denominator)

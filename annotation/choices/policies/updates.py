@@ -1,4 +1,4 @@
-"""When the labels of a stream become an update, decided from public counts alone."""
+"""Batches of a stream's labels, decided from public counts alone."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
@@ -51,12 +51,10 @@ class BatchState:
     open_slots: tuple[int, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
-        """Return the state as JSON values."""
         return {"next_slot": self.next_slot, "closed": self.closed, "open_slots": list(self.open_slots)}
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> Self:
-        """Return the state that `to_json` wrote."""
         return cls(int(stored["next_slot"]), int(stored["closed"]), tuple(int(slot) for slot in stored["open_slots"]))
 
 

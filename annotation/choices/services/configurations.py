@@ -1,4 +1,4 @@
-"""Writing a project's settings: those that have a column there, all others as another version of its document."""
+"""Writes of a project's settings: columns, and versions of its configuration document."""
 
 import hashlib
 import json
@@ -20,15 +20,11 @@ COLUMNS = frozenset(name for field in Project._meta.concrete_fields for name in 
 
 
 def in_document(name: str) -> bool:
-    """Say whether a setting is stored in the configuration document."""
     return CATALOGUE.section_of(name) is not None
 
 
 def document_of(settings: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """Return the document that settings make: what is chosen, with all of its parameters, and nothing else.
-
-    Raises `BrokenRules` where a value is outside its range.
-    """
+    """Return the document that settings make: what is chosen, with all of its parameters, and nothing else."""
     document: dict[str, dict[str, Any]] = {}
     for choice in CATALOGUE.chosen(settings):
         document.setdefault(choice.kind.section, {}).update(choice.of(settings).document())
@@ -81,10 +77,7 @@ def set_settings(*, project: Project, changes: Mapping[str, Any], actor: Abstrac
 def change_settings(
     *, project: Project, changes: Mapping[str, Any], kinds: Collection[Kind], actor: AbstractBaseUser | None
 ) -> Project:
-    """Store other settings of kinds that no guarantee rests on, and return the project as it stands then.
-
-    Raises `InvalidConfiguration` naming each setting and the rule it breaks.
-    """
+    """Store other settings of kinds that no guarantee rests on, and return the project as it stands then."""
     with transaction.atomic():
         locked = Project.objects.select_for_update(no_key=True).get(pk=project.pk)
         settings = settings_with(locked, changes)

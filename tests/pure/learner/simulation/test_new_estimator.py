@@ -12,7 +12,7 @@ from learner.strategies.secret_blocks import SecretBlocks
 from learner.strategies.secret_sample import BlocksChoice, SecretSample
 from privacy.choices import Sound, parameter
 from privacy.mechanisms.randomness import SimulationRandom
-from tests.noisy_means import Unhurried
+from tests.examples.estimator import Unhurried
 from tests.pure.learner.simulation.test_stream import rows_of_two_digits
 from tests.pure.learner.simulation.test_trusted import task_of
 

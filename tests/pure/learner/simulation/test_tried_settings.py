@@ -8,7 +8,7 @@ import pytest
 
 from annotation.choices.catalogue import CATALOGUE
 from annotation.choices.label_randomizers import RandomizedConsensus
-from learner.estimators.choice import EstimatorChoice, PrivateEstimator, Shape
+from learner.estimators.choice import PricedEstimator, PrivateEstimator, Shape
 from learner.estimators.sums import PrivateSums
 from learner.simulation.setup import series_epsilon
 from learner.simulation.tried_settings import MOST_DIVIDED_CLASSES, left_out, settings_to_try, untried
@@ -84,7 +84,7 @@ def test_where_nothing_is_tried_the_reason_is_said() -> None:
 
 
 @dataclass(frozen=True)
-class Means(EstimatorChoice):
+class Means(PricedEstimator):
     """What is declared here alone, of pools and of streams."""
 
     name: ClassVar[str] = "means_of_here"

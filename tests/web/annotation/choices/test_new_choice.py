@@ -4,12 +4,9 @@ import inspect
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from datetime import timedelta
-from typing import ClassVar
 from uuid import uuid4
 
-import numpy as np
 import pytest
 from django.db import IntegrityError, connection, transaction
 from django.test import Client
@@ -31,79 +28,16 @@ from annotation.work.services import tokens
 from annotation.work.services.tokens import Scope
 from learner.models import Round
 from learner.simulation import plan_setups
-from learner.strategies.base import BEYOND_A_STREAM, QueryStrategy, StrategyChoice
-from privacy.accounting.events import TopCEvent, event_from_json
-from privacy.choices import Sound, parameter
+from privacy.accounting.events import event_from_json
 from privacy.ledger.models import LedgerEntry
-from privacy.mechanisms.top_c import select_top_c
-from privacy.wording import as_message
 from tests import learning
 from tests.declaring import declaring, fields_shown
+from tests.examples.strategy import Lengths, LongFirst
 from tests.factories import make_annotators, make_project, make_user, write_settings
 from tests.owning import as_owner
 from tests.pure.learner.strategies import test_strategies
 
 pytestmark = pytest.mark.django_db(transaction=True)
-
-
-class Lengths(QueryStrategy):
-    """Draw long rows more often than short ones."""
-
-    name = "lengths"
-    needs_model = False
-    oracles = frozenset({"trusted"})
-    post_processing_only = False
-
-    def __init__(self, scale=1.0):
-        self.scale = scale
-
-    def query(self, X, candidates, model, n, rng):
-        rows = self.check_query(X, candidates, model, n)
-        if n == 0 or not rows.size:
-            return rows[:0]
-        lengths = np.linalg.norm(np.asarray(X[rows], dtype=np.float64), axis=1) if X.shape[1] else np.zeros(rows.size)
-        scores = np.clip(np.nan_to_num(lengths), 0.0, 1.0)
-        return rows[select_top_c(scores, picks=min(n, rows.size), scale=self.scale, rng=rng)]
-
-    def event_for(self, *, pool_size, picks, series):
-        return TopCEvent(pool_size=pool_size, picks=picks, scale=self.scale, series=series)
-
-
-@dataclass(frozen=True)
-class LongFirst(StrategyChoice):
-    """What a project chooses of it."""
-
-    name: ClassVar[str] = "lengths"
-    label: ClassVar[str] = "long records more often"
-    sound: ClassVar[Sound] = Sound(
-        oracles=("trusted",),
-        arrivals=("pool",),
-        why_not={"crowd": "A length is read from the record.", "stream": BEYOND_A_STREAM},
-    )
-
-    length_scale: float = parameter(
-        0.5,
-        above=0,
-        at_most=3,
-        label="Pull of long records",
-        help="Weights are exp(scale × length).",
-        rule="Above 0 and at most 3, not {got}.",
-        charged=True,
-    )
-    length_floor: float = parameter(
-        0.0,
-        at_least=0,
-        at_most=3,
-        label="Least length",
-        help="Shorter ones count as this.",
-        no_more_than="length_scale",
-    )
-
-    def strategy(self):
-        return Lengths(self.length_scale)
-
-    def why(self, settings):
-        return as_message("Long records are asked more often, by a pull of {pull:g}", pull=self.length_scale)
 
 
 @pytest.fixture
@@ -122,22 +56,6 @@ def refused(rule: str) -> Iterator[None]:
     with pytest.raises(IntegrityError) as error, transaction.atomic():
         yield
     assert error.value.__cause__.diag.constraint_name == rule
-
-
-def test_the_wizard_offers_it_with_its_settings_help_and_rule(declared, client):
-    url = reverse("annotation:wizard", args=["pool-experts", WizardStep.QUESTIONS])
-    page = client.get(url)
-    assert "long records more often" in page.content.decode()
-    sent = {name: value for name, value in fields_shown(page).items() if value is not None}
-    client.post(url, sent | {"selection": "lengths"})
-    page = client.get(url)
-    assert fields_shown(page)["length_scale"] == "0.5"
-    assert "Pull of long records" in page.content.decode()
-    assert "exp(scale × length)" in page.content.decode()
-    sent = {name: value for name, value in fields_shown(page).items() if value is not None}
-    refused = client.post(url, sent | {"length_scale": "4"})
-    assert refused.status_code == 422
-    assert "Above 0 and at most 3, not 4.0." in refused.content.decode()
 
 
 def test_a_project_opens_with_it_and_another_oracle_refuses_it(declared, manager, client):

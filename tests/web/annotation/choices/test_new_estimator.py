@@ -21,10 +21,10 @@ from learner.releases.artifacts.settings import configuration_of
 from learner.rounds.services import streams
 from learner.simulation import plan_setups
 from privacy.choices import Kind
-from tests import doors, learning, streaming
+from tests import learning, streaming
 from tests.declaring import declaring
+from tests.examples.estimator import NoisyMeans, Unhurried, UnhurriedStream
 from tests.factories import make_user, write_settings
-from tests.noisy_means import NoisyMeans, Unhurried, UnhurriedStream
 from tests.pure.learner.estimators import test_release_battery
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -58,25 +58,6 @@ def stream(declared, manager):
 @pytest.fixture
 def pool(declared, manager):
     return learning.open_trusted(manager, selection="random", estimator="unhurried", pace=3.0)
-
-
-@pytest.mark.parametrize(("preset", "around"), [("pool-experts", {"selection": "random"}), ("fraud-stream", {})])
-def test_the_wizard_offers_it_with_its_settings_and_rule(declared, client, preset, around):
-    rule = "Above 0 and at most 10, not 11.0."
-    others = doors.wizard_asks_for(client, Unhurried, "pace", preset, wrong=11, rule=rule, around=around)
-    assert not {"regularization", "training_delta"} & others
-
-
-def test_the_settings_page_changes_it_and_the_history_names_it(pool, client):
-    doors.settings_page_changes(client, pool, Unhurried, "pace", 1.5, wrong=0)
-    training = {"update_policy": "per_round", "estimator": "unhurried", "training_epsilon": 2.0, "pace": 1.5}
-    assert pool.configuration.document["training"] == training
-
-
-def test_rest_lists_it_and_changes_it(pool, manager):
-    rule = "Above 0 and at most 10"
-    listed = doors.rest_changes(manager, pool, Unhurried, "pace", 0.5, wrong=12.0, rule=rule)
-    assert listed["arrivals"] == ["pool", "stream"]
 
 
 def test_a_pool_trains_with_it_and_keeps_its_parameter_with_the_model(pool, client):

@@ -21,58 +21,13 @@ from learner.pools.configuration import featurizer_of
 from learner.releases.artifacts.files import samples_document
 from learner.releases.storage import folder_of
 from learner.simulation import plan_setups
-from privacy.choices import Sound, parameter
-from tests import doors, learning
+from privacy.choices import Sound
+from tests import learning
 from tests.declaring import declaring
+from tests.examples.featurizer import CountsLetters, Letters
 from tests.factories import make_user
 
 pytestmark = pytest.mark.django_db(transaction=True)
-LETTERS = "abcdefghijklmnopqrstuvwxyz"
-
-
-class Letters(Featurizer):
-    """How often a text has each of the first letters of the alphabet."""
-
-    kind = "letters_of_a_test"
-    reads = "text"
-    is_quick = True
-    norm_bound = 1.0
-
-    def __init__(self, most: int) -> None:
-        self.most = most
-
-    @property
-    def dimension(self) -> int:
-        return self.most
-
-    def parameters(self):
-        return {"most": self.most}
-
-    @classmethod
-    def from_parameters(cls, parameters):
-        return cls(parameters["most"])
-
-    def raw_rows(self, batch):
-        texts = [str(text).lower() for text in batch]
-        counts = np.array([[text.count(letter) for letter in LETTERS[: self.most]] for text in texts], dtype=float)
-        return (
-            counts.reshape(-1, self.most)
-            / np.maximum(1.0, np.linalg.norm(counts.reshape(-1, self.most), axis=1))[:, None]
-        )
-
-
-@dataclass(frozen=True)
-class CountsLetters(FeaturesChoice):
-    name: ClassVar[str] = "letters"
-    label: ClassVar[str] = "how often each letter stands in a text"
-    sound: ClassVar[Sound] = Sound(data_kinds=("text",))
-
-    alphabet: int = parameter(
-        26, at_least=2, at_most=26, label="Letters that count", help="From a on.", rule="From 2 to 26, not {got}."
-    )
-
-    def featurizer(self, shape) -> Letters:
-        return Letters(self.alphabet)
 
 
 class Ages(Featurizer):
@@ -141,15 +96,6 @@ def declared() -> Iterator[None]:
 @pytest.fixture
 def pool(declared, manager):
     return learning.open_trusted(manager, features="letters", alphabet=20, selection="random")
-
-
-def test_the_wizard_offers_it_with_its_settings_and_rule(declared, client):
-    doors.wizard_asks_for(client, CountsLetters, "alphabet", "pool-experts", wrong=1, rule="From 2 to 26, not 1")
-
-
-def test_pages_and_rest_change_it(pool, client, manager):
-    doors.settings_page_changes(client, pool, CountsLetters, "alphabet", 22, wrong=1)
-    doors.rest_changes(manager, pool, CountsLetters, "alphabet", 10, wrong=30, rule="From 2 to 26, not 30")
 
 
 def test_a_release_is_charged_made_and_read_back_with_it(pool, client):

@@ -1,76 +1,26 @@
 """A gate that is declared here, and nowhere else: chosen, planned, priced, told, and passed by an upload."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import ClassVar
+from datetime import timedelta
 
 import pytest
 from django.db import IntegrityError
 from django.urls import reverse
 
-from annotation.choices.gates import GateChoice, run_event
+from annotation.choices.gates import run_event
 from annotation.choices.presets import broken_rules
-from annotation.gates.api import gate_fields
 from annotation.gates.receipts import receipt_of
 from annotation.gates.services import planning, runs
 from annotation.models import GateRun, Query
 from annotation.projects.services import configuring
+from annotation.work.services import tokens
+from annotation.work.services.tokens import Scope
 from learner.simulation import plan_setups
-from privacy.accounting.events import ThresholdGateEvent
-from privacy.choices import parameter
-from privacy.gate.kanonymity import ThresholdGate
-from privacy.gate.normalizers import Normalizer
-from privacy.gate.threshold import threshold_gate_at
-from privacy.wording import as_message
-from tests import doors
-from tests.clients import program_of
 from tests.declaring import declaring
+from tests.examples.gate import Halfway
 from tests.factories import make_records, open_preset, write_settings
 
 pytestmark = pytest.mark.django_db(transaction=True)
-DELTA = 2e-6
-
-
-@dataclass(frozen=True)
-class Halfway(GateChoice):
-    """A noisy threshold of a fixed delta, whose floor is half of what a project wants to hear."""
-
-    name: ClassVar[str] = "halfway"
-    label: ClassVar[str] = "half of what is wanted"
-
-    charged_as: ClassVar[type[ThresholdGateEvent]] = ThresholdGateEvent
-
-    gate_voices: int = parameter(
-        12, at_least=4, at_most=60, label="Gate: voices", help="Half of them must be there.", rule="4 to 60, not {got}."
-    )
-
-    def gate(self, unit) -> ThresholdGate:
-        rule = Normalizer(self.normalizer)
-        return threshold_gate_at(
-            self.gate_epsilon, DELTA, unit, self.cap(unit), floor=self.gate_voices // 2, normalizer=rule
-        )
-
-    def unpayable(self, delta, settings):
-        return {"pool_delta": as_message("This gate always costs delta {delta:.2g}.", delta=delta)}
-
-    @classmethod
-    def at_price(cls, epsilon, delta, *, unit, texts_per_contributor):
-        if delta < DELTA:
-            return []
-        shared = {"texts_per_contributor": texts_per_contributor, "normalizer": "L1"}
-        return [cls(gate_epsilon=epsilon, **shared)]
-
-    def needed(self, unit):
-        return self.gate_voices
-
-    def passes(self):
-        return as_message("{voices} voices are wanted.", voices=self.gate_voices)
-
-    def told(self, unit):
-        return as_message("About {voices} voices said this.", voices=self.gate_voices)
-
-    def why(self, unit):
-        return as_message("About {voices} voices were wanted, and half of them came", voices=self.gate_voices)
 
 
 @pytest.fixture
@@ -84,14 +34,10 @@ def crowd(declared, manager):
     return open_preset(manager, "voice-crowd", privacy_unit="record", gate_kind="halfway", gate_voices=10)
 
 
-def test_the_wizard_offers_it_with_its_settings_and_rule(declared, client):
-    others = doors.wizard_asks_for(client, Halfway, "gate_voices", "voice-crowd", wrong=61, rule="4 to 60, not 61.")
-    assert not {"gate_k", "gate_sampling_rate", "gate_delta", "gate_floor"} & others
-
-
-def test_the_settings_page_changes_it_and_the_history_names_it(crowd, client):
-    assert {"gate_k", "gate_floor"} & crowd.configuration.document["gate"].keys() == set()
-    doors.settings_page_changes(client, crowd, Halfway, "gate_voices", 14, wrong=3)
+@pytest.fixture
+def sender(manager):
+    _, secret = tokens.create_token(user=manager, name="t", scopes=list(Scope), lifetime=timedelta(days=1))
+    return {"headers": {"Authorization": f"Bearer {secret}"}, "content_type": "application/json"}
 
 
 def test_another_gate_takes_its_place_and_its_settings_go(crowd, manager):
@@ -116,13 +62,6 @@ def test_the_gate_page_compares_it_and_takes_it_over(crowd, client):
     assert (crowd.settings["gate_voices"], crowd.gate_epsilon) == (12, 0.5)
     assert client.get(reverse("learner:plan", args=[crowd.slug])).status_code == 200
     assert plan_setups.purchase_of(crowd, 300) is not None
-
-
-def test_rest_lists_it_and_changes_it(crowd, manager):
-    doors.rest_changes(manager, crowd, Halfway, "gate_voices", 16, wrong=61, rule="4 to 60, not 61.")
-    plan = program_of(manager).get(f"/api/v1/projects/{crowd.slug}/gate").json()
-    assert plan["settings"] == {"gate_kind": "halfway", "gate_epsilon": 1.0, "gate_voices": 16}
-    assert gate_fields()["gate_voices"] == (int | None, None)
 
 
 def test_what_the_pool_cannot_pay_is_refused_in_its_words(crowd):

@@ -1,75 +1,25 @@
 """An update policy that is declared here, and nowhere else: chosen, asked for, planned, read, and followed."""
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
-from typing import ClassVar
+from collections.abc import Iterator
 
 import numpy as np
 import pytest
 from django.db import IntegrityError
 from django.urls import reverse
 
-from annotation.choices.policies.base import LONGEST_WINDOW, STREAM, WindowPolicy
-from annotation.choices.policies.updates import BatchPolicy
 from annotation.choices.secrecy import hides_selection
 from annotation.projects.services.configuring import configure_project
 from annotation.projects.services.known_choices import note_choice
 from learner.models import StreamBatch
 from learner.pools.configuration import stream_event
 from learner.rounds import next_step
-from privacy.choices import Sound, parameter
-from tests import doors, learning, streaming
+from tests import learning, streaming
 from tests.declaring import declaring
+from tests.examples.policy import Growing, GrowingBlocks
 from tests.factories import make_user, write_settings
 from tests.pure.annotation.choices.policies import test_updates
 
 pytestmark = pytest.mark.django_db(transaction=True)
-
-
-class GrowingBlocks(BatchPolicy):
-    """Blocks that end at `first` slots, at `growth` times as many, and so on."""
-
-    schedule = "flsw"
-
-    def __init__(self, first: int, growth: int) -> None:
-        self.first, self.growth = first, growth
-
-    def asked_at(self, rate: float) -> int:
-        return max(1, round(self.first * rate))
-
-    def _ends(self, state, slots, stop) -> Iterable[int]:
-        end = self.first
-        while end <= stop:
-            if end > state.next_slot:
-                yield end
-            end *= self.growth
-
-
-@dataclass(frozen=True)
-class Growing(WindowPolicy):
-    """What a project chooses of it."""
-
-    name: ClassVar[str] = "growing"
-    label: ClassVar[str] = "whenever there is several times as much"
-    sound: ClassVar[Sound] = Sound()
-
-    growth: int = parameter(
-        3,
-        at_least=2,
-        at_most=9,
-        label="Times as much",
-        help="Of labels, or of records.",
-        rule="From 2 to 9, not {got}.",
-    )
-    window_length: int | None = parameter(
-        None, at_least=1, at_most=LONGEST_WINDOW, arrivals=STREAM, label="Window or batch", help="Of the first block."
-    )
-
-    def _labels_due(self, last: int, each: int) -> int:
-        return max(each, self.growth * last)
-
-    def batches(self) -> GrowingBlocks:
-        return GrowingBlocks(self.window_length or 1, self.growth)
 
 
 @pytest.fixture
@@ -88,16 +38,6 @@ def stream(declared, manager):
     # Of a visible block that asks about nobody there is no batch: at these rates one such block in 10^12.
     grows = {"update_policy": "growing", "growth": 2, "window_length": 40, "screen_high": 0.6, "screen_low": 0.5}
     return streaming.open_stream(manager, selection="bernoulli_screen", pool_epsilon=4.0, **grows)
-
-
-@pytest.mark.parametrize(("preset", "around"), [("pool-experts", {"selection": "random"}), ("fraud-stream", {})])
-def test_the_wizard_offers_it_with_its_settings_and_rule(declared, client, preset, around):
-    doors.wizard_asks_for(client, Growing, "growth", preset, wrong=10, rule="From 2 to 9, not 10", around=around)
-
-
-def test_pages_and_rest_change_it(pool, client, manager):
-    doors.settings_page_changes(client, pool, Growing, "growth", 5, wrong=1)
-    doors.rest_changes(manager, pool, Growing, "growth", 2, wrong=12, rule="From 2 to 9, not 12")
 
 
 def test_the_next_step_follows_it(pool, client):

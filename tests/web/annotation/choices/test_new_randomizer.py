@@ -19,34 +19,14 @@ from learner.pools.configuration import answers_are_open, answers_event_of
 from learner.simulation import plan_setups, tried_settings
 from privacy.accounting.event import event_from_json
 from privacy.accounting.events import RandomizedAnswersEvent
-from privacy.choices import Choice, Kind, Sound, parameter
-from tests import doors, learning
+from privacy.choices import Choice, Kind, Sound
+from tests import learning
 from tests.db.learner.answers.test_randomization import charged, open_randomized, reach
 from tests.declaring import declaring
+from tests.examples.randomizer import Hushed
 from tests.factories import make_annotators, make_user, write_settings
 
 pytestmark = pytest.mark.django_db(transaction=True)
-
-
-@dataclass(frozen=True)
-class Hushed(RandomizerChoice):
-    """Every class may be said, and a part of epsilon stays unspent."""
-
-    name: ClassVar[str] = "hushed"
-    label: ClassVar[str] = "answers said quietly"
-    sound: ClassVar[Sound] = Sound(
-        oracles=("crowd",),
-        arrivals=("pool",),
-        data_kinds=("text",),
-        why_not={"trusted": "Only a crowd's answers are randomised."},
-    )
-
-    loudness: float = parameter(
-        0.5, above=0, at_most=1, label="Loudness", help="Part of the epsilon that is used.", rule="Up to 1, not {got}."
-    )
-
-    def event(self, *, n_classes: int, **circumstances: object) -> RandomizedAnswersEvent:
-        return RandomizedAnswersEvent(4.0 * self.loudness, n_classes, "uniform")
 
 
 @pytest.fixture
@@ -59,19 +39,6 @@ def declared() -> Iterator[None]:
 def crowd(declared, manager):
     """A crowd project whose answers are said so; the parameters of another randomiser are none of its own."""
     return open_randomized(manager, label_randomizer="hushed", loudness=0.5, answers_epsilon=None)
-
-
-def test_the_wizard_offers_it_with_its_settings_and_rule(declared, client):
-    others = doors.wizard_asks_for(client, Hushed, "loudness", "voice-crowd", wrong=2, rule="Up to 1, not 2")
-    assert "answers_epsilon" not in others
-
-
-def test_pages_and_rest_change_it(crowd, client, manager):
-    document = crowd.configuration.document["labelling"]
-    assert (document["label_randomizer"], document["loudness"]) == ("hushed", 0.5)
-    assert "answers_epsilon" not in document
-    doors.settings_page_changes(client, crowd, Hushed, "loudness", 0.25, wrong=2)
-    doors.rest_changes(manager, crowd, Hushed, "loudness", 0.75, wrong=3, rule="Up to 1, not 3")
 
 
 def test_the_plan_knows_that_all_answers_are_paid_at_once(crowd, client):

@@ -11,7 +11,7 @@ from annotation.choices.person_limits import PersonLimits
 from annotation.choices.quality_checks import QualityChecks
 from annotation.choices.question_plan import QuestionPlan
 from annotation.models import Project
-from learner.estimators.choice import EstimatorChoice
+from learner.estimators.choice import PricedEstimator
 from learner.estimators.logistic import PrivateLogisticRegression
 from learner.features.choice import FeaturesChoice
 from learner.features.text import HashingTextFeaturizer
@@ -39,7 +39,7 @@ class Doubled(FeaturesChoice):
 
 
 @dataclass(frozen=True)
-class Steep(EstimatorChoice):
+class Steep(PricedEstimator):
     name: ClassVar[str] = "steep"
     label: ClassVar[str] = "logistic regression, steeply regularised"
     words: ClassVar[str] = "logistic regression with a steep objective"

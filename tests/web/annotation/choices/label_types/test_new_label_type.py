@@ -2,67 +2,26 @@
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import ClassVar
 
 import pytest
 from django.test import Client
 from django.urls import reverse
 
-from annotation.choices.consensus import Agreement
 from annotation.choices.label_types.base import LabelType
-from annotation.choices.label_types.coefficient import ORDINAL, Coefficient
-from annotation.choices.presets import PRESETS
 from annotation.errors import InvalidChoice
 from annotation.exports.services import label_files
 from annotation.models import Assignment, AssignmentState, Consensus, Label, Role
-from annotation.projects.forms.wizard import WizardStep
 from annotation.questions.services import labels, queue
 from annotation.review.services import agreement as comparing
 from learner.models import ModelRelease
 from learner.models.answers import RandomizedLabel
-from privacy.choices import Sound
 from tests import learning
 from tests.declaring import declaring
+from tests.examples.label_type import SHY, Shyly
 from tests.factories import add_members, make_annotators, make_project, make_user, open_records
 from tests.markup import tight
 
 pytestmark = pytest.mark.django_db(transaction=True)
-SHY = 2
-
-
-@dataclass(frozen=True)
-class Shyly(LabelType):
-    """One of two classes, or that it is hard to say; an answer is stored as the position of its class, or as 2."""
-
-    name: ClassVar[str] = "shyly"
-    label: ClassVar[str] = "choose a class or say that it is hard"
-    help: ClassVar[str] = "What is hard to say teaches nothing."
-    sound: ClassVar[Sound] = Sound(arrivals=("pool",), why_not={"stream": "A stream cannot wait for the shy."})
-    widget: ClassVar[str] = "annotation/choices/_label_choose.html"
-    words: ClassVar[tuple[str, ...]] = ("surely the first", "surely the second", "hard to say")
-    letters: ClassVar[tuple[str, ...]] = ("P", "Q", "H")
-    coefficient: ClassVar[Coefficient] = Coefficient("alpha of the shy", ORDINAL.of)
-
-    def possible(self, n_classes):
-        return 3
-
-    def exported(self, choice, classes, guess):
-        return "?" if choice == SHY else classes[choice]
-
-    def agreed(self, votes):
-        # Whoever dares outvotes the shy.
-        bold = [vote for vote in votes if vote != SHY] or [SHY]
-        best = max(bold, key=bold.count)
-        return Agreement(choice=best, votes=len(votes), agreeing=votes.count(best))
-
-    def settled(self, votes, *, rng):
-        found = self.agreed(votes).choice
-        return int(rng.integers(2)) if found == SHY else found
-
-    def targets(self, choices, guesses, *, n_classes):
-        taught = choices != SHY
-        return taught, choices[taught]
 
 
 @pytest.fixture
@@ -85,16 +44,6 @@ def logged_in(person):
 def answer(project, choices):
     for person, choice in zip(make_annotators(project, len(choices)), choices, strict=True):
         labels.submit_label(assignment=queue.claim_next(project=project, user=person), choice=choice)
-
-
-def test_the_wizard_offers_it_where_it_has_a_proof(declared):
-    client = logged_in(make_user(is_superuser=True))
-    for preset, offered in (("pool-experts", True), ("voice-crowd", True)):
-        page = client.get(reverse("annotation:wizard", args=[preset, WizardStep.TASK])).content.decode()
-        assert ("choose a class or say that it is hard" in page) == offered
-    streams = [preset for preset in PRESETS.values() if preset.defaults.get("arrival") == "stream"]
-    broken = Shyly.broken_by(dict(streams[0].defaults) | {"oracle": "trusted", "classes": ["a", "b"]})
-    assert broken == {"question_kind": "A stream cannot wait for the shy."}
 
 
 def test_the_label_page_asks_it_in_its_words_by_its_keys(project):

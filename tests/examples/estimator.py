@@ -1,12 +1,16 @@
-"""A learner of pools and streams that no project ships with: noisy differences of two classes, one step a batch."""
+"""Estimator of pools and streams: noisy differences of two classes, one step a batch, and the choice of it."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
-from learner.estimators.choice import EstimatorChoice
+from learner.estimators.choice import PricedEstimator, Shape
+from learner.estimators.descriptions import PublicWords
 from learner.estimators.streaming import AnsweredBatch, StreamingLinearClassifier, public_start
+from learner.linear_model import LinearModel
 from privacy.accounting.events import MinibatchSgdEvent
 from privacy.accounting.training import grid_slack, records_moved
 from privacy.choices import Sound, parameter
@@ -23,15 +27,15 @@ class NoisyMeans(StreamingLinearClassifier):
 
     def __init__(
         self,
-        epsilon=1.0,
+        epsilon: float = 1.0,
         *,
-        pace=1.0,
-        classes=None,
-        norm_bound=1.0,
-        intercept_scaling=1.0,
-        adjacency="null",
-        random_state=None,
-    ):
+        pace: float = 1.0,
+        classes: Sequence[Any] | None = None,
+        norm_bound: float = 1.0,
+        intercept_scaling: float = 1.0,
+        adjacency: Literal["null", "replace"] = "null",
+        random_state: Any = None,
+    ) -> None:
         self.epsilon = epsilon
         self.pace = pace
         self.classes = classes
@@ -40,32 +44,32 @@ class NoisyMeans(StreamingLinearClassifier):
         self.adjacency = adjacency
         self.random_state = random_state
 
-    def _event(self, n_features, n_classes):
+    def _event(self, n_features: int, n_classes: int) -> MinibatchSgdEvent:
         # One record moves the sum by its own length.
         moved = records_moved(self.adjacency) * self._row_norm + grid_slack(GRID, n_features + 1)
         scale = moved / (self.epsilon * (1 - 1e-9))
         return MinibatchSgdEvent(scale, n_features + 1, norm_bound=self._row_norm, noise="k_norm", grid=GRID)
 
-    def _begin(self, n_features, classes):
+    def _begin(self, n_features: int, classes: NDArray[Any]) -> None:
         super()._begin(n_features, classes)
         self._take(np.zeros((1, n_features + 1)))
 
-    def _take(self, weights):
+    def _take(self, weights: NDArray[np.float64]) -> None:
         self.weights_ = weights
         self._store(list(weights))
 
-    def start_from(self, coef, intercept):
+    def start_from(self, coef: ArrayLike, intercept: ArrayLike) -> Self:
         n_features = np.shape(coef)[-1]
         self.start(n_features)
         weights, offsets = public_start(coef, intercept, shape=(1, n_features))
         self._take(np.column_stack([weights, offsets / self.intercept_scaling]))
         return self
 
-    def state(self):
+    def state(self) -> dict[str, Any]:
         kept = {"updates": self.updates_, "simulated": self.simulated_}
         return kept | {"weights": self.weights_.tolist(), "classes": self.classes_.tolist()}
 
-    def resume(self, state):
+    def resume(self, state: Mapping[str, Any]) -> Self:
         weights = np.array(state["weights"])
         self._begin(weights.shape[1] - 1, np.array(state["classes"]))
         self._take(weights)
@@ -73,18 +77,19 @@ class NoisyMeans(StreamingLinearClassifier):
         self.simulated_ = state["simulated"] or self._source.simulated
         return self
 
-    def fit(self, X, y):
+    def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
         rows, labels = self._validated(X, y)
         learned = self.classes is None and random_source(self.random_state).simulated
         self._begin(rows.shape[1], self._learned_classes(labels) if learned else self._declared_classes())
         places = self._members(labels, self.classes_).argmax(axis=1)
         return self.learn_batches([AnsweredBatch(rows, places, max(1, len(rows)))], new=1)
 
-    def first_model(self, words):
+    def first_model(self, words: PublicWords) -> LinearModel | None:
         return words.model() if words.say_something else None
 
-    def learn_batches(self, batches, *, new):
+    def learn_batches(self, batches: Sequence[AnsweredBatch], *, new: int) -> Self:
         event = self.privacy_event_
+        assert isinstance(event, MinibatchSgdEvent)
         for batch in batches[len(batches) - new :]:
             signed = self._with_constant(batch.rows) * np.where(batch.classes == 1, 1.0, -1.0)[:, None]
             total = np.rint(signed / GRID).sum(axis=0) * GRID
@@ -96,7 +101,7 @@ class NoisyMeans(StreamingLinearClassifier):
 
 
 @dataclass(frozen=True)
-class Unhurried(EstimatorChoice):
+class Unhurried(PricedEstimator):
     """What a project chooses of it."""
 
     name: ClassVar[str] = "unhurried"
@@ -107,7 +112,7 @@ class Unhurried(EstimatorChoice):
         2.0, above=0, at_most=10, label="Pace", help="Length of a step.", rule="Above 0 and at most 10, not {got}."
     )
 
-    def estimator(self, shape):
+    def estimator(self, shape: Shape) -> NoisyMeans:
         return NoisyMeans(
             self.training_epsilon,
             pace=self.pace,
