@@ -19,6 +19,7 @@ MOST_COMPARED: Final = 1000
 
 def filter_of(settings: Mapping[str, Any]) -> FilterName:
     """Return how the account of a pool is to add up: as it buys more of the releases that are planned."""
+    # Declared numbers alone decide it: nothing private does.
     if settings.get("oracle") != "trusted" or settings.get("arrival", "pool") != "pool" or not _sums_in_rho(settings):
         return "pure"
     planned = settings.get("maximum_releases") or MOST_COMPARED
@@ -57,6 +58,7 @@ def broken_on(settings: Mapping[str, Any], filter_name: str) -> dict[str, str]:
 
 def _sums_in_rho(settings: Mapping[str, Any]) -> bool:
     """Say whether what chooses the questions costs nothing."""
+    # A series of rounds is cheap by an argument about epsilons along a path; in rho each round would stand alone.
     choice = selection_choice(settings)
     return choice is not None and choice.by_chance and not choice.hides_selection
 

@@ -29,6 +29,7 @@ class Agreement:
 
 def majority(choices: Sequence[int]) -> Agreement | None:
     """Return what more than half of the answers say, or None if no class has that many."""
+    # A plurality is not enough: two of five answers would make a label that most annotators contradict.
     if not choices:
         raise ValueError("choices must hold at least one answer, got none")
     choice, agreeing = Counter(choices).most_common(1)[0]

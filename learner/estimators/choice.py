@@ -1,7 +1,7 @@
 """What projects choose to train with: the base of every such choice, and what a training asks of an estimator."""
 
 from abc import abstractmethod
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final, Literal, Protocol, Self
 
@@ -16,7 +16,7 @@ from learner.linear_model import LinearModel, Multiclass
 from privacy.accounting.answers import Loss
 from privacy.accounting.event import Event
 from privacy.accounting.events import AnswersEvent
-from privacy.choices import ARRIVALS, Sound, parameter
+from privacy.choices import Sound, parameter
 from privacy.wording import as_message
 from privacy.wording import gettext_noop as _
 
@@ -104,35 +104,15 @@ class EstimatorChoice(LearnsLabels):
     loss : {"logistic", "other"}
         Which loss it has: under the logistic one, where rows are public, another label costs no more than a row left
         out (`LabelTrainingEvent`).
-    divides_epsilon : bool
-        Whether each of more than two classes has a share of epsilon.
     rank : int
         Its place among the models that a plan tries, the lower the likelier to help.
-    tried_of : collection of str
-        How records arrive of which a plan tries it.
     """
 
     words: ClassVar[str]
     loss: ClassVar[Loss] = "other"
-    divides_epsilon: ClassVar[bool] = False
     rank: ClassVar[int] = 9
-    tried_of: ClassVar[Collection[str]] = ARRIVALS
     # Each training pays for itself; of a stream everything stays.
     stays: ClassVar[bool] = False
-
-    @classmethod
-    def stands_for(cls, n_classes: int, *, texts: int | None = None) -> "type[EstimatorChoice]":
-        """Return the choice whose estimator this has for so many classes.
-
-        Parameters
-        ----------
-        n_classes : int
-            Declared classes, >= 2.
-        texts : int, optional
-            Of one release of the whole limit, how many labelled texts it has; None where that is not known, or where
-            records are no texts.
-        """
-        return cls
 
     @abstractmethod
     def estimator(self, shape: Shape) -> PrivateEstimator:
@@ -213,10 +193,9 @@ class GaussianChoice(PricedEstimator):
 
 @dataclass(frozen=True)
 class ConvexChoice(PricedEstimator):
-    """An estimator that minimises a convex objective."""
+    """An estimator that minimises a convex objective; each of more than two classes has a share of epsilon."""
 
     sound: ClassVar[Sound] = Sound(arrivals=("pool",), why_not=OF_POOLS)
-    divides_epsilon: ClassVar[bool] = True
 
     regularization: float = parameter(
         1.0,

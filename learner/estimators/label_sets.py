@@ -134,7 +134,6 @@ class LabelSets(SumsChoice):
     label: ClassVar[str] = _("several classes a record, from noisy sums, one price for any classes (has a delta)")
     words: ClassVar[str] = _("logistic models of several classes a record, made from one noisy release of sums")
     learns: ClassVar[Collection[Teaching]] = (Teaching.SETS,)
-    learns_only: ClassVar[str] = _("This model learns several classes a record; here each answer names one.")
     sound: ClassVar[Sound] = Sound(oracles=("trusted",), arrivals=("pool",), why_not=dict(ChooseSeveral.sound.why_not))
 
     def estimator(self, shape: Shape) -> PrivateLabelSets:

@@ -23,12 +23,23 @@ class PlannedEstimator(GaussianChoice):
     sound: ClassVar[Sound] = OF_TRUSTED_POOLS
     rank: ClassVar[int] = 1
 
-    @classmethod
-    def stands_for(cls, n_classes: int, *, texts: int | None = None) -> type[EstimatorChoice]:
-        """Return what public trials found best."""
-        enough = texts is not None and n_classes in FEW_CLASSES and texts >= LABELS_FOR_SUMS * n_classes
-        return Sums if enough else SoftmaxSteps
-
     def estimator(self, shape: Shape) -> PrivateEstimator:
         """Return the estimator of so many classes, unfitted."""
-        return self.stands_for(len(shape.classes)).of(self.document()).estimator(shape)
+        return stands_for(type(self), len(shape.classes)).of(self.document()).estimator(shape)
+
+
+def stands_for(choice: type[EstimatorChoice], n_classes: int, *, texts: int | None = None) -> type[EstimatorChoice]:
+    """Return the choice whose estimator another one has for so many classes: itself, unless that is planned.
+
+    Parameters
+    ----------
+    n_classes : int
+        Declared classes, >= 2.
+    texts : int, optional
+        Of one release of the whole limit, how many labelled texts it has; None where that is not known, or where
+        records are no texts.
+    """
+    if not issubclass(choice, PlannedEstimator):
+        return choice
+    enough = texts is not None and n_classes in FEW_CLASSES and texts >= LABELS_FOR_SUMS * n_classes
+    return Sums if enough else SoftmaxSteps

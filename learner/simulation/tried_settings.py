@@ -8,7 +8,8 @@ from annotation.choices.catalogue import CATALOGUE, chosen_of, declaration_of
 from annotation.choices.planned_settings import rounded_down
 from annotation.choices.randomizers import Varied, chosen_randomizer, randomizes
 from annotation.choices.selection_rules import TEXT_COLUMNS
-from learner.estimators.choice import EstimatorChoice
+from learner.estimators.choice import ConvexChoice, EstimatorChoice
+from learner.estimators.planned import stands_for
 from learner.features.static_encoder import MOST_COLUMNS
 from learner.simulation.setup import Setup, series_epsilon, simulated_strategy, strategy_choice
 from learner.strategies.base import StrategyChoice
@@ -123,9 +124,10 @@ def _estimators(settings: Mapping[str, Any]) -> Iterator[Changes]:
     """Name the other models; what is planned by the number of classes is one of them under another name."""
     n_classes, standing = len(settings["classes"]), chosen_of(Kind.ESTIMATOR, settings)
     every = [choice for choice in CATALOGUE.of_kind(Kind.ESTIMATOR) if issubclass(choice, EstimatorChoice)]
-    same = standing.stands_for(n_classes) if standing in every else None
+    same = next((stands_for(choice, n_classes) for choice in every if choice is standing), None)
     for choice in sorted(every, key=lambda each: each.rank):
-        many = n_classes > MOST_DIVIDED_CLASSES and choice.divides_epsilon
-        sound = settings.get("arrival", "pool") in choice.tried_of and not choice.sound.broken(settings)
-        if sound and not many and choice.stands_for(n_classes) is not same and not missing_for(choice):
+        many = n_classes > MOST_DIVIDED_CLASSES and issubclass(choice, ConvexChoice)
+        if choice.sound.broken(settings) or many or missing_for(choice):
+            continue
+        if stands_for(choice, n_classes) is not same:
             yield {"estimator": choice.name}

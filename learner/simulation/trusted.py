@@ -15,6 +15,7 @@ from annotation.choices.catalogue import chosen_of
 from annotation.choices.presets import PRESETS, broken_rules
 from learner.estimators.choice import EstimatorChoice, PrivateEstimator, Shape
 from learner.estimators.label_sets import PrivateLabelSets
+from learner.estimators.planned import stands_for
 from learner.estimators.sums import PrivateSums
 from learner.estimators.version_zero import EncodedWords, enough_examples, public_examples
 from learner.features.choice import FeaturesChoice, RecordShape
@@ -127,8 +128,8 @@ class TrustedSettings:
         """Return these settings with what their estimator stands for, of so many labels in one release."""
         texts = labels if self.values["data_kind"] == "text" and not self.in_series else None
         chosen = cast(type[EstimatorChoice], _chosen(Kind.ESTIMATOR, self.values))
-        stands_for = chosen.stands_for(self.n_classes, texts=texts)
-        return replace(self, values={**self.values, Kind.ESTIMATOR.key: stands_for.name})
+        suited = stands_for(chosen, self.n_classes, texts=texts)
+        return replace(self, values={**self.values, Kind.ESTIMATOR.key: suited.name})
 
     def one_of_several(self) -> Self:
         """Return these settings with the part of the limit that one of several releases in the open gets."""

@@ -168,15 +168,12 @@ class StrategyChoice(SelectionChoice):
 
     Attributes
     ----------
-    in_rounds : bool
-        Whether questions come in rounds of a fixed size, and a training after so many answers.
     tried : bool
         Whether a plan tries it in place of what asks in rounds in the open.
     order : str
         What a crowd project's managers read of the order in which texts are asked, where no page ranks them.
     """
 
-    in_rounds: ClassVar[bool] = True
     tried: ClassVar[bool] = False
     order: ClassVar[str] = _(
         "The next round chooses among them by a rule that knows these texts and released models only."

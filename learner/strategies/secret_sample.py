@@ -93,7 +93,6 @@ class BlocksChoice(StrategyChoice):
 
     in_blocks: ClassVar[bool] = True
     hides_selection: ClassVar[bool] = True
-    in_rounds: ClassVar[bool] = False
     by_chance: ClassVar[bool] = True
     sound: ClassVar[Sound] = Sound(
         oracles=("trusted",),

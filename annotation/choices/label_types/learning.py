@@ -28,15 +28,12 @@ class LearnsLabels(Choice):
     ----------
     learns : collection of Teaching
         What answers must say for it to learn from them.
-    learns_only : str
-        What is said to all other answers; where it is empty, their type says why.
     learns_responses : bool
         Whether it learns from what was said through a randomiser, whose law it knows, or is no secret; that is free.
     """
 
     kind: ClassVar[Kind] = Kind.ESTIMATOR
     learns: ClassVar[Collection[Teaching]] = (Teaching.CLASSES,)
-    learns_only: ClassVar[str] = ""
     learns_responses: ClassVar[bool] = False
 
     @property
@@ -75,8 +72,10 @@ def not_learned(settings: Mapping[str, Any]) -> str:
     learner = chosen_estimator(settings)
     if asked is None or learner is None or not issubclass(asked, LabelType) or asked.teaches in learner.learns:
         return ""
+    if tuple(learner.learns) == (Teaching.SETS,):
+        return _("This model learns several classes a record; here each answer names one.")
     able = ", ".join(each.name for each in _learners() if asked.teaches in each.learns)
-    return learner.learns_only or as_message(NOT_LEARNED[asked.teaches], wanted=able)
+    return as_message(NOT_LEARNED[asked.teaches], wanted=able)
 
 
 def _learners() -> list[type[LearnsLabels]]:

@@ -513,7 +513,7 @@ class PoolProjectForm(ChoosingForm):
     def _unused(self) -> list[str]:
         kind = self.chosen.get("data_kind", self.preset.data_kinds[0])
         selection = CATALOGUE.find(Kind.STRATEGY, self.chosen["selection"])
-        used = {*DATA_FIELDS.get(kind, ())} | (set(ROUNDS) if getattr(selection, "in_rounds", True) else set())
+        used = {*DATA_FIELDS.get(kind, ())} | (set() if getattr(selection, "in_blocks", False) else set(ROUNDS))
         return [name for name in _BY_CHOICE if name not in used]
 
 

@@ -8,8 +8,9 @@ IMAGES = {**PRESETS["pool-experts"].defaults, "oracle": "trusted", "data_kind": 
 
 
 @pytest.mark.parametrize("installed", [False, True])
-def test_an_encoder_must_be_installed_and_reads_texts(monkeypatch, installed):
-    monkeypatch.setattr(PublicEncoder, "missing", lambda: "" if installed else "is not installed")
+def test_what_a_choice_needs_must_be_there_and_an_encoder_reads_texts(monkeypatch, installed):
+    """A choice says by `missing` what the site lacks for it."""
+    monkeypatch.setattr(PublicEncoder, "missing", lambda: "" if installed else "is not installed", raising=False)
     assert ("features" in broken_rules(TEXTS | {"features": "encoder"})) == (not installed)
     assert "features" in broken_rules(IMAGES | {"features": "encoder"})
 
