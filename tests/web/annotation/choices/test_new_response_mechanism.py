@@ -163,8 +163,9 @@ def test_the_database_takes_no_response_under_an_event_that_nothing_declares(cro
 
 def test_a_simulation_plays_it(declared):
     chosen = {"label_randomizer": "mixed", "said_as_they_are": "64000"}
-    assert CrowdSettings.of(chosen).answers_event(3) == MixedAnswersEvent(64_000, 3)
-    assert not CrowdSettings.of(chosen).uses_prior
+    event = CrowdSettings.of(chosen).answers_event(3)
+    assert event == MixedAnswersEvent(64_000, 3)
+    assert not event.uses_prior
     task = crowd_task(label_counts=(12,), seeds=1)
     loud, still = (play(crowd_task(settings=task.settings | chosen | said)) for said in ({}, {"said_as_they_are": "1"}))
     assert loud.points != still.points

@@ -138,7 +138,7 @@ CHOICES = {"data_kind": "table", "selection": "bernoulli_screen", "estimator": "
         ("fraud-stream", {"update_policy": "flsw_hidden"}, {"window_denominator"}, set()),
         ("fraud-stream", {"update_policy": "flmb"}, {"window_length"}, {"window_denominator"}),
         ("fraud-stream", {"data_kind": "text"}, {"feature_dimension"}, {"columns"}),
-        ("confirm-or-reject", {}, {"columns", "moment_share"}, {"feature_dimension", "screen_high"}),
+        ("confirm-or-reject", {"selection": "all"}, {"columns", "moment_share"}, {"feature_dimension", "screen_high"}),
     ],
 )
 def test_the_form_shows_the_settings_of_its_choices_without_a_script(manager, client, preset, choices, there, gone):
@@ -214,13 +214,13 @@ def test_every_page_of_a_stream_opens_at_every_stage(manager, client, policy):
         assert reader.get(f"/api/v1/projects/{project.slug}/{route}").status_code == 200
 
 
-@pytest.mark.parametrize(("preset", "roles"), [("fraud-stream", 2), ("confirm-or-reject", 1)])
-def test_the_upload_form_offers_a_start_where_one_helps(manager, client, preset, roles):
+@pytest.mark.parametrize("preset", ["fraud-stream", "confirm-or-reject"])
+def test_the_upload_form_of_a_stream_offers_a_start(manager, client, preset):
     project = streaming.open_stream(manager, preset)
     client.force_login(manager)
     form = client.get(reverse("annotation:data", args=[project.slug])).context["form"]
     offered = [key for key, _ in form.fields["role"].choices]
-    assert offered == ["public_test", "public_start"][:roles]
+    assert offered == ["public_test", "public_start"]
 
 
 def test_the_label_page_asks_to_confirm_the_guess(manager, client):
