@@ -81,7 +81,7 @@ def travel(preset: str, *, meanwhile: Callable[..., None] = lambda project: None
 
 def numbers_of(promise, slug: str) -> set[float]:
     said = re.sub(r"\b[0-9a-f]{64}\b|\b\d{4}-\d\d-\d\d\b", "", json.dumps(promise).replace(slug, ""))
-    return {float(number) for number in re.findall(r"(?<![\w.])\d+(?:\.\d+)?(?![\w.]*\w)", said)}
+    return {float(number) for number in re.findall(r"(?<![\w.])\d+(?:\.\d+)?(?:e-\d+)?(?![\w.]*\w)", said)}
 
 
 def whole_numbers_of(promise, slug: str) -> set[float]:
@@ -92,11 +92,12 @@ def test_numbers_are_found_in_values_and_in_sentences_but_not_in_digests():
     promise = {
         "count": 16,
         "said": "asked 17 times, 0.18 each",
+        "small": 2.5e-08,
         "head": "19" * 32,
         "name": "stream-20",
         "day": "2026-11-23",
     }
-    assert numbers_of(promise, "stream-20") == {16, 17, 0.18}
+    assert numbers_of(promise, "stream-20") == {16, 17, 0.18, 2.5e-08}
 
 
 @pytest.mark.slow
