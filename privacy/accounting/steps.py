@@ -65,8 +65,8 @@ class GradientStepsEvent(Event):
         Notes
         -----
         Gaussian mechanisms chosen one after the other compose as one of ratio :math:`\sqrt{\sum_t \mu_t^2}` [1]_. A
-        row against an empty slot, or one more row, moves a step by :math:`\|r\|\|x\|` and the count by 1; a row against
-        another moves a step by twice that and the count not at all.
+        row against an empty slot, or one more row, moves a step by :math:`\|r\|\|x\|` and the count by 1. A replacement
+        may be that as well, or a row against another, which moves a step by twice as much and the count not at all.
 
         References
         ----------
@@ -74,9 +74,8 @@ class GradientStepsEvent(Event):
         """
         checks.one_of("adjacency", adjacency, ADJACENCIES)
         one = self.residual_bound * self.norm_bound / self.sigma
-        if adjacency == "replace":
-            return outward(2 * math.sqrt(self.steps) * one)
-        return outward(math.sqrt(self.steps * one**2 + self.count_sigma**-2))
+        counted = math.sqrt(self.steps * one**2 + self.count_sigma**-2)
+        return outward(max(2 * math.sqrt(self.steps) * one, counted) if adjacency == "replace" else counted)
 
     def cost(self, *, adjacency: Adjacency = "null") -> Cost:
         """Return the price of all steps together; whatever is computed from them is free."""

@@ -13,11 +13,10 @@ from django.db.models import F, Q
 from django.utils.translation import gettext_lazy as _
 
 from privacy.ledger.auditor.chain import NO_HASH
+from privacy.ledger.rules import OPENED_ONCE
 from privacy.message_fields import MessageField
 
 SETTLEMENTS = ("commit", "charge", "void")
-# Mechanisms of which an entry of a series says how much of it was paid for before.
-COUNTED_SERIES = ("secret_block", "gate_window")
 
 
 class AccountUnit(models.TextChoices):
@@ -204,16 +203,11 @@ class LedgerEntry(models.Model):
             models.UniqueConstraint(
                 name="privacy_entry_one_settlement", fields=["parent"], condition=Q(kind__in=SETTLEMENTS)
             ),
-            # A series whose entries count those before has one opening and no two that pay for the same step of it.
+            # A second opening would begin to count again.
             models.UniqueConstraint(
                 name="privacy_entry_series_opened_once",
                 fields=["account", "mechanism"],
-                condition=Q(kind="reserve", mechanism__in=COUNTED_SERIES, parent=None),
-            ),
-            models.UniqueConstraint(
-                name="privacy_entry_series_continued_once",
-                fields=["parent"],
-                condition=Q(kind="reserve", mechanism__in=COUNTED_SERIES, parent__isnull=False),
+                condition=Q(kind="reserve", mechanism__in=OPENED_ONCE, parent=None),
             ),
             models.CheckConstraint(name="privacy_entry_kind", condition=Q(kind__in=EntryKind.values)),
             models.CheckConstraint(

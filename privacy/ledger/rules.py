@@ -1,4 +1,12 @@
-"""What an event costs on an account, or the rule that says it has no proven cost there."""
+"""Rules of the ledger: what an event costs on an account, and which entry may follow which in a series.
+
+`services` and `auditor` call these functions; `migrations/sql/rules.sql` holds the same rules, and tests compare them.
+
+1. The price of an event is its cost rounded up, finite in what the account's filter sums.
+2. What costs something protects the account's unit.
+3. An event that opens a series, or stands alone, names no entry before it; `OPENED_ONCE` are opened once an account.
+4. A continuation names a standing reservation, counts all that came before it, and is the only one of its parent.
+"""
 
 import json
 import math
@@ -18,6 +26,8 @@ from privacy.accounting.units import (
 from privacy.errors import UnsoundCombination
 from privacy.wording import as_message
 
+# Series whose entries count those before: a second opening would begin to count again.
+OPENED_ONCE = ("secret_block", "gate_window")
 # An amount above a million is no privacy; left empty, it cannot make the totals of another currency overflow.
 LARGEST_AMOUNT = 1e6
 
@@ -64,6 +74,43 @@ def price(account: FixedTerms, event: Event) -> Charge:
     if account.filter == "zcdp" and charge.rho_nano is None:
         raise UnsoundCombination(as_message("{kind} has no finite rho, and the zcdp filter sums rhos", kind=event.kind))
     return charge
+
+
+def check_step(event: Event, parent: Event | None, *, opened: bool = False, continued: bool = False) -> None:
+    """Refuse an event that is no next step of its series.
+
+    Parameters
+    ----------
+    event : Event
+        Of the reservation that is asked for.
+    parent : Event or None
+        Of the standing reservation that it names.
+    opened : bool
+        Whether an entry of this kind has opened a series on the account before.
+    continued : bool
+        Whether another standing reservation continues `parent`.
+
+    Raises
+    ------
+    ValueError
+        With the rule that it breaks.
+    """
+    if not event.needs_parent:
+        if parent is not None:
+            raise ValueError(as_message("{kind} continues nothing and names no entry before it", kind=event.kind))
+        if opened and event.kind in OPENED_ONCE:
+            raise paid_before(event.kind)
+        return
+    event.check_parent(parent)
+    if continued:
+        raise paid_before(event.kind)
+
+
+def paid_before(kind: str) -> UnsoundCombination:
+    """Return the refusal of a fork, or of a second opening of a series."""
+    return UnsoundCombination(
+        as_message("{mechanism}: another release has paid for this step of the series", mechanism=kind)
+    )
 
 
 def adjacency_of(account: FixedTerms) -> Adjacency:

@@ -18,7 +18,7 @@ from privacy.accounting.composition import Limits
 from privacy.accounting.events import Event, PostProcessingEvent, event_from_json
 from privacy.accounting.units import Amount, atto_spent, nano_spent
 from privacy.errors import AlreadySettled, BudgetExceeded, KeyReused, NotCommitted, UnsoundCombination
-from privacy.ledger import counter, selectors, sharing, terms
+from privacy.ledger import counter, rules, selectors, sharing, terms
 from privacy.ledger.entries import Draft, append, broken_rule
 from privacy.ledger.faults import fault_point
 from privacy.ledger.models import (
@@ -30,7 +30,6 @@ from privacy.ledger.models import (
     Filter,
     LedgerEntry,
 )
-from privacy.ledger.rules import price
 from privacy.wording import as_message
 
 Actor = AbstractBaseUser | str | None
@@ -121,7 +120,7 @@ def reserve(
         subject=subject,
         actor=actor_name(actor),
         parent=_round_before(account, event),
-        **asdict(price(account, event)),
+        **asdict(rules.price(account, event)),
     )
     try:
         with transaction.atomic(durable=True):
@@ -151,11 +150,7 @@ def reserve(
                 as_message("{mechanism}: the series it continues no longer stands", mechanism=wanted.mechanism)
             ) from error
         if rule in ("privacy_entry_series_opened_once", "privacy_entry_series_continued_once"):
-            raise UnsoundCombination(
-                as_message(
-                    "{mechanism}: another release has paid for this step of the series", mechanism=wanted.mechanism
-                )
-            ) from error
+            raise rules.paid_before(wanted.mechanism) from error
         raise
     fault_point("after_reserve")
     return entry
@@ -223,7 +218,7 @@ def record_post_processing(
         account=account,
         kind=EntryKind.POST_PROCESSING,
         parent=parent,
-        **asdict(price(account, PostProcessingEvent(operation))),
+        **asdict(rules.price(account, PostProcessingEvent(operation))),
         idempotency_key=key,
         purpose=purpose,
         subject=subject,
@@ -332,13 +327,17 @@ def _round_before(account: BudgetAccount, event: Event) -> LedgerEntry | None:
     if not event.needs_parent:
         return None
     voided = LedgerEntry.objects.filter(parent=OuterRef("pk"), kind=EntryKind.VOID)
-    rounds = LedgerEntry.objects.filter(
-        ~Exists(voided), account=account, kind=EntryKind.RESERVE, mechanism__in=event.series_kinds
+    standing = LedgerEntry.objects.filter(~Exists(voided), kind=EntryKind.RESERVE)
+    rounds = standing.filter(account=account, mechanism__in=event.series_kinds).annotate(
+        continued=Exists(standing.filter(parent=OuterRef("pk")))
     )
-    refusal: ValueError | None = None
+    refusal: Exception | None = None
     for earlier in rounds.order_by("-sequence").iterator():
         try:
-            event.check_parent(event_from_json(earlier.event))
+            rules.check_step(event, event_from_json(earlier.event), continued=earlier.continued)
+        except UnsoundCombination as error:
+            # Of all refusals this one says why: it would be the next step, and was taken.
+            refusal = error
         except ValueError as error:
             refusal = refusal or error
         else:

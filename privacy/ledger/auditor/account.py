@@ -7,13 +7,14 @@ database or from a document; each stands beside what it says about its parent.
 import json
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field, fields
-from typing import Any, Protocol, cast
+from typing import Any, Protocol
 
 from privacy.accounting.composition import Limits, rho_limit
-from privacy.accounting.cost import Adjacency
 from privacy.accounting.events import Event, event_from_json
+from privacy.errors import UnsoundCombination
+from privacy.ledger import rules
 from privacy.ledger.auditor.chain import NO_HASH, entry_hash
-from privacy.ledger.rules import Charge, charge_of
+from privacy.ledger.rules import Charge
 
 KEPT_DIFFERENCES = 20
 LIMITS = tuple(each.name for each in fields(Limits))
@@ -107,6 +108,7 @@ class AccountAudit:
         self.limits: Limits | None = None
         self.states = bytearray(1)  # by sequence number; zero for entries nothing can settle or descend from
         self.standing_children: dict[int, int] = {}
+        self.opened: set[str] = set()
         self.priced: dict[str, _Priced | str] = {}
 
     def run(self, rows: Iterable[dict[str, Any]]) -> Verdict:
@@ -190,19 +192,27 @@ class AccountAudit:
             return
         for name, expected in asdict(priced.charge).items():
             self.verdict.expect(sequence, name, row[name], expected)
-        if priced.event.needs_parent or row["parent_id"] is not None:
-            self._check_series(row, priced.event)
+        self._check_step(row, priced.event)
 
-    def _check_series(self, row: dict[str, Any], event: Event) -> None:
-        sequence, parent = row["sequence"], row["parent_sequence"]
-        if parent is None or self._state(row) not in (OPEN, COMMITTED, CHARGED):
-            self.verdict.expect(sequence, "parent", parent, "a standing reservation that opened the series")
-            return
-        self.standing_children[parent] = self.standing_children.get(parent, 0) + 1
+    def _check_step(self, row: dict[str, Any], event: Event) -> None:
+        sequence, parent, before = row["sequence"], row["parent_sequence"], None
+        if parent is not None:
+            if self._state(row) not in (OPEN, COMMITTED, CHARGED):
+                self.verdict.expect(sequence, "parent", parent, "a standing reservation that opened the series")
+                return
+            self.standing_children[parent] = self.standing_children.get(parent, 0) + 1
         try:
-            event.check_parent(event_from_json(json.loads(row["parent_event"])))
-        except ValueError as error:
+            before = None if parent is None else event_from_json(json.loads(row["parent_event"]))
+            rules.check_step(
+                event,
+                before,
+                opened=event.kind in self.opened,
+                continued=parent is not None and self.standing_children[parent] > 1,
+            )
+        except (ValueError, UnsoundCombination) as error:
             self.verdict.expect(sequence, "parent", parent, error)
+        if not event.needs_parent:
+            self.opened.add(event.kind)
 
     def _check_settlement(self, row: dict[str, Any]) -> None:
         sequence, kind = row["sequence"], row["kind"]
@@ -236,8 +246,8 @@ class AccountAudit:
         if text not in self.priced:
             try:
                 event = event_from_json(json.loads(text))
-                self.priced[text] = _Priced(event, charge_of(event, adjacency=cast(Adjacency, self.account.adjacency)))
-            except ValueError as error:
+                self.priced[text] = _Priced(event, rules.price(self.account, event))
+            except (ValueError, UnsoundCombination) as error:
                 self.priced[text] = str(error)
         priced = self.priced[text]
         if isinstance(priced, str):

@@ -7,6 +7,10 @@ COUNTER = "tests/db/privacy/ledger/test_counter.py"
 ROUNDS = "tests/db/learner/rounds/test_loop.py"
 RULE_TESTS = "tests/db/privacy/ledger/test_rules.py"
 RULES = "privacy/ledger/migrations/sql/rules.sql"
+EVENT_RULES = "privacy/ledger/migrations/sql/events.sql"
+AUDITOR = "privacy/ledger/auditor/account.py"
+SPECIFICATION = "privacy/ledger/rules.py"
+FORGERIES = "tests/db/privacy/ledger/test_forgeries.py"
 
 LEDGER = [
     Mutant(
@@ -89,8 +93,8 @@ LEDGER = [
     Mutant(
         "a series continued from a round that was given back",
         "privacy/ledger/services.py",
-        "        ~Exists(voided), account=account,",
-        "        account=account,",
+        "LedgerEntry.objects.filter(~Exists(voided), kind=EntryKind.RESERVE)",
+        "LedgerEntry.objects.filter(kind=EntryKind.RESERVE)",
         (f"{SERVICE}::test_a_series_continues_only_from_a_standing_round",),
     ),
     Mutant(
@@ -190,5 +194,68 @@ LEDGER = [
         "NEW.previous_hash := last.hash;",
         "NEW.previous_hash := genesis;",
         (f"{SERVICE}::test_entries_are_chained_by_hashes_python_recomputes",),
+    ),
+    Mutant(
+        "an auditor that does not ask for a unit and a finite price",
+        AUDITOR,
+        "rules.price(self.account, event)",
+        'rules.charge_of(event, adjacency="null")',
+        (f"{FORGERIES}::test_all_three_refuse",),
+    ),
+    Mutant(
+        "an auditor that takes forks",
+        AUDITOR,
+        "continued=parent is not None and self.standing_children[parent] > 1,",
+        "continued=False,",
+        (f"{FORGERIES}::test_all_three_refuse",),
+    ),
+    Mutant(
+        "an auditor that takes a second opening",
+        AUDITOR,
+        "opened=event.kind in self.opened,",
+        "opened=False,",
+        (f"{FORGERIES}::test_all_three_refuse",),
+    ),
+    Mutant(
+        "a continuation from what another one continues",
+        SPECIFICATION,
+        "    if continued:\n        raise",
+        "    if False:\n        raise",
+        (f"{FORGERIES}::test_all_three_refuse",),
+    ),
+    Mutant(
+        "an opening that names an entry before it",
+        SPECIFICATION,
+        "        if parent is not None:\n            raise",
+        "        if False:\n            raise",
+        (f"{FORGERIES}::test_what_is_written_past_the_service_is_refused",),
+    ),
+    Mutant(
+        "a unit that the database does not ask for",
+        EVENT_RULES,
+        "IF privacy_event_unit(event) <> account.unit",
+        "IF FALSE AND privacy_event_unit(event) <> account.unit",
+        (f"{FORGERIES}::test_all_three_refuse",),
+    ),
+    Mutant(
+        "a price that the database does not ask for",
+        EVENT_RULES,
+        "    IF entry.epsilon_nano < lowest.epsilon",
+        "    IF FALSE AND entry.epsilon_nano < lowest.epsilon",
+        (f"{FORGERIES}::test_what_is_written_past_the_service_is_refused",),
+    ),
+    Mutant(
+        "a database that takes forks",
+        RULES,
+        "PERFORM privacy_refuse('privacy_entry_series_continued_once', 'another release has paid for this step');",
+        "NULL;",
+        (f"{FORGERIES}::test_all_three_refuse",),
+    ),
+    Mutant(
+        "a database that does not count what a series released",
+        RULES,
+        "    IF NOT privacy_event_follows(event, parent.event_json::jsonb) THEN",
+        "    IF FALSE THEN",
+        (f"{FORGERIES}::test_all_three_refuse",),
     ),
 ]

@@ -73,6 +73,29 @@ CREATE FUNCTION privacy_is_void(entry_id bigint) RETURNS boolean LANGUAGE sql ST
     )
 $$;
 
+-- The state machine of a series: opened once, continued from what stands, counting all before it, and never twice.
+CREATE FUNCTION privacy_check_step(event jsonb, parent privacy_ledgerentry) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+    IF NOT privacy_event_continues(event) THEN
+        IF parent.id IS NOT NULL THEN
+            PERFORM privacy_refuse('privacy_entry_series', 'what continues nothing names no entry before it');
+        END IF;
+        RETURN;
+    END IF;
+    IF parent.kind IS DISTINCT FROM 'reserve' OR privacy_is_void(parent.id) THEN
+        PERFORM privacy_refuse('privacy_entry_series', 'a series continues from a standing reservation');
+    END IF;
+    IF NOT privacy_event_follows(event, parent.event_json::jsonb) THEN
+        PERFORM privacy_refuse('privacy_entry_series_counted', 'a continuation counts all that its series released');
+    END IF;
+    IF EXISTS (
+        SELECT FROM privacy_ledgerentry AS child
+        WHERE child.parent_id = parent.id AND child.kind = 'reserve' AND NOT privacy_is_void(child.id)
+    ) THEN
+        PERFORM privacy_refuse('privacy_entry_series_continued_once', 'another release has paid for this step');
+    END IF;
+END $$;
+
 -- Admit one entry: number it, add it up, chain it, or refuse it.
 CREATE FUNCTION privacy_admit_entry() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
@@ -127,9 +150,8 @@ BEGIN
         THEN
             PERFORM privacy_refuse('privacy_entry_finite_cost', 'the event has no finite cost under this filter');
         END IF;
-        IF NEW.parent_id IS NOT NULL AND (parent.kind <> 'reserve' OR privacy_is_void(parent.id)) THEN
-            PERFORM privacy_refuse('privacy_entry_series', 'a series continues from a standing reservation');
-        END IF;
+        PERFORM privacy_check_event(NEW, account);
+        PERFORM privacy_check_step(event, parent);
     WHEN 'commit', 'charge', 'void' THEN
         reserved_sign := -1;
         IF parent.kind IS DISTINCT FROM 'reserve' THEN

@@ -113,8 +113,9 @@ def test_an_old_snapshot_cannot_overspend(open_account, priced, level):
             pool.submit(lambda: (reserve(account, priced(1.0)), connection.close())).result(timeout=120)
         with pytest.raises(Exception, match=r"duplicate key|could not serialize"), transaction.atomic():
             cursor.execute(
-                "INSERT INTO privacy_ledgerentry (account_id, kind, mechanism, purpose, idempotency_key, epsilon_nano) "
-                "VALUES (%s, 'reserve', 'm', 'p', %s, 1000000000)",
-                [account.pk, uuid4()],
+                "INSERT INTO privacy_ledgerentry "
+                "(account_id, kind, mechanism, event_json, purpose, idempotency_key, epsilon_nano) "
+                "VALUES (%s, 'reserve', 'm', %s, 'p', %s, 1000000000)",
+                [account.pk, '{"kind": "m"}', uuid4()],
             )
     assert selectors.guarantee(account).sequence == 2

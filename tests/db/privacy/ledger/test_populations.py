@@ -253,6 +253,7 @@ def insert(account: BudgetAccount, **fields: object) -> LedgerEntry:
         "account_id": account.pk,
         "kind": "reserve",
         "mechanism": "m",
+        "event_json": '{"kind": "m"}',
         "purpose": "p",
         "idempotency_key": uuid4(),
         **fields,

@@ -32,7 +32,14 @@ def insert(account: BudgetAccount, **fields: object) -> None:
 def reservation(account: BudgetAccount, **fields: object) -> LedgerEntry:
     insert(
         account,
-        **{"kind": "reserve", "mechanism": "m", "purpose": "p", "idempotency_key": uuid4(), "epsilon_nano": 100}
+        **{
+            "kind": "reserve",
+            "mechanism": "m",
+            "purpose": "p",
+            "event_json": json.dumps({"kind": fields.get("mechanism", "m")}),
+            "idempotency_key": uuid4(),
+            "epsilon_nano": 100,
+        }
         | fields,
     )
     return account.entries.latest("sequence")
@@ -132,9 +139,11 @@ def test_zcdp_overspend(open_account):
 def test_overspend_by_many_rows_in_one_statement(account):
     with refused_by("privacy_ledger_within_limit"):
         execute(
-            "INSERT INTO privacy_ledgerentry (account_id, kind, mechanism, purpose, idempotency_key, epsilon_nano) "
-            "SELECT %s, 'reserve', 'm', 'p', gen_random_uuid(), 300000000 FROM generate_series(1, 4)",
+            "INSERT INTO privacy_ledgerentry "
+            "(account_id, kind, mechanism, event_json, purpose, idempotency_key, epsilon_nano) "
+            "SELECT %s, 'reserve', 'm', %s, 'p', gen_random_uuid(), 300000000 FROM generate_series(1, 4)",
             account.pk,
+            '{"kind": "m"}',
         )
 
 
@@ -143,8 +152,8 @@ def test_overspend_behind_a_table_of_the_same_name(account):
     execute("CREATE TEMPORARY TABLE privacy_budgetaccount (LIKE privacy_budgetaccount) ON COMMIT DROP")
     execute(
         "INSERT INTO pg_temp.privacy_budgetaccount (id, scope, label, unit, adjacency, filter, epsilon_limit_nano, "
-        "created_at, delta_limit_atto, delta_sum_limit_atto) "
-        f"VALUES (%s, 's', '{LABEL}', 'record', 'null', 'pure', 99000000000, now(), 0, 0)",
+        "created_at, delta_limit_atto, delta_sum_limit_atto, records_per_person) "
+        f"VALUES (%s, 's', '{LABEL}', 'record', 'null', 'pure', 99000000000, now(), 0, 0, 1)",
         account.pk,
     )
     with refused_by("privacy_ledger_within_limit"):
@@ -479,16 +488,37 @@ def test_a_key_used_twice(account):
         reservation(account, idempotency_key=held.idempotency_key)
 
 
+CONTINUED = {"event_json": '{"kind": "m", "series": "continued"}'}
+
+
 def test_series_that_do_not_stand(account):
-    opened = reservation(account)
-    continued = reservation(account, parent_id=opened.pk)
+    opened = reservation(account, event_json='{"kind": "m", "series": "opened"}')
+    continued = reservation(account, parent_id=opened.pk, **CONTINUED)
     with refused_by("privacy_entry_series"):
         insert(account, kind="void", parent_id=opened.pk, epsilon_nano=100, reason="r")
+    with refused_by("privacy_entry_series_continued_once"):
+        reservation(account, parent_id=opened.pk, **CONTINUED)
     insert(account, kind="void", parent_id=continued.pk, epsilon_nano=100, reason="r")
+    again = reservation(account, parent_id=opened.pk, **CONTINUED)
+    insert(account, kind="void", parent_id=again.pk, epsilon_nano=100, reason="r")
     insert(account, kind="void", parent_id=opened.pk, epsilon_nano=100, reason="r")
-    for parent in (opened, account.entries.get(sequence=1)):
+    for parent in (opened.pk, account.entries.get(sequence=1).pk, None):
         with refused_by("privacy_entry_series"):
-            reservation(account, parent_id=parent.pk)
+            reservation(account, parent_id=parent, **CONTINUED)
+    alone = reservation(account)
+    with refused_by("privacy_entry_series"):
+        reservation(account, parent_id=alone.pk)
+    with refused_by("privacy_entry_series_counted"):
+        reservation(account, parent_id=alone.pk, **CONTINUED)
+
+
+def test_a_reservation_is_what_its_event_says(account, open_account):
+    with refused_by("privacy_entry_mechanism"):
+        reservation(account, event_json='{"kind": "another"}')
+    with refused_by("privacy_entry_mechanism"):
+        reservation(account, event_json="{}")
+    with refused_by("privacy_entry_unit"):
+        reservation(open_account(unit="contributor"))
 
 
 @pytest.mark.django_db
@@ -505,7 +535,8 @@ def test_the_rules_can_be_taken_back_and_put_up_again(account, priced):
     with connection.cursor() as cursor:
         cursor.execute(r"SELECT count(*) FROM pg_proc WHERE proname LIKE 'privacy\_%%'", [])
         assert cursor.fetchone() == (0,)
-    execute((folder / "rules.sql").read_text())
+    for file in ("events.sql", "rules.sql"):
+        execute((folder / file).read_text())
     ledger.reserve(account=account, event=priced(0.5), purpose="p", key=uuid4())
     with refused_by("privacy_append_only"):
         execute("DELETE FROM privacy_ledgerentry")

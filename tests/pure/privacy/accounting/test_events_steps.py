@@ -1,4 +1,5 @@
 import math
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
@@ -105,3 +106,15 @@ def test_what_has_no_price_is_refused(change):
 def test_a_sum_without_noise_is_refused(sigma):
     with pytest.raises(ValueError, match="center_sigma"):
         CenteredStepsEvent(4, 3, 3, 1.0, 0.3, 2.0, 9.0, center_sigma=sigma)
+
+
+@pytest.mark.parametrize("center", [{}, {"center_sigma": 15.0}])
+def test_a_replaced_row_moves_the_count_as_well(center):
+    """A row against a blank one: without the count a release of it was charged up to 600 times too little."""
+    kind = CenteredStepsEvent if center else GradientStepsEvent
+    event = kind(4, 3, 3, 1.0, 0.3, 500.0, 1.0, **center)
+    null, replaced = (event.gaussian_mu(adjacency=adjacency) for adjacency in ("null", "replace"))
+    assert replaced >= null >= 1
+    loud = replace(event, sigma=0.5, count_sigma=500.0)
+    steps = 2 * math.sqrt(4) * 0.3 / 0.5
+    assert loud.gaussian_mu(adjacency="replace") == pytest.approx(math.hypot(steps, 2 / 15 if center else 0))
