@@ -436,7 +436,7 @@ def test_the_preset_opens_with_what_was_simulated_best():
     assert (project.estimator, project.selection) == ("channel", "clustered_uncertainty")
     assert (project.features, project.settings["text_columns"]) == ("static_encoder", StaticEncoder.width())
     assert chosen.epsilon_once == simulated.epsilon_once
-    assert (chosen.response_classes == "top_k") == simulated.uses_prior
+    assert (chosen.response_classes == "top_k") == simulated.answers_event(2).uses_prior
     assert (project.round_size, project.labels_per_release) == (simulated.round_size, simulated.round_size)
     assert project.overlap == simulated.overlap
     event = answers_event_of(project)

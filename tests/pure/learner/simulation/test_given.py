@@ -57,7 +57,7 @@ def test_a_way_to_randomise_that_is_declared_here_is_simulated_with_its_paramete
     settings = OPEN_GATE | {"label_randomizer": "hushed", "loudness": "0.25"}
     found = simulate_crowd(crowd_task(settings=settings, seeds=1, label_counts=(12,)), encode=encode, prior=prior())
     assert found.accounts[1].epsilon == pytest.approx(1.0)
-    assert not CrowdSettings.of(settings).uses_prior
+    assert not CrowdSettings.of(settings).answers_event(2).uses_prior
     with pytest.raises(ValueError, match="loudness: Must be at most 1"):
         CrowdSettings.of(settings | {"loudness": "2"})
 
