@@ -70,7 +70,8 @@ class WebhookDelivery(models.Model):
     attempts = models.PositiveSmallIntegerField(default=0)
     url = models.CharField(max_length=500, blank=True, help_text=_("Where it was last sent."))
     next_at = models.DateTimeField(auto_now_add=True, db_index=True)
-    queued_until = models.DateTimeField(null=True, blank=True, help_text=_("While its task waits for a worker."))
+    # While its task waits for a worker.
+    queued_until = models.DateTimeField(null=True, blank=True)
     answer = models.CharField(max_length=200, blank=True, help_text=_("Status or fault of the last attempt."))
     created_at = models.DateTimeField(auto_now_add=True)
     sent_at = models.DateTimeField(null=True, blank=True)

@@ -81,7 +81,9 @@ def remove_member(request: HttpRequest, slug: str, membership_id: int) -> HttpRe
         messages.error(request, localized(members.OWN_WAY_OUT))
         note_nothing(request)
     else:
-        members.remove_member(project=project, user=membership.user, role=membership.role)
+        ended = members.remove_member(project=project, user=membership.user, role=membership.role)
+        if ended:
+            messages.info(request, _("Ended as well: invitations and crowd links they made (%s).") % ", ".join(ended))
     return redirect("annotation:people", slug=slug)
 
 

@@ -83,10 +83,7 @@ class Migration(FirstMigration):
                 ("attempts", models.PositiveSmallIntegerField(default=0)),
                 ("url", models.CharField(blank=True, help_text="Where it was last sent.", max_length=500)),
                 ("next_at", models.DateTimeField(auto_now_add=True, db_index=True)),
-                (
-                    "queued_until",
-                    models.DateTimeField(null=True, blank=True, help_text="While its task waits for a worker."),
-                ),
+                ("queued_until", models.DateTimeField(null=True, blank=True)),
                 (
                     "answer",
                     models.CharField(blank=True, help_text="Status or fault of the last attempt.", max_length=200),

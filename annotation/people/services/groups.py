@@ -10,10 +10,11 @@ from typing import Any
 from django.contrib.auth.models import Group, User
 from django.db import connection, transaction
 from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.db.models.functions import Now
 
 from annotation.errors import GroupRefused
 from annotation.models import Assignment, AssignmentState, Membership, Project, ProjectState, Role
-from annotation.models.joining import CrowdParticipant
+from annotation.models.joining import CrowdLink, CrowdParticipant, Invitation
 from annotation.models.people import GroupRole
 from annotation.people.services import appointing
 from annotation.work.services import history, leases
@@ -127,6 +128,16 @@ def _memberships(roles: Collection[GroupRole], people: Collection[int]) -> Query
     return Membership.objects.filter(given, user__in=people)
 
 
+def end_ways_in(*, project_id: int, user_id: int) -> list[str]:
+    """End the invitations and crowd links of somebody who manages the project no more; return their names."""
+    live = Q(project=project_id, created_by=user_id, revoked_at=None, expires_at__gt=Now())
+    invitations, links = Invitation.objects.filter(live), CrowdLink.objects.filter(live)
+    names = [each.note or each.role for each in invitations] + [each.study or each.platform for each in links]
+    invitations.update(revoked_at=Now())
+    links.update(revoked_at=Now())
+    return names
+
+
 def _take_back(concerned: QuerySet[Membership]) -> None:
     """End those of the memberships that nothing gives any more, and give back what their people hold."""
     ordered = concerned.select_for_update().order_by("project_id", "user_id", "role")
@@ -143,6 +154,8 @@ def _take_back(concerned: QuerySet[Membership]) -> None:
         leases.free_assigned(project_id=each.project_id, user_id=each.user_id)
     for each in ended:
         leases.end_reviews(project_id=each.project_id, user_id=each.user_id)
+        if each.role == Role.MANAGER:
+            end_ways_in(project_id=each.project_id, user_id=each.user_id)
 
 
 def _note(group: Group, *, route: str, people: int) -> None:

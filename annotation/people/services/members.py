@@ -32,22 +32,24 @@ def add_member(*, project: Project, user: User, role: str) -> Membership:
     return membership
 
 
-def remove_member(*, project: Project, user: User, role: str) -> None:
+def remove_member(*, project: Project, user: User, role: str) -> list[str]:
+    """Take a role from a person; return the invitations and crowd links that end with a manager's."""
     own = Membership.objects.filter(project=project, user=user, role=role)
     with transaction.atomic():
         # Locked first: a group that gives or takes the role at this moment is seen, or waits.
         locked = own.select_for_update().first()
         if locked is None:
-            return
+            return []
         if own.filter(groups.by_group()).exists():
             own.update(is_direct=False)
-            return
+            return []
         locked.delete()
         if role == Role.ANNOTATOR:
             held = Assignment.objects.filter(project=project, annotator=user, state=AssignmentState.LEASED)
             leases.give_back(held)
             leases.free_assigned(project_id=project.pk, user_id=user.pk)
         leases.end_reviews(project_id=project.pk, user_id=user.pk)
+        return groups.end_ways_in(project_id=project.pk, user_id=user.pk) if role == Role.MANAGER else []
 
 
 def is_own_way_out(*, membership: Membership, user: User) -> bool:

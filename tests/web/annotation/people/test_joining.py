@@ -16,7 +16,7 @@ from django.utils import timezone
 from annotation.errors import InvalidConfiguration, LinkEnded, RoleRefused, TooOften
 from annotation.models import Assignment, Membership, Role
 from annotation.models.joining import CrowdLink, CrowdParticipant, Invitation
-from annotation.people.services import crowd_links, invitations, members
+from annotation.people.services import crowd_links, groups, invitations, members
 from annotation.projects.services import kinds
 from annotation.questions.services import labelling, labels, queue
 from annotation.work.services import rates
@@ -82,6 +82,28 @@ class TestInvitations:
         wrong = web(make_user()).get(reverse("annotation:join", args=["x" * 43]))
         assert ended.status_code == wrong.status_code == 410
         assert ended.context["reason"] == wrong.context["reason"]
+
+    @pytest.mark.parametrize("by_group", [False, True])
+    def test_a_removed_manager_has_no_way_back_in(self, crowd, manager, by_group):
+        other, place = make_user("other"), Group.objects.create(name="managers")
+        if by_group:
+            groups.give_role(group=place, project=crowd, role=Role.MANAGER)
+            other.groups.add(place)
+        else:
+            add_members(crowd, other, role=Role.MANAGER)
+        _, secret = invite(crowd, other, role=Role.MANAGER, note="for later")
+        _, kept = invite(crowd, manager)
+        link = make_link(crowd, other)
+        if by_group:
+            other.groups.clear()
+        else:
+            membership = Membership.objects.get(project=crowd, user=other)
+            page = web(manager).post(reverse("annotation:remove_member", args=[crowd.slug, membership.pk]), follow=True)
+            assert "for later, study1" in page.content.decode()
+        assert web(other).get(reverse("annotation:join", args=[secret])).status_code == 410
+        assert web(make_user()).get(reverse("annotation:join", args=[kept])).status_code == 200
+        with pytest.raises(LinkEnded):
+            crowd_links.join(link=link, pid="new")
 
     def test_guessing_is_slowed_down(self, crowd):
         client = web()
